@@ -23,9 +23,9 @@ class AgentsConfig(AppConfig):
         from agents.access.audit import signals
         from agents.workflows import schedules
 
-        runs.when_over(schedules.look_around)
-        signals.start(self)
-        if log_sinks.are_wanted(settings.ENVIRONMENT):
+        runs.on_finished(schedules.launch_due)
+        signals.connect_receivers(self)
+        if log_sinks.is_enabled(settings.ENVIRONMENT):
             from agents.observability import telemetry
 
             telemetry.start(settings.ENVIRONMENT)

@@ -6,7 +6,7 @@ app_name = "runs"
 urlpatterns = [
     path("approvals/", views.approvals, name="approvals"),
     path("approvals/link/", views.approvals_link, name="approvals_link"),
-    path("approvals/new/", views.newly_asked, name="newly_asked"),
+    path("approvals/new/", views.new_approvals, name="newly_asked"),
     path("approvals/<int:pk>/", views.decide, name="decide"),
     path("api/runs/<int:pk>/events/", api.events, name="events"),
 ]

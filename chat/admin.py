@@ -4,32 +4,32 @@ from django.contrib import admin
 from django.urls import URLPattern
 
 from agents.access import audit, masking
-from agents.console.deletion import Contents, WholeAdmin
+from agents.console.deletion import CascadeDeleteAdmin, DeletionContents
 from agents.console.read_only import ReadOnlyAdmin
-from agents.console.runs import RecordAdmin, counted, stop_all
-from agents.console.runs import shown as run_shown
+from agents.console.runs import RecordAdmin, count_rows, stop_all
+from agents.console.runs import visible_row as run_shown
 from agents.models import Run
 from chat import queue, sessions
 from chat.models import ChatSession, Invitation, Member, Message
 from chat.people_data import console_pages
 
-DOOR = "admin"
+AUDIT_SOURCE = "admin"
 
 
-class SaidAdmin(RecordAdmin):
+class PersonalTextAdmin(RecordAdmin):
     """What people said. Others' words are masked, and who looks at them leaves an entry."""
 
     def shown(self, row: Any, user: Any) -> Any:
-        return row if _whose(row) == user.pk else _hidden(row, user)
+        return row if _owner_id(row) == user.pk else _mask_row(row, user)
 
     def look(self, row: Any, user: Any) -> None:
-        if _whose(row) != user.pk:
+        if _owner_id(row) != user.pk:
             name = f"{row._meta.model_name}:{row.pk}"
-            audit.record_hourly(user, audit.VIEWED, name, door=DOOR)
+            audit.record_hourly(user, audit.VIEWED, name, door=AUDIT_SOURCE)
 
 
 @admin.register(ChatSession)
-class ChatSessionAdmin(SaidAdmin, WholeAdmin):
+class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
     list_display = ["title", "user", "created_at", "updated_at"]
     personal_search_fields = ("title",)
     search_fields = ["=user__username"]
@@ -38,11 +38,11 @@ class ChatSessionAdmin(SaidAdmin, WholeAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [*console_pages.urls(self.admin_site), *super().get_urls()]
 
-    def contents(self, session: ChatSession) -> Contents:
+    def contents(self, session: ChatSession) -> DeletionContents:
         asked = Run.objects.filter(message__session=session).order_by("pk")
-        counts = {Message: session.messages.count(), Run: asked.count(), **counted(asked)}
+        counts = {Message: session.messages.count(), Run: asked.count(), **count_rows(asked)}
         numbers = {"runs": list(asked.values_list("pk", flat=True))}
-        return Contents(counts=counts, numbers=numbers, owner=session.user)
+        return DeletionContents(counts=counts, numbers=numbers, owner=session.user)
 
     def stop(self, session: ChatSession) -> None:
         queue.clear(session)  # what waits is not to begin now
@@ -53,7 +53,7 @@ class ChatSessionAdmin(SaidAdmin, WholeAdmin):
 
 
 @admin.register(Message)
-class MessageAdmin(SaidAdmin):
+class MessageAdmin(PersonalTextAdmin):
     list_display = ["__str__", "session", "author", "run_id", "created_at"]
     personal_search_fields = ("text",)
     search_fields = ["=author__username"]
@@ -76,14 +76,14 @@ class InvitationAdmin(ReadOnlyAdmin):
     fields = list_display
 
 
-def _whose(row: ChatSession | Message) -> int:
+def _owner_id(row: ChatSession | Message) -> int:
     return row.author_id if isinstance(row, Message) else row.user_id
 
 
-def _hidden(row: ChatSession | Message, user: Any) -> ChatSession | Message:
+def _mask_row(row: ChatSession | Message, user: Any) -> ChatSession | Message:
     """With whatever else it is shown with."""
-    hidden = masking.masked(row)
+    hidden = masking.mask_row(row)
     if isinstance(row, Message):
-        hidden.session = masking.masked(row.session)
+        hidden.session = masking.mask_row(row.session)
         hidden.run = row.run and run_shown(row.run, user)
     return hidden

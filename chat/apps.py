@@ -11,5 +11,5 @@ class ChatConfig(AppConfig):
         from chat import sessions
         from chat.people_data import retention
 
-        runs.when_over(sessions.go_on)
-        runs.when_over(retention.look_around)
+        runs.on_finished(sessions.answer_waiting)
+        runs.on_finished(retention.run_if_due)

@@ -15,27 +15,29 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import runs
 from agents.db import database
-from agents.db.compiled_queries import prepared
-from agents.engine.events import Type
+from agents.db.compiled_queries import compiled_query
+from agents.engine.events import EventType
 from agents.models import Run
 from agents.runs import disconnections
 from agents.runs import pubsub as live
 from agents.web import first_frames
-from agents.web.consumers import BadFrame, Events, WatchingConsumer
-from agents.web.presentation.live_run import Watched
+from agents.web.consumers import BadFrame, Events, LiveConsumer
+from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, messages, presence, sessions, sharing
 from chat.models import ChatSession, Message
-from chat.page_state import MOST_PK, Conversation
+from chat.page_state import MAX_PK, Conversation
 from chat.presence import Person, Presence
 
 logger = logging.getLogger(__name__)
 
 # What changes what stands around the conversation, too.
-AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
-SHOWN_OUT = 4403  # to whoever was let in before: to others, what is not theirs is not there
+CHROME_EVENTS = {EventType.RUN_FINISHED, EventType.RUN_PAUSED, EventType.APPROVAL_RESOLVED}
+CLOSE_FORBIDDEN = (
+    4403  # to whoever was let in before: to others, what is not theirs is not there
+)
 
 
-class ChatConsumer(WatchingConsumer):
+class ChatConsumer(LiveConsumer):
     """One browser tab on one chat session."""
 
     is_late = False
@@ -51,63 +53,65 @@ class ChatConsumer(WatchingConsumer):
         if not self.is_signed_in():
             return None
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
-        for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
+        for self.session in _visible_sessions(user.pk, pk) if pk <= MAX_PK else ():
             self.may_write = sharing.may_write(self.session, user)
             if self.conversation is not None:
                 self.conversation.session = self.session
                 self.conversation.may_write = self.may_write
             return self.session.topic
         if self.topic and ChatSession.objects.filter(pk=pk).exists():
-            self.last_word = SHOWN_OUT
+            self.last_word = CLOSE_FORBIDDEN
         return None
 
     def begin(self) -> None:
         self.topic, self.tab = self.session.topic, secrets.token_hex(8)
-        self.page = _name(self.asked.get("page", [""])[0])
-        last = _number(self.asked.get("after", [""])[0]) or 0
+        self.page = _parse_page_name(self.asked.get("page", [""])[0])
+        last = _parse_pk(self.asked.get("after", [""])[0]) or 0
         user, self.was_writing = self.scope["user"], self.may_write
         self.conversation = Conversation(self.session, user, self.may_write, last)
 
-    async def greet(self) -> None:
+    async def send_initial(self) -> None:
         """Bring the page up to date, in its turn; those that are alike are shown the same."""
         about = self.conversation.last, "away" in self.asked, self.may_write, self.language
         key = (self.session.pk, self.scope["user"].pk, *about)
-        shown, frames = await first_frames.shared(key, self._greeting)
+        shown, frames = await first_frames.run_shared(key, self._catch_up_page)
         async with self.turn:
             # It may have waited for its turn, and been shown out meanwhile.
-            if await database.ask(self.find_topic) is None:
+            if await database.run(self.find_topic) is None:
                 await self._end(self.last_word)
             self.conversation.take(shown)
             self.watched = self.conversation.watched
-            await self._keep(self._came, _number(self.asked.get("away", [""])[0]))
+            await self._try_record(
+                self._record_arrival, _parse_pk(self.asked.get("away", [""])[0])
+            )
             for frame in frames:
                 await self.send(frame)
             self.is_greeted = True
-        await self._attend()
+        await self._update_presence()
 
-    async def _greeting(self) -> tuple[Conversation, list[str]]:
+    async def _catch_up_page(self) -> tuple[Conversation, list[str]]:
         page = Conversation(
             self.session, self.scope["user"], self.may_write, self.conversation.last
         )
-        return page, await page.caught_up("away" in self.asked, self.language)
+        return page, await page.catch_up("away" in self.asked, self.language)
 
-    def _came(self, away: int | None) -> None:
+    def _record_arrival(self, away: int | None) -> None:
         if away is not None:
-            seconds = min(away / 1000, disconnections.MOST_AWAY.total_seconds())
-            mine = self._mine(self.watched)
-            disconnections.came_back(mine, self.page, timedelta(seconds=seconds))
-        elif live := self._mine(self._live_runs()):
-            disconnections.opened(live)
+            seconds = min(away / 1000, disconnections.MAX_AWAY.total_seconds())
+            mine = self._own_runs(self.watched)
+            disconnections.record_reconnect(mine, self.page, timedelta(seconds=seconds))
+        elif live := self._own_runs(self._live_runs()):
+            disconnections.record_reopen(live)
 
     async def gone(self) -> None:
         """Of a page that goes while nothing runs, nothing is written."""
         if live := self._live_runs():
-            await self._keep(self._left, live)
+            await self._try_record(self._record_departure, live)
 
-    def _left(self, live: list[int]) -> None:
-        disconnections.left(self._mine(live), self.page, self.code)
+    def _record_departure(self, live: list[int]) -> None:
+        disconnections.record_disconnect(self._own_runs(live), self.page, self.code)
 
-    def _mine(self, runs: Iterable[int]) -> list[int]:
+    def _own_runs(self, runs: Iterable[int]) -> list[int]:
         """What others asked is shown as they saw it: whether we were there is not told."""
         mine = Run.objects.filter(pk__in=runs, user=self.scope["user"].pk)
         is_discussed = self.conversation.is_discussed
@@ -116,12 +120,12 @@ class ChatConsumer(WatchingConsumer):
     def _live_runs(self) -> list[int]:
         return [run for run, watched in self.watched.items() if watched.is_live]
 
-    async def _keep(self, act, *subject: Any) -> None:
+    async def _try_record(self, act, *subject: Any) -> None:
         """Whether it can be kept or not, the page is shown what happens."""
         if not self.page:
             return
         try:
-            await database.ask(act, *subject)
+            await database.run(act, *subject)
         except OperationalError as error:
             logger.warning("That a page was away could not be kept: %s", error)
 
@@ -129,7 +133,7 @@ class ChatConsumer(WatchingConsumer):
         page = self.conversation
         is_behind = page.around.is_behind(self.session)
         around = page.around.changes(self.session) if is_behind else ""
-        return super().missed() + page.new_messages() + around
+        return super().missed() + page.new_message_frames() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
         match frame:
@@ -137,43 +141,43 @@ class ChatConsumer(WatchingConsumer):
                 agent = frame.get("agent")
                 await self.say(text, client_id, agent if isinstance(agent, str) else "")
             case {"type": "stop", "run": str(run) | int(run)}:
-                await self.stop(_number(run))
+                await self.stop(_parse_pk(run))
             case {"type": "send_now", "message": str(message) | int(message)}:
-                await self.send_now(_number(message))
+                await self.send_now(_parse_pk(message))
             case {"type": "withdraw", "message": str(message) | int(message)}:
-                await self.withdraw(_number(message))
+                await self.withdraw(_parse_pk(message))
             case _:
                 raise BadFrame(_("The page sent something that cannot be read."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
         say = partial(self._in_language, self._say, text, client_id, agent)
         try:
-            message = await self._said(say)
-        except messages.NotSaid as reason:
-            await self.refuse(reason.args[0])
-            if isinstance(reason, messages.IdTaken):
+            message = await self._submit_and_show(say)
+        except messages.MessageRejected as reason:
+            await self.send_error(reason.args[0])
+            if isinstance(reason, messages.ClientIdConflict):
                 await self.show(
-                    partial(fragments.composer_state, refused=client_id), self.session
+                    partial(fragments.render_composer, refused=client_id), self.session
                 )
             return
         # A new one, once it is shown, tells by itself that it was taken.
         if not message.is_new or not self.is_greeted:
-            state = partial(fragments.composer_state, acknowledged=client_id)
-            await self.show(state, self.session, ask=database.ask_first)
+            state = partial(fragments.render_composer, acknowledged=client_id)
+            await self.show(state, self.session, ask=database.run_urgent)
 
-    async def _said(self, say: Callable[[], Message]) -> Message:
+    async def _submit_and_show(self, say: Callable[[], Message]) -> Message:
         """Once it is kept it is shown, before anything that comes of it."""
         async with self.turn:
             try:
-                return await sessions.said(say)
+                return await sessions.submit(say)
             finally:
                 frames, self.begun = self.begun, ""
                 if frames:
                     await self.send(frames)
 
     def _say(self, text: str, client_id: str, agent: str) -> Message:
-        self._ask_again()
-        message = sessions.say(self.session, self.scope["user"], text, client_id, agent)
+        self._check_access()
+        message = sessions.add_message(self.session, self.scope["user"], text, client_id, agent)
         if message.is_new and not message.is_queued and self.is_greeted:
             self.begun = self.conversation.at_once(message)
         if self.begun:
@@ -181,79 +185,79 @@ class ChatConsumer(WatchingConsumer):
         return message
 
     async def stop(self, pk: int | None) -> None:
-        run = await database.ask_first(self._live, pk)
+        run = await database.run_urgent(self._get_live_run, pk)
         if run is not None:
             await runs.stop(run)
-        await self.show(fragments.composer_state, self.session, ask=database.ask_first)
+        await self.show(fragments.render_composer, self.session, ask=database.run_urgent)
 
-    def _live(self, pk: int | None) -> Run | None:
-        self._ask_again()
+    def _get_live_run(self, pk: int | None) -> Run | None:
+        self._check_access()
         return Run.objects.live().filter(pk=pk, topic=self.session.topic).first()
 
-    def _ask_again(self) -> None:
+    def _check_access(self) -> None:
         """For every frame: what was allowed a minute ago may not be now."""
         if self.find_topic() is None:
             raise BadFrame(_("This session is not there any more."))
         if not self.may_write:
-            raise BadFrame(sharing.READS_ONLY)
+            raise BadFrame(sharing.READ_ONLY_MESSAGE)
 
     async def send_now(self, pk: int | None) -> None:
-        await database.ask_first(self._ask_again)
+        await database.run_urgent(self._check_access)
         if not await sessions.send_now(self.session, self.scope["user"], pk):
             self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Whoever takes a message back is given its text, to write it anew."""
-        await database.ask_first(self._ask_again)
+        await database.run_urgent(self._check_access)
         text = await sessions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.hear("queue.changed", {})
         else:
-            await self.show(partial(fragments.composer_state, returned=text), self.session)
+            await self.show(partial(fragments.render_composer, returned=text), self.session)
 
-    def on_page(self, run: int) -> Watched:
+    def on_page(self, run: int) -> LiveRunView:
         return self.conversation.on_page(run)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.conversation.last:
-            await self.show(self.conversation.new_messages, told["run"])
+            await self.show(self.conversation.new_message_frames, told["run"])
 
     async def people_changed(self, told: dict[str, Any]) -> None:
         """Whoever was shown out sees no more, and what others may do can be another now."""
         await super().people_changed(told)
-        await self._attend()
+        await self._update_presence()
         if self.session.is_shared and not self.conversation.is_discussed:
-            await self.show(self.conversation.now_discussed)
+            await self.show(self.conversation.enable_comments)
         if self.may_write != self.was_writing:
             self.was_writing = self.may_write
-            await self.refuse(_("What you may do here has changed. Reload the page."))
+            await self.send_error(_("What you may do here has changed. Reload the page."))
 
-    async def _attend(self) -> None:
+    async def _update_presence(self) -> None:
         """Be seen by the others for as long as there are any who could."""
         if self.session.is_shared and self.attending is None:
             self.presence = Presence()
-            self.attending = await self.stack.enter_async_context(self._present())
+            self.attending = await self.stack.enter_async_context(self._presence_task())
         elif not self.session.is_shared and self.attending is not None:
             self.attending.cancel()
             self.attending = None
-            await self._show_present(())
+            await self._show_people(())
 
     @asynccontextmanager
-    async def _present(self) -> AsyncIterator[asyncio.Task[None]]:
-        saying = self.tasks.create_task(self._say_here())
+    async def _presence_task(self) -> AsyncIterator[asyncio.Task[None]]:
+        saying = self.tasks.create_task(self._announce_loop())
         try:
             yield saying
         finally:
             saying.cancel()
             await live.publish(self.topic, "presence.gone", tab=self.tab)
 
-    async def _say_here(self) -> None:
-        await self._be_heard(is_new=True)
+    async def _announce_loop(self) -> None:
+        await self._announce(is_new=True)
         while True:
-            await asyncio.sleep(presence.EVERY)
-            await self._be_heard()
+            await asyncio.sleep(presence.HEARTBEAT_SECONDS)
+            await self._announce()
 
-    async def _be_heard(self, is_new: bool = False) -> None:
+    async def _announce(self, is_new: bool = False) -> None:
         user = self.scope["user"]
         about = {"tab": self.tab, "user": user.pk, "name": user.get_username()}
         await live.publish(self.topic, "presence.here", is_new=is_new, **about)
@@ -262,58 +266,58 @@ class ChatConsumer(WatchingConsumer):
         if self.attending is None:
             return
         self.presence.here(told["tab"], Person(told["user"], told["name"]))
-        await self._show_present(self.presence.people())
+        await self._show_people(self.presence.people())
         if told["is_new"] and told["tab"] != self.tab:
-            await self._be_heard()  # or whoever came would not know of us for a while
+            await self._announce()  # or whoever came would not know of us for a while
 
     async def presence_gone(self, told: dict[str, Any]) -> None:
         if self.attending is not None:
             self.presence.gone(told["tab"])
-            await self._show_present(self.presence.people())
+            await self._show_people(self.presence.people())
 
-    async def _show_present(self, people: tuple[Person, ...]) -> None:
+    async def _show_people(self, people: tuple[Person, ...]) -> None:
         others = tuple(person for person in people if person.pk != self.scope["user"].pk)
         if others != self.shown_present:
             self.shown_present = others
-            await self.show(fragments.present, others)
+            await self.show(fragments.render_people, others)
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
         await self.show(self.conversation.around.changes, self.session)
 
-    def news(self, run: int, events: Events) -> str:
-        frames = [] if run in self.watched else [self.conversation.new_messages()]
-        frames.append(super().news(run, events))
-        if {event["type"] for event in events} & AROUND:
-            frames.append(self.conversation.around.turned(self.session))
+    def event_frames(self, run: int, events: Events) -> str:
+        frames = [] if run in self.watched else [self.conversation.new_message_frames()]
+        frames.append(super().event_frames(run, events))
+        if {event["type"] for event in events} & CHROME_EVENTS:
+            frames.append(self.conversation.around.run_status_frames(self.session))
         return "".join(frames)
 
     async def storage_late(self, told: dict[str, Any]) -> None:
         self.is_late = True
-        await self.refuse(
+        await self.send_error(
             _("Nothing can be saved at the moment. The run goes on as soon as it can.")
         )
 
     async def run_events(self, told: dict[str, Any]) -> None:
         if self.is_late:
             self.is_late = False
-            await self.refuse("")
+            await self.send_error("")
         await super().run_events(told)
 
-    async def refuse(self, sentence: StrPromise | str) -> None:
-        await self.show(fragments.notice, sentence)
+    async def send_error(self, sentence: StrPromise | str) -> None:
+        await self.show(fragments.render_notice, sentence)
 
 
-@prepared
-def _sessions(user, pk):
+@compiled_query
+def _visible_sessions(user, pk):
     return ChatSession.objects.for_user(user).filter(pk=pk)
 
 
-def _name(text: str) -> str:
+def _parse_page_name(text: str) -> str:
     """What a page calls itself, if that is a name."""
     return text if re.fullmatch(r"[a-z0-9]{1,40}", text) else ""
 
 
-def _number(value: str | int) -> int | None:
+def _parse_pk(value: str | int) -> int | None:
     """A row's id, or None for whatever is none."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -6,21 +6,25 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.models import Membership, Run
 from chat.messages import storable
 from chat.models import ChatSession, Message
 
-LISTED = 100
-MOST_QUERY = 200
+MAX_SESSIONS = 100
+MAX_QUERY_CHARS = 200
 
 Runs = Mapping[str, Run]
 
 
-def found(user, query: str = "") -> list[ChatSession]:
+def search_sessions(user, query: str = "") -> list[ChatSession]:
     """The sessions of a person, or shared with them, newest first; those with these words."""
-    words = storable(query)[:MOST_QUERY].split()[:8]
-    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user)
+    words = storable(query)[:MAX_QUERY_CHARS].split()[:8]
+    chats = (
+        list(_matching_sessions(user, words)[:MAX_SESSIONS])
+        if words
+        else _newest_sessions(user)
+    )
     live = live_runs(user)
     for chat in chats:
         chat.live = live.get(chat.topic)
@@ -29,7 +33,7 @@ def found(user, query: str = "") -> list[ChatSession]:
     return chats
 
 
-def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
+def _matching_sessions(user, words: Iterable[str]) -> QuerySet[ChatSession]:
     chats = ChatSession.objects.for_user(user).select_related("user")
     for word in words:
         said = Message.objects.filter(
@@ -39,20 +43,22 @@ def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
     return chats
 
 
-def _newest(user) -> list[ChatSession]:
+def _newest_sessions(user) -> list[ChatSession]:
     """Asked in two: an index gives one's own in their order, and of others there are few."""
-    both = _own(user.pk) + _others(user.pk)
-    return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[:LISTED]
+    both = _own_sessions(user.pk) + _shared_sessions(user.pk)
+    return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[
+        :MAX_SESSIONS
+    ]
 
 
-@prepared
-def _own(user):
-    return ChatSession.objects.owned_by(user)[:LISTED]
+@compiled_query
+def _own_sessions(user):
+    return ChatSession.objects.owned_by(user)[:MAX_SESSIONS]
 
 
-@prepared
-def _others(user):
-    return ChatSession.objects.shared_with(user).select_related("user")[:LISTED]
+@compiled_query
+def _shared_sessions(user):
+    return ChatSession.objects.shared_with(user).select_related("user")[:MAX_SESSIONS]
 
 
 Outline = tuple[datetime, int, str, bool, str]
@@ -61,23 +67,23 @@ Outline = tuple[datetime, int, str, bool, str]
 def outline(user) -> list[Outline]:
     """Of each session that is listed: last use, number, title, whether shared, and by whom."""
     own = [(*row, "") for row in _own_outline(user.pk)]
-    return sorted(own + _others_outline(user.pk), reverse=True)[:LISTED]
+    return sorted(own + _shared_outline(user.pk), reverse=True)[:MAX_SESSIONS]
 
 
-@prepared
+@compiled_query
 def _own_outline(user):
     sessions = ChatSession.objects.owned_by(user)
-    return sessions.values_list("updated_at", "pk", "title", "is_shared")[:LISTED]
+    return sessions.values_list("updated_at", "pk", "title", "is_shared")[:MAX_SESSIONS]
 
 
-@prepared
-def _others_outline(user):
+@compiled_query
+def _shared_outline(user):
     sessions = ChatSession.objects.shared_with(user)
     about = ("updated_at", "pk", "title", "is_shared", "user__username")
-    return sessions.values_list(*about)[:LISTED]
+    return sessions.values_list(*about)[:MAX_SESSIONS]
 
 
-def midnights() -> tuple[datetime, datetime]:
+def day_starts() -> tuple[datetime, datetime]:
     """Where the days begin under which sessions are listed: today, and yesterday."""
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     return today, today - timedelta(days=1)
@@ -88,7 +94,7 @@ def live_runs(user) -> Runs:
     return {run.topic: run for run in _live_runs(user.pk)}
 
 
-@prepared
+@compiled_query
 def _live_runs(user):
     shared = Membership.objects.filter(user=user).order_by().values("topic")
     here = Run.objects.live().filter(Q(user=user) | Q(topic__in=shared))

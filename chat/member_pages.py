@@ -17,24 +17,24 @@ def people(request: HttpRequest, pk: int) -> HttpResponse:
     """Everybody in it sees who else is; whoever it belongs to lets people in."""
     if request.method == "GET":
         seen = ChatSession.objects.for_user(request.user)
-        return _panel(request, get_object_or_404(seen, pk=pk))
-    chat = _own(request, pk)
+        return _render_panel(request, get_object_or_404(seen, pk=pk))
+    chat = _get_own_session(request, pk)
     name, right = request.POST.get("name", ""), request.POST.get("right", "")
     try:
-        sharing.add(chat, name, right)
-    except sharing.NotShared as reason:
-        return _panel(request, chat, 422, problem=str(reason), name=name[:150])
-    return _shown(request, chat)
+        sharing.add_member(chat, name, right)
+    except sharing.SharingRejected as reason:
+        return _render_panel(request, chat, 422, problem=str(reason), name=name[:150])
+    return _panel_or_redirect(request, chat)
 
 
 @require_POST
 def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
-    chat, person = _own(request, pk), get_object_or_404(get_user_model(), pk=user)
+    chat, person = _get_own_session(request, pk), get_object_or_404(get_user_model(), pk=user)
     try:
-        sharing.remove(chat, person.pk)
-    except (Member.DoesNotExist, sharing.NotShared):
+        sharing.remove_member(chat, person.pk)
+    except (Member.DoesNotExist, sharing.SharingRejected):
         raise Http404 from None
-    return _shown(request, chat)
+    return _panel_or_redirect(request, chat)
 
 
 @require_POST
@@ -42,7 +42,7 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     try:
         sharing.leave(chat, request.user)
-    except (Member.DoesNotExist, sharing.NotShared):
+    except (Member.DoesNotExist, sharing.SharingRejected):
         raise Http404 from None
     return redirect("chat:new")
 
@@ -50,58 +50,60 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def invite(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link, and show it: it is not shown again."""
-    chat = _own(request, pk)
+    chat = _get_own_session(request, pk)
     right, hours = request.POST.get("right", ""), request.POST.get("hours", "")
     try:
-        token = sharing.invite(chat, right, hours)
-    except sharing.NotShared as reason:
-        return _panel(request, chat, 422, problem=str(reason))
+        token = sharing.create_invitation(chat, right, hours)
+    except sharing.SharingRejected as reason:
+        return _render_panel(request, chat, 422, problem=str(reason))
     url = request.build_absolute_uri(reverse("chat:join", args=[token]))
-    return _panel(request, chat, made=url)
+    return _render_panel(request, chat, made=url)
 
 
 @require_POST
 def withdraw(request: HttpRequest, pk: int, link: int) -> HttpResponse:
-    chat = _own(request, pk)
+    chat = _get_own_session(request, pk)
     try:
-        sharing.withdraw(chat, link)
+        sharing.withdraw_invitation(chat, link)
     except Invitation.DoesNotExist:
         raise Http404 from None
-    return _shown(request, chat)
+    return _panel_or_redirect(request, chat)
 
 
 @require_http_methods(["GET", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """Ask first: whatever looks at a link to show what it is about must not join by that."""
     try:
-        link = sharing.find(token, request.user)
-        if request.method == "GET" and not sharing.is_in(request.user, link):
-            return _told(request, "chat/join.html", {"link": link})
+        link = sharing.find_invitation(token, request.user)
+        if request.method == "GET" and not sharing.has_access(request.user, link):
+            return _render_uncached(request, "chat/join.html", {"link": link})
         chat = sharing.join(token, request.user)
-    except sharing.NotShared as reason:
-        return _told(request, "chat/no_way_in.html", {"reason": str(reason)}, status=404)
+    except sharing.SharingRejected as reason:
+        return _render_uncached(
+            request, "chat/no_way_in.html", {"reason": str(reason)}, status=404
+        )
     return redirect("chat:session", chat.pk)
 
 
-def _told(request: HttpRequest, page: str, about: dict[str, Any], status: int = 200):
+def _render_uncached(request: HttpRequest, page: str, about: dict[str, Any], status: int = 200):
     response = render(request, page, about, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _own(request: HttpRequest, pk: int) -> ChatSession:
+def _get_own_session(request: HttpRequest, pk: int) -> ChatSession:
     owned = ChatSession.objects.owned_by(request.user).select_related("user")
     return get_object_or_404(owned, pk=pk)
 
 
-def _shown(request: HttpRequest, chat: ChatSession) -> HttpResponse:
-    return _panel(request, chat) if request.htmx else redirect("chat:people", chat.pk)
+def _panel_or_redirect(request: HttpRequest, chat: ChatSession) -> HttpResponse:
+    return _render_panel(request, chat) if request.htmx else redirect("chat:people", chat.pk)
 
 
-def _panel(
+def _render_panel(
     request: HttpRequest, chat: ChatSession, status: int = 200, **told: str
 ) -> HttpResponse:
-    context = {"session": chat, "panel": sharing.panel(chat, request.user), **told}
+    context = {"session": chat, "panel": sharing.build_panel(chat, request.user), **told}
     # A page that takes elements in leaves out answers that say that something is wrong.
     if request.htmx:
         response = render(request, "chat/people.html#panel", context)

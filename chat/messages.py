@@ -12,44 +12,44 @@ from django.utils.translation import gettext as _
 from agents import runs
 from agents.access import quotas
 from agents.catalog import agent_factory, planner_factory
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from agents.runs import event_store
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 from agents.workflows import start
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
 
-MOST_BYTES = 200_000
-MOST_TITLE = 60
-REMEMBERED = 20
+MAX_MESSAGE_BYTES = 200_000
+MAX_TITLE_CHARS = 60
+HISTORY_RUNS = 20
 # What a model is told of a run: to read all of a run takes three times as long.
-TOLD_AGAIN = (
+HISTORY_FIELDS = (
     *("query", "answer", "status", "stopped_reason", "detail"),
     *("marks", "tool_calls", "review__correction"),
 )
 
 
-class NotSaid(Exception):
+class MessageRejected(Exception):
     """A message was not taken; the text says why, to the person who wrote it."""
 
 
-class IdTaken(NotSaid):
+class ClientIdConflict(MessageRejected):
     """The page's id for this message belongs to another message: it needs a new one."""
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     """The text as it can be kept; raises NotSaid where it is nothing, or too much."""
     text = storable(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
-        raise NotSaid(_("Type a question first."))
-    if len(text.encode()) > MOST_BYTES:
-        raise NotSaid(
+        raise MessageRejected(_("Type a question first."))
+    if len(text.encode()) > MAX_MESSAGE_BYTES:
+        raise MessageRejected(
             _("This message is too long: %(size)d kB, and at most %(most)d kB can be sent.")
-            % {"size": len(text.encode()) // 1000, "most": MOST_BYTES // 1000}
+            % {"size": len(text.encode()) // 1000, "most": MAX_MESSAGE_BYTES // 1000}
         )
     return text
 
@@ -59,12 +59,12 @@ def storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def title_of(text: str) -> str:
-    line = " ".join(text[: MOST_TITLE * 4].split())
-    if len(line) <= MOST_TITLE:
+def make_title(text: str) -> str:
+    line = " ".join(text[: MAX_TITLE_CHARS * 4].split())
+    if len(line) <= MAX_TITLE_CHARS:
         return line
-    cut = line[:MOST_TITLE].rsplit(" ", 1)[0]
-    return f"{cut if len(cut) > MOST_TITLE // 2 else line[:MOST_TITLE]}…"
+    cut = line[:MAX_TITLE_CHARS].rsplit(" ", 1)[0]
+    return f"{cut if len(cut) > MAX_TITLE_CHARS // 2 else line[:MAX_TITLE_CHARS]}…"
 
 
 def history(session: ChatSession) -> list[HistoryMessage]:
@@ -74,59 +74,59 @@ def history(session: ChatSession) -> list[HistoryMessage]:
     ]
 
 
-@prepared
+@compiled_query
 def _recent_runs(session):
     runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.only(*TOLD_AGAIN).order_by("-message__pk")[:REMEMBERED]
+    return runs.only(*HISTORY_FIELDS).order_by("-message__pk")[:HISTORY_RUNS]
 
 
-def agent_for(name: str, user) -> Agent:
+def select_agent(name: str, user) -> Agent:
     """The agent of this name, or the one that answers this person where none was chosen."""
-    with _in_words():
-        agent = named(name, user) if name else agent_factory.default_agent(user.pk)
+    with _reject_agent_errors():
+        agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
     if agent is None:
-        raise NotSaid(_("This agent is not available any more. Choose another one."))
+        raise MessageRejected(_("This agent is not available any more. Choose another one."))
     return agent
 
 
-def named(name: str, user) -> Agent | None:
-    return next(iter(_agents(user.pk, storable(name))), None)
+def find_agent(name: str, user) -> Agent | None:
+    return next(iter(_agents_by_name(user.pk, storable(name))), None)
 
 
-@prepared
-def _agents(user, name):
+@compiled_query
+def _agents_by_name(user, name):
     return Agent.objects.open_to(user).filter(name=name, enabled=True)
 
 
-def wished(text: str, user) -> start.Wish | None:
+def requested_workflow(text: str, user) -> start.StartRequest | None:
     """The workflow that a message asks for, if it does."""
     try:
-        return start.wished(text, user)
-    except start.NotStarted as reason:
-        raise NotSaid(str(reason)) from reason
+        return start.parse_command(text, user)
+    except start.WorkflowNotStarted as reason:
+        raise MessageRejected(str(reason)) from reason
 
 
 def prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
     """The run that answers a text: of an agent, of a workflow, or what is left of a plan."""
     if (stopped := _stopped_plan(session, text)) is not None:
-        return _rest_of(stopped, session, user)
-    wish = wished(text, user)
+        return _prepare_continuation(stopped, session, user)
+    wish = requested_workflow(text, user)
     wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
     asked = {"query": text, "history": history(session), "topic": session.topic}
-    with _in_words():
+    with _reject_agent_errors():
         return runs.prepare(**asked, **wanted, user=user, agent=agent)
 
 
 def _stopped_plan(session: ChatSession, text: str) -> Run | None:
     """The plan that was stopped last in here, where this asks to go on with it."""
-    if text not in _asking_to_go_on():
+    if text not in _continue_phrases():
         return None
     last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
-    return last if last is not None and last.can_go_on else None
+    return last if last is not None and last.can_continue else None
 
 
 @cache
-def _asking_to_go_on() -> set[str]:
+def _continue_phrases() -> set[str]:
     """What the button says, in each language."""
     said = set()
     for language, _name in settings.LANGUAGES:
@@ -135,20 +135,22 @@ def _asking_to_go_on() -> set[str]:
     return said
 
 
-def _rest_of(stopped: Run, session: ChatSession, user) -> Run:
-    with _in_words():
-        return runs.prepare_rest(stopped, topic=session.topic, user=user)
+def _prepare_continuation(stopped: Run, session: ChatSession, user) -> Run:
+    with _reject_agent_errors():
+        return runs.prepare_continuation(stopped, topic=session.topic, user=user)
 
 
-def hindrance(message: Message) -> str:
+def blocked_reason(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
-        agent = agent_for(message.agent_name, message.author)
-        wished(message.text, message.author)
-        with _in_words():
-            planner_factory.check(agent, planner_factory.model_name(agent), message.author)
+        agent = select_agent(message.agent_name, message.author)
+        requested_workflow(message.text, message.author)
+        with _reject_agent_errors():
+            planner_factory.ensure_usable(
+                agent, planner_factory.model_name(agent), message.author
+            )
             quotas.check(message.author)
-    except NotSaid as reason:
+    except MessageRejected as reason:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it
         logger.exception("Message %s cannot be begun.", message.pk)
@@ -157,9 +159,9 @@ def hindrance(message: Message) -> str:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _reject_agent_errors() -> Iterator[None]:
     """What stands in the way of a run, told to the person who wrote."""
     try:
         yield
     except AgentError as error:
-        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
+        raise MessageRejected(f"{translate(str(error))} {translate(error.advice)}") from error

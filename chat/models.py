@@ -9,7 +9,7 @@ from agents.models import Membership, Run
 class ChatSessionQuerySet(models.QuerySet):
     def for_user(self, user):
         """The sessions this person may see: their own, and those shared with them."""
-        return self.filter(models.Q(user=user) | models.Q(pk__in=_shared(user)))
+        return self.filter(models.Q(user=user) | models.Q(pk__in=_member_sessions(user)))
 
     def owned_by(self, user):
         """Those that are theirs to rename, to delete and to share."""
@@ -17,15 +17,15 @@ class ChatSessionQuerySet(models.QuerySet):
 
     def shared_with(self, user):
         """Those of others."""
-        return self.filter(pk__in=_shared(user)).exclude(user=user)
+        return self.filter(pk__in=_member_sessions(user)).exclude(user=user)
 
     def writable_by(self, user):
         """Those in which they may ask, and stop what is being answered."""
-        writes = _shared(user).filter(may_write=True)
+        writes = _member_sessions(user).filter(may_write=True)
         return self.filter(models.Q(user=user) | models.Q(pk__in=writes))
 
 
-def _shared(user):
+def _member_sessions(user):
     return Member.objects.filter(user=user).order_by().values("session")
 
 

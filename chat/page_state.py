@@ -15,23 +15,23 @@ from django.db.models import QuerySet
 from django.utils import translation
 
 from agents.db import database
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from agents.review.models import Comment
-from agents.web.presentation.live_run import Watched
+from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, sharing
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
 
 PLACE = "chat"
-MOST_PK = 2**63 - 1
-MOST_CORRECTED = 50
-MOST_COMMENTED = 50
+MAX_PK = 2**63 - 1
+MAX_CORRECTIONS = 50
+MAX_COMMENTS = 50
 # As many messages as a page begins with; whoever wants more loads earlier ones.
-MOST_ON_PAGE = 30
-MOST_HTML = 320_000  # bytes, of the messages on a page
-A_PART = 5
+MAX_MESSAGES = 30
+MAX_HTML_BYTES = 320_000  # bytes, of the messages on a page
+BATCH_SIZE = 5
 
 
 class Conversation:
@@ -41,53 +41,53 @@ class Conversation:
         self.may_write = may_write
         self.last = last  # the message that is the last on the page
         self.is_discussed = False
-        self.watched: dict[int, Watched] = {}
-        self.around = fragments.Surroundings(user)
+        self.watched: dict[int, LiveRunView] = {}
+        self.around = fragments.SessionChrome(user)
 
     def take(self, other: "Conversation") -> None:
         """Be shown what the other was shown, and go on from there by oneself."""
         self.last, self.is_discussed = other.last, other.is_discussed
         self.watched, self.around = deepcopy(other.watched), copy(other.around)
 
-    async def caught_up(self, was_away: bool, language: str) -> list[str]:
+    async def catch_up(self, was_away: bool, language: str) -> list[str]:
         """Frames that bring the page up to date: messages it has not, oldest first, and the
         last run that it has."""
 
         async def later(part: Callable[..., Any], *subject: Any) -> Any:
-            return await database.ask_later(_in_language, language, part, *subject)
+            return await database.run_deferred(_in_language, language, part, *subject)
 
-        frames = [await later(self._last_run)]
-        for runs in _parts(await later(_corrected, self.session.pk)):
-            frames.append(await later(self._judged, runs))
+        frames = [await later(self._last_run_frame)]
+        for runs in _batches(await later(_corrected_runs, self.session.pk)):
+            frames.append(await later(self._correction_frames, runs))
         if was_away and self.is_discussed:
-            said = dict.fromkeys(await later(_commented, self.session.pk))
-            for steps in _parts(said):
-                frames.append(await later(self._commented, steps))
-        missed = Missed(self)
-        while await later(missed.read_part):
+            said = dict.fromkeys(await later(_recent_comments, self.session.pk))
+            for steps in _batches(said):
+                frames.append(await later(self._comment_frames, steps))
+        missed = MissedMessages(self)
+        while await later(missed.read_batch):
             pass
         frames += await later(missed.frames)
         frames.append(await later(self.around.changes, self.session))
         return [frame for frame in frames if frame]
 
-    def _last_run(self) -> str:
+    def _last_run_frame(self) -> str:
         self.is_discussed = sharing.has_members(self.session)
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
         shown = answered.order_by("-pk").values_list("run_id", flat=True).first()
         return "" if shown is None else self.watch(shown).snapshot()
 
-    def _judged(self, runs: Iterable[int]) -> str:
+    def _correction_frames(self, runs: Iterable[int]) -> str:
         """Whoever was away was not told of what was corrected, however long ago asked."""
         return "".join(self.on_page(run).judged() for run in runs)
 
-    def _commented(self, said: Iterable[tuple[int, int]]) -> str:
+    def _comment_frames(self, said: Iterable[tuple[int, int]]) -> str:
         """Nor of what people said to each other: of late, and where there is a place for it."""
-        return "".join(self.on_page(run).commented(step) for run, step in said)
+        return "".join(self.on_page(run).comment_frames(step) for run, step in said)
 
-    def new_messages(self, begun: int | None = None) -> str:
+    def new_message_frames(self, begun: int | None = None) -> str:
         """Frames for messages this page has not; one whose run has just begun, as it began."""
-        missed = Missed(self, begun)
-        while missed.read_part():
+        missed = MissedMessages(self, begun)
+        while missed.read_batch():
             pass
         frames = missed.frames()
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
@@ -102,7 +102,7 @@ class Conversation:
         except Exception:  # it is kept, and this page is told of it as others are
             logger.exception("Message %s could not be shown at once.", message.pk)
             self.watched.pop(message.run_id, None)
-            self.around = fragments.Surroundings(self.user)
+            self.around = fragments.SessionChrome(self.user)
             return ""
         self.last = message.pk
         return frames
@@ -110,28 +110,28 @@ class Conversation:
     def new_message(self, message: Message, is_new: bool) -> str:
         watched = self.watch(message.run_id)
         view = watched.begin(message.run) if is_new else watched.view()
-        return fragments.new_message(message, view, self.user)
+        return fragments.render_new_message(message, view, self.user)
 
-    def now_discussed(self) -> list[str]:
+    def enable_comments(self) -> list[str]:
         """What stands on the page, with a place to talk about it."""
         self.is_discussed = True
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
-        newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MOST_ON_PAGE]
+        newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MAX_MESSAGES]
         return [self.watch(run).snapshot() for run in newest]
 
-    def on_page(self, run: int) -> Watched:
+    def on_page(self, run: int) -> LiveRunView:
         """All that a session is told of are in it, and may stand here without moving."""
-        return self.watched.get(run) or self._unwatched(run)
+        return self.watched.get(run) or self._make_view(run)
 
-    def watch(self, run: int) -> Watched:
-        self.watched[run] = self._unwatched(run)
+    def watch(self, run: int) -> LiveRunView:
+        self.watched[run] = self._make_view(run)
         return self.watched[run]
 
-    def _unwatched(self, run: int) -> Watched:
-        return Watched(run, PLACE, self.may_write, self.user.pk, self.is_discussed)
+    def _make_view(self, run: int) -> LiveRunView:
+        return LiveRunView(run, PLACE, self.may_write, self.user.pk, self.is_discussed)
 
 
-class Missed:
+class MissedMessages:
     """Messages that a page has not: the newest ones, as many as there is room for.
 
     They are read from the last one back, and shown from the first one on; before it a link to
@@ -141,12 +141,12 @@ class Missed:
     def __init__(self, page: Conversation, begun: int | None = None) -> None:
         self.page = page
         self.begun = begun
-        self.before = MOST_PK
-        self.room = MOST_HTML
+        self.before = MAX_PK
+        self.room = MAX_HTML_BYTES
         self.shown: list[tuple[int, str]] = []  # the newest one first
         self.is_all = True
 
-    def read_part(self) -> bool:
+    def read_batch(self) -> bool:
         """Whether there may be more to read."""
         messages = _newest_between(self.page.session.pk, self.page.last, self.before)
         for message in messages:
@@ -156,12 +156,12 @@ class Missed:
             with suppress(ObjectDoesNotExist):
                 html = self.page.new_message(message, is_new)
                 self.room -= len(html.encode())
-                if self.shown and (self.room < 0 or len(self.shown) == MOST_ON_PAGE):
+                if self.shown and (self.room < 0 or len(self.shown) == MAX_MESSAGES):
                     self.is_all = False
                     del self.page.watched[message.run_id]
                     return False
                 self.shown.append((message.pk, html))
-        return len(messages) == A_PART
+        return len(messages) == BATCH_SIZE
 
     def frames(self) -> list[str]:
         """One for each message; the page has them then."""
@@ -170,7 +170,9 @@ class Missed:
         (newest, _), (oldest, _) = self.shown[0], self.shown[-1]
         frames = [html for _, html in reversed(self.shown)]
         if not self.is_all:
-            frames.insert(0, fragments.missed(self.page.session, oldest, self.page.last))
+            frames.insert(
+                0, fragments.render_earlier_link(self.page.session, oldest, self.page.last)
+            )
         self.page.last = newest
         return frames
 
@@ -180,34 +182,36 @@ def _in_language(language: str, part: Callable[..., Any], *subject: Any) -> Any:
         return part(*subject)
 
 
-def _parts(rows: Iterable[Any]) -> Iterable[list[Any]]:
+def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
     """Each reads a few rows."""
     every = list(rows)
-    return [every[at : at + A_PART] for at in range(0, len(every), A_PART)]
+    return [every[at : at + BATCH_SIZE] for at in range(0, len(every), BATCH_SIZE)]
 
 
-@prepared
+@compiled_query
 def _newest_between(session, after, before):
-    messages = _after(session, after).filter(pk__lt=before).select_related("run", "author")
-    return messages.defer("run__history", "run__answer").order_by("-pk")[:A_PART]
+    messages = (
+        _messages_after(session, after).filter(pk__lt=before).select_related("run", "author")
+    )
+    return messages.defer("run__history", "run__answer").order_by("-pk")[:BATCH_SIZE]
 
 
-@prepared
+@compiled_query
 def _first_after(session, pk):
-    return _after(session, pk).order_by("pk").values_list("pk", flat=True)[:1]
+    return _messages_after(session, pk).order_by("pk").values_list("pk", flat=True)[:1]
 
 
-def _after(session, pk) -> QuerySet[Message]:
+def _messages_after(session, pk) -> QuerySet[Message]:
     return Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
 
 
-@prepared
-def _commented(session):
+@compiled_query
+def _recent_comments(session):
     said = Comment.objects.filter(run__message__session=session).order_by("-pk")
-    return said.values_list("run", "step")[:MOST_COMMENTED]
+    return said.values_list("run", "step")[:MAX_COMMENTS]
 
 
-@prepared
-def _corrected(session):
+@compiled_query
+def _corrected_runs(session):
     runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
-    return runs.order_by("-pk").values_list("pk", flat=True)[:MOST_CORRECTED]
+    return runs.order_by("-pk").values_list("pk", flat=True)[:MAX_CORRECTIONS]

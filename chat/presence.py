@@ -4,8 +4,8 @@ hears the others; nothing of it is kept, and whoever falls silent is gone."""
 import time
 from dataclasses import dataclass, field
 
-EVERY = 5.0
-SILENCES = 2.5
+HEARTBEAT_SECONDS = 5.0
+MISSED_HEARTBEATS = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Presence:
 
     def people(self) -> tuple[Person, ...]:
         """Each once, however many pages they have open, by their names."""
-        oldest = time.monotonic() - EVERY * SILENCES
+        oldest = time.monotonic() - HEARTBEAT_SECONDS * MISSED_HEARTBEATS
         self.heard = {tab: said for tab, said in self.heard.items() if said[1] >= oldest}
         here = {person.pk: person for person, _ in self.heard.values()}
         return tuple(sorted(here.values(), key=lambda person: person.name))

@@ -7,24 +7,24 @@ in two tabs or in two processes, do it one after the other.
 from django.db import transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from chat.models import ChatSession, Message
 
-MOST = 10
+MAX_QUEUED = 10
 
 
-class Full(Exception):
+class QueueFull(Exception):
     """There are as many messages waiting in this session as there may be."""
 
 
-def hold(session: ChatSession) -> bool:
+def lock(session: ChatSession) -> bool:
     """Nobody else changes it until this transaction is over; False where it is gone."""
-    return bool(_held(session.pk))
+    return bool(_lock_row(session.pk))
 
 
-@prepared
-def _held(session):
+@compiled_query
+def _lock_row(session):
     return ChatSession.objects.select_for_update().filter(pk=session).values_list("pk")
 
 
@@ -33,7 +33,7 @@ def waiting(session: ChatSession) -> list[Message]:
     return _waiting(session.pk)
 
 
-@prepared
+@compiled_query
 def _waiting(session):
     return Message.objects.queued().filter(session=session).select_related("author")
 
@@ -41,16 +41,16 @@ def _waiting(session):
 def add(session: ChatSession, **message) -> Message:
     """A message at the end of the queue."""
     queued = session.messages.queued()
-    if queued.count() >= MOST:
-        raise Full
+    if queued.count() >= MAX_QUEUED:
+        raise QueueFull
     last = queued.aggregate(Max("place"))["place__max"] or 0
     return Message.objects.create(session=session, place=last + 1, **message)
 
 
-def put_first(session: ChatSession, user, pk: int | None) -> bool:
+def move_to_front(session: ChatSession, user, pk: int | None) -> bool:
     """Whether it was there, and this person's, to be put before the others."""
     with transaction.atomic():
-        hold(session)
+        lock(session)
         first = session.messages.queued().aggregate(Min("place"))["place__min"] or 0
         mine = Message.objects.for_user(user).queued().filter(session=session, pk=pk)
         return mine.update(place=first - 1) == 1
@@ -59,7 +59,7 @@ def put_first(session: ChatSession, user, pk: int | None) -> bool:
 def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     """Take it out; give the text if it is theirs, or None where there is nothing to take."""
     with transaction.atomic():
-        hold(session)
+        lock(session)
         theirs = Message.objects.withdrawable_by(user).queued()
         message = theirs.filter(session=session, pk=pk).first()
         if message is None:
@@ -70,7 +70,7 @@ def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
 
 def clear(session: ChatSession) -> None:
     with transaction.atomic():
-        hold(session)
+        lock(session)
         session.messages.queued().delete()
 
 
@@ -81,7 +81,7 @@ def drop_inactive(session: ChatSession) -> None:
             message.delete()
 
 
-def take_up(message: Message, run: Run) -> Message:
+def attach_run(message: Message, run: Run) -> Message:
     """The same message, answered by this run from now on.
 
     Its number is its place in the conversation, and that is at the end, whenever it was typed.
@@ -95,27 +95,27 @@ def take_up(message: Message, run: Run) -> Message:
     return message
 
 
-def free(run: Run | None = None) -> list[ChatSession]:
+def ready_sessions(run: Run | None = None) -> list[ChatSession]:
     """Sessions in which something waits and nothing lives: all, or that of this run."""
-    return _all_free() if run is None else _free_after(run.pk)
+    return _all_ready() if run is None else _ready_after(run.pk)
 
 
-@prepared
-def _all_free():
-    return _where(_unanswered())
+@compiled_query
+def _all_ready():
+    return _sessions_with(_ready_messages())
 
 
-@prepared
-def _free_after(run):
+@compiled_query
+def _ready_after(run):
     said = Message.objects.filter(session=OuterRef("session"), run=run)
-    return _where(_unanswered().filter(Exists(said)))
+    return _sessions_with(_ready_messages().filter(Exists(said)))
 
 
-def _unanswered() -> QuerySet[Message]:
+def _ready_messages() -> QuerySet[Message]:
     """What waits where nothing lives."""
     lives = Message.objects.filter(session=OuterRef("session"), run__status__in=Run.LIVE)
     return Message.objects.queued().exclude(Exists(lives))
 
 
-def _where(messages: QuerySet[Message]) -> QuerySet[ChatSession]:
+def _sessions_with(messages: QuerySet[Message]) -> QuerySet[ChatSession]:
     return ChatSession.objects.filter(pk__in=messages.order_by().values("session"))

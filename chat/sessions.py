@@ -17,7 +17,7 @@ from agents import runs
 from agents.access import masking, quotas
 from agents.catalog import agent_factory
 from agents.db import database, errors
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
 from agents.engine import fault_injection
 from agents.models import Run
@@ -27,11 +27,11 @@ from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
 
-A_MINUTE = timedelta(minutes=1)
+RATE_WINDOW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SessionStatus:
     """Where a session stands: what lives in it, what waits, and why that does not go on."""
 
     live_run: int | None
@@ -48,22 +48,22 @@ class Standing:
 _being_said: set[asyncio.Task[Message]] = set()
 
 
-async def said(say: Callable[[], Message]) -> Message:
+async def submit(say: Callable[[], Message]) -> Message:
     """Keep a message and have it answered, even if whoever sent it leaves in the middle."""
-    saying = asyncio.create_task(_said(say))
+    saying = asyncio.create_task(_submit(say))
     _being_said.add(saying)
     saying.add_done_callback(_being_said.discard)
     return await asyncio.shield(saying)
 
 
-async def _said(say: Callable[[], Message]) -> Message:
-    message = await database.ask_first(say)
+async def _submit(say: Callable[[], Message]) -> Message:
+    message = await database.run_urgent(say)
     if message.is_new:
-        await ask(message.session, message)
+        await dispatch(message.session, message)
     return message
 
 
-async def ask(session: ChatSession, message: Message) -> None:
+async def dispatch(session: ChatSession, message: Message) -> None:
     """Have it answered, now or in its turn, and tell every page that shows the session."""
     fault_injection.point("P2")
     if message.is_queued:
@@ -74,9 +74,9 @@ async def ask(session: ChatSession, message: Message) -> None:
     await pubsub.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
 
-async def go_on(run: Run | None = None) -> None:
+async def answer_waiting(run: Run | None = None) -> None:
     """Have answered what waits: where this run is over, or wherever nothing lives."""
-    for session in await database.ask(queue.free, run):
+    for session in await database.run(queue.ready_sessions, run):
         try:
             await _answer_next(session)
         except Exception:  # whatever it was, the others need not wait for it
@@ -88,7 +88,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
     False where there is no such message.
     """
-    is_there, run = await database.ask(_put_first, session, user, pk)
+    is_there, run = await database.run(_move_to_front, session, user, pk)
     if not is_there:
         return False
     if run is not None:
@@ -100,44 +100,48 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
 async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     """Take out what waits; give its text to its author, or None where it is not there."""
-    text = await database.ask(queue.withdraw, session, user, pk)
+    text = await database.run(queue.withdraw, session, user, pk)
     if text is not None:
         await pubsub.publish(session.topic, "queue.changed")
     return text
 
 
-def begin(user, text: str, client_id: str, agent: str = "") -> Message:
+def start(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
-    text = messages.cleaned(text)
+    text = messages.clean_text(text)
     try:
-        with errors.refusing(messages.NotSaid), transaction.atomic():
-            if (known := _known(user, text, client_id)) is not None:
+        with errors.reraise_as(messages.MessageRejected), transaction.atomic():
+            if (known := _find_duplicate(user, text, client_id)) is not None:
                 return known
-            _check_pace(user)
-            wish = messages.wished(text, user)
-            kept = masking.kept(messages.agent_for(agent, user), text)
-            title = wish.version.workflow.name if wish else messages.title_of(kept)
+            _check_rate(user)
+            wish = messages.requested_workflow(text, user)
+            kept = masking.mask_for_storage(messages.select_agent(agent, user), text)
+            title = wish.version.workflow.name if wish else messages.make_title(kept)
             session = ChatSession.objects.create(user=user, title=title)
-            return _add(session, user, text, client_id, agent)
+            return _create_message(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
-        if (known := _known(user, text, client_id)) is None:
+        if (known := _find_duplicate(user, text, client_id)) is None:
             raise
         return known
 
 
-def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
+def add_message(
+    session: ChatSession, user, text: str, client_id: str, agent: str = ""
+) -> Message:
     """A message that is answered at once, or waits while another one is being answered."""
-    text = messages.cleaned(text)
-    with errors.refusing(messages.NotSaid), transaction.atomic():
-        if not queue.hold(session):
-            raise messages.NotSaid(_("This session is not there any more."))
+    text = messages.clean_text(text)
+    with errors.reraise_as(messages.MessageRejected), transaction.atomic():
+        if not queue.lock(session):
+            raise messages.MessageRejected(_("This session is not there any more."))
         if not sharing.may_write(session, user):
-            raise messages.NotSaid(str(sharing.READS_ONLY))
-        if (known := _known(user, text, client_id, session)) is not None:
+            raise messages.MessageRejected(str(sharing.READ_ONLY_MESSAGE))
+        if (known := _find_duplicate(user, text, client_id, session)) is not None:
             return known
-        _check_pace(user)
+        _check_rate(user)
         is_busy = live_run(session) or queue.waiting(session)
-        message = (_queue if is_busy else _add)(session, user, text, client_id, agent)
+        message = (_queue_message if is_busy else _create_message)(
+            session, user, text, client_id, agent
+        )
         update(ChatSession, {"updated_at": timezone.now()}, id=session.pk)
         return message
 
@@ -151,50 +155,55 @@ def rename(session: ChatSession, title: str) -> None:
 def delete(session: ChatSession) -> None:
     """Messages, runs and traces: nothing of it stays."""
     with transaction.atomic():
-        queue.hold(session)
+        queue.lock(session)
         Run.objects.filter(message__session=session).delete()
         session.delete()
 
 
 def live_run(session: ChatSession) -> Run | None:
-    return next(iter(_live_on(session.topic)), None)
+    return next(iter(_live_runs(session.topic)), None)
 
 
-@prepared
-def _live_on(topic):
+@compiled_query
+def _live_runs(topic):
     return Run.objects.live().filter(topic=topic).defer("history").order_by()
 
 
-def standing(session: ChatSession, run: Run | None) -> Standing:
+def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
     """Where it stands while this run lives in it, or none."""
     queued = tuple(queue.waiting(session))
-    return Standing(
+    return SessionStatus(
         live_run=run and run.pk,
         is_waiting=run is not None and run.is_waiting,
         queued=queued,
-        hindrance=messages.hindrance(queued[0]) if queued and run is None else "",
+        hindrance=messages.blocked_reason(queued[0]) if queued and run is None else "",
     )
 
 
-def _check_pace(user) -> None:
+def _check_rate(user) -> None:
     """Raises NotSaid where this person has said as much in the last minute as they may."""
     if not (most := settings.PERSON_MESSAGES):
         return
-    quotas.hold(user)
-    lately = timezone.now() - A_MINUTE
+    quotas.lock_user(user)
+    lately = timezone.now() - RATE_WINDOW
     if Message.objects.filter(author=user, created_at__gt=lately).count() >= most:
         sentence = ngettext(
             "You have sent %(most)d message in a minute. Wait a moment, then send it again.",
             "You have sent %(most)d messages in a minute. Wait a moment, then send it again.",
             most,
         )
-        raise messages.NotSaid(sentence % {"most": most})
+        raise messages.MessageRejected(sentence % {"most": most})
 
 
-def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+def _create_message(
+    session: ChatSession, user, text: str, client_id: str, agent: str
+) -> Message:
     fault_injection.point("P1")
-    answers = messages.agent_for(agent, user)
-    run, kept = messages.prepare(session, user, text, answers), masking.kept(answers, text)
+    answers = messages.select_agent(agent, user)
+    run, kept = (
+        messages.prepare(session, user, text, answers),
+        masking.mask_for_storage(answers, text),
+    )
     message = Message(
         session=session, author=user, run=run, text=kept, client_id=client_id, agent_name=""
     )
@@ -203,74 +212,76 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
     return message
 
 
-def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+def _queue_message(
+    session: ChatSession, user, text: str, client_id: str, agent: str
+) -> Message:
     fault_injection.point("P1")
-    name = agent and messages.agent_for(agent, user).name
-    messages.wished(text, user)
+    name = agent and messages.select_agent(agent, user).name
+    messages.requested_workflow(text, user)
     try:
         message = queue.add(
             session,
             author=user,
-            text=_queueable(user, text, name),
+            text=_masked_text(user, text, name),
             client_id=client_id,
             agent_name=name,
         )
-    except queue.Full:
-        raise messages.NotSaid(
+    except queue.QueueFull:
+        raise messages.MessageRejected(
             _("%(most)d messages are waiting already. Withdraw one, or wait for an answer.")
-            % {"most": queue.MOST}
+            % {"most": queue.MAX_QUEUED}
         ) from None
     message.is_new = True
     return message
 
 
-def _queueable(user, text: str, agent: str) -> str:
+def _masked_text(user, text: str, agent: str) -> str:
     """The text as whoever would answer it now lets it be kept; maybe nobody would."""
-    first = agent_factory.first_agents_for(user.pk)
-    answers = messages.named(agent, user) if agent else next(iter(first), None)
-    return masking.kept(answers, text) if answers else text
+    first = agent_factory.default_candidates_for(user.pk)
+    answers = messages.find_agent(agent, user) if agent else next(iter(first), None)
+    return masking.mask_for_storage(answers, text) if answers else text
 
 
-def _put_first(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
+def _move_to_front(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
     """Whether it is there, and what lives before it: asked later, that might be its own run."""
     with transaction.atomic():
-        return queue.put_first(session, user, pk), live_run(session)
+        return queue.move_to_front(session, user, pk), live_run(session)
 
 
 async def _answer_next(session: ChatSession) -> None:
-    message = await database.ask(_next, session)
+    message = await database.run(_claim_next, session)
     if message is not None:
-        await ask(session, message)
+        await dispatch(session, message)
 
 
-def _next(session: ChatSession) -> Message | None:
+def _claim_next(session: ChatSession) -> Message | None:
     """The message whose turn it is, with a run of its own; once, whoever else asks.
 
     One that cannot be answered waits, and with it what the same person said after it.
     """
     with transaction.atomic():
-        if not queue.hold(session) or live_run(session):
+        if not queue.lock(session) or live_run(session):
             return None
         queue.drop_inactive(session)
         hindered: set[int] = set()
         for message in queue.waiting(session):
             if message.author_id in hindered:
                 continue
-            if (begun := _begun(session, message)) is not None:
+            if (begun := _start_message(session, message)) is not None:
                 return begun
             hindered.add(message.author_id)
     return None
 
 
-def _begun(session: ChatSession, message: Message) -> Message | None:
+def _start_message(session: ChatSession, message: Message) -> Message | None:
     """The message with its run; None where it cannot have one."""
     try:
         with transaction.atomic():
-            agent = messages.agent_for(message.agent_name, message.author)
+            agent = messages.select_agent(message.agent_name, message.author)
             run = messages.prepare(session, message.author, message.text, agent)
-            message.text = masking.kept(agent, message.text)
-            return queue.take_up(message, run)
-    except messages.NotSaid:
+            message.text = masking.mask_for_storage(agent, message.text)
+            return queue.attach_run(message, run)
+    except messages.MessageRejected:
         return None  # the page says why, and the next look may find it mended
     except OperationalError:
         raise  # it is not the message
@@ -279,25 +290,25 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
         return None
 
 
-def _known(
+def _find_duplicate(
     user, text: str, client_id: str, session: ChatSession | None = None
 ) -> Message | None:
     """The message that was sent under this id before: a double click, or a lost reply."""
     known = None
     is_id = 0 < len(client_id) <= 64 and client_id == messages.storable(client_id)
     if is_id:
-        known = next(iter(_sent(user.pk, client_id)), None)
+        known = next(iter(_by_client_id(user.pk, client_id)), None)
     # Said in another session it is no double, and to take it for one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
-        raise messages.NotSaid(_("The page sent something that cannot be read."))
+        raise messages.MessageRejected(_("The page sent something that cannot be read."))
     # Neither is another text. An agent may keep texts masked only, so that is the same one.
-    if known and known.text != text and known.text != masking.masked_value(text):
-        raise messages.IdTaken(
+    if known and known.text != text and known.text != masking.mask_value(text):
+        raise messages.ClientIdConflict(
             _("Not sent: a different message was sent with the same ID. Send it again.")
         )
     return known
 
 
-@prepared
-def _sent(author, client_id):
+@compiled_query
+def _by_client_id(author, client_id):
     return Message.objects.filter(author=author, client_id=client_id)

@@ -17,24 +17,24 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.access import audit
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.review.feedback import storable
-from agents.review.sharing import BYTES, LIFETIMES, digest
+from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
 from chat import queue
 from chat.models import ChatSession, Invitation, Member
 
-MOST_MEMBERS = 100
-RIGHTS = {"read": gettext_lazy("can read"), "write": gettext_lazy("can read and write")}
-READS_ONLY = gettext_lazy("You can read this session, but not write in it.")
+MAX_MEMBERS = 100
+ACCESS_LEVELS = {"read": gettext_lazy("can read"), "write": gettext_lazy("can read and write")}
+READ_ONLY_MESSAGE = gettext_lazy("You can read this session, but not write in it.")
 
 
-class NotShared(Exception):
+class SharingRejected(Exception):
     """Nobody was let in; the text says why, to the person who tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class MembersPanel:
     """Who is in a session, and what somebody can do about it."""
 
     is_owner: bool
@@ -45,16 +45,16 @@ class Panel:
     lifetimes: list[tuple[int, Any]]
 
 
-def panel(session: ChatSession, user) -> Panel:
+def build_panel(session: ChatSession, user) -> MembersPanel:
     is_owner = session.user_id == user.pk
     links = session.invitations.open()
-    return Panel(
+    return MembersPanel(
         is_owner=is_owner,
         owner=session.user,
         members=guests(session).select_related("user"),
         invitations=links if is_owner else links.none(),
-        rights=RIGHTS,
-        lifetimes=list(LIFETIMES.items()),
+        rights=ACCESS_LEVELS,
+        lifetimes=list(LIFETIME_HOURS.items()),
     )
 
 
@@ -68,7 +68,7 @@ def has_members(session: ChatSession) -> bool:
     return session.is_shared or bool(_members(session.pk))
 
 
-@prepared
+@compiled_query
 def _members(session):
     return Member.objects.filter(session=session).order_by().values_list("pk")[:1]
 
@@ -78,92 +78,98 @@ def may_write(session: ChatSession, user) -> bool:
     return session.user_id == user.pk or bool(_writers(session.pk, user.pk))
 
 
-@prepared
+@compiled_query
 def _writers(session, user):
     members = Member.objects.filter(session=session, user=user, may_write=True)
     return members.order_by().values_list("pk")
 
 
-def add(session: ChatSession, name: str, right: str) -> None:
+def add_member(session: ChatSession, name: str, right: str) -> None:
     """Let somebody in by their name, or change what somebody who is in may do.
 
     No link gives more than that to them. One that did is withdrawn: it was sent further.
     """
     name = storable(name).strip()
     person = get_user_model().objects.filter(username=name, is_active=True).first()
-    if right not in RIGHTS:
-        raise NotShared(_("Choose what they may do."))
+    if right not in ACCESS_LEVELS:
+        raise SharingRejected(_("Choose what they may do."))
     if person is None:
-        raise NotShared(_("There is nobody with the name “%(name)s”.") % {"name": name[:150]})
+        raise SharingRejected(
+            _("There is nobody with the name “%(name)s”.") % {"name": name[:150]}
+        )
     if person.pk == session.user_id:
-        raise NotShared(_("This session is yours: you are in it."))
-    with _held(session):
+        raise SharingRejected(_("This session is yours: you are in it."))
+    with _membership_change(session):
         if right == "read":
-            _close_way(session, person, may_write=True)
-            _limit(session, person, may_read=True)
+            _withdraw_used_link(session, person, may_write=True)
+            _restrict(session, person, may_read=True)
         else:
             session.removed_members.filter(user=person).delete()
-        _seat(session, person, right == "write")
+        _admit(session, person, right == "write")
         about = {"who": audit.person(person), "right": right}
-        audit.record(session.user, audit.MEMBER_ADDED, _name(session), **about)
+        audit.record(session.user, audit.MEMBER_ADDED, _audit_subject(session), **about)
 
 
-def remove(session: ChatSession, user: int) -> None:
+def remove_member(session: ChatSession, user: int) -> None:
     """Show somebody out; no link lets them in again, until the owner adds them by name.
 
     Raises Member.DoesNotExist for whoever is not there.
     """
-    with _held(session):
+    with _membership_change(session):
         member = guests(session).select_related("user").get(user=user)
-        _close_way(session, member.user)
-        _unseat(session, member, by=session.user)
-        _limit(session, member.user, may_read=False)
+        _withdraw_used_link(session, member.user)
+        _delete_member(session, member, by=session.user)
+        _restrict(session, member.user, may_read=False)
 
 
 def leave(session: ChatSession, user) -> None:
     """Raises Member.DoesNotExist for the owner, and for whoever is not there."""
-    with _held(session):
-        _unseat(session, guests(session).select_related("user").get(user=user.pk), by=user)
+    with _membership_change(session):
+        _delete_member(
+            session, guests(session).select_related("user").get(user=user.pk), by=user
+        )
 
 
 @transaction.atomic
-def invite(session: ChatSession, right: str, hours: str) -> str:
+def create_invitation(session: ChatSession, right: str, hours: str) -> str:
     """A link's token, which is told this once: only its digest is kept."""
-    if right not in RIGHTS or hours not in map(str, LIFETIMES):
-        raise NotShared(_("Choose what they may do, and how long the link works."))
-    token = secrets.token_urlsafe(BYTES)
+    if right not in ACCESS_LEVELS or hours not in map(str, LIFETIME_HOURS):
+        raise SharingRejected(_("Choose what they may do, and how long the link works."))
+    token = secrets.token_urlsafe(TOKEN_BYTES)
     link = session.invitations.create(
-        digest=digest(token),
+        digest=token_digest(token),
         may_write=right == "write",
         expires_at=timezone.now() + timedelta(hours=int(hours)),
     )
     about = {"link": link.pk, "right": right, "hours": int(hours)}
-    audit.record(session.user, audit.INVITED, _name(session), **about)
+    audit.record(session.user, audit.INVITED, _audit_subject(session), **about)
     return token
 
 
 @transaction.atomic
-def withdraw(session: ChatSession, pk: int) -> None:
+def withdraw_invitation(session: ChatSession, pk: int) -> None:
     """Raises Invitation.DoesNotExist for one that is not there."""
     link = session.invitations.get(pk=pk)
     session.invitations.filter(pk=pk, withdrawn_at=None).update(withdrawn_at=timezone.now())
-    audit.record(session.user, audit.INVITATION_WITHDRAWN, _name(session), link=link.pk)
+    audit.record(
+        session.user, audit.INVITATION_WITHDRAWN, _audit_subject(session), link=link.pk
+    )
 
 
-def find(token: str, user) -> Invitation:
+def find_invitation(token: str, user) -> Invitation:
     """A link that leads somewhere for this person; raises NotShared, which says why not."""
     links = Invitation.objects.select_related("session__user")
-    link = links.filter(digest=digest(token)).first()
+    link = links.filter(digest=token_digest(token)).first()
     if link is None or not link.session.user.is_active:
-        raise NotShared(_("This link leads nowhere: it was never there, or it is gone."))
-    _keep_to_limit(link, user)
-    if not is_in(user, link):
+        raise SharingRejected(_("This link leads nowhere: it was never there, or it is gone."))
+    _apply_restriction(link, user)
+    if not has_access(user, link):
         _check_open(link)
-        _check_welcome(link.session, user)
+        _check_not_removed(link.session, user)
     return link
 
 
-def is_in(user, link: Invitation) -> bool:
+def has_access(user, link: Invitation) -> bool:
     """Whether they have what it gives.
 
     Also where the owner has given less since: the same link does not give it back.
@@ -176,18 +182,18 @@ def is_in(user, link: Invitation) -> bool:
 
 def join(token: str, user) -> ChatSession:
     """Let somebody in with the right of the link, the greater one they had, or their limit."""
-    link = find(token, user)
+    link = find_invitation(token, user)
     session = link.session
-    if is_in(user, link):
+    if has_access(user, link):
         return session
-    with _held(session):
+    with _membership_change(session):
         _check_open(link)
-        _check_welcome(session, user)
-        _keep_to_limit(link, user)
-        _seat(session, user, link.may_write, link)
+        _check_not_removed(session, user)
+        _apply_restriction(link, user)
+        _admit(session, user, link.may_write, link)
         right = "write" if link.may_write else "read"
         about = {"who": audit.person(user), "right": right, "link": link.pk}
-        audit.record(user, audit.MEMBER_ADDED, _name(session), **about)
+        audit.record(user, audit.MEMBER_ADDED, _audit_subject(session), **about)
     return session
 
 
@@ -196,35 +202,35 @@ def _check_open(link: Invitation) -> None:
         return
     link.refresh_from_db(fields=["withdrawn_at"])  # it may have been in this very moment
     if link.withdrawn_at is not None:
-        raise NotShared(_("This link was withdrawn. Ask whoever sent it for a new one."))
-    raise NotShared(_("This link has expired. Ask whoever sent it for a new one."))
+        raise SharingRejected(_("This link was withdrawn. Ask whoever sent it for a new one."))
+    raise SharingRejected(_("This link has expired. Ask whoever sent it for a new one."))
 
 
-def _check_welcome(session: ChatSession, user) -> None:
+def _check_not_removed(session: ChatSession, user) -> None:
     """Whoever was removed may still know of other links, or be sent one by other members."""
     if session.removed_members.filter(user=user.pk, may_read=False).exists():
         owner = session.user.get_username()
         sentence = _("You were removed from this session. Ask %(owner)s to add you by name.")
-        raise NotShared(sentence % {"owner": owner})
+        raise SharingRejected(sentence % {"owner": owner})
 
 
-def _limit(session: ChatSession, person, *, may_read: bool) -> None:
+def _restrict(session: ChatSession, person, *, may_read: bool) -> None:
     """What the owner decided about this person counts for more than any link."""
     session.removed_members.update_or_create(user=person, defaults={"may_read": may_read})
 
 
-def _keep_to_limit(link: Invitation, user) -> None:
+def _apply_restriction(link: Invitation, user) -> None:
     """For whom the owner limited to reading, every link is one to read by."""
     if link.session.removed_members.filter(user=user.pk).exists():
         link.may_write = False  # in memory: for others it gives what it says
 
 
 @contextmanager
-def _held(session: ChatSession) -> Iterator[None]:
+def _membership_change(session: ChatSession) -> Iterator[None]:
     """Nobody else changes who is in it meanwhile; whoever looks at it is told afterwards."""
     with transaction.atomic():
-        if not queue.hold(session):
-            raise NotShared(_("This session is not there any more."))
+        if not queue.lock(session):
+            raise SharingRejected(_("This session is not there any more."))
         yield
         shared = guests(session).exists()
         ChatSession.objects.filter(pk=session.pk).update(is_shared=shared)
@@ -232,38 +238,42 @@ def _held(session: ChatSession) -> Iterator[None]:
         transaction.on_commit(tell)
 
 
-def _seat(session: ChatSession, person, may_write: bool, link: Invitation | None = None):
-    if guests(session).exclude(user=person).count() >= MOST_MEMBERS:
-        raise NotShared(_("There are %(most)d people here already.") % {"most": MOST_MEMBERS})
+def _admit(session: ChatSession, person, may_write: bool, link: Invitation | None = None):
+    if guests(session).exclude(user=person).count() >= MAX_MEMBERS:
+        raise SharingRejected(
+            _("There are %(most)d people here already.") % {"most": MAX_MEMBERS}
+        )
     if not may_write:
-        _unqueue(session, person)
-    _put(session, session.user, may_write=True)
+        _clear_queued(session, person)
+    _save_member(session, session.user, may_write=True)
     came_by = {"invitation": link} if link else {}
-    _put(session, person, may_write=may_write, **came_by)
+    _save_member(session, person, may_write=may_write, **came_by)
 
 
-def _close_way(session: ChatSession, person, **right: bool) -> None:
+def _withdraw_used_link(session: ChatSession, person, **right: bool) -> None:
     """Nobody comes by the link any more that this person came by, if it gives this right."""
     came_by = session.invitations.filter(members__user=person, withdrawn_at=None, **right)
     for link in came_by:
-        withdraw(session, link.pk)
+        withdraw_invitation(session, link.pk)
 
 
-def _put(session: ChatSession, person, **right: Any) -> None:
+def _save_member(session: ChatSession, person, **right: Any) -> None:
     new = {"topic": session.topic, **right}
     Member.objects.update_or_create(right, new, session=session, user_id=person.pk)
 
 
-def _unseat(session: ChatSession, member: Member, by) -> None:
-    _unqueue(session, member.user)
+def _delete_member(session: ChatSession, member: Member, by) -> None:
+    _clear_queued(session, member.user)
     member.delete()
-    audit.record(by, audit.MEMBER_REMOVED, _name(session), who=audit.person(member.user))
+    audit.record(
+        by, audit.MEMBER_REMOVED, _audit_subject(session), who=audit.person(member.user)
+    )
 
 
-def _unqueue(session: ChatSession, person) -> None:
+def _clear_queued(session: ChatSession, person) -> None:
     """What somebody still had to say before they lost the right to is not said."""
     session.messages.queued().filter(author=person).delete()
 
 
-def _name(session: ChatSession) -> str:
+def _audit_subject(session: ChatSession) -> str:
     return f"chat:{session.pk}"

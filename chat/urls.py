@@ -24,7 +24,7 @@ urlpatterns = [
         "chat/<int:pk>/links/<int:link>/withdraw/", member_pages.withdraw, name="withdraw_link"
     ),
     path("join/<str:token>/", member_pages.join, name="join"),
-    path("account/data/", account_pages.data, name="data"),
-    path("account/data/download/", account_pages.take, name="take_data"),
+    path("account/data/", account_pages.data_page, name="data"),
+    path("account/data/download/", account_pages.download_data, name="take_data"),
     path("account/erase/", account_pages.erase, name="erase_account"),
 ]

@@ -15,16 +15,16 @@ from agents.catalog import planner_factory
 from agents.db import database
 from agents.models import Agent, AgentStep, Workflow
 from agents.web.presentation import model_label
-from agents.web.presentation.formatting import MOST_SHOWN
-from agents.web.presentation.markdown import MOST_ANSWER
+from agents.web.presentation.formatting import MAX_SHOWN_CHARS
+from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.workflows import start as starting
 from chat import fragments, listing, queue, sessions, sharing
 from chat import messages as questions
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
-from chat.page_state import MOST_HTML, MOST_ON_PAGE
+from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 
-PROMISES = {
+PRIVACY_NOTES = {
     Agent.PersonalData.HIDDEN: gettext_lazy(
         "Personal data is replaced before the model sees it."
     ),
@@ -35,7 +35,7 @@ PROMISES = {
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleQuestion:
     tool: str
     text: str
 
@@ -57,16 +57,16 @@ class AgentChoice:
         return cls(
             name=agent.name,
             description=agent.description,
-            label=model_label(planner_factory.label(name) if agent.model else name),
+            label=model_label(planner_factory.model_label(name) if agent.model else name),
             source=_("set for this agent") if agent.model else found.source,
             is_demo=name == planner_factory.DEMO,
-            promise=PROMISES.get(agent.personal_data, ""),
+            promise=PRIVACY_NOTES.get(agent.personal_data, ""),
         )
 
 
 @require_GET
 def new(request: HttpRequest) -> HttpResponse:
-    return render(request, "chat/session.html", _context(request))
+    return render(request, "chat/session.html", _page_context(request))
 
 
 @require_GET
@@ -74,24 +74,24 @@ def session(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
-    context = {"session": chat} | _conversation(request, chat, before, after)
+    context = {"session": chat} | _conversation_context(request, chat, before, after)
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
-    return render(request, "chat/session.html", _context(request, chat) | context)
+    return render(request, "chat/session.html", _page_context(request, chat) | context)
 
 
 @require_GET
 def session_list(request: HttpRequest) -> HttpResponse:
-    return render(request, "chat/session.html#sessions", _listed(request))
+    return render(request, "chat/session.html#sessions", _list_context(request))
 
 
 @require_POST
 async def start(request: HttpRequest) -> HttpResponse:
     user = await request.auser()
     try:
-        message = await _said(request, sessions.begin, user)
-    except questions.NotSaid as reason:
-        return await database.ask(_refused, request, str(reason), None)
+        message = await _submit(request, sessions.start, user)
+    except questions.MessageRejected as reason:
+        return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
 
@@ -100,10 +100,10 @@ async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
     """A new session that begins with the command, as if it had been typed."""
     user = await request.auser()
     try:
-        query = await database.ask(_command, request, user, pk)
-        message = await sessions.said(partial(sessions.begin, user, query, uuid4().hex))
-    except (starting.NotStarted, questions.NotSaid) as reason:
-        return await database.ask(_refused, request, str(reason), None)
+        query = await database.run(_workflow_command, request, user, pk)
+        message = await sessions.submit(partial(sessions.start, user, query, uuid4().hex))
+    except (starting.WorkflowNotStarted, questions.MessageRejected) as reason:
+        return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
 
@@ -112,9 +112,9 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     try:
-        await _said(request, sessions.say, chat, user)
-    except questions.NotSaid as reason:
-        return await database.ask(_refused, request, str(reason), chat)
+        await _submit(request, sessions.add_message, chat, user)
+    except questions.MessageRejected as reason:
+        return await database.run(_render_rejected, request, str(reason), chat)
     return redirect("chat:session", pk)
 
 
@@ -122,7 +122,7 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    run = await database.ask(sessions.live_run, chat)
+    run = await database.run(sessions.live_run, chat)
     # The page may be behind: another answer may be under way than the one that was shown.
     if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
         await runs.stop(run)
@@ -145,7 +145,7 @@ async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
     text = await sessions.withdraw(chat, user, message)
     if text is None:
         return redirect("chat:session", pk)
-    return await database.ask(partial(_page, request, chat, draft=text))
+    return await database.run(partial(_render_page, request, chat, draft=text))
 
 
 @require_POST
@@ -159,12 +159,12 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
-    await database.ask(queue.clear, chat)  # what waits is not to begin now
-    run = await database.ask(sessions.live_run, chat)
+    await database.run(queue.clear, chat)  # what waits is not to begin now
+    run = await database.run(sessions.live_run, chat)
     if run is not None:
         await runs.stop(run)
-    await database.ask(sessions.delete, chat)
-    return await database.ask(_after_delete, request, pk)
+    await database.run(sessions.delete, chat)
+    return await database.run(_after_delete, request, pk)
 
 
 def _after_delete(request: HttpRequest, pk: int) -> HttpResponse:
@@ -177,51 +177,57 @@ def _after_delete(request: HttpRequest, pk: int) -> HttpResponse:
 def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse:
     if not request.htmx:
         return otherwise
-    return render(request, "chat/session.html#sessions", _listed(request))
+    return render(request, "chat/session.html#sessions", _list_context(request))
 
 
-def _command(request: HttpRequest, user, pk: int) -> str:
+def _workflow_command(request: HttpRequest, user, pk: int) -> str:
     """What would have to be typed for it; raises NotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
     workflow = get_object_or_404(mine, pk=pk)
-    return starting.wish(workflow, starting.given(request.POST), user).query
+    return starting.build_request(workflow, starting.form_parameters(request.POST), user).query
 
 
-async def _said(request: HttpRequest, say, *whom):
+async def _submit(request: HttpRequest, say, *whom):
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
-    return await sessions.said(partial(say, *whom, text, client_id, agent))
+    return await sessions.submit(partial(say, *whom, text, client_id, agent))
 
 
-def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> HttpResponse:
+def _render_rejected(
+    request: HttpRequest, reason: str, chat: ChatSession | None
+) -> HttpResponse:
     """The page again with the reason and with what was typed."""
-    draft = request.POST.get("text", "")[: questions.MOST_BYTES]
-    page = _page(request, chat, draft=draft, notice=reason, level="problem")
+    draft = request.POST.get("text", "")[: questions.MAX_MESSAGE_BYTES]
+    page = _render_page(request, chat, draft=draft, notice=reason, level="problem")
     page.status_code = 422
     return page
 
 
-def _page(request: HttpRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
-    context = _context(request, chat) | (_conversation(request, chat) if chat else {}) | more
+def _render_page(request: HttpRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
+    context = (
+        _page_context(request, chat)
+        | (_conversation_context(request, chat) if chat else {})
+        | more
+    )
     return render(request, "chat/session.html", context)
 
 
-def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
+def _page_context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     mine = Agent.objects.usable_by(request.user)
     agents = mine.filter(enabled=True).order_by("-is_default", "pk")
     choices = [AgentChoice.of(agent) for agent in agents]
-    return _listed(request) | {
+    return _list_context(request) | {
         "session": chat,
         "messages": [],  # of a chat: else they would be those that the console has left to say
         "agents": choices,
-        "chosen": _chosen(choices, chat),
-        "examples": _examples(agents[0], request.user) if choices else [],
-        "max_message": questions.MOST_BYTES,
+        "chosen": _selected_agent(choices, chat),
+        "examples": _example_questions(agents[0], request.user) if choices else [],
+        "max_message": questions.MAX_MESSAGE_BYTES,
         "may_write": True,
     }
 
 
-def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
+def _selected_agent(choices: list[AgentChoice], chat: ChatSession | None) -> str:
     """The agent that answers next: the one that was asked last here, else the default."""
     names = [choice.name for choice in choices]
     asked = chat.messages.filter(run__agent_name__in=names).order_by("-pk") if chat else ()
@@ -229,12 +235,12 @@ def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
     return last or (names or [""])[0]
 
 
-def _listed(request: HttpRequest) -> dict:
+def _list_context(request: HttpRequest) -> dict:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": listing.found(request.user, query), "query": query}
+    return {"sessions": listing.search_sessions(request.user, query), "query": query}
 
 
-def _conversation(
+def _conversation_context(
     request: HttpRequest, chat: ChatSession, before: str = "", after: str = ""
 ) -> dict:
     """The last messages, or those before one of them; `earlier` says that there are more.
@@ -242,25 +248,25 @@ def _conversation(
     With `after`, those that a page missed: what it has already is not among them.
     """
     is_discussed = sharing.has_members(chat)
-    messages = _messages(chat, is_discussed)
-    if (first := _number(before)) is not None:
+    messages = _load_messages(chat, is_discussed)
+    if (first := _parse_pk(before)) is not None:
         messages = messages.filter(pk__lt=first)
-    if (last := _number(after)) is not None:
+    if (last := _parse_pk(after)) is not None:
         messages = messages.filter(pk__gt=last)
-    found = list(messages.order_by("-pk")[: MOST_ON_PAGE + 1])
+    found = list(messages.order_by("-pk")[: MAX_MESSAGES + 1])
     user, may_write = request.user, sharing.may_write(chat, request.user)
     about = {"may_decide": may_write, "is_discussed": is_discussed}
     shown: list[MessageView] = []
-    room = MOST_HTML
-    for message in found[:MOST_ON_PAGE]:
-        view = MessageView.of(_brief(message), user, **about)
-        html = fragments.drawn(view, user)
+    room = MAX_HTML_BYTES
+    for message in found[:MAX_MESSAGES]:
+        view = MessageView.of(_fill_deferred(message), user, **about)
+        html = fragments.render_message(view, user)
         room -= len(html.encode())
         if room < 0 and shown:
             break
         shown.append(replace(view, html=html))
     return {
-        "standing": sessions.standing(chat, sessions.live_run(chat)),
+        "standing": sessions.get_status(chat, sessions.live_run(chat)),
         "may_write": may_write,
         "messages": shown[::-1],
         "earlier": shown[-1].pk if len(found) > len(shown) else None,
@@ -268,16 +274,16 @@ def _conversation(
     }
 
 
-def _messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
+def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     """With all that is shown of them, and no more: a run may have found and said megabytes."""
     steps = AgentStep.objects.defer("observation").annotate(
-        found=Left("observation", MOST_SHOWN), found_size=Length("observation")
+        found=Left("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
     )
     messages = (
         chat.messages.said()
         .select_related("author", "run", "run__user", "run__review__corrected_by")
         .defer("run__history", "run__answer")
-        .annotate(answer=Left("run__answer", MOST_ANSWER + 1), size=Length("run__answer"))
+        .annotate(answer=Left("run__answer", MAX_ANSWER_CHARS + 1), size=Length("run__answer"))
         .prefetch_related(
             Prefetch("run__steps", steps), "run__approvals__decided_by", "run__ratings"
         )
@@ -285,7 +291,7 @@ def _messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     return messages.prefetch_related("run__comments__author") if is_discussed else messages
 
 
-def _brief(message: Message) -> Message:
+def _fill_deferred(message: Message) -> Message:
     """With what was read in place of what was not."""
     run = message.run
     if run is not None:
@@ -295,18 +301,18 @@ def _brief(message: Message) -> Message:
     return message
 
 
-def _number(text: str) -> int | None:
+def _parse_pk(text: str) -> int | None:
     is_number = text.isascii() and text.isdigit() and len(text) < 19
     return int(text) if is_number else None
 
 
-def _examples(agent: Agent, user) -> list[Example]:
+def _example_questions(agent: Agent, user) -> list[ExampleQuestion]:
     """A question for each tool that this agent has now, for this person."""
     examples = [
         # xgettext:no-python-format
-        Example("calculator", _("What is 12.5% of 3480?")),
-        Example("database", _("Which five products brought in the most this year?")),
-        Example("search", _("How do I stop a run, and what happens to it?")),
+        ExampleQuestion("calculator", _("What is 12.5% of 3480?")),
+        ExampleQuestion("database", _("Which five products brought in the most this year?")),
+        ExampleQuestion("search", _("How do I stop a run, and what happens to it?")),
     ]
     tools = agent.tools.usable_by(user).filter(enabled=True)
     usable = set(tools.values_list("name", flat=True))

@@ -26,7 +26,7 @@ sockets = URLRouter(
 )
 
 
-class FromOrigins:
+class OriginValidator:
     """Lets sockets in from these origins, letter by letter, and from nowhere else.
 
     Channels' own validator takes an origin apart first, and fails on one that is malformed.
@@ -44,18 +44,18 @@ class FromOrigins:
 
 # Asked by machines, which know no password and call us by any name.
 doors = [
-    path("health/", health.answer),
-    path("healthz", health.alive),
-    path("readyz", health.ready),
+    path("health/", health.handle_health),
+    path("healthz", health.handle_live),
+    path("readyz", health.handle_ready),
 ]
 if settings.METRICS:
     from agents.observability import metrics
 
-    doors.append(path("metrics", metrics.answer))
+    doors.append(path("metrics", metrics.handle_request))
 
 application = ProtocolTypeRouter(
     {
         "http": URLRouter([*doors, re_path("", django_app)]),
-        "websocket": FromOrigins(CookieMiddleware(sockets), settings.ORIGINS),
+        "websocket": OriginValidator(CookieMiddleware(sockets), settings.ORIGINS),
     }
 )

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from django.core.management import execute_from_command_line
 
-from agents.engine.privacy.secrets import masked
+from agents.engine.privacy.secrets import mask_secrets
 
 # What PostgreSQL says of a table, a column or a schema that is not there.
-UNKNOWN = {"42P01", "42703", "3F000"}
+MISSING_SQLSTATES = {"42P01", "42703", "3F000"}
 NOT_SET_UP = (
     "The database isn't set up for this version ({reason}). Run “python manage.py setup” first."
 )
-NOT_REACHED = "Can't use the database at {place}: {reason}. {advice}"
-OF_A_FILE = "Check the ASHIATO_DATA folder and its permissions, then try again."
-OF_A_SERVER = (
+UNREACHABLE = "Can't use the database at {place}: {reason}. {advice}"
+FILE_ADVICE = "Check the ASHIATO_DATA folder and its permissions, then try again."
+SERVER_ADVICE = (
     "Check that it is running and that ASHIATO_DATABASE_URL is correct, then try again."
 )
 
 
-def run(arguments: Sequence[str]) -> None:
+def execute(arguments: Sequence[str]) -> None:
     """Whatever the command, a missing database is no traceback; with --traceback it is."""
     # Only now: the errors of Django's databases come with its settings.
     from django.db import DatabaseError
@@ -28,41 +28,41 @@ def run(arguments: Sequence[str]) -> None:
     try:
         execute_from_command_line(list(arguments))
     except DatabaseError as error:
-        told = sentence(error)
+        told = error_message(error)
         if told is None or "--traceback" in arguments:
             raise
         sys.exit(told)
 
 
-def sentence(error: BaseException) -> str | None:
+def error_message(error: BaseException) -> str | None:
     """Return what is wrong with the database; None where it is the program that is wrong."""
     from django.db import OperationalError, connection
 
-    reason = masked(str(error).strip().splitlines()[0].rstrip(".")) if str(error) else "?"
+    reason = mask_secrets(str(error).strip().splitlines()[0].rstrip(".")) if str(error) else "?"
     if _is_not_set_up(error):
         return NOT_SET_UP.format(reason=reason)
-    if not isinstance(error, OperationalError) and not _is_no_database(error):
+    if not isinstance(error, OperationalError) and not _is_corrupt(error):
         return None
     about = connection.settings_dict
     is_file = connection.vendor == "sqlite"
     place = about["NAME"] if is_file else f"{about['HOST'] or 'localhost'}/{about['NAME']}"
-    advice = OF_A_FILE if is_file else OF_A_SERVER
-    return NOT_REACHED.format(place=place, reason=reason, advice=advice)
+    advice = FILE_ADVICE if is_file else SERVER_ADVICE
+    return UNREACHABLE.format(place=place, reason=reason, advice=advice)
 
 
 def _is_not_set_up(error: BaseException) -> bool:
     told = str(error).startswith(("no such table", "no such column"))
     has_no_column = " has no column named " in str(error)
-    codes = {getattr(each, "sqlstate", None) for each in _chain(error)}
-    return told or has_no_column or bool(UNKNOWN & codes)
+    codes = {getattr(each, "sqlstate", None) for each in _cause_chain(error)}
+    return told or has_no_column or bool(MISSING_SQLSTATES & codes)
 
 
-def _is_no_database(error: BaseException) -> bool:
+def _is_corrupt(error: BaseException) -> bool:
     known = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
-    return any(getattr(each, "sqlite_errorcode", None) in known for each in _chain(error))
+    return any(getattr(each, "sqlite_errorcode", None) in known for each in _cause_chain(error))
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__

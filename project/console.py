@@ -16,9 +16,9 @@ class Console(admin.AdminSite):
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Also for pages that come with a package: no list is without the gate."""
-        from agents.console.lookups import gated
+        from agents.console.lookups import restrict_lookups
 
-        pages = gated(admin_class or admin.ModelAdmin)
+        pages = restrict_lookups(admin_class or admin.ModelAdmin)
         super().register(model_or_iterable, pages, **options)
 
     def get_urls(self) -> list[Any]:
@@ -35,4 +35,4 @@ class Console(admin.AdminSite):
         from agents.console import navigation
 
         found = super().get_app_list(request, app_label)
-        return found if app_label else navigation.sorted_by_use(found, request)
+        return found if app_label else navigation.build_menu(found, request)

@@ -21,20 +21,20 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from agents.engine.privacy.secrets import masked
+from agents.engine.privacy.secrets import mask_secrets
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-EVERYWHERE = {"0.0.0.0", "[::]"}
+WILDCARD_HOSTS = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must have in common to work as one.
-SHARED = ("secret_key", "database_url", "redis_url")
-SECRET = {
+WORKER_SETTINGS = ("secret_key", "database_url", "redis_url")
+SECRET_NAMES = {
     *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
     *("ASHIATO_OTLP_HEADERS", "ASHIATO_METRICS_TOKEN"),
 }
-LEAST_TOKEN = 16
-NAMED = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
-RIGHT = {
+MIN_TOKEN_CHARS = 16
+HEADER_PATTERN = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
+EXPECTED_VALUES = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
     "float_parsing": "a number",
@@ -123,26 +123,30 @@ class Environment(BaseSettings):
 
     @field_validator("database_url")
     @classmethod
-    def _postgresql(cls, value: SecretStr | None) -> SecretStr | None:
-        return _address(value, "postgresql://user:password@host/name", "postgresql", "postgres")
+    def _check_database_url(cls, value: SecretStr | None) -> SecretStr | None:
+        return _check_url(
+            value, "postgresql://user:password@host/name", "postgresql", "postgres"
+        )
 
     @field_validator("redis_url")
     @classmethod
-    def _redis(cls, value: SecretStr | None) -> SecretStr | None:
-        return _address(value, "redis://host:6379/0", "redis", "rediss", "unix")
+    def _check_redis_url(cls, value: SecretStr | None) -> SecretStr | None:
+        return _check_url(value, "redis://host:6379/0", "redis", "rediss", "unix")
 
     @field_validator("workers")
     @classmethod
-    def _together(cls, value: bool, about: ValidationInfo) -> bool:
-        missing = [f"ASHIATO_{name.upper()}" for name in SHARED if not about.data.get(name)]
+    def _check_workers(cls, value: bool, about: ValidationInfo) -> bool:
+        missing = [
+            f"ASHIATO_{name.upper()}" for name in WORKER_SETTINGS if not about.data.get(name)
+        ]
         if value and missing:
             raise ValueError(f"false unless {' and '.join(missing)} is set for all processes")
         return value
 
     @field_validator("origins")
     @classmethod
-    def _whole_origins(cls, value: str) -> str:
-        for origin in listed(value):
+    def _check_origins(cls, value: str) -> str:
+        for origin in split_list(value):
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
                 raise ValueError("whole origins like https://chat.example.org")
@@ -150,32 +154,32 @@ class Environment(BaseSettings):
 
     @field_validator("proxies")
     @classmethod
-    def _networks(cls, value: str) -> str:
+    def _check_proxies(cls, value: str) -> str:
         try:
-            [ip_network(part) for part in listed(value)]
+            [ip_network(part) for part in split_list(value)]
         except ValueError:
             raise ValueError("addresses or networks like 10.0.0.0/8, 192.0.2.7") from None
         return value
 
     @field_validator("oidc_issuer")
     @classmethod
-    def _issuer(cls, value: str) -> str:
+    def _check_oidc_issuer(cls, value: str) -> str:
         parts = urlsplit(value)
-        is_near = parts.scheme == "http" and host_of(value) in LOOPBACK
+        is_near = parts.scheme == "http" and parse_host(value) in LOOPBACK
         if value and not (parts.netloc and (parts.scheme == "https" or is_near)):
             raise ValueError("a whole address like https://id.example.org")
         return value
 
     @field_validator("oidc_client_id")
     @classmethod
-    def _known_there(cls, value: str, about: ValidationInfo) -> str:
+    def _check_oidc_client_id(cls, value: str, about: ValidationInfo) -> str:
         if about.data.get("oidc_issuer") and not value:
             raise ValueError("given together with ASHIATO_OIDC_ISSUER")
         return value
 
     @field_validator("time_zone")
     @classmethod
-    def _known_time_zone(cls, value: str) -> str:
+    def _check_time_zone(cls, value: str) -> str:
         try:
             ZoneInfo(value)
         except (KeyError, ValueError, OSError):
@@ -184,7 +188,7 @@ class Environment(BaseSettings):
 
     @field_validator("model_url")
     @classmethod
-    def _whole_address(cls, value: str) -> str:
+    def _check_model_url(cls, value: str) -> str:
         parts = urlsplit(value)
         if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
             raise ValueError("a whole address like http://127.0.0.1:11434/v1")
@@ -192,7 +196,7 @@ class Environment(BaseSettings):
 
     @field_validator("otlp_endpoint")
     @classmethod
-    def _whole_endpoint(cls, value: str) -> str:
+    def _check_otlp_endpoint(cls, value: str) -> str:
         parts = urlsplit(value)
         if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
             raise ValueError("a whole address like http://127.0.0.1:4318")
@@ -202,15 +206,15 @@ class Environment(BaseSettings):
 
     @field_validator("otlp_headers")
     @classmethod
-    def _named_values(cls, value: SecretStr | None) -> SecretStr | None:
-        parts = listed(value.get_secret_value()) if value else []
-        if not all(map(NAMED.fullmatch, parts)):
+    def _check_otlp_headers(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = split_list(value.get_secret_value()) if value else []
+        if not all(map(HEADER_PATTERN.fullmatch, parts)):
             raise ValueError("name=value, name=value")
         return value
 
     @field_validator("trace_file")
     @classmethod
-    def _usable_file(cls, value: Path | None) -> Path | None:
+    def _check_trace_file(cls, value: Path | None) -> Path | None:
         if value is None:
             return None
         try:
@@ -223,14 +227,14 @@ class Environment(BaseSettings):
 
     @field_validator("metrics_token")
     @classmethod
-    def _hard_to_guess(cls, value: SecretStr | None) -> SecretStr | None:
-        if value and not (value.get_secret_value().isascii() and len(value) >= LEAST_TOKEN):
-            raise ValueError(f"at least {LEAST_TOKEN} ASCII characters")
+    def _check_metrics_token(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not (value.get_secret_value().isascii() and len(value) >= MIN_TOKEN_CHARS):
+            raise ValueError(f"at least {MIN_TOKEN_CHARS} ASCII characters")
         return value
 
     @field_validator("data")
     @classmethod
-    def _usable_folder(cls, value: Path) -> Path:
+    def _check_data(cls, value: Path) -> Path:
         try:
             value.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -242,13 +246,13 @@ class Environment(BaseSettings):
     def all_origins(self) -> list[str]:
         """Where pages may come from: what was configured, or this machine."""
         host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host
-        hosts = LOOPBACK if host in {*EVERYWHERE, *LOOPBACK} else [host, *LOOPBACK]
-        return listed(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
+        hosts = LOOPBACK if host in {*WILDCARD_HOSTS, *LOOPBACK} else [host, *LOOPBACK]
+        return split_list(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
 
     def all_encryption_keys(self) -> list[str]:
         """What secrets at rest are encrypted with: the first; the others can still be read."""
         keys = self.encryption_keys
-        return listed(keys.get_secret_value()) if keys else [self.kept_secret_key()]
+        return split_list(keys.get_secret_value()) if keys else [self.load_secret_key()]
 
     @property
     def sends_spans(self) -> bool:
@@ -259,11 +263,11 @@ class Environment(BaseSettings):
 
     def all_otlp_headers(self) -> dict[str, str]:
         """What is sent along to the monitor, such as its key."""
-        parts = listed(self.otlp_headers.get_secret_value()) if self.otlp_headers else []
+        parts = split_list(self.otlp_headers.get_secret_value()) if self.otlp_headers else []
         pairs = (part.partition("=") for part in parts)
         return {name.strip(): value.strip() for name, _, value in pairs}
 
-    def kept_secret_key(self) -> str:
+    def load_secret_key(self) -> str:
         """The secret key of this installation, made once and kept beside its data."""
         if self.secret_key is not None:
             return self.secret_key.get_secret_value()
@@ -277,7 +281,7 @@ class Environment(BaseSettings):
         return path.read_text().strip()
 
 
-def _address(value: SecretStr | None, example: str, *schemes: str) -> SecretStr | None:
+def _check_url(value: SecretStr | None, example: str, *schemes: str) -> SecretStr | None:
     if value is None or not value.get_secret_value():
         return None
     if urlsplit(value.get_secret_value()).scheme not in schemes:
@@ -285,25 +289,25 @@ def _address(value: SecretStr | None, example: str, *schemes: str) -> SecretStr 
     return value
 
 
-def read() -> Environment:
+def load() -> Environment:
     try:
         return Environment()
     except ValidationError as error:
-        sys.exit("\n".join(_sentence(problem) for problem in error.errors()))
+        sys.exit("\n".join(_error_message(problem) for problem in error.errors()))
 
 
-def _sentence(problem) -> str:
+def _error_message(problem) -> str:
     name = str(problem["loc"][-1]).upper()
     if name not in {"HOST", "PORT"} and not name.startswith(("ASHIATO_", "OTEL_")):
         name = f"ASHIATO_{name}"
     limits = problem.get("ctx", {})
-    right = RIGHT.get(problem["type"], problem["msg"]).format_map(limits)
+    right = EXPECTED_VALUES.get(problem["type"], problem["msg"]).format_map(limits)
     # An address may have a password in it.
-    shown = "" if name in SECRET else f", not {masked(repr(problem['input']))}"
+    shown = "" if name in SECRET_NAMES else f", not {mask_secrets(repr(problem['input']))}"
     return f"{name} must be {right}{shown}."
 
 
-def host_of(origin: str) -> str:
+def parse_host(origin: str) -> str:
     """The host as Django compares it: without its port, an IPv6 address in brackets."""
     name = urlsplit(origin).hostname or ""
     return f"[{name}]" if ":" in name else name
@@ -317,5 +321,5 @@ def can_send_spans() -> bool:
         return False
 
 
-def listed(value: str) -> list[str]:
+def split_list(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]

@@ -2,17 +2,17 @@ import logging
 import re
 from typing import Any
 
-from agents.engine.privacy.secrets import MASK, masked
+from agents.engine.privacy.secrets import MASK, mask_secrets
 
 # Whoever has the end of these addresses is let in by it.
-LINKS = re.compile(r"(/(?:shared|join|welcome/[^/\s]+)/)[^/\s?'\"]+")
+LINK_TOKENS = re.compile(r"(/(?:shared|join|welcome/[^/\s]+)/)[^/\s?'\"]+")
 
 
-class Discreet(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """Lines without what opens a door: tokens of links, and keys that an error told."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return LINKS.sub(rf"\1{MASK}", super().format(record))
+        return LINK_TOKENS.sub(rf"\1{MASK}", super().format(record))
 
     def formatException(self, ei: Any) -> str:
-        return masked(super().formatException(ei))
+        return mask_secrets(super().formatException(ei))

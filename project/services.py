@@ -5,7 +5,7 @@ from typing import Any
 
 from project.environment import Environment
 
-CONNECT_WITHIN = 5
+CONNECT_TIMEOUT_SECONDS = 5
 
 
 def database(environment: Environment) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def channel_layer(environment: Environment) -> dict[str, Any]:
     # Without a limit on reading: redis-py's own would end whoever listens in vain.
     host = {
         "address": environment.redis_url.get_secret_value(),
-        "socket_connect_timeout": CONNECT_WITHIN,
+        "socket_connect_timeout": CONNECT_TIMEOUT_SECONDS,
         "socket_timeout": None,
         "health_check_interval": 15,
     }
@@ -71,5 +71,5 @@ def _postgresql(address: str) -> dict[str, Any]:
         # be missing for ever: the thread is gone, and nobody hands them back.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": CONNECT_WITHIN, **parts},
+        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parts},
     }

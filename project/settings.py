@@ -4,21 +4,21 @@ from django.utils.translation import gettext_lazy as _
 from agents.db import data_folder
 from project import environment, services
 
-ENVIRONMENT = environment.read()
+ENVIRONMENT = environment.load()
 
 BASE_DIR = environment.BASE_DIR
 DATA_DIR = ENVIRONMENT.data
 data_folder.protect(DATA_DIR)
-SECRET_KEY = ENVIRONMENT.kept_secret_key()
+SECRET_KEY = ENVIRONMENT.load_secret_key()
 ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
-EGRESS_ALLOW = environment.listed(ENVIRONMENT.egress_allow)
+EGRESS_ALLOW = environment.split_list(ENVIRONMENT.egress_allow)
 # Balancers in front of us, which are believed about where a request comes from.
-PROXIES = environment.listed(ENVIRONMENT.proxies)
+PROXIES = environment.split_list(ENVIRONMENT.proxies)
 DEBUG = ENVIRONMENT.debug
 
 # One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.
 ORIGINS = ENVIRONMENT.all_origins()
-ALLOWED_HOSTS = [environment.host_of(origin) for origin in ORIGINS]
+ALLOWED_HOSTS = [environment.parse_host(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [
@@ -42,25 +42,25 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "csp.middleware.CSPMiddleware",
-    "project.headers.promising",
+    "project.headers.default_headers",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "agents.accounts.sessions.LastSeen",
+    "agents.accounts.sessions.LastSeenMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "agents.web.middleware.remembering",
-    "agents.web.middleware.NothingUnrecorded",
+    "agents.web.middleware.audit_context_middleware",
+    "agents.web.middleware.AuditRequiredMiddleware",
 ]
 # Of whom more than a password is demanded.
 REQUIRE_MFA = ENVIRONMENT.require_mfa
 if REQUIRE_MFA != "off":
     after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
-    MIDDLEWARE.insert(after, "agents.web.middleware.EnoughProof")
+    MIDDLEWARE.insert(after, "agents.web.middleware.RequireMfaMiddleware")
 ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [
@@ -89,7 +89,7 @@ if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
 # Whether monitors may read figures at /metrics.
 METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
-TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
+TOOL_MODULES = environment.split_list(ENVIRONMENT.tools)
 # How much one person may ask for: runs at once, messages a minute, tokens a day; None is all.
 PERSON_RUNS = ENVIRONMENT.person_runs
 PERSON_MESSAGES = ENVIRONMENT.person_messages
@@ -106,7 +106,7 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
 SESSION_ENGINE = "agents.access.authentication"
-AUTHENTICATION_BACKENDS = ["agents.access.authentication.Accounts"]
+AUTHENTICATION_BACKENDS = ["agents.access.authentication.AccountBackend"]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
@@ -166,7 +166,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "project.logs.Discreet",
+            "()": "project.logs.RedactingFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         }

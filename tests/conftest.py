@@ -90,7 +90,7 @@ def scripted(monkeypatch):
 
     def use(*script, model=None):
         model = model or ScriptedModel(*script)
-        monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+        monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
         return model
 
     return use
@@ -148,7 +148,7 @@ async def until(run, type):
 
 async def checked(run):
     """The run as it is kept, after making sure that its record is whole."""
-    from agents.engine.state import legal
+    from agents.engine.state import repair_history
     from agents.runs import event_store
 
     await run.arefresh_from_db()
@@ -158,7 +158,7 @@ async def checked(run):
     assert events[-1].type == "run_finished"
     assert not await run.steps.filter(ended_at=None).aexists()
     history = await sync_to_async(event_store.transcript)(run)
-    assert legal(history) == history
+    assert repair_history(history) == history
     return run
 
 

@@ -36,7 +36,7 @@ def refused(monkeypatch, tmp_path):
         for name, value in {"ASHIATO_DATA": str(tmp_path), **values}.items():
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
-            environment.read()
+            environment.load()
         return str(ended.value)
 
     return read
@@ -85,8 +85,8 @@ def test_a_wrong_value_stops_the_start_with_one_sentence(tmp_path):
 
 def test_the_secret_key_is_made_once_and_for_nobody_else(tmp_path):
     data = tmp_path / "new" / "folder"
-    first = Environment(data=data, secret_key=None).kept_secret_key()
-    again = Environment(data=data, secret_key=None).kept_secret_key()
+    first = Environment(data=data, secret_key=None).load_secret_key()
+    again = Environment(data=data, secret_key=None).load_secret_key()
 
     assert first == again
     assert len(first) >= 50
@@ -140,7 +140,7 @@ def test_the_database_and_its_log_are_closed_to_others(tmp_path):
 def test_a_secret_key_that_was_not_written_to_its_end_is_made_anew(tmp_path):
     (tmp_path / "secret_key").touch()
 
-    assert len(Environment(data=tmp_path, secret_key=None).kept_secret_key()) >= 50
+    assert len(Environment(data=tmp_path, secret_key=None).load_secret_key()) >= 50
 
 
 def test_the_secret_key_is_not_shown_by_accident():

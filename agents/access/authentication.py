@@ -14,41 +14,41 @@ from django.contrib.sessions.models import Session
 from django.http import HttpRequest
 from django.utils import timezone
 
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 
-PROVED_TWICE = "proved_twice"  # in a session: more than one thing showed who it is
+MFA_SESSION_KEY = "proved_twice"  # in a session: more than one thing showed who it is
 
 
-def of(session: "SessionStore") -> Any:
+def session_user(session: "SessionStore") -> Any:
     """Whose session it is, or nobody: one that has ended, or that proves too little."""
     request = HttpRequest()
     request.session = session
     user = get_user(request)
-    is_enough = user.is_authenticated and proves_enough(session, user)
+    is_enough = user.is_authenticated and has_required_mfa(session, user)
     return user if is_enough else AnonymousUser()
 
 
-def proves_enough(session: "SessionStore", user: Any) -> bool:
+def has_required_mfa(session: "SessionStore", user: Any) -> bool:
     """Whether they have shown who they are as well as this installation demands of them."""
-    return not demands_more(user) or bool(session.get(PROVED_TWICE))
+    return not requires_mfa(user) or bool(session.get(MFA_SESSION_KEY))
 
 
-def demands_more(user: Any) -> bool:
+def requires_mfa(user: Any) -> bool:
     """Whether a password alone is too little for this person."""
     demanded = settings.REQUIRE_MFA
-    return demanded == "all" or (demanded == "staff" and is_trusted_with_others(user))
+    return demanded == "all" or (demanded == "staff" and is_privileged(user))
 
 
-def is_trusted_with_others(user: Any) -> bool:
+def is_privileged(user: Any) -> bool:
     """Administrators and reviewers: whoever has their account sees more than their own."""
     return user.is_staff or user.has_perm("agents.review_runs")
 
 
-class Accounts(ModelBackend):
+class AccountBackend(ModelBackend):
     """For AUTHENTICATION_BACKENDS."""
 
     def get_user(self, user_id):
-        for user in _people(user_id):
+        for user in _users_by_pk(user_id):
             return user if self.user_can_authenticate(user) else None
         return None
 
@@ -57,18 +57,18 @@ class SessionStore(db.SessionStore):
     """For SESSION_ENGINE, which takes it from here by its name."""
 
     def _get_session_from_db(self):
-        for session in _sessions(self.session_key):
+        for session in _sessions_by_key(self.session_key):
             if session.expire_date > timezone.now():
                 return session
         self._session_key = None
         return None
 
 
-@prepared
-def _people(pk):
+@compiled_query
+def _users_by_pk(pk):
     return get_user_model()._default_manager.filter(pk=pk)
 
 
-@prepared
-def _sessions(key):
+@compiled_query
+def _sessions_by_key(key):
     return Session.objects.filter(session_key=key)

@@ -7,18 +7,18 @@ from typing import Any, TypeVar
 
 from django.db import models
 
-from agents.engine.events import Type
-from agents.engine.privacy.masking import Growing, mask
+from agents.engine.events import EventType
+from agents.engine.privacy.masking import StreamingMasker, mask
 from agents.engine.privacy.pseudonyms import ALIAS
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 
-SEE_ALL = "agents.see_personal_data"
-UNMASKED = "unmasked"
-ANSWER = 0  # steps are counted from 1
-MOST_LABELLED = 200
+UNMASK_PERMISSION = "agents.see_personal_data"
+UNMASKED_SESSION_KEY = "unmasked"
+ANSWER_STEP = 0  # steps are counted from 1
+MAX_LABELLED_CHARS = 200
 HIDDEN = "…"
-WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
-COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
+DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
+MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Run: (
         "query",
         "parameters",
@@ -37,40 +37,42 @@ Row = TypeVar("Row", bound=models.Model)
 Session = MutableMapping[str, Any]
 
 
-def hides(run: Run, user: Any, session: Session) -> bool:
+def is_masked_for(run: Run, user: Any, session: Session) -> bool:
     """Whether this person is shown the run masked: unless it is theirs, or they said why.
 
     Whoever shares a conversation shows it as it is.
     """
-    if run.user_id is not None and is_open(run, user):
+    if run.user_id is not None and is_participant(run, user):
         return False
-    return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
+    return run.pk not in session.get(UNMASKED_SESSION_KEY, ()) or not user.has_perm(
+        UNMASK_PERMISSION
+    )
 
 
 def is_own(run: Run, user: Any) -> bool:
     """Whether its words are this person's; those asked at a terminal are nobody's."""
-    whose = asker(run)
+    whose = asker_id(run)
     return whose is not None and whose == user.pk
 
 
-def is_open(run: Run, user: Any) -> bool:
+def is_participant(run: Run, user: Any) -> bool:
     """Whether its words are this person's, or were said where they were let in."""
     if is_own(run, user):
         return True
-    first = _first(run)
-    return first is not None and first.topic in Membership.objects.topics_of(user)
+    first = _root_run(run)
+    return first is not None and first.topic in Membership.objects.shared_topics(user)
 
 
-def asker(run: Run) -> int | None:
+def asker_id(run: Run) -> int | None:
     """Whose words it is about: a run again belongs to whoever wanted it, and its words do not.
 
     Where its origin is gone nobody can say, and so it is nobody's.
     """
-    first = _first(run)
+    first = _root_run(run)
     return first and first.user_id
 
 
-def _first(run: Run) -> Run | None:
+def _root_run(run: Run) -> Run | None:
     while run.origin_step is not None:
         if run.origin is None:
             return None
@@ -78,7 +80,7 @@ def _first(run: Run) -> Run | None:
     return run
 
 
-def with_origins(runs: Iterable[Run]) -> list[Run]:
+def load_origins(runs: Iterable[Run]) -> list[Run]:
     """These runs, with all that `asker` will want to know of them read in one go."""
     found = list(runs)
     again = [run for run in found if run.origin_id is not None]
@@ -94,104 +96,108 @@ def with_origins(runs: Iterable[Run]) -> list[Run]:
 
 def unmask(run: Run, session: Session) -> None:
     """Show this run as it is, for as long as this session of the browser lasts."""
-    session[UNMASKED] = sorted({*session.get(UNMASKED, ()), run.pk})
+    session[UNMASKED_SESSION_KEY] = sorted({*session.get(UNMASKED_SESSION_KEY, ()), run.pk})
 
 
-def mask_again(run: Run, session: Session) -> None:
-    session[UNMASKED] = [pk for pk in session.get(UNMASKED, ()) if pk != run.pk]
+def remask(run: Run, session: Session) -> None:
+    session[UNMASKED_SESSION_KEY] = [
+        pk for pk in session.get(UNMASKED_SESSION_KEY, ()) if pk != run.pk
+    ]
 
 
-def columns(model: type[models.Model]) -> tuple[str, ...]:
+def masked_columns(model: type[models.Model]) -> tuple[str, ...]:
     """The columns of these rows that are masked for others."""
-    return COLUMNS.get(model) or getattr(model, "personal", ())
+    return MASKED_COLUMNS.get(model) or getattr(model, "personal", ())
 
 
-def masked(row: Row) -> Row:
+def mask_row(row: Row) -> Row:
     """A copy to show; rows of others say themselves what in them may be `personal`.
 
     What was not read of the row is empty: it would be read as it is.
     """
     shown = copy(row)
-    for name in columns(type(row)):
+    for name in masked_columns(type(row)):
         empty = row._meta.get_field(name).get_default()
-        setattr(shown, name, _column(row, name, row.__dict__.get(name, empty)))
+        setattr(shown, name, _mask_column(row, name, row.__dict__.get(name, empty)))
     shown.__dict__.pop("found", None)
     return shown
 
 
-def _column(row: models.Model, name: str, value: Any) -> Any:
+def _mask_column(row: models.Model, name: str, value: Any) -> Any:
     if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
-        return Growing().feed(value)  # it is cut, maybe in the middle of something personal
-    if isinstance(row, RunEvent) and row.type in WORDS:
+        return StreamingMasker().feed(
+            value
+        )  # it is cut, maybe in the middle of something personal
+    if isinstance(row, RunEvent) and row.type in DELTA_TYPES:
         return {**value, "content": HIDDEN}  # a word alone does not tell what it is a part of
-    return masked_value(value)
+    return mask_value(value)
 
 
-def kept(agent: Agent, value: Any) -> Any:
+def mask_for_storage(agent: Agent, value: Any) -> Any:
     """The value as it may be kept of what this agent is asked."""
-    return masked_value(value) if agent.personal_data == Agent.PersonalData.UNKEPT else value
+    return mask_value(value) if agent.personal_data == Agent.PersonalData.UNKEPT else value
 
 
-def masked_text(text: str) -> str:
+def mask_text(text: str) -> str:
     return mask(text).text
 
 
-_named = lru_cache(maxsize=4096)(masked_text)  # the same few names, again and again
+_named = lru_cache(maxsize=4096)(mask_text)  # the same few names, again and again
 
 
-def masked_value(value: Any, label: str = "") -> Any:
+def mask_value(value: Any, label: str = "") -> Any:
     """Every text and number in it; what a field is called says what is in it."""
     if isinstance(value, str):
-        return _leaf(value, label)
+        return _mask_leaf(value, label)
     if isinstance(value, dict):
-        return _masked_fields(value)
+        return _mask_fields(value)
     if isinstance(value, list):
-        return [masked_value(item, label) for item in value]
+        return [mask_value(item, label) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    text = _leaf(str(value), label)
+    text = _mask_leaf(str(value), label)
     return value if text == str(value) else text
 
 
-def _masked_fields(value: dict[str, Any]) -> dict[str, Any]:
+def _mask_fields(value: dict[str, Any]) -> dict[str, Any]:
     """Two names that are masked alike stay two."""
     shown: dict[str, Any] = {}
     for key, item in value.items():
         name = _named(key)
         name = f"{name} {len(shown)}" if name in shown else name
         # A field that is called by an alias holds what the model was not shown.
-        shown[name] = HIDDEN if ALIAS.fullmatch(key) else masked_value(item, key)
+        shown[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
     return shown
 
 
-def _leaf(text: str, label: str) -> str:
+def _mask_leaf(text: str, label: str) -> str:
     called = f"{label}: "
-    if label and len(text) <= MOST_LABELLED:
-        labelled = masked_text(f"{called}{text}")
+    if label and len(text) <= MAX_LABELLED_CHARS:
+        labelled = mask_text(f"{called}{text}")
         if labelled.startswith(called):
             return labelled.removeprefix(called)
-    return masked_text(text)
+    return mask_text(text)
 
 
-class Veil:
+class Masker:
     """What a page shows of words that are still being said: masked, and a little behind."""
 
     def __init__(self) -> None:
-        self._growing: dict[Hashable, Growing] = {}
+        self._growing: dict[Hashable, StreamingMasker] = {}
 
     def begin(self, step: Hashable, text: str) -> str:
         """What can be shown of a text that is known up to here."""
-        self._growing[step] = Growing()
+        self._growing[step] = StreamingMasker()
         return self._growing[step].feed(text)
 
     def add(self, step: Hashable, text: str) -> str:
         """What more can be shown, now that more was said."""
-        return self._growing.setdefault(step, Growing()).feed(text)
+        return self._growing.setdefault(step, StreamingMasker()).feed(text)
 
     def event(self, row: RunEvent) -> RunEvent:
         """The next event; what its words leave out is in the one that ends their step."""
-        if row.type not in WORDS:
-            return masked(row)
+        if row.type not in DELTA_TYPES:
+            return mask_row(row)
         shown, words = copy(row), self.add((row.type, row.data["step"]), row.data["content"])
         shown.data = {**row.data, "content": words}
         return shown

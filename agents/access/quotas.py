@@ -13,11 +13,11 @@ from agents.engine.errors import AgentError
 from agents.models import Run
 
 
-class UsedUp(AgentError):
+class QuotaExceeded(AgentError):
     """Nothing more is allowed for now."""
 
 
-def hold(user: Any) -> None:
+def lock_user(user: Any) -> None:
     """Nobody else asks in this person's name until this transaction is over."""
     people = get_user_model()._default_manager.select_for_update()
     list(people.filter(pk=user.pk).values_list("pk"))
@@ -34,14 +34,14 @@ def check(user: Any) -> None:
             "%(most)d questions of yours are being answered already.",
             most,
         )
-        raise UsedUp(sentence % {"most": most}, advice=_("Wait for one, or stop it."))
+        raise QuotaExceeded(sentence % {"most": most}, advice=_("Wait for one, or stop it."))
     most = settings.PERSON_TOKENS
-    if most and _used_today(user) >= most:
+    if most and _tokens_today(user) >= most:
         sentence = _("You have used your %(most)s tokens for today.") % {"most": f"{most:,}"}
-        raise UsedUp(sentence, advice=_("Tomorrow there are as many again."))
+        raise QuotaExceeded(sentence, advice=_("Tomorrow there are as many again."))
 
 
-def _used_today(user: Any) -> int:
+def _tokens_today(user: Any) -> int:
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     runs = Run.objects.filter(user=user.pk, started_at__gte=midnight)
     used = runs.aggregate(sum=Sum(F("prompt_tokens") + F("completion_tokens")))

@@ -25,10 +25,10 @@ from django.views.decorators.http import require_POST
 
 from agents.access import audit
 from agents.console.model_admin import ConsoleAdmin
-from agents.models.rights import only_for
+from agents.models.rights import exclusive_to
 
 from . import factors, roles, sessions
-from .forms import PersonForm, grantable, may_touch
+from .forms import PersonForm, can_edit_user, grantable_groups
 from .models import Visit
 from .roles import Role
 from .views.sign_in import sign_out
@@ -38,10 +38,10 @@ User = get_user_model()
 
 @admin.action(description=_("End all their sessions"))
 def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) -> None:
-    theirs = [person for person in people if may_touch(request.user, person)]
+    theirs = [person for person in people if can_edit_user(request.user, person)]
     count = sessions.end(Visit.objects.filter(user__in=theirs))
     for person in theirs:
-        audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
+        audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
     messages.success(request, _("%(count)d sessions have ended.") % {"count": count})
 
 
@@ -74,7 +74,7 @@ class PersonAdmin(ConsoleAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or may_touch(request.user, obj))
+        return may and (obj is None or can_edit_user(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whoever leaves is switched off: what they asked is not gone with them."""
@@ -86,7 +86,7 @@ class PersonAdmin(ConsoleAdmin):
 
     @admin.display(description=_("role"))
     def role(self, person: Any) -> str:
-        return roles.of(person).label
+        return roles.get_role(person).label
 
     @admin.display(description=_("groups"))
     def in_groups(self, person: Any) -> str:
@@ -100,54 +100,54 @@ class PersonAdmin(ConsoleAdmin):
 
     @admin.display(description=_("ways to sign in"))
     def ways(self, person: Any) -> str:
-        return " · ".join(factors.ways(person)) or "—"
+        return " · ".join(factors.sign_in_methods(person)) or "—"
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if not change:
             obj.set_unusable_password()
         obj.save()
         if change and "is_active" in form.changed_data:
-            self._switched(request, obj)
+            self._on_active_changed(request, obj)
 
-    def _switched(self, request: HttpRequest, person: Any) -> None:
+    def _on_active_changed(self, request: HttpRequest, person: Any) -> None:
         if person.is_active:
-            audit.record(request.user, audit.PERSON_ACTIVATED, factors.name_of(person))
+            audit.record(request.user, audit.PERSON_ACTIVATED, factors.audit_subject(person))
             return
         sessions.end(person.visits.all())
-        sessions.ask_again(person.pk)
+        sessions.recheck_access(person.pk)
         transaction.on_commit(partial(sessions.stop_runs, person))
-        audit.record(request.user, audit.PERSON_DEACTIVATED, factors.name_of(person))
+        audit.record(request.user, audit.PERSON_DEACTIVATED, factors.audit_subject(person))
 
     def save_related(
         self, request: HttpRequest, form: Any, formsets: Any, change: bool
     ) -> None:
         person, cleaned = form.instance, form.cleaned_data
         super().save_related(request, form, formsets, change)
-        roles.give(person, Role(cleaned["role"]))
+        roles.set_role(person, Role(cleaned["role"]))
         if "apart" in form.fields:
-            others = person.user_permissions.exclude(codename__in=roles.APART)
+            others = person.user_permissions.exclude(codename__in=roles.INDIVIDUAL_PERMISSIONS)
             person.user_permissions.set([*others, *cleaned["apart"]])
         if not change:
-            audit.record(request.user, audit.PERSON_ADDED, factors.name_of(person))
+            audit.record(request.user, audit.PERSON_ADDED, factors.audit_subject(person))
         if {"role", "groups", "apart"} & {*form.changed_data}:
-            self._tell_rights(request, person)
+            self._record_permissions(request, person)
 
-    def _tell_rights(self, request: HttpRequest, person: Any) -> None:
+    def _record_permissions(self, request: HttpRequest, person: Any) -> None:
         names = sorted(person.groups.values_list("name", flat=True))
         apart = sorted(person.user_permissions.values_list("codename", flat=True))
-        about = {"role": roles.of(person), "groups": names, "apart": apart}
-        audit.record(request.user, audit.RIGHTS_CHANGED, factors.name_of(person), **about)
-        sessions.ask_again(person.pk)
+        about = {"role": roles.get_role(person), "groups": names, "apart": apart}
+        audit.record(request.user, audit.RIGHTS_CHANGED, factors.audit_subject(person), **about)
+        sessions.recheck_access(person.pk)
 
     def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
         """What is told nowhere else: that a name or an address was changed, and not to what."""
         told = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
         if action == audit.CHANGED and told:
-            subject = factors.name_of(row)
+            subject = factors.audit_subject(row)
             audit.record(request.user, audit.PERSON_CHANGED, subject, changes=told)
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None):
-        return self._link(request, obj)
+        return self._render_password_link(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
         def page(way: str, view: Any, name: str) -> URLPattern:
@@ -164,28 +164,28 @@ class PersonAdmin(ConsoleAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any):
         person = self.get_object(request, object_id)
-        more = {} if person is None else self._about(request, person)
+        more = {} if person is None else self._extra_context(request, person)
         kwargs["extra_context"] = {**(kwargs.get("extra_context") or {}), **more}
         return super().change_view(request, object_id, *args, **kwargs)
 
-    def _about(self, request: HttpRequest, person: Any) -> dict[str, Any]:
+    def _extra_context(self, request: HttpRequest, person: Any) -> dict[str, Any]:
         theirs = Visit.objects.for_user(person)
         return {
             "person": person,
             "may_touch": self.has_change_permission(request, person),
-            "visits": [(visit, sessions.device(visit.device)) for visit in theirs],
-            "has_factor": factors.has_any(person),
+            "visits": [(visit, sessions.device_name(visit.device)) for visit in theirs],
+            "has_factor": factors.has_second_factor(person),
         }
 
     def link(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A link by which they choose a password, shown this once."""
-        return self._link(request, self._found(request, pk))
+        return self._render_password_link(request, self._get_person(request, pk))
 
-    def _link(self, request: HttpRequest, person: Any) -> HttpResponse:
+    def _render_password_link(self, request: HttpRequest, person: Any) -> HttpResponse:
         uid = urlsafe_base64_encode(force_bytes(person.pk))
         token = default_token_generator.make_token(person)
         address = request.build_absolute_uri(reverse("people:welcome", args=[uid, token]))
-        audit.record(request.user, audit.PASSWORD_LINK, factors.name_of(person))
+        audit.record(request.user, audit.PASSWORD_LINK, factors.audit_subject(person))
         title = _("A link for %(name)s") % {"name": person.get_username()}
         about = {"title": title, "person": person, "link": address}
         about |= self.admin_site.each_context(request)
@@ -194,31 +194,33 @@ class PersonAdmin(ConsoleAdmin):
         return response
 
     def remove_factors(self, request: HttpRequest, pk: int) -> HttpResponse:
-        person = self._found(request, pk)
+        person = self._get_person(request, pk)
         factors.remove_all(person, request.user)
         sessions.end(person.visits.all())
-        return self._back(request, person, _("Only their password counts now."))
+        return self._redirect_to_person(request, person, _("Only their password counts now."))
 
     def end_one(self, request: HttpRequest, pk: int, visit: int) -> HttpResponse:
-        person = self._found(request, pk)
+        person = self._get_person(request, pk)
         if not sessions.end(person.visits.filter(pk=visit)):
             raise Http404
-        audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
-        return self._back(request, person, _("That session has ended."))
+        audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
+        return self._redirect_to_person(request, person, _("That session has ended."))
 
     def end_all(self, request: HttpRequest, pk: int) -> HttpResponse:
-        person = self._found(request, pk)
+        person = self._get_person(request, pk)
         sessions.end(person.visits.all())
-        audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
-        return self._back(request, person, _("All their sessions have ended."))
+        audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
+        return self._redirect_to_person(request, person, _("All their sessions have ended."))
 
-    def _found(self, request: HttpRequest, pk: int) -> Any:
+    def _get_person(self, request: HttpRequest, pk: int) -> Any:
         person = User._default_manager.filter(pk=pk).first()
         if person is None or not self.has_change_permission(request, person):
             raise Http404
         return person
 
-    def _back(self, request: HttpRequest, person: Any, sentence: Any) -> HttpResponse:
+    def _redirect_to_person(
+        self, request: HttpRequest, person: Any, sentence: Any
+    ) -> HttpResponse:
         messages.success(request, sentence)
         return redirect("admin:auth_user_change", person.pk)
 
@@ -243,7 +245,7 @@ class GroupAdmin(ConsoleAdmin):
 
     @admin.display(description=_("What they may do"))
     def may(self, group: Group) -> str:
-        return roles.SAID[Role(group.name)]
+        return roles.DESCRIPTIONS[Role(group.name)]
 
     @admin.display(description=_("people"))
     def people(self, group: Group) -> str:
@@ -253,20 +255,20 @@ class GroupAdmin(ConsoleAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """What a role may do is the same in every installation."""
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or (self._is_theirs(request, obj) and not _is_role(obj)))
+        return may and (obj is None or (self._can_manage(request, obj) and not _is_role(obj)))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_delete_permission(request, obj)
-        return may and (obj is None or (self._is_theirs(request, obj) and not _is_role(obj)))
+        return may and (obj is None or (self._can_manage(request, obj) and not _is_role(obj)))
 
-    def _is_theirs(self, request: HttpRequest, group: Group) -> bool:
-        is_grantable = grantable(request.user).filter(pk=group.pk).exists()
+    def _can_manage(self, request: HttpRequest, group: Group) -> bool:
+        is_grantable = grantable_groups(request.user).filter(pk=group.pk).exists()
         return request.user.is_superuser or is_grantable
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """What would be for everybody is given to others first, or deleted."""
         told, count, missing, protected = super().get_deleted_objects(objs, request)
-        rows = only_for([group.pk for group in objs])
+        rows = exclusive_to([group.pk for group in objs])
         names = [f"{capfirst(row._meta.verbose_name)}: {row}" for row in rows]
         return told, count, missing, [*protected, *names]
 
@@ -281,7 +283,7 @@ class GroupAdmin(ConsoleAdmin):
     ) -> None:
         super().save_related(request, form, formsets, change)
         for person in form.instance.user_set.values_list("pk", flat=True):
-            sessions.ask_again(person)
+            sessions.recheck_access(person)
 
 
 def _is_role(group: Group) -> bool:
@@ -304,14 +306,14 @@ def sign_in(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
     return redirect("admin:index")
 
 
-def account(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+def password_change(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
     return redirect("people:account")
 
 
-def leave(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+def logout(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
     return sign_out(request)
 
 
 admin.site.login = sign_in
-admin.site.password_change = account
-admin.site.logout = leave
+admin.site.password_change = password_change
+admin.site.logout = logout

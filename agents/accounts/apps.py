@@ -3,7 +3,7 @@ from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
-class PeopleConfig(AppConfig):
+class AccountsConfig(AppConfig):
     name = "agents.accounts"
     label = "people"
     verbose_name = _("People")
@@ -13,4 +13,4 @@ class PeopleConfig(AppConfig):
         from . import roles
 
         # What a role may do follows from the models, whose rights are made after migrating.
-        post_migrate.connect(roles.make_all, dispatch_uid="roles")
+        post_migrate.connect(roles.sync_groups, dispatch_uid="roles")

@@ -2,17 +2,17 @@
 
 import unicodedata
 
-from agents.engine.guardrails.confusables import folded
-from agents.engine.guardrails.normalize import plain
+from agents.engine.guardrails.confusables import fold
+from agents.engine.guardrails.normalize import normalize
 
 # Of Japanese signs, which the table leaves alone: in a name カ and 力 are told apart by nobody.
-KANA = str.maketrans("カロニハトエタチへべぺ一", "力口二八卜工夕千ヘベペー")
+KANA_CONFUSABLES = str.maketrans("カロニハトエタチへべぺ一", "力口二八卜工夕千ヘベペー")
 # A capital I is an l to the eye, and a small i to whoever folds cases.
-DIGITS = str.maketrans("01i|ıǀ", "olllll")
+LATIN_CONFUSABLES = str.maketrans("01i|ıǀ", "olllll")
 
 
 def skeleton(name: str) -> str:
     """Return one form for all names that look alike; it is for comparing, not for reading."""
-    seen = folded(unicodedata.normalize("NFKC", plain(name).text)).casefold()
-    alike = seen.translate(KANA).translate(DIGITS)
+    seen = fold(unicodedata.normalize("NFKC", normalize(name).text)).casefold()
+    alike = seen.translate(KANA_CONFUSABLES).translate(LATIN_CONFUSABLES)
     return alike.replace("rn", "m").replace("vv", "w")

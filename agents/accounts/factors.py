@@ -11,41 +11,41 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.models.secret import Unreadable
+from agents.models.secret import UnreadableSecret
 
 from . import totp
 from .models import Authenticator, Passkey, RecoveryCode
 
 logger = logging.getLogger(__name__)
 
-CODES, CODE_BYTES = 10, 10
+RECOVERY_CODE_COUNT, RECOVERY_CODE_BYTES = 10, 10
 
 
-def name_of(user: Any) -> str:
+def audit_subject(user: Any) -> str:
     """As the audit log calls somebody."""
     return audit.person(user).subject
 
 
-def has_any(user: Any) -> bool:
+def has_second_factor(user: Any) -> bool:
     """Whether a password alone is not enough for this account."""
     apps, keys = Authenticator.objects, Passkey.objects
     return apps.filter(user=user).exists() or keys.filter(user=user).exists()
 
 
 @transaction.atomic
-def add_app(user: Any, secret: str, step: int) -> list[str]:
+def add_authenticator(user: Any, secret: str, step: int) -> list[str]:
     """Keep it, and give codes for the day on which it is lost, where there are none yet."""
     Authenticator.objects.filter(user=user).delete()
     Authenticator.objects.create(user=user, secret=secret, last_step=step)
-    audit.record(user, audit.MFA_ADDED, name_of(user), what="totp")
-    return [] if user.recovery_codes.exists() else new_codes(user)
+    audit.record(user, audit.MFA_ADDED, audit_subject(user), what="totp")
+    return [] if user.recovery_codes.exists() else create_recovery_codes(user)
 
 
 @transaction.atomic
-def remove_app(user: Any) -> None:
+def remove_authenticator(user: Any) -> None:
     if Authenticator.objects.filter(user=user).delete()[0]:
-        audit.record(user, audit.MFA_REMOVED, name_of(user), what="totp")
-        drop_codes(user)
+        audit.record(user, audit.MFA_REMOVED, audit_subject(user), what="totp")
+        drop_unneeded_codes(user)
 
 
 @transaction.atomic
@@ -53,34 +53,37 @@ def remove_all(user: Any, by: Any) -> None:
     """Everything but the password: for somebody who has lost it."""
     for rows in (Authenticator.objects, Passkey.objects, RecoveryCode.objects):
         rows.filter(user=user).delete()
-    audit.record(by, audit.MFA_REMOVED, name_of(user), what="all")
+    audit.record(by, audit.MFA_REMOVED, audit_subject(user), what="all")
 
 
 @transaction.atomic
-def new_codes(user: Any) -> list[str]:
+def create_recovery_codes(user: Any) -> list[str]:
     """Codes that are told this once; those before them are of no use any more."""
-    made = [_grouped(secrets.token_bytes(CODE_BYTES)) for _ in range(CODES)]
+    made = [
+        _format_code(secrets.token_bytes(RECOVERY_CODE_BYTES))
+        for _ in range(RECOVERY_CODE_COUNT)
+    ]
     user.recovery_codes.all().delete()
     RecoveryCode.objects.bulk_create(RecoveryCode(user=user, digest=_digest(c)) for c in made)
-    audit.record(user, audit.MFA_ADDED, name_of(user), what="recovery codes")
+    audit.record(user, audit.MFA_ADDED, audit_subject(user), what="recovery codes")
     return made
 
 
-def drop_codes(user: Any) -> None:
+def drop_unneeded_codes(user: Any) -> None:
     """With the last of what they are for, they go, too."""
-    if not has_any(user):
+    if not has_second_factor(user):
         user.recovery_codes.all().delete()
 
 
-def used(user: Any, text: str) -> str:
+def consume_code(user: Any, text: str) -> str:
     """Which kind of code this is, now used; nothing where it is none of theirs."""
-    if _is_of_app(user, text):
+    if _consume_totp(user, text):
         return "totp"
     is_code, _rows = user.recovery_codes.filter(digest=_digest(text)).delete()
     return "recovery" if is_code else ""
 
 
-def ways(user: Any) -> list[str]:
+def sign_in_methods(user: Any) -> list[str]:
     """How somebody can sign in, in words."""
     keys, codes = user.passkeys.count(), user.recovery_codes.count()
     found = [
@@ -93,11 +96,11 @@ def ways(user: Any) -> list[str]:
     return [words for is_there, words in found if is_there]
 
 
-def _is_of_app(user: Any, text: str) -> bool:
+def _consume_totp(user: Any, text: str) -> bool:
     app = Authenticator.objects.filter(user=user).first()
     try:
-        step = app and totp.step_of(app.secret.reveal(), text, app.last_step)
-    except Unreadable as error:
+        step = app and totp.matching_step(app.secret.reveal(), text, app.last_step)
+    except UnreadableSecret as error:
         logger.warning("The authenticator app of person %s is of no use: %s", user.pk, error)
         return False
     if not step:
@@ -107,14 +110,14 @@ def _is_of_app(user: Any, text: str) -> bool:
     return unused.update(last_step=step, used_at=timezone.now()) == 1
 
 
-def _grouped(random: bytes) -> str:
+def _format_code(random: bytes) -> str:
     text = base64.b32encode(random).decode().lower()
     return "-".join(text[at : at + 4] for at in range(0, len(text), 4))
 
 
-def _bare(text: str) -> str:
+def _strip_separators(text: str) -> str:
     return "".join(c for c in text if c.isalnum())
 
 
 def _digest(text: str) -> str:
-    return sha256(_bare(text).lower().encode(errors="replace")).hexdigest()
+    return sha256(_strip_separators(text).lower().encode(errors="replace")).hexdigest()

@@ -13,19 +13,19 @@ from .roles import Role
 
 User = get_user_model()
 
-NO_GROUP = _(
+NO_GROUPS_TEXT = _(
     "There is no group to choose. Agents and tools can be for the people of some groups only."
 )
 
 
-def may_touch(asker: Any, person: Any) -> bool:
+def can_edit_user(asker: Any, person: Any) -> bool:
     """Nobody changes whoever may do more than they: they could become that person."""
     if asker.is_superuser:
         return True
-    return not person.is_superuser and holds(asker) >= holds(person)
+    return not person.is_superuser and granted_permissions(asker) >= granted_permissions(person)
 
 
-def holds(person: Any) -> set[str]:
+def granted_permissions(person: Any) -> set[str]:
     """Whoever is switched off still has what they have: they can be switched on again."""
     their = Q(group__user=person) | Q(user=person)
     rights = Permission.objects.filter(their).distinct()
@@ -33,25 +33,25 @@ def holds(person: Any) -> set[str]:
     return {f"{app}.{name}" for app, name in named}
 
 
-def grantable(asker: Any) -> QuerySet[Group]:
+def grantable_groups(asker: Any) -> QuerySet[Group]:
     """The groups, roles aside, that give nobody more than the asker has."""
     groups = Group.objects.exclude(name__in=Role.values)
     if asker.is_superuser:
         return groups
     right = ("permissions__content_type__app_label", "permissions__codename")
-    given, mine = groups.values_list("pk", *right), holds(asker)
+    given, mine = groups.values_list("pk", *right), granted_permissions(asker)
     beyond = {pk for pk, app, name in given if name and f"{app}.{name}" not in mine}
     return groups.exclude(pk__in=beyond)
 
 
-class Rights(forms.ModelMultipleChoiceField):
+class PermissionsField(forms.ModelMultipleChoiceField):
     def shown_of(self, person: Any) -> list[int]:
         """For whoever saves what another has changed meanwhile."""
-        apart = person.user_permissions.filter(codename__in=roles.APART)
+        apart = person.user_permissions.filter(codename__in=roles.INDIVIDUAL_PERMISSIONS)
         return sorted(apart.values_list("pk", flat=True))
 
     def label_from_instance(self, right: Permission) -> Any:
-        return roles.APART[right.codename]
+        return roles.INDIVIDUAL_PERMISSIONS[right.codename]
 
 
 class PersonForm(forms.ModelForm):
@@ -67,7 +67,7 @@ class PersonForm(forms.ModelForm):
             "personal data masked. An administrator also sets everything up in this console."
         ),
     )
-    apart = Rights(
+    apart = PermissionsField(
         label=_("Rights of their own"),
         queryset=Permission.objects.none(),
         required=False,
@@ -90,13 +90,15 @@ class PersonForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         person, there = self.instance, self.fields
         if "groups" in there:
-            there["groups"].queryset = grantable(self.asker)
+            there["groups"].queryset = grantable_groups(self.asker)
             if not there["groups"].queryset.exists():
-                there["groups"].help_text = NO_GROUP
+                there["groups"].help_text = NO_GROUPS_TEXT
         if "apart" in there:
-            there["apart"].queryset = Permission.objects.filter(codename__in=roles.APART)
+            there["apart"].queryset = Permission.objects.filter(
+                codename__in=roles.INDIVIDUAL_PERMISSIONS
+            )
         if person.pk is not None:
-            self.initial["role"] = roles.of(person)
+            self.initial["role"] = roles.get_role(person)
             self.initial["apart"] = list(person.user_permissions.values_list("pk", flat=True))
         if person.is_superuser and "role" in there:
             there["role"].disabled = True

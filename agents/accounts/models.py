@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.models.secret import EncryptedTextField
 
 
-def _person(**options):
+def _user_foreign_key(**options):
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("person"),
@@ -32,7 +32,7 @@ class Visit(models.Model):
     session = models.OneToOneField(
         Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="visit"
     )
-    user = _person(related_name="visits")
+    user = _user_foreign_key(related_name="visits")
     way = models.CharField(_("signed in with"), max_length=20)
     device = models.CharField(_("device"), max_length=300, blank=True)
     address = models.CharField(_("address"), max_length=45, blank=True)
@@ -77,7 +77,7 @@ class Authenticator(models.Model):
 class Passkey(models.Model):
     """A key of a device or of a password manager (WebAuthn). What is kept of it is public."""
 
-    user = _person(related_name="passkeys")
+    user = _user_foreign_key(related_name="passkeys")
     name = models.CharField(_("name"), max_length=60)
     key_id = models.CharField(_("key's id"), max_length=1400, unique=True)
     public_key = models.TextField(_("public key"))
@@ -99,7 +99,7 @@ class Passkey(models.Model):
 class RecoveryCode(models.Model):
     """One of those that are kept on paper; only its digest is kept here, until it is used."""
 
-    user = _person(related_name="recovery_codes")
+    user = _user_foreign_key(related_name="recovery_codes")
     digest = models.CharField(_("digest"), max_length=64)
 
     class Meta:
@@ -116,7 +116,7 @@ class RecoveryCode(models.Model):
 class Identity(models.Model):
     """Who somebody is to the provider by which they sign in (OpenID Connect)."""
 
-    user = _person(related_name="identities")
+    user = _user_foreign_key(related_name="identities")
     issuer = models.CharField(_("issuer"), max_length=200)
     subject = models.CharField(_("subject"), max_length=255)
     added_at = models.DateTimeField(_("added"), auto_now_add=True)

@@ -31,22 +31,24 @@ from .models import Passkey
 
 logger = logging.getLogger(__name__)
 
-ASKED = "passkey_asked"
-LASTS = 300  # seconds
-MOST_KEYS = 20
-MOST_KEY_ID = 1400
-MOST_NAME = 60
+CHALLENGE_KEY = "passkey_asked"
+CHALLENGE_SECONDS = 300  # seconds
+MAX_PASSKEYS = 20
+MAX_KEY_ID_CHARS = 1400
+MAX_NAME_CHARS = 60
 
 
-class NotTaken(Exception):
+class PasskeyRejected(Exception):
     """A passkey was not accepted; the text says so to the person."""
 
 
-def ask_to_make(request: HttpRequest, user: Any) -> dict[str, Any]:
+def registration_options(request: HttpRequest, user: Any) -> dict[str, Any]:
     """What the browser needs to make one for this person."""
-    known = [_named(key) for key in user.passkeys.all()]
-    if len(known) >= MOST_KEYS:
-        raise NotTaken(_("There are %(most)d passkeys already.") % {"most": MOST_KEYS})
+    known = [_descriptor(key) for key in user.passkeys.all()]
+    if len(known) >= MAX_PASSKEYS:
+        raise PasskeyRejected(
+            _("There are %(most)d passkeys already.") % {"most": MAX_PASSKEYS}
+        )
     name = user.get_username()
     options, state = _server(request).register_begin(
         PublicKeyCredentialUserEntity(
@@ -56,56 +58,56 @@ def ask_to_make(request: HttpRequest, user: Any) -> dict[str, Any]:
         resident_key_requirement=ResidentKeyRequirement.PREFERRED,
         user_verification=UserVerificationRequirement.PREFERRED,
     )
-    return _asked(request, options, state, "make")
+    return _save_challenge(request, options, state, "make")
 
 
-def made(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: str) -> Passkey:
+def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: str) -> Passkey:
     """Keep what the browser has made."""
-    state = _state(request, "make")
-    data = _judged(lambda: _server(request).register_complete(state, answer))
+    state = _pop_challenge(request, "make")
+    data = _verify(lambda: _server(request).register_complete(state, answer))
     found, key_id = data.credential_data, websafe_encode(data.credential_data.credential_id)
-    if len(key_id) > MOST_KEY_ID:
-        raise NotTaken(_("The passkey was not accepted."))
-    name = name.strip()[:MOST_NAME] or _("Passkey")
+    if len(key_id) > MAX_KEY_ID_CHARS:
+        raise PasskeyRejected(_("The passkey was not accepted."))
+    name = name.strip()[:MAX_NAME_CHARS] or _("Passkey")
     about = {"public_key": websafe_encode(bytes(found)), "uses": data.counter}
     try:
         with transaction.atomic():
             key = Passkey.objects.create(user=user, name=name, key_id=key_id, **about)
-            audit.record(user, audit.MFA_ADDED, factors.name_of(user), what="passkey")
+            audit.record(user, audit.MFA_ADDED, factors.audit_subject(user), what="passkey")
     except IntegrityError:
-        raise NotTaken(_("This passkey is known already.")) from None
+        raise PasskeyRejected(_("This passkey is known already.")) from None
     return key
 
 
-def ask_to_show(request: HttpRequest, user: Any = None) -> dict[str, Any]:
+def authentication_options(request: HttpRequest, user: Any = None) -> dict[str, Any]:
     """What the browser needs to show one: of this person, or of whoever it is.
 
     Where it is all that is shown, it is to see to it that it is the right person.
     """
-    known = [_named(key) for key in user.passkeys.all()] if user else None
+    known = [_descriptor(key) for key in user.passkeys.all()] if user else None
     needed = UserVerificationRequirement
     options, state = _server(request).authenticate_begin(
         known, user_verification=needed.PREFERRED if user else needed.REQUIRED
     )
-    return _asked(request, options, state, _showing(user))
+    return _save_challenge(request, options, state, _authentication_purpose(user))
 
 
-def shown(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
+def authenticate(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
     """Whose passkey was shown; if it has to be this person's, it is."""
-    state = _state(request, _showing(user))
-    response = _judged(lambda: AuthenticationResponse.from_dict(answer))
+    state = _pop_challenge(request, _authentication_purpose(user))
+    response = _verify(lambda: AuthenticationResponse.from_dict(answer))
     whose = Q(user=user.pk) if user else Q()
-    key_id = websafe_encode(response.raw_id)[:MOST_KEY_ID]
+    key_id = websafe_encode(response.raw_id)[:MAX_KEY_ID_CHARS]
     keys = Passkey.objects.filter(whose, user__is_active=True, key_id=key_id)
     key = keys.select_related("user").first()
     if key is None:
-        raise NotTaken(_("This passkey is not known here."))
-    _judged(lambda: _server(request).authenticate_complete(state, [_credential(key)], response))
-    _count(key, response.response.authenticator_data.counter)
+        raise PasskeyRejected(_("This passkey is not known here."))
+    _verify(lambda: _server(request).authenticate_complete(state, [_credential(key)], response))
+    _update_sign_count(key, response.response.authenticator_data.counter)
     return key.user
 
 
-def _showing(user: Any) -> str:
+def _authentication_purpose(user: Any) -> str:
     """Less is asked of a known person: that is no answer where anybody may come."""
     return f"show {user.pk}" if user else "show"
 
@@ -114,18 +116,18 @@ def _showing(user: Any) -> str:
 def remove(user: Any, pk: int) -> bool:
     is_gone = user.passkeys.filter(pk=pk).delete()[0] > 0
     if is_gone:
-        audit.record(user, audit.MFA_REMOVED, factors.name_of(user), what="passkey")
-        factors.drop_codes(user)
+        audit.record(user, audit.MFA_REMOVED, factors.audit_subject(user), what="passkey")
+        factors.drop_unneeded_codes(user)
     return is_gone
 
 
-def _count(key: Passkey, uses: int) -> None:
+def _update_sign_count(key: Passkey, uses: int) -> None:
     """A key that counts less than it did is a copy; of two at once, one is taken."""
     same = Passkey.objects.filter(pk=key.pk)
     fresh = same.filter(uses__lt=uses) if uses else same.filter(uses=0)
     if not fresh.update(uses=uses, used_at=timezone.now()):
         logger.warning("Passkey %s was used before: it may have been copied.", key.pk)
-        raise NotTaken(_("The passkey was not accepted."))
+        raise PasskeyRejected(_("The passkey was not accepted."))
 
 
 def _server(request: HttpRequest) -> Fido2Server:
@@ -134,7 +136,7 @@ def _server(request: HttpRequest) -> Fido2Server:
     return Fido2Server(rp, verify_origin=lambda origin: origin in settings.ORIGINS)
 
 
-def _named(key: Passkey) -> PublicKeyCredentialDescriptor:
+def _descriptor(key: Passkey) -> PublicKeyCredentialDescriptor:
     kind = PublicKeyCredentialType.PUBLIC_KEY
     return PublicKeyCredentialDescriptor(type=kind, id=websafe_decode(key.key_id))
 
@@ -143,23 +145,25 @@ def _credential(key: Passkey) -> AttestedCredentialData:
     return AttestedCredentialData(websafe_decode(key.public_key))
 
 
-def _asked(request: HttpRequest, options: Any, state: Any, what: str) -> dict[str, Any]:
-    request.session[ASKED] = {"what": what, "state": state, "at": time.time()}
+def _save_challenge(
+    request: HttpRequest, options: Any, state: Any, what: str
+) -> dict[str, Any]:
+    request.session[CHALLENGE_KEY] = {"what": what, "state": state, "at": time.time()}
     return dict(options)
 
 
-def _state(request: HttpRequest, what: str) -> Any:
+def _pop_challenge(request: HttpRequest, what: str) -> Any:
     """What was asked of this browser a moment ago, for one answer."""
-    asked = request.session.pop(ASKED, None)
-    if not asked or asked["what"] != what or time.time() - asked["at"] > LASTS:
-        raise NotTaken(_("That took too long. Try again."))
+    asked = request.session.pop(CHALLENGE_KEY, None)
+    if not asked or asked["what"] != what or time.time() - asked["at"] > CHALLENGE_SECONDS:
+        raise PasskeyRejected(_("That took too long. Try again."))
     return asked["state"]
 
 
-def _judged(act: Any) -> Any:
+def _verify(act: Any) -> Any:
     """What comes from a browser may be anything, and the library says so in many ways."""
     try:
         return act()
     except Exception as error:
         logger.info("A passkey was refused: %r", error)
-        raise NotTaken(_("The passkey was not accepted.")) from error
+        raise PasskeyRejected(_("The passkey was not accepted.")) from error

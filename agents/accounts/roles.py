@@ -11,13 +11,13 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.access.audit import request_context
 
-REVIEWS = "review_runs"
+REVIEW_PERMISSION = "review_runs"
 # Each is given to a person by itself, by a superuser: no role has them.
-APART = {
+INDIVIDUAL_PERMISSIONS = {
     "see_personal_data": _("See personal data in the runs of others"),
     "use_stdio_servers": _("Set up MCP servers that are programs on this machine"),
 }
-OURS = ("agents", "review", "chat", "people", "auth")
+APP_LABELS = ("agents", "review", "chat", "people", "auth")
 
 
 class Role(models.TextChoices):
@@ -26,14 +26,14 @@ class Role(models.TextChoices):
     ADMINISTRATOR = "administrator", _("Administrator")
 
 
-SAID = {
+DESCRIPTIONS = {
     Role.PERSON: _("Asks agents."),
     Role.REVIEWER: _("Sees and judges what others asked, with personal data masked."),
     Role.ADMINISTRATOR: _("Sets everything up in this console."),
 }
 
 
-def of(user: Any) -> Role:
+def get_role(user: Any) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR
     names = {group.name for group in user.groups.all()}
@@ -42,16 +42,16 @@ def of(user: Any) -> Role:
 
 
 @transaction.atomic
-def give(user: Any, role: Role) -> None:
+def set_role(user: Any, role: Role) -> None:
     """This role and no other; whoever is a superuser stays one."""
     others = Group.objects.filter(name__in=Role.values).exclude(name=role)
     user.groups.remove(*others)
-    user.groups.add(group(role))
+    user.groups.add(role_group(role))
     user.is_staff = role == Role.ADMINISTRATOR or user.is_superuser
     user.save(update_fields=["is_staff"])
 
 
-def group(role: Role) -> Group:
+def role_group(role: Role) -> Group:
     """The group in which all people of a role are."""
     found, is_new = Group.objects.get_or_create(name=role.value)
     if is_new:
@@ -76,21 +76,21 @@ def is_last_administrator(user: Any) -> bool:
     return there == {user.pk}
 
 
-def make_all(using: str = "default", **about: Any) -> None:
+def sync_groups(using: str = "default", **about: Any) -> None:
     """The groups of the roles, with the rights that there are by now; and everybody in one.
 
     Asked after each application was migrated: only the last has them all.
     """
-    if about["sender"].label != _last_migrated() or using != "default":
+    if about["sender"].label != _last_migrated_app() or using != "default":
         return
     without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
-    with request_context.of_ours():
+    with request_context.as_system():
         for role in Role:
-            group(role).permissions.set(_permissions(role))
-        group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
+            role_group(role).permissions.set(_permissions(role))
+        role_group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
 
 
-def _last_migrated() -> str:
+def _last_migrated_app() -> str:
     return [config.label for config in apps.get_app_configs() if config.models_module][-1]
 
 
@@ -98,7 +98,11 @@ def _permissions(role: Role) -> QuerySet[Permission]:
     if role == Role.PERSON:
         return Permission.objects.none()
     if role == Role.REVIEWER:
-        return Permission.objects.filter(codename=REVIEWS, content_type__app_label="agents")
-    ours = Permission.objects.filter(content_type__app_label__in=OURS)
+        return Permission.objects.filter(
+            codename=REVIEW_PERMISSION, content_type__app_label="agents"
+        )
+    ours = Permission.objects.filter(content_type__app_label__in=APP_LABELS)
     # Whoever could change what rights there are could give themselves any.
-    return ours.exclude(codename__in=APART).exclude(content_type__model="permission")
+    return ours.exclude(codename__in=INDIVIDUAL_PERMISSIONS).exclude(
+        content_type__model="permission"
+    )

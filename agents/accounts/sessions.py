@@ -26,8 +26,8 @@ from .models import Visit
 
 logger = logging.getLogger(__name__)
 
-SEEN_EVERY = 60.0
-MOST_KNOWN = 10_000
+LAST_SEEN_SECONDS = 60.0
+MAX_CACHED_SESSIONS = 10_000
 BROWSERS = {
     "Edg": "Edge",
     "OPR": "Opera",
@@ -49,13 +49,13 @@ SYSTEMS = {
 }
 
 
-def begin(request: HttpRequest, user: Any, way: str) -> Visit:
+def start(request: HttpRequest, user: Any, way: str) -> Visit:
     return Visit.objects.create(
         session_id=request.session.session_key,
         user=user,
         way=way,
         device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
-        address=request_context.address(request),
+        address=request_context.client_address(request),
     )
 
 
@@ -66,26 +66,28 @@ def end(visits: QuerySet[Visit]) -> int:
         keys = list(visits.order_by().values_list("session", flat=True))
         Session.objects.filter(pk__in=keys).delete()
         for person in people:
-            ask_again(person)
+            recheck_access(person)
     return len(keys)
 
 
-def ask_again(person: int) -> None:
+def recheck_access(person: int) -> None:
     """Have everything that somebody looks at ask what they may see, once that is kept."""
-    tell = partial(async_to_sync(pubsub.publish), pubsub.of_person(person), pubsub.LOOK_AGAIN)
+    tell = partial(
+        async_to_sync(pubsub.publish), pubsub.person_topic(person), pubsub.REFRESH_KIND
+    )
     transaction.on_commit(tell)
 
 
 def stop_runs(user: Any) -> None:
     """End what still goes on for somebody who may ask no more."""
-    async_to_sync(_stop)(list(Run.objects.live().filter(user=user)))
+    async_to_sync(_stop_all)(list(Run.objects.live().filter(user=user)))
 
 
-async def _stop(live_runs: list[Run]) -> None:
+async def _stop_all(live_runs: list[Run]) -> None:
     await asyncio.gather(*map(runs.stop, live_runs))
 
 
-def device(agent: str) -> str:
+def device_name(agent: str) -> str:
     """The browser and the system that call themselves so, in a few words."""
     browser = next((name for mark, name in BROWSERS.items() if f"{mark}/" in agent), "")
     system = next((name for mark, name in SYSTEMS.items() if re.search(mark, agent)), "")
@@ -94,7 +96,7 @@ def device(agent: str) -> str:
     return browser or system or _("unknown device")
 
 
-class LastSeen:
+class LastSeenMiddleware:
     """Keeps, once a minute at most, that a session is in use."""
 
     sync_capable = async_capable = True
@@ -107,27 +109,27 @@ class LastSeen:
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
-            return self._later(request)
-        if (visit := self._due(request)) is not None:
-            _see(visit)
+            return self._call_async(request)
+        if (visit := self._due_visit(request)) is not None:
+            _touch(visit)
         return self.get_response(request)
 
-    async def _later(self, request: HttpRequest) -> Any:
-        if (visit := self._due(request)) is not None:
-            await database.ask(_see, visit)
+    async def _call_async(self, request: HttpRequest) -> Any:
+        if (visit := self._due_visit(request)) is not None:
+            await database.run(_touch, visit)
         return await self.get_response(request)
 
-    def _due(self, request: HttpRequest) -> QuerySet[Visit] | None:
+    def _due_visit(self, request: HttpRequest) -> QuerySet[Visit] | None:
         key, now = request.COOKIES.get(settings.SESSION_COOKIE_NAME), time.monotonic()
-        if not key or now - self.seen.get(key, -SEEN_EVERY) < SEEN_EVERY:
+        if not key or now - self.seen.get(key, -LAST_SEEN_SECONDS) < LAST_SEEN_SECONDS:
             return None
-        if len(self.seen) >= MOST_KNOWN:
+        if len(self.seen) >= MAX_CACHED_SESSIONS:
             self.seen.clear()
         self.seen[key] = now
         return Visit.objects.filter(session=key.replace("\0", ""))
 
 
-def _see(visit: QuerySet[Visit]) -> None:
+def _touch(visit: QuerySet[Visit]) -> None:
     """A page is shown whether that can be kept or not."""
     try:
         visit.update(seen_at=timezone.now())

@@ -13,53 +13,57 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from agents.access import audit
 from agents.access.audit import request_context
-from agents.access.authentication import PROVED_TWICE
+from agents.access.authentication import MFA_SESSION_KEY
 
 from . import factors, sessions, throttle
 
-BACKEND = "agents.access.authentication.Accounts"
-HALFWAY, CONFIRMED, ONWARD = "halfway", "confirmed_at", "confirmed_onward"
-LASTS = 600  # seconds
-MOST_NAME, MOST_PASSWORD = 150, 4096
+BACKEND = "agents.access.authentication.AccountBackend"
+PENDING_USER_KEY, CONFIRMED_AT_KEY, NEXT_URL_KEY = "halfway", "confirmed_at", "confirmed_onward"
+CONFIRMATION_SECONDS = 600  # seconds
+MAX_USERNAME_CHARS, MAX_PASSWORD_CHARS = 150, 4096
 
 Found = TypeVar("Found")
 
 
-def checked(request: HttpRequest, name: str, way: str, check: Callable[[], Found]) -> Found:
+def check_throttled(
+    request: HttpRequest, name: str, way: str, check: Callable[[], Found]
+) -> Found:
     """Judge a password or a code that was given for this name: counted first, then judged.
 
     Every page that takes one asks here; raises throttle.TooOften.
     """
-    place = request_context.address(request)
-    throttle.enter(name, place)
+    place = request_context.client_address(request)
+    throttle.count_attempt(name, place)
     found = check()
     if found:
-        throttle.was_right(name, place)
+        throttle.refund_attempt(name, place)
     else:
-        refuse(request, name, way)
+        record_failure(request, name, way)
     return found
 
 
-def is_password(request: HttpRequest, user: Any, typed: str, way: str) -> bool:
+def verify_password(request: HttpRequest, user: Any, typed: str, way: str) -> bool:
     """Whether this is the password of somebody who is signed in; raises throttle.TooOften."""
     name = user.get_username()
-    is_right = checked(request, name, way, lambda: user.check_password(typed[:MOST_PASSWORD]))
+    is_right = check_throttled(
+        request, name, way, lambda: user.check_password(typed[:MAX_PASSWORD_CHARS])
+    )
     if is_right:
-        throttle.succeeded(name, request_context.address(request))
+        throttle.record_success(name, request_context.client_address(request))
     return is_right
 
 
-def wait_for_second(request: HttpRequest, user: Any) -> None:
+def require_second_factor(request: HttpRequest, user: Any) -> None:
     """The password was right. Nothing may be done with that but to show more."""
     request.session.cycle_key()
     about = {"user": user.pk, "at": time.time(), "password": user.get_session_auth_hash()}
-    request.session[HALFWAY] = about
+    request.session[PENDING_USER_KEY] = about
 
 
-def halfway(request: HttpRequest) -> Any:
+def pending_user(request: HttpRequest) -> Any:
     """Whose password was right a moment ago, in this browser, and still is; None for nobody."""
-    known = request.session.get(HALFWAY) or {"user": None, "at": 0}
-    if time.time() - known["at"] > LASTS:
+    known = request.session.get(PENDING_USER_KEY) or {"user": None, "at": 0}
+    if time.time() - known["at"] > CONFIRMATION_SECONDS:
         return None
     people = get_user_model()._default_manager
     user = people.filter(pk=known["user"], is_active=True).first()
@@ -70,54 +74,54 @@ def halfway(request: HttpRequest) -> Any:
     return user if is_same else None
 
 
-def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
-    request.session.pop(HALFWAY, None)
+def complete(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
+    request.session.pop(PENDING_USER_KEY, None)
     login(request, user, backend=BACKEND)
-    request.session[PROVED_TWICE] = twice
-    confirm(request)
-    sessions.begin(request, user, way)
-    throttle.succeeded(user.get_username(), request_context.address(request))
+    request.session[MFA_SESSION_KEY] = twice
+    mark_confirmed(request)
+    sessions.start(request, user, way)
+    throttle.record_success(user.get_username(), request_context.client_address(request))
     try:
-        audit.record(user, audit.SIGNED_IN, factors.name_of(user), way=way)
+        audit.record(user, audit.SIGNED_IN, factors.audit_subject(user), way=way)
     except audit.NotRecorded:
         request.session.flush()  # or they would be in all the same
         raise
 
 
-def refuse(request: HttpRequest, name: str, way: str) -> None:
+def record_failure(request: HttpRequest, name: str, way: str) -> None:
     """Keep that somebody did not get in, and whose name they gave."""
     known = get_user_model()._default_manager.filter(username=name).first()
     # What nobody is called may be a password in the wrong field, and is not kept.
-    subject = factors.name_of(known) if known else "person:unknown"
-    audit.record(None, audit.NOT_SIGNED_IN, subject, way=way)
+    subject = factors.audit_subject(known) if known else "person:unknown"
+    audit.record(None, audit.SIGN_IN_FAILED, subject, way=way)
 
 
-def confirm(request: HttpRequest) -> None:
+def mark_confirmed(request: HttpRequest) -> None:
     """They have just shown who they are."""
-    request.session[CONFIRMED] = time.time()
+    request.session[CONFIRMED_AT_KEY] = time.time()
 
 
 def is_confirmed(request: HttpRequest) -> bool:
-    return time.time() - request.session.get(CONFIRMED, 0) < LASTS
+    return time.time() - request.session.get(CONFIRMED_AT_KEY, 0) < CONFIRMATION_SECONDS
 
 
-def ask_again(request: HttpRequest, onward: str = "") -> str:
+def request_confirmation(request: HttpRequest, onward: str = "") -> str:
     """Where somebody shows once more who they are; afterwards they come to `onward`."""
-    request.session[ONWARD] = onward or reverse("people:account")
+    request.session[NEXT_URL_KEY] = onward or reverse("people:account")
     return reverse("people:confirm")
 
 
-def after_confirming(request: HttpRequest) -> str:
-    return request.session.get(ONWARD) or reverse("people:account")
+def url_after_confirmation(request: HttpRequest) -> str:
+    return request.session.get(NEXT_URL_KEY) or reverse("people:account")
 
 
-def service() -> str:
+def sso_name() -> str:
     """What the other service is called by which one can sign in; nothing for none."""
     about = settings.ENVIRONMENT
     return about.oidc_name if about.oidc_issuer else ""
 
 
-def onward(request: HttpRequest, default: str = "chat:new") -> str:
+def next_url(request: HttpRequest, default: str = "chat:new") -> str:
     """Where they wanted to go, if that is one of our pages."""
     wanted = request.POST.get("next", request.GET.get("next", ""))
     is_ours = url_has_allowed_host_and_scheme(

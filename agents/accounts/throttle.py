@@ -14,12 +14,12 @@ from ipaddress import IPv6Address, ip_network
 from django.db import transaction
 from django.utils import timezone
 
-from agents.access.audit.request_context import parsed
+from agents.access.audit.request_context import parse_address
 
 from .models import Attempts
 
-FORGOTTEN = timedelta(hours=1)
-REMEMBERED = timedelta(days=90)
+RESET_AFTER = timedelta(hours=1)
+TRUSTED_FOR = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,12 @@ class Limit:
         return min(timedelta(seconds=2 ** min(over, 20)), self.longest) if over >= 0 else None
 
 
-BOTH = Limit(free=5, longest=timedelta(minutes=15))
-FROM_THERE = Limit(free=30, longest=timedelta(minutes=15))
-UNDER_THE_NAME = Limit(free=10, longest=timedelta(minutes=1))
+NAME_AND_ADDRESS_LIMIT = Limit(free=5, longest=timedelta(minutes=15))
+ADDRESS_LIMIT = Limit(free=30, longest=timedelta(minutes=15))
+NAME_LIMIT = Limit(free=10, longest=timedelta(minutes=1))
 
 
-class TooOften(Exception):
+class TooManyAttempts(Exception):
     """There were too many attempts; `seconds` says when there may be another one."""
 
     def __init__(self, seconds: int) -> None:
@@ -47,26 +47,26 @@ class TooOften(Exception):
         self.seconds = seconds
 
 
-def enter(name: str, address: str) -> None:
+def count_attempt(name: str, address: str) -> None:
     """Count an attempt before it is judged, so that many at once are many; raises TooOften."""
     now = timezone.now()
     with transaction.atomic():
-        both, there, under = _held(_keys(name, address), now)
-        is_known = both.succeeded_at is not None and now - both.succeeded_at < REMEMBERED
+        both, there, under = _lock_rows(_keys(name, address), now)
+        is_known = both.succeeded_at is not None and now - both.succeeded_at < TRUSTED_FOR
         # Whoever signed in from there before waits only for what was done in their name there.
         judging = [both] if is_known else [both, there, under]
         late = max(row.wait_until or now for row in judging)
         if late <= now:
-            _count(both, BOTH, now)
+            _increment(both, NAME_AND_ADDRESS_LIMIT, now)
             # Whoever is known adds to the count, and never makes others there wait longer.
-            _count(there, FROM_THERE, now, waits=not is_known)
+            _increment(there, ADDRESS_LIMIT, now, waits=not is_known)
             if not is_known:
-                _count(under, UNDER_THE_NAME, now)
+                _increment(under, NAME_LIMIT, now)
     if late > now:
-        raise TooOften(int((late - now).total_seconds()) + 1)
+        raise TooManyAttempts(int((late - now).total_seconds()) + 1)
 
 
-def was_right(name: str, address: str) -> None:
+def refund_attempt(name: str, address: str) -> None:
     """Take back the attempt that `enter` counted for the address: this one was no guess.
 
     Only this one: otherwise anybody with an account could try the passwords of others, and
@@ -77,22 +77,22 @@ def was_right(name: str, address: str) -> None:
         row = Attempts.objects.select_for_update().filter(key=there, count__gt=0).first()
         if row is not None:
             row.count -= 1
-            row.wait_until = row.wait_until if FROM_THERE.wait(row.count) else None
+            row.wait_until = row.wait_until if ADDRESS_LIMIT.wait(row.count) else None
             row.save()
 
 
-def succeeded(name: str, address: str) -> None:
+def record_success(name: str, address: str) -> None:
     """Clear what is held against the account. What is held against the address stays."""
     now = timezone.now()
     both, _there, under = _keys(name, address)
     calm = {"count": 0, "wait_until": None, "last_at": now}
     Attempts.objects.filter(key=under).update(**calm)
     Attempts.objects.filter(key=both).update(**calm, succeeded_at=now)
-    _forget(now)
+    _delete_expired(now)
 
 
 def _keys(name: str, address: str) -> tuple[str, str, str]:
-    place = parsed(address)
+    place = parse_address(address)
     # Whoever has one address of the sixth version has all that begin like it.
     near = ip_network((place, 64), strict=False) if isinstance(place, IPv6Address) else place
     who = name.casefold()
@@ -103,7 +103,7 @@ def _digest(*parts: str) -> str:
     return sha256("\0".join(parts).encode(errors="replace")).hexdigest()
 
 
-def _held(keys: Iterable[str], now: datetime) -> list[Attempts]:
+def _lock_rows(keys: Iterable[str], now: datetime) -> list[Attempts]:
     """The rows, in an order in which nobody waits for another in a circle."""
     ordered = sorted(keys)
     rows = [Attempts(key=key, last_at=now) for key in ordered]
@@ -112,8 +112,8 @@ def _held(keys: Iterable[str], now: datetime) -> list[Attempts]:
     return [found[key] for key in keys]
 
 
-def _count(row: Attempts, limit: Limit, now: datetime, *, waits: bool = True) -> None:
-    is_old = now - row.last_at > FORGOTTEN
+def _increment(row: Attempts, limit: Limit, now: datetime, *, waits: bool = True) -> None:
+    is_old = now - row.last_at > RESET_AFTER
     row.count, row.last_at = 1 if is_old else row.count + 1, now
     if waits:
         wait = limit.wait(row.count)
@@ -121,6 +121,6 @@ def _count(row: Attempts, limit: Limit, now: datetime, *, waits: bool = True) ->
     row.save()
 
 
-def _forget(now: datetime) -> None:
-    old = Attempts.objects.filter(last_at__lt=now - FORGOTTEN)
-    old.exclude(succeeded_at__gt=now - REMEMBERED).delete()
+def _delete_expired(now: datetime) -> None:
+    old = Attempts.objects.filter(last_at__lt=now - RESET_AFTER)
+    old.exclude(succeeded_at__gt=now - TRUSTED_FOR).delete()

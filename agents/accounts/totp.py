@@ -11,11 +11,11 @@ from urllib.parse import quote, urlencode
 from qrcode import QRCode
 
 ISSUER = "Ashiato"
-BYTES, DIGITS, PERIOD = 20, 6, 30
+SECRET_BYTES, DIGITS, PERIOD_SECONDS = 20, 6, 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class QrSvg:
     """A QR code as one line of an SVG, and the side of its square."""
 
     path: str
@@ -23,24 +23,24 @@ class Drawing:
 
 
 def new_secret() -> str:
-    return base64.b32encode(secrets.token_bytes(BYTES)).decode()
+    return base64.b32encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
-def address(secret: str, name: str) -> str:
+def provisioning_uri(secret: str, name: str) -> str:
     """What the app reads: whose secret it is, and for what."""
     label = quote(f"{ISSUER}:{name}")
     return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': ISSUER})}"
 
 
-def drawn(text: str) -> Drawing:
+def render_qr(text: str) -> QrSvg:
     code = QRCode(border=4)
     code.add_data(text)
     rows = code.get_matrix()
     dark = [(x, y) for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark]
-    return Drawing(path="".join(f"M{x} {y}h1v1h-1z" for x, y in dark), side=len(rows))
+    return QrSvg(path="".join(f"M{x} {y}h1v1h-1z" for x, y in dark), side=len(rows))
 
 
-def code(secret: str, step: int) -> str:
+def generate_code(secret: str, step: int) -> str:
     """What the app shows in that half minute."""
     digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), sha1)
     at = digest[-1] & 0xF
@@ -48,9 +48,12 @@ def code(secret: str, step: int) -> str:
     return str(number % 10**DIGITS).zfill(DIGITS)
 
 
-def step_of(secret: str, text: str, after: int = 0) -> int | None:
+def matching_step(secret: str, text: str, after: int = 0) -> int | None:
     """The half minute to which this code belongs: this one, or one beside it, not used yet."""
-    now, given = int(time.time()) // PERIOD, "".join(text.split()).encode(errors="replace")
+    now, given = (
+        int(time.time()) // PERIOD_SECONDS,
+        "".join(text.split()).encode(errors="replace"),
+    )
     near = [step for step in (now - 1, now, now + 1) if step > after]
-    right = [s for s in near if hmac.compare_digest(code(secret, s).encode(), given)]
+    right = [s for s in near if hmac.compare_digest(generate_code(secret, s).encode(), given)]
     return right[-1] if right else None

@@ -10,26 +10,26 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 
 from agents.access import permissions
-from agents.access.permissions import Closed
+from agents.access.permissions import Restrictions
 from agents.db import database
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.guardrails.checks import GuardrailAction, Guardrails, Pattern
-from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.loop.runtime import AgentRuntime, Events
 from agents.engine.loop.termination import standard_policy
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.plans.definition import read
+from agents.engine.plans.definition import read_definition
 from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.plans.panel import Panel
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.workflow import Workflow
-from agents.engine.privacy.pseudonyms import Discretion
-from agents.engine.privacy.redaction import redacted
+from agents.engine.privacy.pseudonyms import Pseudonymizer
+from agents.engine.privacy.redaction import redact
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.state import AgentState, Message
@@ -49,28 +49,31 @@ from agents.models import (
 from . import agent_spec, agent_versions, tool_factory
 from . import planner_factory as planners
 
-TRIED = "tried"  # under which a trial keeps the agent that it is of
-OVERRIDDEN = ("instructions", "fallback_models")  # of an agent, by a run that was run again
+DRAFT_KEY = "tried"  # under which a trial keeps the agent that it is of
+OVERRIDABLE_FIELDS = (
+    "instructions",
+    "fallback_models",
+)  # of an agent, by a run that was run again
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 # How models and tools have been lately, for all runs of this process.
 CIRCUITS = Circuits()
 
 
-class NoAgent(AgentError):
+class NoAgentAvailable(AgentError):
     """No agent is switched on."""
 
     advice = "Switch one on in the admin console."
 
 
-class NotForThem(AgentError):
+class AgentForbidden(AgentError):
     """You may not use this agent any more."""
 
     advice = "Choose another one, or ask an administrator."
 
 
 @dataclass(frozen=True)
-class Parts:
+class AgentConfig:
     """What the rows say about an agent, and about those it may ask, read in one go."""
 
     agent: Agent
@@ -84,37 +87,37 @@ class Parts:
     limits: dict[str, int] = field(default_factory=dict)  # how often a tool may be called
 
 
-async def begin(run: Run) -> Events:
+async def start(run: Run) -> Events:
     """The events of a new run."""
-    asked = run.as_asked
+    asked = run.unmasked
     runtime = await build(asked)
-    return _kept(run, runtime.stream(asked.query, _state(asked.history)))
+    return _apply_redaction(run, runtime.stream(asked.query, _build_state(asked.history)))
 
 
 async def resume(run: Run) -> Events:
     """The events of a run that has paused or was left behind, from there on."""
     runtime = await build(run)
-    past, recorded = await database.ask(_course, run)
-    state = _state(run.history)
+    past, recorded = await database.run(_recorded_events, run)
+    state = _build_state(run.history)
     if len(past) < len(recorded):
-        return _kept(run, runtime.rerun(recorded, past, state))
+        return _apply_redaction(run, runtime.rerun(recorded, past, state))
     events = runtime.resume(past, state) if past else runtime.stream(run.query, state)
-    return _kept(run, events)
+    return _apply_redaction(run, events)
 
 
-async def rehearse(run: Run, registry: Registry) -> Events:
+async def dry_run(run: Run, registry: Registry) -> Events:
     """The events of a run whose tools do nothing, so that nobody is asked about anything."""
     runtime = await build(run, registry, asks=False)
-    return runtime.stream(run.query, _state(run.history))
+    return runtime.stream(run.query, _build_state(run.history))
 
 
-def _kept(run: Run, events: Events) -> Events:
+def _apply_redaction(run: Run, events: Events) -> Events:
     """The events as they may be kept."""
-    return redacted(events) if promise(run) == Agent.PersonalData.UNKEPT else events
+    return redact(events) if personal_data_policy(run) == Agent.PersonalData.UNKEPT else events
 
 
 async def build(
-    run: Run, registry: Registry = tool_factory.registry, *, asks: bool = True
+    run: Run, registry: Registry = tool_factory.build_registry, *, asks: bool = True
 ) -> AgentRuntime:
     """An agent as the rows describe it at this moment, and whoever it may ask.
 
@@ -122,50 +125,50 @@ async def build(
     """
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
-    everybody = await database.ask(_everybody, run)
-    team = await _team(everybody, registry, asks)
+    everybody = await database.run(_load_team, run)
+    team = await _build_team(everybody, registry, asks)
     return team[everybody[0].agent.name]
 
 
 async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
     """The plan that an administrator wrote, with all tools and agents that it names."""
-    parts, plan, others = await database.ask(_cast, run)
-    team = await _team(others, registry, asks=True)
-    handoffs = [_handoff(colleague, team, is_first=True) for colleague in parts.colleagues]
+    parts, plan, others = await database.run(_load_workflow, run)
+    team = await _build_team(others, registry, asks=True)
+    handoffs = [_handoff_tool(colleague, team, is_first=True) for colleague in parts.colleagues]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
-    tools = await registry(parts.tools, parts.own, [*handoffs, AskPerson()], **careful)
-    make = partial(Workflow, plan=plan, roles=_roles(parts.colleagues))
-    return _runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
+    tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
+    make = partial(Workflow, plan=plan, roles=_agents_by_role(parts.colleagues))
+    return _build_runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
 
 
-async def _team(
-    everybody: Iterable[Parts], registry: Registry, asks: bool
+async def _build_team(
+    everybody: Iterable[AgentConfig], registry: Registry, asks: bool
 ) -> dict[str, AgentRuntime]:
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
         agent = parts.agent
-        more: list[Tool] = [_handoff(colleague, team) for colleague in parts.colleagues]
+        more: list[Tool] = [_handoff_tool(colleague, team) for colleague in parts.colleagues]
         # A plan may always ask a person, whatever tools its writer has.
-        more += [_person(parts)] if agent.mode == Agent.Mode.PLAN else []
+        more += [_ask_person_tool(parts)] if agent.mode == Agent.Mode.PLAN else []
         # What a person reads again may not be what they want done again.
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
         tools = await registry(parts.tools, parts.own, more, **careful)
-        team[agent.name] = _runtime(
+        team[agent.name] = _build_runtime(
             parts,
             tools,
-            make=_maker(parts, asks),
+            make=_runtime_factory(parts, asks),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
         )
     return team
 
 
-def _person(parts: Parts) -> AskPerson:
-    return AskPerson(parts.experts, asker_approves=parts.agent.asker_approves_questions)
+def _ask_person_tool(parts: AgentConfig) -> AskPersonTool:
+    return AskPersonTool(parts.experts, asker_approves=parts.agent.asker_approves_questions)
 
 
-def _runtime(
-    parts: Parts,
+def _build_runtime(
+    parts: AgentConfig,
     tools: ToolRegistry,
     *,
     make: Callable[..., AgentRuntime],
@@ -176,7 +179,7 @@ def _runtime(
     return make(
         planner,
         tools,
-        _guardrails(parts),
+        _build_guardrails(parts),
         FallbackStrategy(),
         agent.max_steps,
         retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),
@@ -196,12 +199,12 @@ def _runtime(
     )
 
 
-def _maker(parts: Parts, asks: bool) -> Callable[..., AgentRuntime]:
+def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRuntime]:
     """What kind of agent it is."""
     agent = parts.agent
     match agent.mode:
         case Agent.Mode.PLAN:
-            return partial(Orchestrator, **_planned(parts, asks))
+            return partial(Orchestrator, **_orchestrator_options(parts, asks))
         case Agent.Mode.PANEL:
             # The other half of its time is for what it makes of their answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
@@ -209,32 +212,32 @@ def _maker(parts: Parts, asks: bool) -> Callable[..., AgentRuntime]:
     return AgentRuntime
 
 
-def _planned(parts: Parts, asks: bool) -> dict[str, Any]:
+def _orchestrator_options(parts: AgentConfig, asks: bool) -> dict[str, Any]:
     """What is different for an agent that works by a plan."""
     return {
         "shows_plan": parts.agent.shows_plan and asks,
         "max_replans": parts.agent.max_replans,
-        "roles": _roles(parts.colleagues),
+        "roles": _agents_by_role(parts.colleagues),
         "people": frozenset(name.lower() for name in parts.experts),
     }
 
 
-def _roles(agents: Iterable[Agent]) -> dict[str, str]:
+def _agents_by_role(agents: Iterable[Agent]) -> dict[str, str]:
     """Which agent has a role."""
     return {role: agent.name for agent in agents for role in agent.role_names}
 
 
-def name_of(workflow: WorkflowVersion) -> str:
+def workflow_agent_name(workflow: WorkflowVersion) -> str:
     """The name under which its runs speak."""
     return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
 def tool_names(agent: Agent, user: int | None = None) -> list[str]:
     """What it may call for this person: tools, and those it may ask."""
-    closed = permissions.closed_to(user)
-    tools = [one.tool.name for one in _links(agent.pk) if one.tool.pk not in closed.tools]
-    asked = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
-    return sorted([*tools, *(other.asked_as for other in asked)])
+    closed = permissions.restrictions_for(user)
+    tools = [one.tool.name for one in _tool_links(agent.pk) if one.tool.pk not in closed.tools]
+    asked = [other for other in _sub_agents(agent.pk) if other.pk not in closed.agents]
+    return sorted([*tools, *(other.handoff_tool_name for other in asked)])
 
 
 def guardrail_names() -> list[str]:
@@ -242,76 +245,80 @@ def guardrail_names() -> list[str]:
     return list(rows.values_list("name", flat=True))
 
 
-def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
+def _handoff_tool(
+    agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False
+) -> Handoff:
     """Fetched when it is asked: agents may know each other, and are made one by one."""
     return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)
 
 
 def default_agent(user: int | None = None) -> Agent:
     """The one that answers this person where none was chosen."""
-    for agent in first_agents() if user is None else first_agents_for(user):
+    for agent in default_candidates() if user is None else default_candidates_for(user):
         return agent
-    raise NoAgent
+    raise NoAgentAvailable
 
 
-@prepared
-def first_agents():
+@compiled_query
+def default_candidates():
     """The agent that answers where none was chosen, if there is one."""
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
-@prepared
-def first_agents_for(user):
+@compiled_query
+def default_candidates_for(user):
     return Agent.objects.open_to(user).filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
-def _everybody(run: Run) -> list[Parts]:
+def _load_team(run: Run) -> list[AgentConfig]:
     """The agent of the run first, then all that can be reached from it."""
-    if run.is_trial:
-        closed = permissions.closed_to(run.user_id)
-        return _reached(run, [_draft(run).agent], closed, Discretion())
+    if run.is_draft_run:
+        closed = permissions.restrictions_for(run.user_id)
+        return _load_reachable(run, [_resolve_draft(run).agent], closed, Pseudonymizer())
     if run.agent is None or not run.agent.enabled:
-        raise NoAgent("The agent of this run was switched off.")
-    closed = permissions.closed_to(run.user_id)
+        raise NoAgentAvailable("The agent of this run was switched off.")
+    closed = permissions.restrictions_for(run.user_id)
     if run.agent_id in closed.agents:
-        raise NotForThem
+        raise AgentForbidden
     _record_version(run)
-    return _reached(run, [_overridden(run.agent, run.overrides)], closed, Discretion())
+    return _load_reachable(
+        run, [_apply_overrides(run.agent, run.overrides)], closed, Pseudonymizer()
+    )
 
 
-def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
+def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfig]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
-        raise NoAgent("The agent of this run was switched off.")
-    closed = permissions.closed_to(run.user_id)
+        raise NoAgentAvailable("The agent of this run was switched off.")
+    closed = permissions.restrictions_for(run.user_id)
     if run.agent_id in closed.agents:
-        raise NotForThem
+        raise AgentForbidden
     _record_version(run)
-    plan = read(run.workflow.text).plan
+    plan = read_definition(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
     steps = list(plan.walk())
-    named = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    named = [row for row in _enabled_tools() if row.name in {step.tool for step in steps}]
     tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
     agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
     colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
-    agent, discretion = _overridden(run.agent, run.overrides), Discretion()
-    parts = Parts(
+    agent, discretion = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
+    parts = AgentConfig(
         agent,
-        planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
+        planners.build_planners(agent, run.model, run, _pseudonymizer(run, agent, discretion)),
         tools,
-        tool_factory.made(tools),
-        _rules(run, agent),
+        tool_factory.build_tools(tools),
+        _active_patterns(run, agent),
         colleagues,
-        is_rerun=run.is_rerun and not run.goes_on_for,
-        limits=_limits(_links(agent.pk)),
+        is_rerun=run.is_rerun and not run.is_continuation,
+        limits=_tool_limits(_tool_links(agent.pk)),
     )
-    return parts, plan, _reached(run, list(colleagues), closed, discretion)
+    return parts, plan, _load_reachable(run, list(colleagues), closed, discretion)
 
 
-def _draft(run: Run) -> agent_spec.Drawn:
+def _resolve_draft(run: Run) -> agent_spec.ResolvedSpec:
     """The agent that is tried, which is in no row, or not so."""
-    made = agent_spec.drawn(run.overrides[TRIED])
+    made = agent_spec.resolve(run.overrides[DRAFT_KEY])
     made.agent.pk = run.agent_id
     return made
 
@@ -322,131 +329,135 @@ def _record_version(run: Run) -> None:
         agent_versions.record(run)
 
 
-def _reached(
-    run: Run, waiting: list[Agent], closed: Closed, discretion: Discretion
-) -> list[Parts]:
+def _load_reachable(
+    run: Run, waiting: list[Agent], closed: Restrictions, discretion: Pseudonymizer
+) -> list[AgentConfig]:
     """These agents first, then all that they may ask: for whoever asks, and nobody else."""
-    found: dict[int, Parts] = {}
+    found: dict[int, AgentConfig] = {}
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
-            found[agent.pk] = parts = _parts(run, agent, closed, discretion)
+            found[agent.pk] = parts = _load_config(run, agent, closed, discretion)
             waiting += parts.colleagues
     return list(found.values())
 
 
-def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Parts:
+def _load_config(
+    run: Run, agent: Agent, closed: Restrictions, discretion: Pseudonymizer
+) -> AgentConfig:
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    had, asked = _drafted(run) if is_first and run.is_trial else _saved(run, agent)
+    had, asked = (
+        _draft_relations(run) if is_first and run.is_draft_run else _saved_relations(run, agent)
+    )
     links = [link for link in had if link.tool.pk not in closed.tools]
     links = [link for link in links if chosen is None or link.tool.name in chosen]
     tools = [link.given() for link in links]
     others = [other for other in asked if other.pk not in closed.agents]
     colleagues = [other for other in others if other != agent]
-    own = tool_factory.made(tools)
-    experts = _experts(run, agent) if _may_ask_people(agent, own) else ()
-    for person in (tool for tool in own if isinstance(tool, AskPerson)):
+    own = tool_factory.build_tools(tools)
+    experts = _expert_groups(run, agent) if _may_ask_people(agent, own) else ()
+    for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
         person.experts = experts
         person.asker_approves = agent.asker_approves_questions
-    return Parts(
+    return AgentConfig(
         agent,
-        planners.of(
+        planners.build_planners(
             agent,
             run.model if is_first else planners.model_name(agent),
             run,
-            _discretion(run, agent, discretion),
+            _pseudonymizer(run, agent, discretion),
         ),
         tools,
         own,
-        _rules(run, agent),
-        [other for other in colleagues if chosen is None or other.asked_as in chosen],
-        is_rerun=run.is_rerun and not run.goes_on_for,
+        _active_patterns(run, agent),
+        [other for other in colleagues if chosen is None or other.handoff_tool_name in chosen],
+        is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
-        limits=_limits(links),
+        limits=_tool_limits(links),
     )
 
 
-def _saved(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
+def _saved_relations(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
     """What its rows say; whoever asks the agent of a trial asks the draft."""
-    asked = _colleagues(agent.pk)
-    if run.is_trial:
-        asked = [_draft(run).agent if one.pk == run.agent_id else one for one in asked]
-    return _links(agent.pk), asked
+    asked = _sub_agents(agent.pk)
+    if run.is_draft_run:
+        asked = [_resolve_draft(run).agent if one.pk == run.agent_id else one for one in asked]
+    return _tool_links(agent.pk), asked
 
 
-def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
-    draft = _draft(run)
+def _draft_relations(run: Run) -> tuple[list[AgentTool], list[Any]]:
+    draft = _resolve_draft(run)
     tools = [link for link in draft.links if link.tool.enabled]
     return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
 
 
-def _limits(links: Iterable[AgentTool]) -> dict[str, int]:
+def _tool_limits(links: Iterable[AgentTool]) -> dict[str, int]:
     return {link.tool.name: link.max_calls for link in links if link.max_calls}
 
 
-def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
+def _pseudonymizer(run: Run, agent: Agent, shared: Pseudonymizer) -> Pseudonymizer | None:
     """What a person is promised by the agent they asked holds for all that work for it."""
-    rules = {agent.personal_data, promise(run)}
+    rules = {agent.personal_data, personal_data_policy(run)}
     return shared if Agent.PersonalData.HIDDEN in rules else None
 
 
-def promise(run: Run) -> str | None:
+def personal_data_policy(run: Run) -> str | None:
     """What the agent of the run, or the draft that is tried, does with personal data."""
-    if run.is_trial:
-        return run.overrides[TRIED].get("personal_data")
+    if run.is_draft_run:
+        return run.overrides[DRAFT_KEY].get("personal_data")
     return run.agent and run.agent.personal_data
 
 
-def _rules(run: Run, agent: Agent) -> list[GuardrailPattern]:
+def _active_patterns(run: Run, agent: Agent) -> list[GuardrailPattern]:
     off = run.overrides.get("guardrails_off", ())
     return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
 def _may_ask_people(agent: Agent, own: Iterable[Tool]) -> bool:
     is_planner = agent.mode == Agent.Mode.PLAN
-    return is_planner or any(isinstance(tool, AskPerson) for tool in own)
+    return is_planner or any(isinstance(tool, AskPersonTool) for tool in own)
 
 
-def _experts(run: Run, agent: Agent) -> tuple[str, ...]:
+def _expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
     """The groups that an administrator gave it to ask."""
-    if run.is_trial and agent.pk == run.agent_id:
-        return tuple(group.name for group in _draft(run).many.get("experts", ()))
+    if run.is_draft_run and agent.pk == run.agent_id:
+        return tuple(group.name for group in _resolve_draft(run).many.get("experts", ()))
     given = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
     return tuple(given.values_list("name", flat=True))
 
 
-def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
+def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
     """The agent with what is different in a run that was run again; the row stays as it is."""
-    own = {name: overrides[name] for name in OVERRIDDEN if name in overrides}
+    own = {name: overrides[name] for name in OVERRIDABLE_FIELDS if name in overrides}
     changed = copy(agent) if own else agent
     vars(changed).update(own)
     return changed
 
 
-@prepared
+@compiled_query
 def _patterns(agent):
-    return GuardrailPattern.objects.holding_for(agent)
+    return GuardrailPattern.objects.for_agent(agent)
 
 
-@prepared
-def _colleagues(agent):
+@compiled_query
+def _sub_agents(agent):
     return Agent.objects.filter(enabled=True, asked_by=agent)
 
 
-def _all_tools():
+def _enabled_tools():
     tools = ToolRegistration.objects.filter(enabled=True)
     return tools.select_related("server", "fallback")
 
 
-@prepared
-def _links(agent):
+@compiled_query
+def _tool_links(agent):
     links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
     return links.select_related("tool__server", "tool__fallback")
 
 
-def _guardrails(parts: Parts) -> Guardrails:
+def _build_guardrails(parts: AgentConfig) -> Guardrails:
     patterns = [
         Pattern(
             pattern=row.pattern,
@@ -465,11 +476,11 @@ def _guardrails(parts: Parts) -> Guardrails:
     )
 
 
-def _course(run: Run) -> tuple[list[Event], list[Event]]:
+def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
     """What was told of a run, and what is told again in it before it goes its own way."""
     past = [row.value for row in run.events.order_by("seq")]
-    if run.goes_on_for:
-        return past, _unstopped(run)
+    if run.is_continuation:
+        return past, _events_before_stop(run)
     first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
     if first is None or first.first_seq <= 2:  # nothing but the question comes before it
         return past, []
@@ -477,22 +488,22 @@ def _course(run: Run) -> tuple[list[Event], list[Event]]:
     return past, [row.value for row in recorded.order_by("seq")]
 
 
-def _unstopped(run: Run) -> list[Event]:
+def _events_before_stop(run: Run) -> list[Event]:
     """All that was told of the run before this one but that it was stopped, and where."""
     told = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
-    kept = [event for event in told if not _is_of_a_stop(event)]
+    kept = [event for event in told if not _is_stop_event(event)]
     return [replace(event, seq=number) for number, event in enumerate(kept, 1)]
 
 
-STOPPED = {"cancelled", "unknown", "unstarted"}
+STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}
 
 
-def _is_of_a_stop(event: Event) -> bool:
-    is_cut = event.type is Type.STEP and event.data["status"] in STOPPED
-    return is_cut or event.type is Type.RUN_FINISHED
+def _is_stop_event(event: Event) -> bool:
+    is_cut = event.type is EventType.STEP and event.data["status"] in STOPPED_STATUSES
+    return is_cut or event.type is EventType.RUN_FINISHED
 
 
-def _state(history: list[Message]) -> AgentState:
+def _build_state(history: list[Message]) -> AgentState:
     state = AgentState()
     for message in history:
         more = {k: v for k, v in message.items() if k not in {"role", "content"}}

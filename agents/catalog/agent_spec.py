@@ -12,15 +12,15 @@ from agents.models import Agent, AgentTool, ToolRegistration
 
 Description = dict[str, Any]
 
-UNTOLD = {"id", "version"}
+EXCLUDED_FIELDS = {"id", "version"}
 # What an agent was once says nothing of whether it is to be used now.
-STAYS = ("enabled", "is_default")
+PRESERVED_FIELDS = ("enabled", "is_default")
 # With all that is asked of a tool once it is used, where nothing can be read any more.
-TOOLS = ToolRegistration.objects.select_related("server", "fallback")
+TOOL_ROWS = ToolRegistration.objects.select_related("server", "fallback")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class ResolvedSpec:
     """What a description stands for with the rows of now; `missing` says what is not there."""
 
     agent: Agent  # in memory only
@@ -29,55 +29,61 @@ class Drawn:
     missing: list[str]
 
 
-def described(agent: Agent) -> Description:
+def describe(agent: Agent) -> Description:
     links = agent.links.select_related("tool")
-    return written(agent, links, {name: getattr(agent, name).all() for name in many()})
+    return build_spec(
+        agent, links, {name: getattr(agent, name).all() for name in related_names()}
+    )
 
 
-def written(
+def build_spec(
     agent: Agent, links: Iterable[AgentTool], related: Mapping[str, Iterable[Any]]
 ) -> Description:
     """The same of an agent that is only in memory, and of what it would have."""
-    names = {name: sorted(row.name for row in related.get(name, ())) for name in many()}
-    tools = {link.tool.name: _chosen(link) for link in links}
+    names = {
+        name: sorted(row.name for row in related.get(name, ())) for name in related_names()
+    }
+    tools = {link.tool.name: _link_settings(link) for link in links}
     return {
-        **{field.name: _value(agent, field) for field in columns()},
+        **{field.name: _field_value(agent, field) for field in own_fields()},
         "tools": dict(sorted(tools.items())),
         **names,
     }
 
 
-def drawn(description: Description, base: Agent | None = None) -> Drawn:
+def resolve(description: Description, base: Agent | None = None) -> ResolvedSpec:
     """The agent of a description; what that does not say is as in `base`."""
     missing: list[str] = []
     agent = copy(base) if base is not None else Agent()
-    for field in columns():
+    for field in own_fields():
         if field.name in description:
-            _put(agent, field, description[field.name], missing)
+            _set_field(agent, field, description[field.name], missing)
     tools = description.get("tools", {})
-    rows = _found(TOOLS.all(), tools, missing)
+    rows = _find_by_name(TOOL_ROWS.all(), tools, missing)
     links = [AgentTool(tool=row, **tools[row.name]) for row in rows]
     related = {
-        name: _found(_rows(Agent._meta.get_field(name)), description[name], missing)
-        for name in many()
+        name: _find_by_name(
+            _related_rows(Agent._meta.get_field(name)), description[name], missing
+        )
+        for name in related_names()
         if name in description
     }
-    return Drawn(agent=agent, links=links, many=related, missing=missing)
+    return ResolvedSpec(agent=agent, links=links, many=related, missing=missing)
 
 
 @transaction.atomic
 def restore(
-    agent: Agent, description: Description, keeps: Collection[str] = STAYS
+    agent: Agent, description: Description, keeps: Collection[str] = PRESERVED_FIELDS
 ) -> list[str]:
     """Make the row what is described, but for what it `keeps`; says what cannot be had now."""
     told = {name: value for name, value in description.items() if name not in keeps}
     now = Agent.objects.select_for_update().get(pk=agent.pk)
-    if troubles := _name_taken(now, told):
+    if troubles := _name_conflict(now, told):
         del told["name"]
-    made = drawn(told, now)
+    made = resolve(told, now)
     made.agent.save()
     if "tools" in told:
-        made.agent.give(made.links)
+        made.agent.set_tools(made.links)
     for name, rows in made.many.items():
         # Without any group it would be for everybody: then it is for whom it is for now.
         if rows or not told[name] or name != "groups":
@@ -86,52 +92,52 @@ def restore(
     return troubles + made.missing
 
 
-def columns() -> list[models.Field]:
+def own_fields() -> list[models.Field]:
     """What an agent has of its own, in the order of its row."""
-    return [field for field in Agent._meta.concrete_fields if field.name not in UNTOLD]
+    return [field for field in Agent._meta.concrete_fields if field.name not in EXCLUDED_FIELDS]
 
 
-def many() -> list[str]:
+def related_names() -> list[str]:
     """What it has several of, besides tools, each of them with a name."""
     return [field.name for field in Agent._meta.many_to_many if field.name != "tools"]
 
 
-def _chosen(link: AgentTool) -> dict[str, Any]:
+def _link_settings(link: AgentTool) -> dict[str, Any]:
     return {name: value for name, value in link.settings.items() if value}
 
 
-def _value(agent: Agent, field: models.Field) -> Any:
+def _field_value(agent: Agent, field: models.Field) -> Any:
     if not field.is_relation:
         return field.value_from_object(agent)
     row = getattr(agent, field.name)
     return row and row.name
 
 
-def _put(agent: Agent, field: models.Field, value: Any, missing: list[str]) -> None:
+def _set_field(agent: Agent, field: models.Field, value: Any, missing: list[str]) -> None:
     if field.is_relation and value is not None:
-        value = next(iter(_found(_rows(field), [value], missing)), None)
+        value = next(iter(_find_by_name(_related_rows(field), [value], missing)), None)
     setattr(agent, field.name, value)
 
 
-def _rows(field: models.Field) -> models.QuerySet[Any]:
+def _related_rows(field: models.Field) -> models.QuerySet[Any]:
     return field.related_model._default_manager.all()
 
 
-def _found(
+def _find_by_name(
     rows: models.QuerySet[Any], names: Collection[str], missing: list[str]
 ) -> list[models.Model]:
     found = list(rows.filter(name__in=names).order_by("name"))
     gone = sorted(set(names) - {row.name for row in found})
-    missing += [_gone(rows.model._meta.verbose_name, name) for name in gone]
+    missing += [_missing_message(rows.model._meta.verbose_name, name) for name in gone]
     return found
 
 
-def _gone(kind: Any, name: str) -> str:
+def _missing_message(kind: Any, name: str) -> str:
     about = {"kind": kind, "name": name}
     return _("The %(kind)s %(name)s is not there any more, so it was left out.") % about
 
 
-def _name_taken(agent: Agent, told: Description) -> list[str]:
+def _name_conflict(agent: Agent, told: Description) -> list[str]:
     name = told.get("name", agent.name)
     if not Agent.objects.filter(name=name).exclude(pk=agent.pk).exists():
         return []

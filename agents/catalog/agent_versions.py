@@ -7,18 +7,18 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentVersion, Run
-from agents.models.catalog import LONGEST_NAME
+from agents.models.catalog import MAX_NAME_CHARS
 
 from . import agent_spec
 
-COPY = "-copy"
+COPY_SUFFIX = "-copy"
 
 
 @transaction.atomic
-def keep(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
+def save(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
     """The agent as its rows are now, as its newest version; None where nothing has changed."""
     now = Agent.objects.select_for_update().get(pk=agent.pk)
-    newest, snapshot = now.versions.first(), agent_spec.described(now)
+    newest, snapshot = now.versions.first(), agent_spec.describe(now)
     is_known = newest is not None and newest.snapshot == snapshot
     # Not by the agent's own number: whoever saved it just now may have read that before.
     agent.version = (newest.number if newest else 0) + (not is_known)
@@ -38,7 +38,7 @@ def record(run: Run) -> None:
     if agent is None or run.pk is None:
         return
     if not agent.version:
-        keep(agent, None)
+        save(agent, None)
     if run.agent_version != agent.version:
         run.agent_version = agent.version
         Run.objects.filter(pk=run.pk).update(agent_version=agent.version)
@@ -49,7 +49,7 @@ def restore(agent: Agent, number: int, author: Any) -> list[str]:
     """An old version as the newest one; says what of it cannot be had any more."""
     old = agent.versions.get(number=number)
     troubles = agent_spec.restore(agent, old.snapshot)
-    keep(agent, author, _("Version %(number)d restored.") % {"number": number})
+    save(agent, author, _("Version %(number)d restored.") % {"number": number})
     return troubles
 
 
@@ -57,23 +57,23 @@ def restore(agent: Agent, number: int, author: Any) -> list[str]:
 def clone(agent: Agent, author: Any) -> Agent:
     """Another agent that is the same but for its name; it is switched off at first."""
     other = Agent(name=_free_name(agent.name), enabled=False)
-    description = agent_spec.described(agent) | {"name": other.name}
+    description = agent_spec.describe(agent) | {"name": other.name}
     other.save()
     agent_spec.restore(other, description)
-    keep(other, author, _("Copied from %(name)s.") % {"name": agent.name})
+    save(other, author, _("Copied from %(name)s.") % {"name": agent.name})
     return other
 
 
 def _free_name(name: str) -> str:
     """As short as has to be, and with a number where there are several copies."""
-    bare = re.sub(rf"{COPY}(-\d+)?$", "", name)
-    taken = set(Agent.objects.filter(name__contains=COPY).values_list("name", flat=True))
+    bare = re.sub(rf"{COPY_SUFFIX}(-\d+)?$", "", name)
+    taken = set(Agent.objects.filter(name__contains=COPY_SUFFIX).values_list("name", flat=True))
     number = 1
-    while (found := _numbered(bare, number)) in taken:
+    while (found := _copy_name(bare, number)) in taken:
         number += 1
     return found
 
 
-def _numbered(name: str, number: int) -> str:
-    end = COPY if number == 1 else f"{COPY}-{number}"
-    return f"{name[: LONGEST_NAME - len(end)]}{end}"
+def _copy_name(name: str, number: int) -> str:
+    end = COPY_SUFFIX if number == 1 else f"{COPY_SUFFIX}-{number}"
+    return f"{name[: MAX_NAME_CHARS - len(end)]}{end}"

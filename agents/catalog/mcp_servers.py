@@ -23,39 +23,39 @@ from django.utils.translation import gettext as _
 from agents.db import database
 from agents.engine.tool import Tool
 from agents.models import McpServer, ServerSample, ToolRegistration
-from agents.models.secret import Unreadable
+from agents.models.secret import UnreadableSecret
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp import sandbox as mcp_sandbox
 from agents.tools.mcp.config import (
-    BadServerConfig,
-    Mistake,
+    ConfigProblem,
+    InvalidServerConfig,
     Sandbox,
     ServerConfig,
-    mistakes,
+    find_problems,
     read_config,
     read_folders,
 )
 from agents.tools.mcp.connection import Connection, Health, ServerUnavailable
-from agents.tools.mcp.definition import Definition, difference, digest, tool_name
+from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
 from agents.tools.mcp.launch import refusals
-from agents.tools.mcp.tool import Connections, McpTool
+from agents.tools.mcp.tool import ConnectionPool, McpTool
 
-CONNECT_TIMEOUT = 60.0
-SAMPLED_FOR = timedelta(hours=24)
-SAMPLED_EVERY = timedelta(seconds=50)  # a little less than a heartbeat
-MOST_SAMPLES = 2_000
+CONNECT_TIMEOUT_SECONDS = 60.0
+SAMPLE_RETENTION = timedelta(hours=24)
+SAMPLE_INTERVAL = timedelta(seconds=50)  # a little less than a heartbeat
+MAX_SAMPLES = 2_000
 STDIO_PERMISSION = "agents.use_stdio_servers"
 
 logger = logging.getLogger(__name__)
 
 
-class ChangedAgain(Exception):
+class DefinitionChanged(Exception):
     """What the server says has changed again since it was shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SyncResult:
     """What a look at a server brought: how it is, and what is new in its tools."""
 
     health: Health
@@ -64,14 +64,17 @@ class Found:
     gone: tuple[str, ...] = ()
 
 
-async def tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
+async def load_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     """The tools of MCP servers as they were accepted; what changed since is held back.
 
     It waits for no server: one that is on its way is waited for by the first call.
     """
     offered = [row for row in rows if is_offered(row)]
-    found = {server: await _room().connection(server) for server in {r.server for r in offered}}
-    return [_tool(row, there) for row in offered if (there := found[row.server])]
+    found = {
+        server: await _loop_connections().connection(server)
+        for server in {r.server for r in offered}
+    }
+    return [_build_tool(row, there) for row in offered if (there := found[row.server])]
 
 
 def is_offered(row: ToolRegistration) -> bool:
@@ -79,11 +82,11 @@ def is_offered(row: ToolRegistration) -> bool:
     return bool(accepted and row.enabled and row.server and row.server.enabled)
 
 
-def _tool(row: ToolRegistration, connection: Connection) -> McpTool:
+def _build_tool(row: ToolRegistration, connection: Connection) -> McpTool:
     approvals = {row.Approval.ALWAYS: True, row.Approval.NEVER: False}
     return McpTool(
         connection,
-        Definition(**row.definition),
+        ToolDefinition(**row.definition),
         is_trusted=bool(row.server and row.server.trusts_annotations),
         name=row.name,
         description=row.description,
@@ -93,7 +96,7 @@ def _tool(row: ToolRegistration, connection: Connection) -> McpTool:
     )
 
 
-def config(server: McpServer) -> ServerConfig:
+def server_config(server: McpServer) -> ServerConfig:
     return ServerConfig(
         name=server.name,
         transport=server.transport,
@@ -101,16 +104,16 @@ def config(server: McpServer) -> ServerConfig:
         args=tuple(server.args),
         env=server.env.reveal(),
         folders=read_folders(server.folders.splitlines()),
-        home=str(home(server.pk)) if server.pk else "",
-        sandbox=sandbox(),
+        home=str(home_folder(server.pk)) if server.pk else "",
+        sandbox=sandbox_policy(),
         url=server.url,
         headers=server.headers.reveal(),
-        connect_timeout=CONNECT_TIMEOUT,
+        connect_timeout=CONNECT_TIMEOUT_SECONDS,
         call_timeout=server.timeout,
     )
 
 
-def sandbox() -> Sandbox:
+def sandbox_policy() -> Sandbox:
     """How programs are kept apart here, and what none of them may see."""
     hidden = [settings.DATA_DIR, settings.BASE_DIR / ".env", settings.ENVIRONMENT.trace_file]
     return Sandbox(
@@ -119,51 +122,51 @@ def sandbox() -> Sandbox:
     )
 
 
-def home(pk: int) -> Path:
+def home_folder(pk: int) -> Path:
     """The folder that a server keeps, where caches of npx and uvx live as well."""
     return settings.DATA_DIR.absolute() / "mcp" / str(pk)
 
 
-def complaints(wanted: ServerConfig, user: Any) -> list[Mistake]:
+def validate(wanted: ServerConfig, user: Any) -> list[ConfigProblem]:
     """All reasons why this person may not save, test or import this server."""
-    wrong = mistakes(wanted)
+    wrong = find_problems(wanted)
     if wanted.transport != "stdio":
         return wrong
     if not user.has_perm(STDIO_PERMISSION):
         no = _("You may not set up servers that are programs on this machine.")
-        return [_complaint("transport", no), *wrong]
+        return [_problem("transport", no), *wrong]
     found = [*refusals(wanted), *mcp_sandbox.refusals(wanted)] if wanted.command else []
-    return [*wrong, *(_complaint(each.field, str(each)) for each in found)]
+    return [*wrong, *(_problem(each.field, str(each)) for each in found)]
 
 
-def _complaint(field: str, sentence: str) -> Mistake:
-    return Mistake(field=field, beside=sentence, whole=sentence)
+def _problem(field: str, sentence: str) -> ConfigProblem:
+    return ConfigProblem(field=field, beside=sentence, whole=sentence)
 
 
 def import_config(text: str, user: Any) -> list[McpServer]:
     """New servers from `mcpServers` JSON, all or none; raises BadServerConfig."""
-    wanted = read_config(text, lambda server: _not_importable(server, user))
+    wanted = read_config(text, lambda server: _import_problems(server, user))
     if not wanted:
-        raise BadServerConfig(_("All servers in it are switched off."))
+        raise InvalidServerConfig(_("All servers in it are switched off."))
     with transaction.atomic():
-        return [_row(server) for server in wanted]
+        return [_create_server(server) for server in wanted]
 
 
-def _not_importable(wanted: ServerConfig, user: Any) -> Iterator[Mistake]:
+def _import_problems(wanted: ServerConfig, user: Any) -> Iterator[ConfigProblem]:
     """What keeps it out of the rows, besides what is wrong with it anyway."""
     name = {"name": wanted.name}
     if McpServer.objects.filter(name=wanted.name).exists():
-        yield _complaint("name", _("There is a server named %(name)s already.") % name)
+        yield _problem("name", _("There is a server named %(name)s already.") % name)
     if wanted.transport not in McpServer.Transport.values:
         no = _("%(name)s has a transport that is not used here.") % name
-        yield _complaint("transport", no)
+        yield _problem("transport", no)
     if wanted.cwd:
         no = _("%(name)s can't set cwd. Every server runs in its own folder.") % name
-        yield _complaint("cwd", no)
-    yield from complaints(replace(wanted, cwd="", sandbox=sandbox()), user)
+        yield _problem("cwd", no)
+    yield from validate(replace(wanted, cwd="", sandbox=sandbox_policy()), user)
 
 
-def _row(wanted: ServerConfig) -> McpServer:
+def _create_server(wanted: ServerConfig) -> McpServer:
     return McpServer.objects.create(
         name=wanted.name,
         transport=McpServer.Transport(wanted.transport),
@@ -177,20 +180,20 @@ def _row(wanted: ServerConfig) -> McpServer:
     )
 
 
-async def sync(server: McpServer, user: Any) -> Found:
+async def sync(server: McpServer, user: Any) -> SyncResult:
     """Connect to it once, for a look; what was found is kept. Raises PermissionDenied."""
-    wanted = await database.ask(_allowed, server, user)
-    health = await _looked(wanted)
-    return await database.ask(keep, server.name, health)
+    wanted = await database.run(_permitted_config, server, user)
+    health = await _probe(wanted)
+    return await database.run(save_health, server.name, health)
 
 
-async def look(wanted: ServerConfig, user: Any) -> Health:
+async def probe(wanted: ServerConfig, user: Any) -> Health:
     """Connect once to what nobody has saved; nothing is kept. Raises PermissionDenied."""
-    await database.ask(_refuse, wanted, user)
-    return await _looked(wanted)
+    await database.run(_require_valid, wanted, user)
+    return await _probe(wanted)
 
 
-async def _looked(wanted: ServerConfig) -> Health:
+async def _probe(wanted: ServerConfig) -> Health:
     connection = Connection(wanted, egress=egress())
     try:
         await connection.ready(again=False)
@@ -203,75 +206,75 @@ async def _looked(wanted: ServerConfig) -> Health:
 
 
 @asynccontextmanager
-async def lent(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
+async def open_tool(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
     """A tool for one call of this person's, on a connection of its own.
 
     Raises PermissionDenied where they may not use its server so.
     """
-    wanted = await database.ask(_allowed, row.server, user)
+    wanted = await database.run(_permitted_config, row.server, user)
     connection = Connection(wanted, egress=egress())
     try:
-        yield _tool(row, connection)
+        yield _build_tool(row, connection)
     finally:
         await connection.close()
 
 
-def _allowed(server: McpServer, user: Any) -> ServerConfig:
-    wanted = config(server)
-    _refuse(wanted, user)
+def _permitted_config(server: McpServer, user: Any) -> ServerConfig:
+    wanted = server_config(server)
+    _require_valid(wanted, user)
     return wanted
 
 
-def _refuse(wanted: ServerConfig, user: Any) -> None:
-    if wrong := complaints(wanted, user):
+def _require_valid(wanted: ServerConfig, user: Any) -> None:
+    if wrong := validate(wanted, user):
         raise PermissionDenied(" ".join(map(str, wrong)))
 
 
 @transaction.atomic
-def keep(name: str, health: Health) -> Found:
+def save_health(name: str, health: Health) -> SyncResult:
     """Write down how a server is and, where it is ready, what its tools say now."""
     server = McpServer.objects.select_for_update().filter(name=name).first()
     if server is None:
-        return Found(health=health)
+        return SyncResult(health=health)
     server.state = health.state
     server.state_since = health.since
     server.last_error = health.error
     server.latency_ms = None if health.latency is None else round(health.latency * 1000, 1)
     server.restarts = health.restarts
     server.save(update_fields=["state", "state_since", "last_error", "latency_ms", "restarts"])
-    _sample(server)
-    return _compare(server, health) if health.state == "ready" else Found(health=health)
+    _record_sample(server)
+    return _sync_tools(server, health) if health.state == "ready" else SyncResult(health=health)
 
 
-def _sample(server: McpServer) -> None:
+def _record_sample(server: McpServer) -> None:
     """Note for the strip how it is; one that is on its way, or not used, says nothing."""
     if server.state not in {server.State.READY, server.State.FAILED}:
         return
     now, is_up = timezone.now(), server.state == server.State.READY
     samples = ServerSample.objects.filter(server=server)
     last = samples.order_by("-at").first()
-    if last and last.is_up == is_up and now - last.at < SAMPLED_EVERY:
+    if last and last.is_up == is_up and now - last.at < SAMPLE_INTERVAL:
         return
     samples.create(
         server=server, at=now, is_up=is_up, latency_ms=server.latency_ms if is_up else None
     )
-    samples.filter(at__lt=now - SAMPLED_FOR).delete()
-    if one_too_many := samples.order_by("-at")[MOST_SAMPLES : MOST_SAMPLES + 1].first():
+    samples.filter(at__lt=now - SAMPLE_RETENTION).delete()
+    if one_too_many := samples.order_by("-at")[MAX_SAMPLES : MAX_SAMPLES + 1].first():
         samples.filter(at__lte=one_too_many.at).delete()
 
 
-def _compare(server: McpServer, health: Health) -> Found:
+def _sync_tools(server: McpServer, health: Health) -> SyncResult:
     known = {row.definition["name"]: row for row in server.tools.exclude(definition=None)}
     said = {definition.name: definition for definition in health.tools}
-    return Found(
+    return SyncResult(
         health=health,
-        added=tuple(n for n in said if n not in known and _added(server, said[n])),
-        changed=tuple(n for n in said if n in known and _changed(known[n], said[n])),
-        gone=tuple(n for n in known if n not in said and _gone(known[n])),
+        added=tuple(n for n in said if n not in known and _add_tool(server, said[n])),
+        changed=tuple(n for n in said if n in known and _update_tool(known[n], said[n])),
+        gone=tuple(n for n in known if n not in said and _mark_gone(known[n])),
     )
 
 
-def _added(server: McpServer, definition: Definition) -> bool:
+def _add_tool(server: McpServer, definition: ToolDefinition) -> bool:
     """A new tool is accepted as it is; an agent has it only when an administrator says so."""
     name = tool_name(server.name, definition.name)
     if ToolRegistration.objects.filter(name=name).exists():
@@ -286,9 +289,9 @@ def _added(server: McpServer, definition: Definition) -> bool:
     return True
 
 
-def _changed(row: ToolRegistration, definition: Definition) -> bool:
+def _update_tool(row: ToolRegistration, definition: ToolDefinition) -> bool:
     """Hold back what is not as it was accepted; let go what is so again."""
-    is_same = digest(Definition(**row.definition)) == digest(definition)
+    is_same = digest(ToolDefinition(**row.definition)) == digest(definition)
     pending = None if is_same else definition.as_dict()
     if (row.pending, row.is_gone) != (pending, False):
         row.pending, row.is_gone = pending, False
@@ -296,41 +299,41 @@ def _changed(row: ToolRegistration, definition: Definition) -> bool:
     return not is_same
 
 
-def _gone(row: ToolRegistration) -> bool:
+def _mark_gone(row: ToolRegistration) -> bool:
     if not row.is_gone:
         row.is_gone = True
         row.save(update_fields=["is_gone"])
     return True
 
 
-def changes(row: ToolRegistration) -> list[tuple[str, str, str]]:
+def pending_changes(row: ToolRegistration) -> list[tuple[str, str, str]]:
     """What its server says now beside what was accepted: (what, before, now)."""
     if not row.pending:
         return []
-    return difference(Definition(**row.definition), Definition(**row.pending))
+    return diff(ToolDefinition(**row.definition), ToolDefinition(**row.pending))
 
 
-def seal(row: ToolRegistration) -> str:
+def pending_digest(row: ToolRegistration) -> str:
     """What an acceptance is bound to: the change that was shown, and no later one."""
-    return digest(Definition(**row.pending)) if row.pending else ""
+    return digest(ToolDefinition(**row.pending)) if row.pending else ""
 
 
 @transaction.atomic
 def accept(row: ToolRegistration, seen: str) -> None:
     """Take a changed definition for good; raises ChangedAgain if it is not the one shown."""
     row = ToolRegistration.objects.select_for_update().get(pk=row.pk)
-    if not row.pending or seal(row) != seen:
-        raise ChangedAgain
+    if not row.pending or pending_digest(row) != seen:
+        raise DefinitionChanged
     row.definition, row.pending = row.pending, None
     row.save(update_fields=["definition", "pending"])
 
 
-def forget(pk: int) -> None:
+def delete_files(pk: int) -> None:
     """Delete what a server kept, once it is deleted itself."""
-    mcp_sandbox.forget(home(pk))
+    mcp_sandbox.delete_home(home_folder(pk))
 
 
-def leave(name: str) -> None:
+def disconnect(name: str) -> None:
     """Close the connections of this process to a server that was changed or deleted."""
     for loop, room in list(_rooms.items()):
         if loop.is_running():
@@ -343,11 +346,11 @@ async def shut_down() -> None:
         await room.close()
 
 
-class _Room:
+class _LoopConnections:
     """The connections of one event loop, and the task that writes down how they are."""
 
     def __init__(self) -> None:
-        self.connections = Connections(egress=egress(), told=self._told)
+        self.connections = ConnectionPool(egress=egress(), told=self._on_change)
         self._news: dict[str, Health] = {}
         self._wake = asyncio.Event()
         self._is_over = False
@@ -356,15 +359,15 @@ class _Room:
     async def connection(self, server: McpServer) -> Connection | None:
         """On its way at least; nothing where its secrets cannot be read any more."""
         try:
-            return await self.connections.ensure(config(server))
-        except Unreadable as error:
-            self._note(server.name, Health(state="failed", error=str(error)))
+            return await self.connections.ensure(server_config(server))
+        except UnreadableSecret as error:
+            self._enqueue(server.name, Health(state="failed", error=str(error)))
             return None
 
-    def _told(self, connection: Connection) -> None:
-        self._note(connection.config.name, connection.health)
+    def _on_change(self, connection: Connection) -> None:
+        self._enqueue(connection.config.name, connection.health)
 
-    def _note(self, name: str, health: Health) -> None:
+    def _enqueue(self, name: str, health: Health) -> None:
         self._news[name] = health
         self._wake.set()
 
@@ -372,13 +375,13 @@ class _Room:
         while self._news or not self._is_over:
             await self._wake.wait()
             self._wake.clear()
-            await self._write_news()
+            await self._flush()
 
-    async def _write_news(self) -> None:
+    async def _flush(self) -> None:
         while self._news:
             name, health = self._news.popitem()
             try:
-                await database.ask(keep, name, health)
+                await database.run(save_health, name, health)
             except DatabaseError:
                 # The next change is written again; runs do not wait for this.
                 logger.exception("The state of the MCP server %s was not kept.", name)
@@ -390,21 +393,21 @@ class _Room:
         await self._writing
 
 
-_rooms: dict[asyncio.AbstractEventLoop, _Room] = {}
+_rooms: dict[asyncio.AbstractEventLoop, _LoopConnections] = {}
 
 
-def _room() -> _Room:
+def _loop_connections() -> _LoopConnections:
     loop = asyncio.get_running_loop()
     if loop not in _rooms:
-        _rooms[loop] = _Room()
+        _rooms[loop] = _LoopConnections()
     return _rooms[loop]
 
 
 def egress() -> Egress:
     """The one way out; raises ValueError where the exceptions to it cannot be read."""
-    return _egress(tuple(settings.EGRESS_ALLOW))
+    return _cached_egress(tuple(settings.EGRESS_ALLOW))
 
 
 @lru_cache(maxsize=1)
-def _egress(allowed: tuple[str, ...]) -> Egress:
+def _cached_egress(allowed: tuple[str, ...]) -> Egress:
     return Egress(allow=AllowList.read(allowed))

@@ -11,102 +11,104 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import ModelError
 from agents.engine.planner.react_planner import LLM, ReActPlanner
 from agents.engine.planner.stream_batches import Deadlines
-from agents.engine.privacy.pseudonyms import Discretion
-from agents.engine.resilience.rate_limiter import Gate, Limits
+from agents.engine.privacy.pseudonyms import Pseudonymizer
+from agents.engine.resilience.rate_limiter import Limits, RateLimiter
 from agents.llm import discovery, model_info, parameters, tokens
-from agents.llm.configured_model import ClosedModel, ConfiguredModel
+from agents.llm.configured_model import ConfiguredModel, UnavailableModel
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.providers import first_set, provider_of
-from agents.llm.routing import road
+from agents.llm.providers import find_provider, first_env
+from agents.llm.routing import choose_route
 from agents.models import Agent, LanguageModel, Run
-from agents.models.secret import Unreadable
+from agents.models.secret import UnreadableSecret
 
 DEMO = "demo"
-PACE = 0.06
+STREAM_BATCH_SECONDS = 0.06
 MILLION = 1_000_000
 
-INSTRUCTIONS = """\
+DEFAULT_INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can
 find out or work out what you need; never guess a figure that a tool can give. When you answer
 from documents, cite the passages by their numbers in brackets. Answer in the language of the
 question, in Markdown, and briefly."""
 
 
-class NotReady(ModelError):
+class ModelNotConfigured(ModelError):
     """The model cannot be used as it is set up."""
 
     advice = "Tell your administrator, or choose another agent."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class ModelSetup:
     """A model by the name that an agent has for it; `why` is what is wrong with it."""
 
     name: str
     row: LanguageModel | None = None
-    why: NotReady | None = None
+    why: ModelNotConfigured | None = None
 
 
-def models_of(agent: Agent) -> list[str]:
+def model_names(agent: Agent) -> list[str]:
     """Its model, and those that it falls back to."""
-    return [setup.name for setup in chain(agent, model_name(agent))]
+    return [setup.name for setup in model_chain(agent, model_name(agent))]
 
 
-def chain(agent: Agent, model: str, asker: Callable[[], Any] = lambda: None) -> list[Setup]:
+def model_chain(
+    agent: Agent, model: str, asker: Callable[[], Any] = lambda: None
+) -> list[ModelSetup]:
     """This model, those that the agent falls back to, then those that the model does.
 
     `asker` gives the person who asks, and is called only where that matters.
     """
-    rows = _rows()
-    first = _row(model, rows)
+    rows = _model_rows()
+    first = _find_row(model, rows)
     others = f"{agent.fallback_models} {first.fallbacks if first else ''}"
-    found = {name: _row(name, rows) for name in [model, *others.split()]}
+    found = {name: _find_row(name, rows) for name in [model, *others.split()]}
     named = [row for row in found.values() if row]
-    closed = _closed_to(asker(), named) if named else set()
+    closed = _forbidden_pks(asker(), named) if named else set()
     return [
-        Setup(name=name, row=row, why=_trouble(name, row, closed))
+        ModelSetup(name=name, row=row, why=_setup_error(name, row, closed))
         for name, row in found.items()
     ]
 
 
-def check(agent: Agent, model: str, user: Any) -> None:
+def ensure_usable(agent: Agent, model: str, user: Any) -> None:
     """Raises NotReady where neither this model nor one that it falls back to can be asked."""
-    setups = chain(agent, model, lambda: user)
+    setups = model_chain(agent, model, lambda: user)
     if setups[0].why and all(setup.why for setup in setups):
         raise setups[0].why
 
 
-def trouble(name: str) -> NotReady | None:
+def configuration_error(name: str) -> ModelNotConfigured | None:
     """What is wrong with how a model is set up, for whoever may use it."""
-    row = _row(name, _rows())
+    row = _find_row(name, _model_rows())
     if row is None and "/" not in name and name != DEMO and not model_info.is_listed(name):
-        return NotReady(wrong_name(name))
-    return _trouble(name, row, set())
+        return ModelNotConfigured(name_problem(name))
+    return _setup_error(name, row, set())
 
 
-def label(name: str) -> str:
+def model_label(name: str) -> str:
     """What people see of a model: the label of its row, where it has one."""
-    row = _row(name, _rows())
+    row = _find_row(name, _model_rows())
     return row.label if row else name
 
 
-def labels() -> list[str]:
+def model_labels() -> list[str]:
     """Of all that an administrator set up and switched on."""
-    return [row.label for row in _rows() if row.enabled]
+    return [row.label for row in _model_rows() if row.enabled]
 
 
-@prepared
-def _rows():
+@compiled_query
+def _model_rows():
     return LanguageModel.objects.order_by("-enabled", "pk")
 
 
-def _row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
+def _find_row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
     """The row of this label, or of this LiteLLM name; the installation's own needs none."""
     by_label = (row for row in rows if row.label == name)
     if found := next(by_label, None):
@@ -115,7 +117,7 @@ def _row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
     return None if by_model is None or name == default_model().model else by_model
 
 
-def _closed_to(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
+def _forbidden_pks(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
     """Those of the rows that this person may not use."""
     if user is None:
         return set()
@@ -124,84 +126,90 @@ def _closed_to(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
     return keys - set(usable.values_list("pk", flat=True))
 
 
-def _trouble(name: str, row: LanguageModel | None, closed: set[int]) -> NotReady | None:
+def _setup_error(
+    name: str, row: LanguageModel | None, closed: set[int]
+) -> ModelNotConfigured | None:
     if row is None:
-        return _unnamed(name)
+        return _name_error(name)
     if row.pk in closed:
-        return NotReady(f"You may not use the model {row.label}.")
+        return ModelNotConfigured(f"You may not use the model {row.label}.")
     if not row.enabled:
-        return NotReady(f"The model {row.label} is switched off.")
-    return _unconnected(row)
+        return ModelNotConfigured(f"The model {row.label} is switched off.")
+    return _connection_error(row)
 
 
-def wrong_name(name: str) -> str:
+def name_problem(name: str) -> str:
     """Why no model can be meant by a name that is nobody's label; empty where one can."""
     if "/" not in name and not model_info.is_listed(name):
         return f"There is no model called {name}."
-    sentence = parameters.wrong_name(name)
+    sentence = parameters.name_problem(name)
     return f"The model {name} can't be used: {sentence}" if sentence else ""
 
 
-def _unnamed(name: str) -> NotReady | None:
+def _name_error(name: str) -> ModelNotConfigured | None:
     """What is wrong with a name of a provider's; a bare one is found out when it is asked."""
-    if "/" not in name or not (sentence := wrong_name(name)):
+    if "/" not in name or not (sentence := name_problem(name)):
         return None
-    return None if name == default_model().model else NotReady(sentence)
+    return None if name == default_model().model else ModelNotConfigured(sentence)
 
 
-def _unconnected(row: LanguageModel) -> NotReady | None:
+def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
     """What it lacks to be reached, as far as that can be seen from here."""
     try:
         has_key = bool(row.api_key.reveal() or row.secrets.reveal())
-        problem = next(parameters.problems(settings_of(row)), None)
-    except Unreadable:
-        return NotReady(f"The key of the model {row.label} cannot be read any more.")
+        problem = next(parameters.find_problems(model_settings(row)), None)
+    except UnreadableSecret:
+        return ModelNotConfigured(f"The key of the model {row.label} cannot be read any more.")
     if problem:
-        return NotReady(f"The model {row.label} can't be used: {problem.sentence}")
-    provider = provider_of(parameters.full_name(row.model))
+        return ModelNotConfigured(f"The model {row.label} can't be used: {problem.sentence}")
+    provider = find_provider(parameters.full_name(row.model))
     if provider is None:
         return None
     # A key of the environment goes only to an address that is from there as well.
-    has_key |= not row.base_url and bool(first_set(provider.keys, os.environ)[1])
+    has_key |= not row.base_url and bool(first_env(provider.keys, os.environ)[1])
     is_elsewhere = bool(provider.addresses) and not provider.base_url
-    if is_elsewhere and not (row.base_url or first_set(provider.addresses, os.environ)[1]):
-        return NotReady(f"The model {row.label} has no address.")
+    if is_elsewhere and not (row.base_url or first_env(provider.addresses, os.environ)[1]):
+        return ModelNotConfigured(f"The model {row.label} has no address.")
     if provider.needs_key and not has_key and (is_elsewhere or not row.base_url):
-        return NotReady(f"The model {row.label} has no key.")
+        return ModelNotConfigured(f"The model {row.label} has no key.")
     return None
 
 
-def instructions(agent: Agent) -> str:
-    return agent.instructions or INSTRUCTIONS.format(agent=agent.name)
+def agent_instructions(agent: Agent) -> str:
+    return agent.instructions or DEFAULT_INSTRUCTIONS.format(agent=agent.name)
 
 
-def of(
-    agent: Agent, model: str, run: Run | None = None, discretion: Discretion | None = None
+def build_planners(
+    agent: Agent, model: str, run: Run | None = None, discretion: Pseudonymizer | None = None
 ) -> list[ReActPlanner]:
     """One for this model, and one for each that is asked where it cannot be used."""
     asker = (lambda: run.user) if run else (lambda: None)
-    return [_planner(agent, setup, discretion) for setup in chain(agent, model, asker)]
+    return [
+        _build_planner(agent, setup, discretion) for setup in model_chain(agent, model, asker)
+    ]
 
 
-def _planner(agent: Agent, setup: Setup, discretion: Discretion | None) -> ReActPlanner:
-    asked, row = connected(setup), setup.row
+def _build_planner(
+    agent: Agent, setup: ModelSetup, discretion: Pseudonymizer | None
+) -> ReActPlanner:
+    asked, row = build_llm(setup), setup.row
     return ReActPlanner(
         asked,
         setup.name,
         dialect=agent.dialect,
-        instructions=instructions(agent),
-        parameters=_parameters(agent, setup),
-        pace=0 if getattr(asked, "pace", 0) else PACE,
+        instructions=agent_instructions(agent),
+        parameters=_model_parameters(agent, setup),
+        pace=0 if getattr(asked, "pace", 0) else STREAM_BATCH_SECONDS,
         deadlines=_deadlines(),
         window=(row and row.context_window)
-        or model_info.window(row.model if row else setup.name),
+        or model_info.context_window(row.model if row else setup.name),
         count_tokens=tokens.count,
-        gate=row and _gate(row),
+        gate=row and _rate_limiter(row),
         discretion=discretion,
     )
 
 
-def _parameters(agent: Agent, setup: Setup) -> dict[str, Any]:
+def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:
     if setup.name == DEMO or setup.why:
         return {}
     own = setup.row.parameters if setup.row else {}
@@ -209,10 +217,10 @@ def _parameters(agent: Agent, setup: Setup) -> dict[str, Any]:
     return {**own, "max_tokens": most}
 
 
-_gates: dict[str, Gate] = {}
+_gates: dict[str, RateLimiter] = {}
 
 
-def _gate(row: LanguageModel) -> Gate | None:
+def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
     """One for all runs of this process; its limits are those of the row as it is now."""
     limits = Limits(
         concurrency=row.concurrency,
@@ -221,7 +229,7 @@ def _gate(row: LanguageModel) -> Gate | None:
     )
     if not limits:
         return None
-    gate = _gates.setdefault(row.label, Gate(limits))
+    gate = _gates.setdefault(row.label, RateLimiter(limits))
     gate.limits = limits
     return gate
 
@@ -240,58 +248,60 @@ def model_name(agent: Agent) -> str:
     return agent.model or default_model().model
 
 
-def connected(setup: Setup) -> LLM:
+def build_llm(setup: ModelSetup) -> LLM:
     """The model as it is asked: by its row, or as this installation knows it."""
     if setup.why:
-        return ClosedModel(setup.why)
-    return by_row(setup.row) if setup.row else llm(setup.name)
+        return UnavailableModel(setup.why)
+    return llm_from_row(setup.row) if setup.row else llm_by_name(setup.name)
 
 
-def by_row(row: LanguageModel) -> LLM:
+def llm_from_row(row: LanguageModel) -> LLM:
     """As an administrator set it up; the row need not be kept.
 
     What isn't allowed is refused here, so that nothing of it gets as far as a library.
     """
-    told, provider = settings_of(row), provider_of(row.model)
+    told, provider = model_settings(row), find_provider(row.model)
     try:
         parameters.check(told)
-    except parameters.NotAllowed as error:
-        return ClosedModel(error)
+    except parameters.SettingNotAllowed as error:
+        return UnavailableModel(error)
     own = provider.base_url if provider and told.api_key else None  # it is for its provider
-    asked = _by_road(row.model, told.api_key, row.base_url or own, told.merged, told.secrets)
+    asked = _llm_by_route(
+        row.model, told.api_key, row.base_url or own, told.merged, told.secrets
+    )
     return ConfiguredModel(asked, row.model, _price(row))
 
 
-def settings_of(row: LanguageModel, *, secrets: bool = True) -> parameters.Settings:
+def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.ModelSettings:
     """How the row says that its model is reached; raises Unreadable where no key fits."""
-    return parameters.Settings(
+    return parameters.ModelSettings(
         model=row.model,
         base_url=row.base_url,
         api_key=(row.api_key.reveal() or None) if secrets else None,
         api_version=row.api_version,
         region=row.region,
-        options=_set(row.options),
-        secrets=_set(row.secrets.reveal()) if secrets else {},
-        parameters=_set(row.parameters),
+        options=_filled_values(row.options),
+        secrets=_filled_values(row.secrets.reveal()) if secrets else {},
+        parameters=_filled_values(row.parameters),
     )
 
 
-def _set(values: Any) -> dict[str, Any]:
+def _filled_values(values: Any) -> dict[str, Any]:
     """What is filled in; a row that holds no object at all is refused by what it holds."""
     if not isinstance(values, Mapping):
         return {"": values} if values else {}
     return {name: value for name, value in values.items() if value not in ("", None)}
 
 
-def llm(model: str) -> LLM:
+def llm_by_name(model: str) -> LLM:
     if model == DEMO:
         return DemoModel(settings.ENVIRONMENT.demo_delay)
     choice = default_model()
     key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
-    return _by_road(model, key, url)
+    return _llm_by_route(model, key, url)
 
 
-def _by_road(
+def _llm_by_route(
     model: str,
     key: str | None,
     url: str | None,
@@ -299,9 +309,9 @@ def _by_road(
     secrets: Mapping[str, str] | None = None,
 ) -> LLM:
     forced = settings.ENVIRONMENT.model_road
-    way = road(model, os.environ, base_url=url, api_key=key, forced=forced)
+    way = choose_route(model, os.environ, base_url=url, api_key=key, forced=forced)
     if way == "direct":
-        return DirectModel(key, url, about, pace=PACE)
+        return DirectModel(key, url, about, pace=STREAM_BATCH_SECONDS)
     return LiteLLMModel(key, url, about, secrets=secrets)
 
 
@@ -315,14 +325,14 @@ def _price(row: LanguageModel) -> model_info.Price | None:
 _choosing = threading.Lock()
 
 
-def default_model() -> discovery.Choice:
+def default_model() -> discovery.ModelChoice:
     """The model of this installation, found once."""
     with _choosing:
-        return _default_model()
+        return _discover_default()
 
 
 @lru_cache(maxsize=1)
-def _default_model() -> discovery.Choice:
+def _discover_default() -> discovery.ModelChoice:
     """Found in a thread of its own, because the caller may be an event loop or not."""
     environment = settings.ENVIRONMENT
     key = environment.model_key

@@ -16,8 +16,8 @@ from agents import knowledge
 
 HANDBOOK = settings.BASE_DIR / "docs" / "handbook"
 MONTHS = 24
-ORDERS_A_MONTH = 17
-SEASON = (0.7, 0.6, 0.9, 1.0, 0.9, 0.8, 1.2, 0.7, 0.9, 1.0, 1.5, 2.2)
+ORDERS_PER_MONTH = 17
+SEASONAL_FACTORS = (0.7, 0.6, 0.9, 1.0, 0.9, 0.8, 1.2, 0.7, 0.9, 1.0, 1.5, 2.2)
 
 SCHEMA = """
 CREATE TABLE customers (
@@ -107,17 +107,17 @@ PRODUCTS = (
 )
 
 
-def load(today: date) -> list[knowledge.Ingested]:
+def load(today: date) -> list[knowledge.IngestResult]:
     """Put the shop and the handbook in place; doing it again does no harm."""
-    make_database(settings.SAMPLE_DATABASE, today)
+    create_database(settings.SAMPLE_DATABASE, today)
     return ingest_handbook()
 
 
-def ingest_handbook() -> list[knowledge.Ingested]:
-    return [knowledge.ingest(path) for path in knowledge.files_in(HANDBOOK)]
+def ingest_handbook() -> list[knowledge.IngestResult]:
+    return [knowledge.ingest(path) for path in knowledge.find_files(HANDBOOK)]
 
 
-def make_database(path: Path, today: date) -> None:
+def create_database(path: Path, today: date) -> None:
     """Write the shop's database, the same for the same day, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as folder:
@@ -125,58 +125,61 @@ def make_database(path: Path, today: date) -> None:
         with closing(sqlite3.connect(draft)) as database, database:
             database.execute("PRAGMA foreign_keys = ON")
             database.executescript(SCHEMA)
-            _fill(database, Random(7), today)
+            _insert_rows(database, Random(7), today)
         os.replace(draft, path)
 
 
-def _fill(database: sqlite3.Connection, random: Random, today: date) -> None:
-    begin = _month(today, -MONTHS)
-    joined = [_joined(random, begin, at) for at in range(len(CUSTOMERS))]
+def _insert_rows(database: sqlite3.Connection, random: Random, today: date) -> None:
+    begin = _month_start(today, -MONTHS)
+    joined = [_signup_date(random, begin, at) for at in range(len(CUSTOMERS))]
     customers = [
         (at, *customer, day.isoformat())
         for at, (customer, day) in enumerate(zip(CUSTOMERS, joined, strict=True), start=1)
     ]
     products = [(at, *product[:3]) for at, product in enumerate(PRODUCTS, start=1)]
-    orders = [(at, *order) for at, order in enumerate(_orders(random, today, joined), start=1)]
+    orders = [
+        (at, *order)
+        for at, order in enumerate(_generate_orders(random, today, joined), start=1)
+    ]
     database.executemany("INSERT INTO customers VALUES (?, ?, ?, ?, ?)", customers)
     database.executemany("INSERT INTO products VALUES (?, ?, ?, ?)", products)
     database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, ?)", orders)
 
 
-def _joined(random: Random, begin: date, at: int) -> date:
+def _signup_date(random: Random, begin: date, at: int) -> date:
     """Half of the customers were there from the beginning; the others came by and by."""
     if at % 2 == 0:
         return begin - timedelta(days=random.randint(1, 300))
     return begin + timedelta(days=random.randint(0, 600))
 
 
-def _orders(random: Random, today: date, joined: list[date]) -> Iterator[tuple]:
-    for day in _days(random, today):
+def _generate_orders(random: Random, today: date, joined: list[date]) -> Iterator[tuple]:
+    for day in _order_dates(random, today):
         customer = random.choice([at for at, since in enumerate(joined, 1) if since <= day])
         product = random.choices(range(len(PRODUCTS)), [row[3] for row in PRODUCTS])[0]
         quantity = random.choices((1, 2, 3, 4), (10, 5, 2, 1))[0]
         amount = round(PRODUCTS[product][2] * quantity, 2)
         is_refunded = random.random() < 0.04
-        status = "refunded" if is_refunded else _status(day, today)
+        status = "refunded" if is_refunded else _order_status(day, today)
         yield customer, product + 1, quantity, amount, day.isoformat(), status
 
 
-def _days(random: Random, today: date) -> Iterator[date]:
+def _order_dates(random: Random, today: date) -> Iterator[date]:
     """The days of the orders in order, more of them in season and as the shop grows."""
     for at in range(-MONTHS, 1):
-        month = _month(today, at)
+        month = _month_start(today, at)
         growth = 1 + (at + MONTHS) / MONTHS / 3
-        count = round(ORDERS_A_MONTH * SEASON[month.month - 1] * growth)
+        count = round(ORDERS_PER_MONTH * SEASONAL_FACTORS[month.month - 1] * growth)
         last = monthrange(month.year, month.month)[1]
         days = sorted(random.randint(1, last) for _ in range(count))
         yield from (day for n in days if (day := month.replace(day=n)) < today)
 
 
-def _status(day: date, today: date) -> str:
+def _order_status(day: date, today: date) -> str:
     return "paid" if today - day < timedelta(days=5) else "shipped"
 
 
-def _month(today: date, offset: int) -> date:
+def _month_start(today: date, offset: int) -> date:
     """The first day of the month that many months from now."""
     year, month = divmod(today.year * 12 + today.month - 1 + offset, 12)
     return date(year, month + 1, 1)

@@ -12,12 +12,12 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge
-from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.loop.tool_fallback import effect
 from agents.engine.tool import Tool, ToolRegistry
 from agents.models import ToolRegistration
-from agents.models.secret import Unreadable
+from agents.models.secret import UnreadableSecret
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
@@ -25,15 +25,15 @@ from agents.tools.search import SearchTool
 
 from . import mcp_servers
 
-BUILT_IN: dict[str, Callable[[], Tool]] = {
-    AskPerson.name: AskPerson,
+BUILT_IN_TOOLS: dict[str, Callable[[], Tool]] = {
+    AskPersonTool.name: AskPersonTool,
     "calculator": CalculatorTool,
     "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
     "search": lambda: SearchTool(knowledge.asearch),
 }
 
 
-async def registry(
+async def build_registry(
     rows: Sequence[ToolRegistration],
     own: Iterable[Tool],
     more: Iterable[Tool] = (),
@@ -42,37 +42,37 @@ async def registry(
 ) -> ToolRegistry:
     """What these rows stand for now: what was made of them, and the tools of servers."""
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    tools: list[Any] = [*own, *await mcp_servers.tools(remote)]
-    _name_stand_ins(tools, rows)
+    tools: list[Any] = [*own, *await mcp_servers.load_tools(remote)]
+    _set_fallbacks(tools, rows)
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
     others = {tool.name: tool for tool in more}  # a colleague's name goes before a tool's
     return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 
 
-def made(rows: Iterable[ToolRegistration]) -> list[Tool]:
+def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     """The tools that need no server, for a thread; what cannot be used is left out."""
     here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
-    return [tool for row in here if (tool := _tool(row)) is not None]
+    return [tool for row in here if (tool := _build_tool(row)) is not None]
 
 
-def own_names() -> list[str]:
+def installed_names() -> list[str]:
     """The tools that come with this installation."""
-    return sorted([*BUILT_IN, *from_code()])
+    return sorted([*BUILT_IN_TOOLS, *code_tools()])
 
 
 @cache
-def from_code() -> dict[str, FunctionTool]:
+def code_tools() -> dict[str, FunctionTool]:
     """The tools of this installation's own modules, by name."""
-    modules = [_module(name) for name in settings.TOOL_MODULES]
+    modules = [_load_module(name) for name in settings.TOOL_MODULES]
     found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
-    names = Counter([*BUILT_IN, *(tool.name for tool in found)])
+    names = Counter([*BUILT_IN_TOOLS, *(tool.name for tool in found)])
     for name in [name for name, times in names.items() if times > 1]:
         raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are called {name!r}.")
     return {tool.name: tool for tool in found}
 
 
-def over_http(row: ToolRegistration) -> HttpTool:
+def http_tool(row: ToolRegistration) -> HttpTool:
     """The endpoint as a tool; raises ValueError where the row does not describe one."""
     function = row.definition if isinstance(row.definition, dict) else {}
     return HttpTool(
@@ -86,7 +86,7 @@ def over_http(row: ToolRegistration) -> HttpTool:
     )
 
 
-def _module(name: str) -> ModuleType:
+def _load_module(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
@@ -94,8 +94,8 @@ def _module(name: str) -> ModuleType:
         raise ImproperlyConfigured(sentence) from error
 
 
-def _tool(row: ToolRegistration) -> Tool | None:
-    tool = _bare(row)
+def _build_tool(row: ToolRegistration) -> Tool | None:
+    tool = _create_tool(row)
     if tool is None:
         return None
     if row.description:
@@ -107,23 +107,23 @@ def _tool(row: ToolRegistration) -> Tool | None:
     return tool
 
 
-def _bare(row: ToolRegistration) -> Any:
+def _create_tool(row: ToolRegistration) -> Any:
     if row.source == ToolRegistration.Source.HTTP:
         try:
-            return over_http(row)
-        except (ValueError, Unreadable):
+            return http_tool(row)
+        except (ValueError, UnreadableSecret):
             return None
-    if row.name in BUILT_IN:
-        tool: Any = BUILT_IN[row.name]()
-    elif row.name in from_code():
-        tool = copy(from_code()[row.name])
+    if row.name in BUILT_IN_TOOLS:
+        tool: Any = BUILT_IN_TOOLS[row.name]()
+    elif row.name in code_tools():
+        tool = copy(code_tools()[row.name])
     else:
         return None
     tool.timeout = row.timeout
     return tool
 
 
-def _name_stand_ins(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
+def _set_fallbacks(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
     stand_ins = {row.name: row.fallback.name for row in rows if row.fallback}
     for tool in tools:
         tool.fallback_tool = stand_ins.get(tool.name)

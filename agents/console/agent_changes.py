@@ -11,71 +11,82 @@ from django.utils.translation import gettext as _
 from agents.catalog import agent_spec
 from agents.catalog.agent_spec import Description
 from agents.models import Agent, AgentTool
-from agents.web.presentation.text_diff import Difference, Reader
+from agents.web.presentation.text_diff import TextDiff, TextDiffer
 
-from .json_field import pretty
+from .json_field import format_json
 
-CODE = {"output_schema"}
+CODE_FIELDS = {"output_schema"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FieldChange:
     """A field that is not the same in two descriptions, as texts."""
 
     label: str
-    difference: Difference
+    difference: TextDiff
     is_code: bool
 
 
-def changes(old: Description, new: Description) -> Iterator[Change]:
-    reader = Reader()
-    for name in names(old, new):
-        before, after = text(name, old.get(name)), text(name, new.get(name))
+def changes(old: Description, new: Description) -> Iterator[FieldChange]:
+    reader = TextDiffer()
+    for name in changed_names(old, new):
+        before, after = format_value(name, old.get(name)), format_value(name, new.get(name))
         difference = reader.compare(before, after)
-        yield Change(label=label(name), difference=difference, is_code=name in CODE)
+        yield FieldChange(label=label(name), difference=difference, is_code=name in CODE_FIELDS)
 
 
-def whole(description: Description) -> Iterator[tuple[str, str, bool]]:
+def field_texts(description: Description) -> Iterator[tuple[str, str, bool]]:
     """All that is not empty: its name, its text, and whether that is code."""
-    for name in names({}, description):
-        yield label(name), text(name, description[name]), name in CODE
+    for name in changed_names({}, description):
+        yield label(name), format_value(name, description[name]), name in CODE_FIELDS
 
 
-def names(old: Description, new: Description) -> list[str]:
+def changed_names(old: Description, new: Description) -> list[str]:
     """What is different, in the order of the row; what is no field any more at the end."""
-    known = [*(field.name for field in agent_spec.columns()), "tools", *agent_spec.many()]
+    known = [
+        *(field.name for field in agent_spec.own_fields()),
+        "tools",
+        *agent_spec.related_names(),
+    ]
     unknown = sorted((old.keys() | new.keys()) - set(known))
     both = [*known, *unknown]
-    return [name for name in both if text(name, old.get(name)) != text(name, new.get(name))]
+    return [
+        name
+        for name in both
+        if format_value(name, old.get(name)) != format_value(name, new.get(name))
+    ]
 
 
 def label(name: str) -> str:
-    return capfirst(_named(Agent, name))
+    return capfirst(_verbose_name(Agent, name))
 
 
-def text(name: str, value: Any) -> str:
+def format_value(name: str, value: Any) -> str:
     """A value as people read it."""
     if name == "tools":
-        return "\n".join(_tool(*pair) for pair in sorted((value or {}).items()))
+        return "\n".join(_format_tool(*pair) for pair in sorted((value or {}).items()))
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, list):
         return "\n".join(map(str, value))
     if isinstance(value, dict):
-        return pretty(value)
-    return "" if value is None else _said(Agent, name, value)
+        return format_json(value)
+    return "" if value is None else _display_value(Agent, name, value)
 
 
-def _tool(name: str, settings: dict[str, Any]) -> str:
-    told = [f"{_named(AgentTool, n)}: {_said(AgentTool, n, v)}" for n, v in settings.items()]
+def _format_tool(name: str, settings: dict[str, Any]) -> str:
+    told = [
+        f"{_verbose_name(AgentTool, n)}: {_display_value(AgentTool, n, v)}"
+        for n, v in settings.items()
+    ]
     return f"{name} — {'; '.join(told)}" if told else name
 
 
-def _named(model: type[models.Model], name: str) -> str:
+def _verbose_name(model: type[models.Model], name: str) -> str:
     return str(getattr(_field(model, name), "verbose_name", name))
 
 
-def _said(model: type[models.Model], name: str, value: Any) -> str:
+def _display_value(model: type[models.Model], name: str, value: Any) -> str:
     choices = dict(getattr(_field(model, name), "flatchoices", ()))
     return str(choices.get(value, value))
 

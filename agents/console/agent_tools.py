@@ -11,10 +11,10 @@ from django.utils.translation import gettext_lazy
 
 from agents.models import Agent, AgentTool, ToolRegistration
 
-from .tool_settings import asks, effect, itself
+from .tool_settings import effect, load_tool, requires_approval
 
 # From so many on there is a field to look for one.
-MANY = 8
+MIN_SEARCH_ROWS = 8
 
 
 class ToolRow(forms.ModelForm):
@@ -40,17 +40,21 @@ class ToolRow(forms.ModelForm):
             use_required_attribute=False,
         )
         self.tool = tool
-        self._explain()
+        self._label_controls()
 
-    def _explain(self) -> None:
+    def _label_controls(self) -> None:
         """Each control says what it is of, and what it would be if left empty."""
         for name, field in self.fields.items():
             label = self.tool.name if name == "is_given" else f"{self.tool}: {field.label}"
             field.widget.attrs["aria-label"] = label
         does = effect(self.tool)
-        asked = AgentTool.Approval.ALWAYS if asks(self.tool) else AgentTool.Approval.NEVER
-        _name_default(self.fields["approval"], asked.label)
-        _name_default(self.fields["effect"], does.label if does else "—")
+        asked = (
+            AgentTool.Approval.ALWAYS
+            if requires_approval(self.tool)
+            else AgentTool.Approval.NEVER
+        )
+        _label_default(self.fields["approval"], asked.label)
+        _label_default(self.fields["effect"], does.label if does else "—")
         self.fields["timeout"].widget.attrs["placeholder"] = self.tool.timeout
 
     @property
@@ -60,7 +64,7 @@ class ToolRow(forms.ModelForm):
     @property
     def about(self) -> str:
         """What it does, in the words that models are told."""
-        return self.tool.description or getattr(itself(self.tool), "description", "") or ""
+        return self.tool.description or getattr(load_tool(self.tool), "description", "") or ""
 
     @property
     def state(self) -> str:
@@ -73,7 +77,7 @@ class ToolRow(forms.ModelForm):
         return _("its server is switched off") if is_off else ""
 
 
-def _name_default(field: forms.ChoiceField, what: Any) -> None:
+def _label_default(field: forms.ChoiceField, what: Any) -> None:
     _empty, *others = field.choices
     field.choices = [("", _("as set up: %(what)s") % {"what": what}), *others]
 
@@ -94,7 +98,7 @@ class ToolTable(forms.Widget):
     use_fieldset = True
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
-        context = {"rows": value, "is_many": len(value) >= MANY, "name": name}
+        context = {"rows": value, "is_many": len(value) >= MIN_SEARCH_ROWS, "name": name}
         return SafeString(render_to_string("admin/agents/agent/_tools.html", context))
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[ToolRow]:
@@ -116,7 +120,7 @@ class ToolsField(forms.Field):
     def clean(self, value: list[ToolRow]) -> list[AgentTool]:
         chosen = [row for row in value if row.is_on]
         if wrong := [row.tool.name for row in chosen if not row.is_valid()]:
-            raise forms.ValidationError(LOOK_AT, params={"names": ", ".join(wrong)})
+            raise forms.ValidationError(INVALID_SETTINGS, params={"names": ", ".join(wrong)})
         return [row.instance for row in chosen]
 
     def shown_of(self, agent: Agent) -> list[Any]:
@@ -131,4 +135,4 @@ class ToolsField(forms.Field):
         return any(ToolRow(r.tool, r.data, before[r.tool.pk]).has_changed() for r in on)
 
 
-LOOK_AT = gettext_lazy("Look at the settings of %(names)s.")
+INVALID_SETTINGS = gettext_lazy("Look at the settings of %(names)s.")

@@ -22,11 +22,11 @@ from agents.models import Agent, AgentVersion
 from . import agent_changes
 from .model_admin import ConsoleAdmin
 
-MOST_SHOWN = 100
+MAX_VERSIONS = 100
 
 
 @dataclass(frozen=True)
-class Entry:
+class VersionEntry:
     """A version in the list, beside the one that it came from."""
 
     version: AgentVersion
@@ -37,11 +37,11 @@ class Entry:
         """What is different in it, by name."""
         if self.before is None:
             return []
-        different = agent_changes.names(self.before.snapshot, self.version.snapshot)
+        different = agent_changes.changed_names(self.before.snapshot, self.version.snapshot)
         return [agent_changes.label(name) for name in different]
 
 
-class WithHistory(ConsoleAdmin):
+class VersionHistoryAdmin(ConsoleAdmin):
     """The pages of an agent's versions, and a way to begin another agent as a copy."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -59,35 +59,35 @@ class WithHistory(ConsoleAdmin):
     def save_model(self, request: Any, obj: Agent, form: Any, change: bool) -> None:
         """What an agent was before its first change is kept as well."""
         if change and not obj.version:
-            agent_versions.keep(obj, None)
+            agent_versions.save(obj, None)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: Any, form: Any, formsets: Any, change: bool) -> None:
         """Last of all that is saved, also where it is changed in the list."""
         super().save_related(request, form, formsets, change)
-        agent_versions.keep(form.instance, request.user, form.cleaned_data.get("note", ""))
+        agent_versions.save(form.instance, request.user, form.cleaned_data.get("note", ""))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """All versions, the newest first."""
-        self._check(self.has_view_permission(request))
+        self._require_permission(self.has_view_permission(request))
         agent = self.get_object(request, unquote(object_id))
         if agent is None:
             raise Http404
-        kept = list(agent.versions.select_related("author")[: MOST_SHOWN + 1])
+        kept = list(agent.versions.select_related("author")[: MAX_VERSIONS + 1])
         pairs = zip_longest(kept, kept[1:])
         context = {
             "title": _("Versions of %(name)s") % {"name": agent.name},
-            "entries": [Entry(*pair) for pair in pairs][:MOST_SHOWN],
-            "is_cut": len(kept) > MOST_SHOWN,
+            "entries": [VersionEntry(*pair) for pair in pairs][:MAX_VERSIONS],
+            "is_cut": len(kept) > MAX_VERSIONS,
         }
-        return self._shown(request, agent, "history.html", context)
+        return self._render_page(request, agent, "history.html", context)
 
     @method_decorator(require_GET)
     def version_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
         """One version: what it changed, or what is different from it now, and all of it."""
-        self._check(self.has_view_permission(request))
+        self._require_permission(self.has_view_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
         this = get_object_or_404(agent.versions.select_related("author"), number=number)
         is_now = "now" in request.GET and this.number != agent.version
@@ -102,14 +102,14 @@ class WithHistory(ConsoleAdmin):
             "changes": left
             and right
             and list(agent_changes.changes(left.snapshot, right.snapshot)),
-            "whole": agent_changes.whole(this.snapshot),
+            "whole": agent_changes.field_texts(this.snapshot),
             "may_restore": self.has_change_permission(request),
         }
-        return self._shown(request, agent, "version.html", context)
+        return self._render_page(request, agent, "version.html", context)
 
     @method_decorator(require_POST)
     def restore_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-        self._check(self.has_change_permission(request))
+        self._require_permission(self.has_change_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
         get_object_or_404(agent.versions, number=number)
         sentence = _("Version %(number)d is in use again.") % {"number": number}
@@ -123,7 +123,9 @@ class WithHistory(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def clone_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        self._check(self.has_add_permission(request) and self.has_view_permission(request))
+        self._require_permission(
+            self.has_add_permission(request) and self.has_view_permission(request)
+        )
         agent = get_object_or_404(Agent, pk=pk)
         with transaction.atomic():
             made = agent_versions.clone(agent, request.user)
@@ -132,12 +134,12 @@ class WithHistory(ConsoleAdmin):
         messages.success(request, sentence % {"name": agent.name})
         return redirect("admin:agents_agent_change", made.pk)
 
-    def _check(self, may: bool) -> None:
+    def _require_permission(self, may: bool) -> None:
         """Before anything is looked for: who may not know is not told what there is."""
         if not may:
             raise PermissionDenied
 
-    def _shown(
+    def _render_page(
         self, request: HttpRequest, agent: Agent, name: str, context: dict[str, Any]
     ) -> HttpResponse:
         context |= {**self.admin_site.each_context(request), "opts": self.opts, "agent": agent}

@@ -21,19 +21,19 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import planner_factory
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
-from .agent_templates import BY_KEY, STARTERS
+from .agent_templates import AGENT_TEMPLATES, TEMPLATES_BY_KEY
 from .agent_tools import ToolsField
-from .agent_versions import WithHistory
-from .draft_runs import WithTrials
-from .json_field import ObjectField, example
+from .agent_versions import VersionHistoryAdmin
+from .draft_runs import DraftRunAdmin
+from .json_field import JsonObjectField, help_with_example
 from .model_field import ModelInput
 from .personal_data import PersonalDataSelect
-from .recent_usage import UsedList
+from .recent_usage import UsageChangeList
 
-MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
-OUTPUT = {
+MODEL_PATTERN = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
+EXAMPLE_SCHEMA = {
     "type": "object",
     "properties": {
         "product": {"type": "string"},
@@ -79,9 +79,9 @@ class AgentForm(forms.ModelForm):
                 "anthropic/claude-sonnet-4-5, or demo. Empty takes the model of this "
                 "installation."
             ),
-            "output_schema": example(
+            "output_schema": help_with_example(
                 _("A JSON Schema that the answer has to fit. Empty: the answer is text."),
-                OUTPUT,
+                EXAMPLE_SCHEMA,
             ),
         }
 
@@ -98,8 +98,12 @@ class AgentForm(forms.ModelForm):
         name: str = self.cleaned_data["model"]
         labels = LanguageModel.objects.filter(label=name)
         is_named = "/" in name or model_info.is_listed(name)
-        if is_named and not labels.exists() and (sentence := planner_factory.wrong_name(name)):
-            raise forms.ValidationError(told(sentence))
+        if (
+            is_named
+            and not labels.exists()
+            and (sentence := planner_factory.name_problem(name))
+        ):
+            raise forms.ValidationError(translate(sentence))
         return name
 
     def clean_fallback_models(self) -> str:
@@ -107,7 +111,7 @@ class AgentForm(forms.ModelForm):
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
         labels = {*LanguageModel.objects.values_list("label", flat=True)}
         unlabelled = [at for at in names.items() if at[1] not in labels]
-        wrong = [at for at in unlabelled if not MODEL.fullmatch(at[1])]
+        wrong = [at for at in unlabelled if not MODEL_PATTERN.fullmatch(at[1])]
         if wrong:
             raise forms.ValidationError(
                 [
@@ -117,12 +121,12 @@ class AgentForm(forms.ModelForm):
                 ]
             )
         mistaken = {
-            line: planner_factory.wrong_name(name) for line, name in unlabelled if "/" in name
+            line: planner_factory.name_problem(name) for line, name in unlabelled if "/" in name
         }
         if any(mistaken.values()):
             raise forms.ValidationError(
                 [
-                    _("Line %(line)d: %(why)s") % {"line": line, "why": told(why)}
+                    _("Line %(line)d: %(why)s") % {"line": line, "why": translate(why)}
                     for line, why in mistaken.items()
                     if why
                 ]
@@ -133,52 +137,52 @@ class AgentForm(forms.ModelForm):
         cleaned = super().clean()
         tools = {link.tool.name for link in cleaned.get("given") or ()}
         for colleague in cleaned.get("handoffs") or ():
-            if colleague.asked_as in tools:
-                names = {"tool": colleague.asked_as, "agent": colleague.name}
-                self.add_error("handoffs", TAKEN % names)
+            if colleague.handoff_tool_name in tools:
+                names = {"tool": colleague.handoff_tool_name, "agent": colleague.name}
+                self.add_error("handoffs", TOOL_NAME_TAKEN % names)
         self._check_panel(cleaned)
         return cleaned
 
     def _save_m2m(self) -> None:
         super()._save_m2m()
         if "given" in self.cleaned_data:
-            self.instance.give(self.cleaned_data["given"])
+            self.instance.set_tools(self.cleaned_data["given"])
 
     def _check_panel(self, cleaned: dict[str, Any]) -> None:
         if cleaned.get("mode") != Agent.Mode.PANEL:
             return
         if "handoffs" in cleaned and not cleaned["handoffs"]:
-            self.add_error("handoffs", NO_MEMBERS)
+            self.add_error("handoffs", MEMBERS_REQUIRED)
         is_own = cleaned.get("merge") == Agent.Merge.SYNTHESIS
         if cleaned.get("output_schema") is not None and not is_own:
-            self.add_error("output_schema", NOT_ITS_OWN)
+            self.add_error("output_schema", SCHEMA_NEEDS_SYNTHESIS)
 
     def clean_name(self) -> str:
         """Those that may ask it know it by its name, and may have a tool that is called so."""
         renamed = Agent(name=self.cleaned_data["name"])
         callers = self.instance.asked_by.all() if self.instance.pk else Agent.objects.none()
-        if caller := callers.filter(tools__name=renamed.asked_as).first():
-            names = {"tool": renamed.asked_as, "agent": caller.name}
-            raise forms.ValidationError(TAKEN_THERE, params=names)
+        if caller := callers.filter(tools__name=renamed.handoff_tool_name).first():
+            names = {"tool": renamed.handoff_tool_name, "agent": caller.name}
+            raise forms.ValidationError(CALLER_HAS_TOOL, params=names)
         return renamed.name
 
 
-TAKEN = _("%(tool)s is a tool of this agent already, so it could not ask %(agent)s.")
-NO_MEMBERS = _("A panel needs members: choose the agents that it asks.")
-NOT_ITS_OWN = _(
+TOOL_NAME_TAKEN = _("%(tool)s is a tool of this agent already, so it could not ask %(agent)s.")
+MEMBERS_REQUIRED = _("A panel needs members: choose the agents that it asks.")
+SCHEMA_NEEDS_SYNTHESIS = _(
     "A vote and a judge give the answer of a member as it is. "
     "Only a synthesis can have a form of its own."
 )
-TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.")
+CALLER_HAS_TOOL = _("%(agent)s, which may ask it, has a tool named %(tool)s already.")
 
 
 @admin.register(Agent)
-class AgentAdmin(WithTrials, WithHistory):
+class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
     form = AgentForm
     list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
     list_display += ["tool_count", "changed", "last_used", "lately", "failures"]
     search_fields = ["name", "description"]
-    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
     fieldsets = [
         (
             _("Who it is"),
@@ -213,8 +217,8 @@ class AgentAdmin(WithTrials, WithHistory):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsedList]:
-        return UsedList
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsageChangeList]:
+        return UsageChangeList
 
     def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         """First the question what it is to start from."""
@@ -225,17 +229,17 @@ class AgentAdmin(WithTrials, WithHistory):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": _("New agent"),
-            "starters": STARTERS,
+            "starters": AGENT_TEMPLATES,
         }
         return render(request, "admin/agents/agent/starters.html", context)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        starter = BY_KEY.get(request.GET.get("start", ""))
+        starter = TEMPLATES_BY_KEY.get(request.GET.get("start", ""))
         return starter.initial() if starter else {}
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
         """What applies to an agent is known once there is one."""
-        return [*self.fieldsets, *([APPLIES] if obj else []), self.at_last]
+        return [*self.fieldsets, *([GUARDRAILS_FIELDSET] if obj else []), self.at_last]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         options["widget"] = forms.CheckboxSelectMultiple
@@ -243,9 +247,9 @@ class AgentAdmin(WithTrials, WithHistory):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        for name in planner_factory.models_of(obj):
-            if error := planner_factory.trouble(name):
-                messages.warning(request, told(str(error)))
+        for name in planner_factory.model_names(obj):
+            if error := planner_factory.configuration_error(name):
+                messages.warning(request, translate(str(error)))
 
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> str:
@@ -264,7 +268,7 @@ class AgentAdmin(WithTrials, WithHistory):
         change = "admin:agents_guardrailpattern_change"
         links = (
             (reverse(change, args=[row.pk]), row.name, row.get_action_display())
-            for row in GuardrailPattern.objects.holding_for(agent.pk)
+            for row in GuardrailPattern.objects.for_agent(agent.pk)
         )
         found = format_html_join("", '<li><a href="{}">{}</a> ({})</li>', links)
         return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
@@ -298,7 +302,7 @@ class AgentAdmin(WithTrials, WithHistory):
         return f"{failed / count:.0%}" if count else "—"
 
 
-APPLIES = (
+GUARDRAILS_FIELDSET = (
     _("Guardrails"),
     {
         "fields": ["guardrails"],

@@ -9,25 +9,25 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadSchema
-from agents.engine.json_schema import TooManyChecks, usable, violations
+from agents.engine.json_schema import TooManyChecks, validate_schema, violations
 
-from .json_field import ObjectField, ValueField
-from .schema_summary import NOTHING, Parameter, read
+from .json_field import JsonObjectField, JsonValueField
+from .schema_summary import MISSING, Parameter, parse_parameters
 
-WHOLE = "whole"
-CONFIRMED = "confirmed"
-EXACT = 2**53  # up to here, a number without a fraction is a whole one
-LONG = 200
-ANYTHING = {"additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
-YES_OR_NO = [("true", _("yes")), ("false", _("no"))]
-MISFIT = _("This does not fit: %(why)s.")
+RAW_FIELD = "whole"
+CONFIRM_FIELD = "confirmed"
+MAX_EXACT_INT = 2**53  # up to here, a number without a fraction is a whole one
+SINGLE_LINE_CHARS = 200
+OPEN_KEYWORDS = {"additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
+BOOLEAN_CHOICES = [("true", _("yes")), ("false", _("no"))]
+SCHEMA_MISMATCH = _("This does not fit: %(why)s.")
 TOO_LARGE = _("This is too large to be checked.")
-CONFIRM = _("Yes, do it now. This is no rehearsal: what the tool changes is changed.")
-ANY_OBJECT = _("All arguments as one JSON object: {…}.")
-AS_JSON = _("Write it as JSON.")
+CONFIRM_LABEL = _("Yes, do it now. This is no rehearsal: what the tool changes is changed.")
+RAW_HELP = _("All arguments as one JSON object: {…}.")
+JSON_HELP = _("Write it as JSON.")
 
 
-class JsonArgument(ValueField):
+class JsonArgument(JsonValueField):
     """A list, an object or whatever else: an empty one is not nothing."""
 
     widget = forms.Textarea(
@@ -42,7 +42,7 @@ class JsonArgument(ValueField):
 class NumberArgument(forms.FloatField):
     def to_python(self, value: Any) -> float | int | None:
         number = super().to_python(value)
-        is_whole = number is not None and number.is_integer() and abs(number) < EXACT
+        is_whole = number is not None and number.is_integer() and abs(number) < MAX_EXACT_INT
         return int(number) if is_whole else number
 
 
@@ -65,16 +65,16 @@ class ArgumentsForm(forms.Form):
         self, schema: Mapping[str, Any], data: Any = None, *, must_confirm: bool = False
     ) -> None:
         super().__init__(data, label_suffix="")
-        self.schema, self.is_checked = _usable(schema)
-        self.parameters = dict(zip(_names(), read(self.schema), strict=False))
+        self.schema, self.is_checked = _load_schema(schema)
+        self.parameters = dict(zip(_field_names(), parse_parameters(self.schema), strict=False))
         for name, parameter in self.parameters.items():
-            self.fields[name] = _field(parameter)
-        if not self.parameters and _takes_anything(self.schema):
-            self.fields[WHOLE] = ObjectField(
-                label=_("Arguments"), required=False, help_text=ANY_OBJECT
+            self.fields[name] = _build_field(parameter)
+        if not self.parameters and _allows_extra(self.schema):
+            self.fields[RAW_FIELD] = JsonObjectField(
+                label=_("Arguments"), required=False, help_text=RAW_HELP
             )
         if must_confirm:
-            self.fields[CONFIRMED] = forms.BooleanField(label=CONFIRM)
+            self.fields[CONFIRM_FIELD] = forms.BooleanField(label=CONFIRM_LABEL)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -84,14 +84,16 @@ class ArgumentsForm(forms.Form):
             for name, parameter in self.parameters.items()
         }
         known = {name: value for name, value in given.items() if value not in (None, "")}
-        return (self.cleaned_data.get(WHOLE) or {}) | known
+        return (self.cleaned_data.get(RAW_FIELD) or {}) | known
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         if self.is_checked and not self.errors:
             for name, parameter in self.parameters.items():
                 if parameter.name in self.arguments:
-                    self._check(name, self._alone(parameter), self.arguments[parameter.name])
+                    self._check(
+                        name, self._standalone_schema(parameter), self.arguments[parameter.name]
+                    )
             if not self.errors:
                 self._check(None, self.schema, self.arguments)
         return cleaned
@@ -103,34 +105,38 @@ class ArgumentsForm(forms.Form):
             self.add_error(field, TOO_LARGE)
             return
         for why in wrong:
-            self.add_error(field, ValidationError(MISFIT, params={"why": why.rstrip(".")}))
+            self.add_error(
+                field, ValidationError(SCHEMA_MISMATCH, params={"why": why.rstrip(".")})
+            )
 
-    def _alone(self, parameter: Parameter) -> dict[str, Any]:
+    def _standalone_schema(self, parameter: Parameter) -> dict[str, Any]:
         """Its schema with what it may refer to."""
         defined = {word: self.schema.get(word, {}) for word in ("$defs", "definitions")}
         return {**parameter.schema, **defined}
 
 
-def _names():
+def _field_names():
     number = 0
     while True:
         yield f"argument_{(number := number + 1)}"
 
 
-def _usable(schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def _load_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """With what it says and whether that can be checked here; otherwise the tool does it."""
     try:
-        return usable(schema), True
+        return validate_schema(schema), True
     except BadSchema:
         return dict(schema), False
 
 
-def _takes_anything(schema: Mapping[str, Any]) -> bool:
-    return schema.get("additionalProperties") is not False and bool(ANYTHING & schema.keys())
+def _allows_extra(schema: Mapping[str, Any]) -> bool:
+    return schema.get("additionalProperties") is not False and bool(
+        OPEN_KEYWORDS & schema.keys()
+    )
 
 
-def _field(parameter: Parameter) -> forms.Field:
-    default = None if parameter.default is NOTHING else parameter.default
+def _build_field(parameter: Parameter) -> forms.Field:
+    default = None if parameter.default is MISSING else parameter.default
     about = {
         "label": parameter.label,
         "required": parameter.is_required and not parameter.is_nullable,
@@ -141,12 +147,16 @@ def _field(parameter: Parameter) -> forms.Field:
         values = [(json.dumps(value), value) for value in parameter.choices]
         chosen = None if default is None else json.dumps(default)
         return ChoiceArgument(values, **about | {"initial": chosen})
-    return FIELDS.get(parameter.type, _json)(parameter, about)
+    return FIELD_BUILDERS.get(parameter.type, _json_field)(parameter, about)
 
 
-def _text(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
-    longest, least = _whole(parameter, "maxLength"), _whole(parameter, "minLength")
-    rows = 1 if longest is not None and longest <= LONG or "format" in parameter.schema else 3
+def _text_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+    longest, least = _int_keyword(parameter, "maxLength"), _int_keyword(parameter, "minLength")
+    rows = (
+        1
+        if longest is not None and longest <= SINGLE_LINE_CHARS or "format" in parameter.schema
+        else 3
+    )
     widget = forms.Textarea(attrs={"class": "vLargeTextField", "rows": rows})
     if rows == 1:
         widget = forms.TextInput(attrs={"class": "vTextField"})
@@ -154,34 +164,34 @@ def _text(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
     return forms.CharField(strip=False, widget=widget, **limits, **about)
 
 
-def _whole(parameter: Parameter, word: str) -> int | None:
+def _int_keyword(parameter: Parameter, word: str) -> int | None:
     value = parameter.schema.get(word)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _number(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+def _number_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
     kind = forms.IntegerField if parameter.type == "integer" else NumberArgument
     limits = {
-        "min_value": _whole(parameter, "minimum"),
-        "max_value": _whole(parameter, "maximum"),
+        "min_value": _int_keyword(parameter, "minimum"),
+        "max_value": _int_keyword(parameter, "maximum"),
     }
     return kind(**limits, **about)
 
 
-def _yes_or_no(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+def _boolean_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
     default = about["initial"]
     chosen = json.dumps(default) if isinstance(default, bool) else None
-    return ChoiceArgument(YES_OR_NO, **about | {"initial": chosen})
+    return ChoiceArgument(BOOLEAN_CHOICES, **about | {"initial": chosen})
 
 
-def _json(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
-    words = " · ".join(filter(None, [about["help_text"], f"{parameter.kind}. {AS_JSON}"]))
+def _json_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+    words = " · ".join(filter(None, [about["help_text"], f"{parameter.kind}. {JSON_HELP}"]))
     return JsonArgument(**about | {"help_text": words})
 
 
-FIELDS = {
-    "string": _text,
-    "integer": _number,
-    "number": _number,
-    "boolean": _yes_or_no,
+FIELD_BUILDERS = {
+    "string": _text_field,
+    "integer": _number_field,
+    "number": _number_field,
+    "boolean": _boolean_field,
 }

@@ -31,13 +31,13 @@ from agents.web.downloads import download
 
 from .read_only import ReadOnlyAdmin
 
-VERIFIED = "verify_audit"
-AT_ONCE = 20_000
-A_PAGE = 500
-PEOPLE = 100
-MOST_CHARACTERS = 120
-RISKY = ("=", "+", "-", "@", "\t", "\r")
-FORMS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+VERIFY_TASK = "verify_audit"
+MAX_VERIFIED = 20_000
+PAGE_SIZE = 500
+MAX_PEOPLE = 100
+MAX_SUMMARY_CHARS = 120
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+EXPORT_FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,10 @@ class EntryView:
 
     @classmethod
     def all(cls, entries: list[AuditEntry], user: Any) -> Iterator[Self]:
-        people, sees_all = wording.names(entries), user.has_perm(masking.SEE_ALL)
+        people, sees_all = (
+            wording.person_names(entries),
+            user.has_perm(masking.UNMASK_PERMISSION),
+        )
         for entry in entries:
             yield cls.of(entry, people, sees_all)
 
@@ -73,35 +76,35 @@ class EntryView:
             action=entry.action,
             subject=entry.subject,
             sentence=wording.sentence(entry, people),
-            detail=wording.told(entry.detail, people) if entry.detail else "",
-            shortly=wording.shortly(entry.detail, people),
-            address=address if sees_all else request_context.masked(address),
+            detail=wording.format_detail(entry.detail, people) if entry.detail else "",
+            shortly=wording.summarize_detail(entry.detail, people),
+            address=address if sees_all else request_context.mask_address(address),
             browser=place.get("browser", "") if sees_all else "",
             seal=entry.seal,
         )
 
 
-class About(admin.SimpleListFilter):
+class KindFilter(admin.SimpleListFilter):
     title = _("kind")
     parameter_name = "about"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(wording.ABOUT.items())
+        return list(wording.CATEGORY_LABELS.items())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         about = self.value()
-        is_known = about in wording.ABOUT
+        is_known = about in wording.CATEGORY_LABELS
         return queryset.filter(action__startswith=f"{about}.") if is_known else queryset
 
 
-class Who(admin.SimpleListFilter):
+class PersonFilter(admin.SimpleListFilter):
     """Those whom the log knows, by their tokens."""
 
     title = _("person")
     parameter_name = "who"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        known = AuditPerson.objects.exclude(name="").order_by("name")[:PEOPLE]
+        known = AuditPerson.objects.exclude(name="").order_by("name")[:MAX_PEOPLE]
         return [(person.token, person.name) for person in known]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -110,7 +113,7 @@ class Who(admin.SimpleListFilter):
         return queryset.filter(both) if token.isalnum() else queryset
 
 
-class EntryList(ChangeList):
+class EntryChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         rows = list(self.result_list)
@@ -125,7 +128,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     list_display = ["time", "sentence", "shortly", "address"]
     list_display_links = ["sentence"]
-    list_filter = [About, Who, "at"]
+    list_filter = [KindFilter, PersonFilter, "at"]
     list_select_related = ["person"]
     search_fields = ["person__name", "subject", "action"]
     date_hierarchy = "at"
@@ -140,13 +143,13 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         return {}
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return EntryList
+        return EntryChangeList
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         entry = super().get_object(request, object_id, from_field)
         if entry is not None:
             [entry.view] = EntryView.all([entry], request.user)
-            entry.people = wording.names([entry])
+            entry.people = wording.person_names([entry])
         return entry
 
     def get_search_results(
@@ -154,7 +157,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         """Each word, wherever it is: SQLite keeps signs in JSON as they are escaped."""
         for word in search_term.replace("\0", "").split()[:8]:
-            queryset = queryset.alias(words=Cast("detail", TextField())).filter(_having(word))
+            queryset = queryset.alias(words=Cast("detail", TextField())).filter(
+                _search_filter(word)
+            )
         return queryset, False
 
     # What is shown
@@ -167,11 +172,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     @admin.display(description=_("kind"))
     def about(self, entry: AuditEntry) -> str:
         kind = entry.action.partition(".")[0]
-        return wording.ABOUT.get(kind, kind)
+        return wording.CATEGORY_LABELS.get(kind, kind)
 
     @admin.display(description=_("what it is about"))
     def what(self, entry: AuditEntry) -> str:
-        return wording.named(entry, entry.people)
+        return wording.subject_label(entry, entry.people)
 
     @admin.display(description=_("what happened"))
     def sentence(self, entry: AuditEntry) -> str:
@@ -179,7 +184,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("person"))
     def who(self, entry: AuditEntry) -> str:
-        return wording.who(entry)
+        return wording.actor_name(entry)
 
     @admin.display(description=_("from"))
     def address(self, entry: AuditEntry) -> str:
@@ -191,11 +196,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("particulars"))
     def shortly(self, entry: AuditEntry) -> str:
-        return Truncator(entry.view.shortly).chars(MOST_CHARACTERS)
+        return Truncator(entry.view.shortly).chars(MAX_SUMMARY_CHARS)
 
     @admin.display(description=_("particulars"))
     def particulars(self, entry: AuditEntry) -> SafeString | str:
-        told = wording.facts(entry.detail, entry.people)
+        told = wording.detail_lines(entry.detail, entry.people)
         items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
         return format_html('<ul class="facts">{}</ul>', items) if items else "—"
 
@@ -213,9 +218,9 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         return super().render_change_form(request, context, *more, **options)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        row = Upkeep.objects.filter(name=VERIFIED).first()
+        row = Upkeep.objects.filter(name=VERIFY_TASK).first()
         verified = row and {"at": row.at, **row.report}
-        found = row and wording.verdict(remembered(row.report))
+        found = row and wording.verification_sentence(load_verification(row.report))
         context = {"title": _("Audit log"), "verified": verified, "verdict": found}
         context |= extra_context or {}
         return super().changelist_view(request, context)
@@ -235,83 +240,85 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     @method_decorator(require_POST)
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Of the newest entries, as many as nobody has to wait for."""
-        self._check(request)
-        found = hash_chain.verify(newest=AT_ONCE)
-        remember(found)
+        self._require_view(request)
+        found = hash_chain.verify(newest=MAX_VERIFIED)
+        save_verification(found)
         told = {"holds": found.holds, "checked": found.checked}
         audit.record(request.user, audit.LOG_VERIFIED, "audit", **told)
         tell = messages.success if found.holds else messages.error
-        tell(request, wording.verdict(found))
+        tell(request, wording.verification_sentence(found))
         return redirect("admin:agents_auditentry_changelist")
 
     @method_decorator(require_POST)
     def export_view(self, request: HttpRequest, form: str) -> HttpResponse:
         """What the list shows with these filters, all of it."""
-        self._check(request)
-        if form not in FORMS:
+        self._require_view(request)
+        if form not in EXPORT_FORMATS:
             return redirect("admin:agents_auditentry_changelist")
         rows = self.get_changelist_instance(request).get_queryset(request)
         told = {"form": form, "filter": request.GET.urlencode()}
         audit.record(request.user, audit.LOG_EXPORTED, "audit", **told)
-        pieces = exported(rows.order_by(), request.user, form)
-        return download(pieces, f"audit-{timezone.now():%Y-%m-%d}.{form}", FORMS[form])
+        pieces = export_lines(rows.order_by(), request.user, form)
+        return download(pieces, f"audit-{timezone.now():%Y-%m-%d}.{form}", EXPORT_FORMATS[form])
 
-    def _check(self, request: HttpRequest) -> None:
+    def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):
             raise PermissionDenied
 
 
-def remember(found: hash_chain.Verdict) -> None:
+def save_verification(found: hash_chain.ChainVerification) -> None:
     """What came of looking, for whoever looks next."""
     report = {"checked": found.checked, "since": found.since, "number": found.number}
     report |= {"flaw": found.flaw, "end": asdict(found.end)}
     Upkeep.objects.update_or_create(
-        {"at": timezone.now(), "report": {**report, "holds": found.holds}}, name=VERIFIED
+        {"at": timezone.now(), "report": {**report, "holds": found.holds}}, name=VERIFY_TASK
     )
 
 
-def remembered(report: dict[str, Any]) -> hash_chain.Verdict:
+def load_verification(report: dict[str, Any]) -> hash_chain.ChainVerification:
     flaw = hash_chain.Flaw(report["flaw"]) if report["flaw"] else None
     told = {name: report[name] for name in ("checked", "since", "number")}
-    return hash_chain.Verdict(end=hash_chain.Anchor(**report["end"]), flaw=flaw, **told)
+    return hash_chain.ChainVerification(
+        end=hash_chain.Anchor(**report["end"]), flaw=flaw, **told
+    )
 
 
-def exported(rows: QuerySet[AuditEntry], user: Any, form: str) -> Iterator[str]:
+def export_lines(rows: QuerySet[AuditEntry], user: Any, form: str) -> Iterator[str]:
     """Line by line, from the oldest to the newest that there was."""
     if form == "csv":
-        yield _line(list(EntryView.__dataclass_fields__))
+        yield _csv_line(list(EntryView.__dataclass_fields__))
     last, rows = 0, rows.order_by("number").select_related("person")
-    while page := list(rows.filter(number__gt=last)[:A_PAGE]):
+    while page := list(rows.filter(number__gt=last)[:PAGE_SIZE]):
         for entry, view in zip(page, EntryView.all(page, user), strict=True):
             told = asdict(view)
             if form == "csv":
-                yield _line([_harmless(str(cell)) for cell in told.values()])
+                yield _csv_line([_escape_formula(str(cell)) for cell in told.values()])
             else:
                 told |= {"detail": entry.detail}
                 yield json.dumps(told, ensure_ascii=False) + "\n"
         last = page[-1].number
 
 
-def _line(cells: list[str]) -> str:
+def _csv_line(cells: list[str]) -> str:
     written = io.StringIO()
     csv.writer(written).writerow(cells)
     return written.getvalue()
 
 
-def _harmless(cell: str) -> str:
+def _escape_formula(cell: str) -> str:
     """What a spreadsheet would take for a formula is a text."""
-    return f"'{cell}" if cell.startswith(RISKY) else cell
+    return f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell
 
 
-def _having(word: str) -> Q:
-    people = AuditPerson.objects.filter(name__icontains=word)[:PEOPLE]
+def _search_filter(word: str) -> Q:
+    people = AuditPerson.objects.filter(name__icontains=word)[:MAX_PEOPLE]
     about = [person.subject for person in people]
     escaped = json.dumps(word)[1:-1]
     found = Q(person__name__icontains=word) | Q(action__icontains=word) | Q(subject__in=about)
     found |= Q(subject__icontains=word) | Q(words__icontains=escaped)
-    return found | Q(words__icontains=word) | _same_number(word)
+    return found | Q(words__icontains=word) | _number_filter(word)
 
 
-def _same_number(word: str) -> Q:
+def _number_filter(word: str) -> Q:
     is_number = word.isascii() and word.isdigit() and len(word) < 19
     return Q(number=int(word)) if is_number else Q()

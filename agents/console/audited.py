@@ -12,13 +12,13 @@ from django.http import HttpRequest
 from agents.access import audit
 from agents.models.secret import EncryptedTextField
 
-SECRET = re.compile(r"password|secret|token|credential|(^|_)key(_|$)")
+SECRET_PATTERN = re.compile(r"password|secret|token|credential|(^|_)key(_|$)")
 SET, REMOVED = "set", "removed"
 
 Changes = dict[str, Any]
 
 
-class Recorded:
+class AuditedMixin:
     """For a ModelAdmin: whatever is kept of its rows is kept together with who did it."""
 
     # Whether rows have names and values that anybody set up, rather than words of people.
@@ -27,15 +27,15 @@ class Recorded:
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> Any:
-        self._changes(request, forms_of(form, formsets))
+        self._stash_changes(request, changed_forms(form, formsets))
         return super().construct_change_message(request, form, formsets, add)
 
     def log_addition(self, request: HttpRequest, object: Model, message: Any) -> Any:
-        self.keep(request, audit.ADDED, object, self._taken(request))
+        self.keep(request, audit.ADDED, object, self._pop_changes(request))
         return super().log_addition(request, object, message)
 
     def log_change(self, request: HttpRequest, object: Model, message: Any) -> Any:
-        self.keep(request, audit.CHANGED, object, self._taken(request))
+        self.keep(request, audit.CHANGED, object, self._pop_changes(request))
         return super().log_change(request, object, message)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
@@ -52,17 +52,17 @@ class Recorded:
             told["changes"] = changes if self.tells_values else sorted(changes)
         audit.record(request.user, action, row, **told)
 
-    def _changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
+    def _stash_changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
         """Kept until the row is logged, which is next."""
         request.changes = {
             name: change for form in changed for name, change in changes(form).items()
         }
 
-    def _taken(self, request: HttpRequest) -> Changes:
+    def _pop_changes(self, request: HttpRequest) -> Changes:
         return request.__dict__.pop("changes", {})
 
 
-def forms_of(form: Any, formsets: Any) -> Iterable[Any]:
+def changed_forms(form: Any, formsets: Any) -> Iterable[Any]:
     yield form
     for formset in formsets or ():
         yield from (inner for inner in formset.forms if inner.has_changed())
@@ -70,21 +70,23 @@ def forms_of(form: Any, formsets: Any) -> Iterable[Any]:
 
 def changes(form: Any) -> Changes:
     """What was changed, as [before, after]; of a secret only what became of it."""
-    return {name: _change(form, name) for name in form.changed_data}
+    return {name: _field_change(form, name) for name in form.changed_data}
 
 
-def _change(form: Any, name: str) -> Any:
+def _field_change(form: Any, name: str) -> Any:
     if is_secret(form, name):
         kept = getattr(form.instance, name, None)
         return SET if kept or name not in form.cleaned_data else REMOVED
     before, after = form.initial.get(name), form.cleaned_data.get(name)
-    return [_shown(form.fields.get(name), before), _shown(None, after)]
+    return [_display_value(form.fields.get(name), before), _display_value(None, after)]
 
 
 def is_secret(form: Any, name: str) -> bool:
     """By its column, by its field, or by its name."""
     field = form.fields.get(name)
-    if SECRET.search(name) or isinstance(getattr(field, "widget", None), forms.PasswordInput):
+    if SECRET_PATTERN.search(name) or isinstance(
+        getattr(field, "widget", None), forms.PasswordInput
+    ):
         return True
     try:
         return isinstance(form._meta.model._meta.get_field(name), EncryptedTextField)
@@ -92,7 +94,7 @@ def is_secret(form: Any, name: str) -> bool:
         return False
 
 
-def _shown(field: Any, value: Any) -> Any:
+def _display_value(field: Any, value: Any) -> Any:
     """As people read it: a row by its name."""
     if isinstance(field, forms.ModelChoiceField) and value is not None:
         try:
@@ -102,12 +104,12 @@ def _shown(field: Any, value: Any) -> Any:
     if isinstance(value, Model):
         return str(value)
     if isinstance(value, QuerySet | list | tuple):
-        return [_shown(None, item) for item in value]
+        return [_display_value(None, item) for item in value]
     if isinstance(value, Mapping):
-        return {name: _hidden(name, item) for name, item in value.items()}
+        return {name: _mask_secret(name, item) for name, item in value.items()}
     return value
 
 
-def _hidden(name: Any, value: Any) -> Any:
+def _mask_secret(name: Any, value: Any) -> Any:
     """Of settings in a JSON field, too, some are secret."""
-    return SET if SECRET.search(str(name).lower()) else _shown(None, value)
+    return SET if SECRET_PATTERN.search(str(name).lower()) else _display_value(None, value)

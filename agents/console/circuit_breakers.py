@@ -18,17 +18,17 @@ from django.views.decorators.http import require_POST
 from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.resilience.circuit_breaker import CircuitState
 from agents.models import ToolRegistration
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 PERMISSION = "agents.change_agent"
-MOST_ERROR = 400
-KINDS = {"model": _("model"), "provider": _("provider"), "tool": _("tool")}
+MAX_ERROR_CHARS = 400
+KIND_LABELS = {"model": _("model"), "provider": _("provider"), "tool": _("tool")}
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circuit:
+class CircuitView:
     """A circuit in words."""
 
     key: str
@@ -46,14 +46,14 @@ class Circuit:
         kind, _colon, name = state.key.partition(":")
         return cls(
             key=state.key,
-            kind=str(KINDS.get(kind, kind)),
+            kind=str(KIND_LABELS.get(kind, kind)),
             name=name,
             page=pages.get(state.key, ""),
             is_open=state.state != "closed",
             failures=state.failures,
             since=state.since,
             next_try=_next_try(state),
-            error=Truncator(told(state.error)).chars(MOST_ERROR),
+            error=Truncator(translate(state.error)).chars(MAX_ERROR_CHARS),
         )
 
 
@@ -68,7 +68,7 @@ def tool_state(name: str) -> str:
     return _("out of order, tried again in %(seconds)d s") % {"seconds": ceil(state.retry_in)}
 
 
-def forget(tool: str) -> None:
+def reset_tool(tool: str) -> None:
     """What failed before says nothing of a tool that was changed since."""
     CIRCUITS.close(f"tool:{tool}")
 
@@ -84,7 +84,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 @permission_required(PERMISSION, raise_exception=True)
 def page(request: HttpRequest) -> HttpResponse:
     pages = _tool_pages()
-    known = [Circuit.read(state, pages) for state in CIRCUITS.state()]
+    known = [CircuitView.read(state, pages) for state in CIRCUITS.state()]
     known.sort(key=lambda circuit: (not circuit.is_open, not circuit.failures))
     context = {
         **admin.site.each_context(request),

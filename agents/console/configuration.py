@@ -18,39 +18,53 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents.web.presentation.text_diff import Difference, Reader
+from agents.web.presentation.text_diff import TextDiff, TextDiffer
 
 from .config_files import report
-from .config_files.exporter import Selection, export, readable
-from .config_files.importer import Outcome, State, Thing, look, take
+from .config_files.exporter import ExportSelection, export, readable_kinds
+from .config_files.importer import (
+    ImportItem,
+    ImportResult,
+    ImportState,
+    apply_file,
+    preview_file,
+)
 from .config_files.kinds import KINDS
-from .config_files.parser import MOST_BYTES
+from .config_files.parser import MAX_FILE_BYTES
 
 PERMISSION = "agents.view_agent"
-CODE = {"definition", "output_schema", "options", "parameters", "pattern", "text", "schedules"}
-TOLD_OFTEN = 20
-NOTHING = _("Choose a file, or write one.")
+CODE_FIELDS = {
+    "definition",
+    "output_schema",
+    "options",
+    "parameters",
+    "pattern",
+    "text",
+    "schedules",
+}
+MAX_WARNINGS = 20
+FILE_REQUIRED = _("Choose a file, or write one.")
 NOT_UTF8 = _("This file is not UTF-8.")
 TOO_LONG = _("A file has at most %(limit)d bytes.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ItemChange:
     """A field that would not be the same, as texts."""
 
     name: str
     label: str
-    difference: Difference
+    difference: TextDiff
     is_code: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ImportItemView:
     """A thing on the page."""
 
-    thing: Thing
+    thing: ImportItem
     page: str
-    changes: tuple[Change, ...]
+    changes: tuple[ItemChange, ...]
 
     @property
     def kind(self) -> str:
@@ -70,16 +84,16 @@ class ExportForm(forms.Form):
 
     def __init__(self, user: Any, *args: Any) -> None:
         super().__init__(*args)
-        keys = readable(user)
+        keys = readable_kinds(user)
         self.fields["kinds"].choices = [(key, capfirst(KINDS[key].plural)) for key in keys]
         self.fields["kinds"].initial = keys
 
-    def selection(self) -> Selection:
+    def selection(self) -> ExportSelection:
         names = [name.strip() for name in self.cleaned_data["names"].split(",")]
-        return Selection(kinds=self.cleaned_data["kinds"], names=[*filter(None, names)])
+        return ExportSelection(kinds=self.cleaned_data["kinds"], names=[*filter(None, names)])
 
 
-class ImportForm(forms.Form):
+class ConfigImportForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         required=False,
@@ -103,8 +117,8 @@ class ImportForm(forms.Form):
         file = self.cleaned_data["file"]
         if file is None:
             return ""
-        if file.size > MOST_BYTES:
-            raise forms.ValidationError(TOO_LONG, params={"limit": MOST_BYTES})
+        if file.size > MAX_FILE_BYTES:
+            raise forms.ValidationError(TOO_LONG, params={"limit": MAX_FILE_BYTES})
         try:
             return str(file.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
@@ -115,11 +129,11 @@ class ImportForm(forms.Form):
         cleaned = super().clean()
         text = cleaned.get("file") or cleaned.get("text", "")
         if not self.errors and not text.strip():
-            self.add_error("file", NOTHING)
+            self.add_error("file", FILE_REQUIRED)
         return {**cleaned, "text": text.replace("\r\n", "\n").replace("\r", "\n")}
 
 
-class ApplyForm(ImportForm):
+class ApplyForm(ConfigImportForm):
     """What was shown, as it was shown."""
 
     seal = forms.CharField()
@@ -137,7 +151,7 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 
 @permission_required(PERMISSION, raise_exception=True)
 def page(request: HttpRequest) -> HttpResponse:
-    return _page(request, ExportForm(request.user), ImportForm())
+    return _render_page(request, ExportForm(request.user), ConfigImportForm())
 
 
 @require_POST
@@ -145,7 +159,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def download(request: HttpRequest) -> HttpResponse:
     form = ExportForm(request.user, request.POST)
     if not form.is_valid():
-        return _page(request, form, ImportForm(), status=422)
+        return _render_page(request, form, ConfigImportForm(), status=422)
     text = export(request.user, form.selection())
     name = f"ashiato-{timezone.localdate():%Y-%m-%d}.yaml"
     response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
@@ -159,11 +173,13 @@ def difference(request: HttpRequest) -> HttpResponse:
     """What a file would do. It is asked by POST, because a file is long."""
     if request.method != "POST":
         return redirect("admin:agents_configuration")
-    form = ImportForm(request.POST, request.FILES)
+    form = ConfigImportForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _page(request, ExportForm(request.user), form, status=422)
+        return _render_page(request, ExportForm(request.user), form, status=422)
     text, remove = form.cleaned_data["text"], form.cleaned_data["remove"]
-    return _shown(request, look(text, request.user, remove=remove), text, remove)
+    return _render_preview(
+        request, preview_file(text, request.user, remove=remove), text, remove
+    )
 
 
 @require_POST
@@ -172,31 +188,37 @@ def apply(request: HttpRequest) -> HttpResponse:
     """Does what was shown, and nothing else."""
     form = ApplyForm(request.POST)
     if not form.is_valid():
-        return _page(request, ExportForm(request.user), form, status=422)
+        return _render_page(request, ExportForm(request.user), form, status=422)
     text, remove = form.cleaned_data["text"], form.cleaned_data["remove"]
-    done = take(text, request.user, remove=remove, seal=form.cleaned_data["seal"])
+    done = apply_file(text, request.user, remove=remove, seal=form.cleaned_data["seal"])
     if not done.is_done:
-        messages.warning(request, CHANGED)
-        return _shown(request, done, text, remove, status=409)
-    _tell(request, done)
+        messages.warning(request, STALE_PREVIEW)
+        return _render_preview(request, done, text, remove, status=409)
+    _add_messages(request, done)
     return redirect("admin:agents_configuration")
 
 
-CHANGED = _("Something has changed since this was shown, so nothing was done. Look once more.")
-NEEDS = _("{} needs what no file tells: {}.")
+STALE_PREVIEW = _(
+    "Something has changed since this was shown, so nothing was done. Look once more."
+)
+SECRETS_MISSING = _("{} needs what no file tells: {}.")
 
 
-def _tell(request: HttpRequest, done: Outcome) -> None:
-    count = sum(len(done.of(state)) for state in (State.NEW, State.CHANGED, State.OFF))
+def _add_messages(request: HttpRequest, done: ImportResult) -> None:
+    count = sum(
+        len(done.of(state)) for state in (ImportState.NEW, ImportState.CHANGED, ImportState.OFF)
+    )
     sentence = ngettext("%d thing was changed.", "%d things were changed.", count) % count
     messages.success(request, sentence)
-    for thing in [thing for thing in done.things if thing.needs][:TOLD_OFTEN]:
-        link = format_html('<a href="{}">{}</a>', _address(thing), thing.name)
-        messages.warning(request, format_html(str(NEEDS), link, ", ".join(thing.needs)))
+    for thing in [thing for thing in done.things if thing.needs][:MAX_WARNINGS]:
+        link = format_html('<a href="{}">{}</a>', _change_url(thing), thing.name)
+        messages.warning(
+            request, format_html(str(SECRETS_MISSING), link, ", ".join(thing.needs))
+        )
 
 
-def _page(
-    request: HttpRequest, exporting: ExportForm, importing: ImportForm, status: int = 200
+def _render_page(
+    request: HttpRequest, exporting: ExportForm, importing: ConfigImportForm, status: int = 200
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
@@ -207,54 +229,61 @@ def _page(
     return render(request, "admin/agents/configuration.html", context, status=status)
 
 
-def _shown(
-    request: HttpRequest, found: Outcome, text: str, remove: bool, status: int = 200
+def _render_preview(
+    request: HttpRequest, found: ImportResult, text: str, remove: bool, status: int = 200
 ) -> HttpResponse:
-    reader = Reader()
-    parts = [(state, WORDS[state], list(_things(found, state, reader))) for state in WORDS]
+    reader = TextDiffer()
+    parts = [
+        (state, STATE_LABELS[state], list(_item_views(found, state, reader)))
+        for state in STATE_LABELS
+    ]
     context = {
         **admin.site.each_context(request),
         "title": _("What the file would change"),
         "found": found,
         "parts": [part for part in parts if part[2]],
-        "same": found.of(State.SAME),
-        "left": found.of(State.LEFT),
+        "same": found.of(ImportState.SAME),
+        "left": found.of(ImportState.LEFT),
         "text": text,
         "remove": remove,
-        "importing": ImportForm(initial={"text": text, "remove": remove}),
+        "importing": ConfigImportForm(initial={"text": text, "remove": remove}),
     }
     return render(request, "admin/agents/configuration_difference.html", context, status=status)
 
 
-WORDS = {
-    State.REFUSED: _("Refused"),
-    State.NEW: _("New"),
-    State.CHANGED: _("Changed"),
-    State.OFF: _("Switched off, because it is not in the file"),
+STATE_LABELS = {
+    ImportState.REFUSED: _("Refused"),
+    ImportState.NEW: _("New"),
+    ImportState.CHANGED: _("Changed"),
+    ImportState.OFF: _("Switched off, because it is not in the file"),
 }
 
 
-def _things(found: Outcome, state: State, reader: Reader) -> Iterator[Shown]:
+def _item_views(
+    found: ImportResult, state: ImportState, reader: TextDiffer
+) -> Iterator[ImportItemView]:
     for thing in found.of(state):
-        is_done = state in (State.NEW, State.CHANGED)
-        changes = tuple(_changes(thing, reader)) if is_done else ()
-        page = _address(thing) if thing.before else ""
-        yield Shown(thing=thing, page=page, changes=changes)
+        is_done = state in (ImportState.NEW, ImportState.CHANGED)
+        changes = tuple(_item_changes(thing, reader)) if is_done else ()
+        page = _change_url(thing) if thing.before else ""
+        yield ImportItemView(thing=thing, page=page, changes=changes)
 
 
-def _changes(thing: Thing, reader: Reader) -> Iterator[Change]:
+def _item_changes(thing: ImportItem, reader: TextDiffer) -> Iterator[ItemChange]:
     for name in thing.changed:
-        before, after = (report.text(told.get(name)) for told in (thing.before, thing.after))
+        before, after = (
+            report.format_value(told.get(name)) for told in (thing.before, thing.after)
+        )
         if before != after:
-            yield Change(
+            yield ItemChange(
                 name=name,
-                label=_label(thing, name),
+                label=_field_label(thing, name),
                 difference=reader.compare(before, after),
-                is_code=name in CODE,
+                is_code=name in CODE_FIELDS,
             )
 
 
-def _label(thing: Thing, name: str) -> str:
+def _field_label(thing: ImportItem, name: str) -> str:
     try:
         field: Any = thing.kind.model._meta.get_field(name)
     except FieldDoesNotExist:
@@ -262,6 +291,6 @@ def _label(thing: Thing, name: str) -> str:
     return capfirst(getattr(field, "verbose_name", name))
 
 
-def _address(thing: Thing) -> str:
+def _change_url(thing: ImportItem) -> str:
     meta = thing.kind.model._meta
     return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[thing.pk])

@@ -15,7 +15,7 @@ from .read_only import ReadOnlyAdmin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class DeletionContents:
     """What goes with a row: how many rows of each kind, and which runs."""
 
     counts: Mapping[type[Model], int]
@@ -28,7 +28,7 @@ class Contents:
         return {**whose, **counted, **self.numbers}
 
 
-class WholeAdmin(ReadOnlyAdmin):
+class CascadeDeleteAdmin(ReadOnlyAdmin):
     """Rows that can be deleted with everything in them, by a page or by an action.
 
     The audit entry says whose it was and how much went with it. It holds none of the words:
@@ -38,7 +38,7 @@ class WholeAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request, obj)
 
-    def contents(self, row: Any) -> Contents:
+    def contents(self, row: Any) -> DeletionContents:
         raise NotImplementedError
 
     def shown(self, row: Any, user: Any) -> Any:

@@ -24,7 +24,7 @@ PACKAGES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class CheckWarning:
     """A warning of a check; one that does not apply here says why, and wants nothing."""
 
     name: str
@@ -32,9 +32,11 @@ class Remark:
     advice: str = ""
 
 
-def remarks() -> list[Remark]:
+def deploy_warnings() -> list[CheckWarning]:
     """What needs a look comes first."""
-    return sorted(map(_remark, _found()), key=lambda remark: (not remark.advice, remark.name))
+    return sorted(
+        map(_explain_check, _run_checks()), key=lambda remark: (not remark.advice, remark.name)
+    )
 
 
 def versions() -> Iterator[tuple[str, str]]:
@@ -46,43 +48,43 @@ def versions() -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _found() -> list[checks.CheckMessage]:
+def _run_checks() -> list[checks.CheckMessage]:
     """Once: settings do not change while a process lives."""
     found = checks.run_checks(include_deployment_checks=True)
     return [message for message in found if not message.is_silenced()]
 
 
-def _remark(message: checks.CheckMessage) -> Remark:
+def _explain_check(message: checks.CheckMessage) -> CheckWarning:
     name = message.id or ""
-    if name in PLAIN_HTTP:
-        return _about_plain_http(name)
-    if name in EXPLAINED:
-        return Remark(name=name, words=EXPLAINED[name]())
-    if name in OURS:
-        words, advice = OURS[name]
-        return Remark(name=name, words=words(), advice=advice())
+    if name in PLAIN_HTTP_CHECKS:
+        return _plain_http_warning(name)
+    if name in NOT_APPLICABLE:
+        return CheckWarning(name=name, words=NOT_APPLICABLE[name]())
+    if name in REWORDED_CHECKS:
+        words, advice = REWORDED_CHECKS[name]
+        return CheckWarning(name=name, words=words(), advice=advice())
     advice = message.hint or _("See Django's documentation of its system checks.")
-    return Remark(name=name, words=str(message.msg), advice=str(advice))
+    return CheckWarning(name=name, words=str(message.msg), advice=str(advice))
 
 
-def _about_plain_http(name: str) -> Remark:
+def _plain_http_warning(name: str) -> CheckWarning:
     """Cookies that are not secure and no HSTS: the same matter, told by three checks."""
     if all(urlsplit(origin).hostname in LOOPBACK for origin in settings.ORIGINS):
         words = _("Only this machine reaches it, and there plain HTTP is no danger.")
-        return Remark(name=name, words=words)
+        return CheckWarning(name=name, words=words)
     words = _("Pages come over plain HTTP: whoever is on the way can read along.")
     advice = _("Put a balancer with TLS in front, and set ASHIATO_ORIGINS to https://….")
-    return Remark(name=name, words=words, advice=advice)
+    return CheckWarning(name=name, words=words, advice=advice)
 
 
 Words = Callable[[], str]
-PLAIN_HTTP = {"security.W004", "security.W012", "security.W016"}
-EXPLAINED: dict[str, Words] = {
+PLAIN_HTTP_CHECKS = {"security.W004", "security.W012", "security.W016"}
+NOT_APPLICABLE: dict[str, Words] = {
     "security.W005": lambda: _("Whether subdomains need HTTPS is for their owner to say."),
     "security.W008": lambda: _("The balancer in front sends people from HTTP to HTTPS."),
     "security.W021": lambda: _("The preload list is for whoever owns the whole domain."),
 }
-OURS: dict[str, tuple[Words, Words]] = {
+REWORDED_CHECKS: dict[str, tuple[Words, Words]] = {
     "security.W009": (
         lambda: _("The secret key is short or easy to guess."),
         lambda: _("Set ASHIATO_SECRET_KEY to 50 random characters or more."),

@@ -19,20 +19,20 @@ from agents.catalog import agent_spec
 from agents.db import database
 from agents.db import errors as storage
 from agents.models import Agent, Run
-from agents.models.runs import TRIAL
+from agents.models.runs import DRAFT_TOPIC_PREFIX
 from agents.web.presentation import RunView, trace_url
 
 from .model_admin import ConsoleAdmin
 
-MOST_LIVE = 5
-MOST_QUESTION = 20_000
+MAX_LIVE_RUNS = 5
+MAX_QUESTION_CHARS = 20_000
 
 
-class NotTried(Exception):
+class DraftRunRejected(Exception):
     """No trial was begun; the text says why, to the person who wants one."""
 
 
-class WithTrials(ConsoleAdmin):
+class DraftRunAdmin(ConsoleAdmin):
     """A pane beside the form, in which the agent of the form is asked something."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -42,7 +42,7 @@ class WithTrials(ConsoleAdmin):
         one = "trials/<int:pk>/"
         own = [
             path("trials/", self.try_view, name="agents_agent_try"),
-            path(one, page(self.trial_view), name="agents_agent_trial"),
+            path(one, page(self.run_view), name="agents_agent_trial"),
             path(f"{one}stop/", self.stop_view, name="agents_agent_trial_stop"),
         ]
         return [*own, *super().get_urls()]
@@ -54,33 +54,33 @@ class WithTrials(ConsoleAdmin):
 
     async def try_view(self, request: HttpRequest) -> HttpResponse:
         """Begin a run of what the form says, on the loop of the server."""
-        answer = await self._answered(self._begun, request)
-        if isinstance(answer, Begun):
+        answer = await self._answered(self._create_run, request)
+        if isinstance(answer, DraftRunResponse):
             runs.launch(answer.run)
         return answer
 
     async def _answered(self, view: Any, request: HttpRequest, *args: Any) -> HttpResponse:
         """What a page of the admin answers, with all that is checked for each of them."""
         checked = self.admin_site.admin_view(require_POST(view))
-        return await database.ask(checked, request, *args)
+        return await database.run(checked, request, *args)
 
-    def _begun(self, request: HttpRequest) -> HttpResponse:
+    def _create_run(self, request: HttpRequest) -> HttpResponse:
         """The run as a row; what is wrong with the draft is told by field."""
-        agent = self._agent(request)
+        agent = self._get_agent(request)
         # Whatever others have saved meanwhile: a draft is tried as it stands.
         make = super(ConsoleAdmin, self).get_form(request, agent, change=agent is not None)
         form = make(request.POST, instance=agent)
-        question = clean(request.POST.get("question", ""))
+        question = clean_question(request.POST.get("question", ""))
         if not form.is_valid() or not question:
             asked = {} if question else {"question": [_("Write what it is to be asked.")]}
-            return JsonResponse({"errors": troubles(form) | asked}, status=422)
+            return JsonResponse({"errors": form_errors(form) | asked}, status=422)
         try:
-            with storage.refusing(NotTried):
-                return Begun(prepare(form, question, request.user))
-        except NotTried as reason:
+            with storage.reraise_as(DraftRunRejected):
+                return DraftRunResponse(prepare(form, question, request.user))
+        except DraftRunRejected as reason:
             return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)
 
-    def _agent(self, request: HttpRequest) -> Agent | None:
+    def _get_agent(self, request: HttpRequest) -> Agent | None:
         """The agent whose form it is; None for a new one."""
         pk = request.POST.get("tried", "")
         may = self.has_change_permission if pk else self.has_add_permission
@@ -93,23 +93,23 @@ class WithTrials(ConsoleAdmin):
 
     @method_decorator([require_GET, xframe_options_sameorigin])
     @method_decorator(csp_replace({"frame-ancestors": [SELF]}))
-    def trial_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def run_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The run as a trace shows it, live, for the pane."""
-        view = RunView(_own(request, pk), "trace", viewer=request.user.pk)
+        view = RunView(_own_run(request, pk), "trace", viewer=request.user.pk)
         return render(request, "admin/agents/agent/trial.html", {"view": view})
 
     async def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        answer = await self._answered(self._found, request, pk)
-        if isinstance(answer, Begun):
+        answer = await self._answered(self._get_run, request, pk)
+        if isinstance(answer, DraftRunResponse):
             await runs.stop(answer.run)
             return redirect("admin:agents_agent_trial", pk)
         return answer
 
-    def _found(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return Begun(_own(request, pk))
+    def _get_run(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return DraftRunResponse(_own_run(request, pk))
 
 
-class Begun(JsonResponse):
+class DraftRunResponse(JsonResponse):
     """The run of a trial, and where it is seen."""
 
     def __init__(self, run: Run) -> None:
@@ -118,13 +118,13 @@ class Begun(JsonResponse):
         self.run = run
 
 
-def clean(text: str) -> str:
+def clean_question(text: str) -> str:
     """As every database takes it."""
-    text = text.replace("\r\n", "\n").replace("\0", "")[:MOST_QUESTION].strip()
+    text = text.replace("\r\n", "\n").replace("\0", "")[:MAX_QUESTION_CHARS].strip()
     return text.encode(errors="replace").decode()
 
 
-def troubles(form: Any) -> dict[str, list[str]]:
+def form_errors(form: Any) -> dict[str, list[str]]:
     """What is wrong, by the names of inputs; of tools, by those on their rows."""
     found = {name: [str(each) for each in errors] for name, errors in form.errors.items()}
     for row in form["given"].value() if "given" in found else ():
@@ -135,16 +135,16 @@ def troubles(form: Any) -> dict[str, list[str]]:
 
 def prepare(form: Any, question: str, user: Any) -> Run:
     """A run of the draft, as a row that keeps the whole of it."""
-    if Run.objects.live().trials().filter(user=user).count() >= MOST_LIVE:
+    if Run.objects.live().draft_runs().filter(user=user).count() >= MAX_LIVE_RUNS:
         sentence = _("%(most)d of your trials are not over yet. Wait for one, or stop it.")
-        raise NotTried(sentence % {"most": MOST_LIVE})
+        raise DraftRunRejected(sentence % {"most": MAX_LIVE_RUNS})
     draft, chosen = form.instance, form.cleaned_data
-    many = {name: chosen.get(name, ()) for name in agent_spec.many()}
-    about = {"query": question, "topic": f"{TRIAL}{uuid4().hex}", "user": user}
-    description = agent_spec.written(draft, chosen["given"], many)
-    return runs.prepare_trial(draft, description, **about)
+    many = {name: chosen.get(name, ()) for name in agent_spec.related_names()}
+    about = {"query": question, "topic": f"{DRAFT_TOPIC_PREFIX}{uuid4().hex}", "user": user}
+    description = agent_spec.build_spec(draft, chosen["given"], many)
+    return runs.prepare_draft_run(draft, description, **about)
 
 
-def _own(request: HttpRequest, pk: int) -> Run:
-    mine = Run.objects.for_user(request.user).trials()
+def _own_run(request: HttpRequest, pk: int) -> Run:
+    mine = Run.objects.for_user(request.user).draft_runs()
     return get_object_or_404(mine, pk=pk, user=request.user)

@@ -7,14 +7,14 @@ from django.utils.formats import number_format
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
-from .usage import Usage
+from .usage import ToolUsage
 
 
 def ago(moment: datetime) -> str:
     return _("%(time)s ago") % {"time": timesince(moment, timezone.now(), depth=1)}
 
 
-def calls(used: Usage) -> str:
+def calls(used: ToolUsage) -> str:
     """How many, and how many of them failed."""
     count = number_format(used.calls, force_grouping=True)
     if not used.errors:

@@ -19,18 +19,18 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.engine.errors import BadPattern
 from agents.engine.guardrails.checks import GuardrailAction, Pattern, try_pattern
 from agents.models import GuardrailHit, GuardrailPattern
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 from .guardrail_testing import hits, pattern_sets
-from .guardrail_testing.backtest import SIZES, Busy, backtest
-from .guardrail_testing.tester import MOST_CHARACTERS, tried
+from .guardrail_testing.backtest import SAMPLE_SIZES, BacktestRunning, backtest
+from .guardrail_testing.tester import MAX_SAMPLE_CHARS, check_sample
 from .model_admin import ConsoleAdmin
 
-REVIEWS = "agents.review_runs"
-FOLDER = "admin/agents/guardrailpattern"
+REVIEW_PERMISSION = "agents.review_runs"
+TEMPLATE_DIR = "admin/agents/guardrailpattern"
 
 
-class DraftForm(forms.Form):
+class PatternDraftForm(forms.Form):
     """A pattern as it is in the form, kept or not."""
 
     name = forms.CharField(max_length=80, required=False)
@@ -43,9 +43,9 @@ class DraftForm(forms.Form):
     sample = forms.CharField(required=False, strip=False)
     runs = forms.TypedChoiceField(
         coerce=int,
-        choices=[(size, size) for size in SIZES],
+        choices=[(size, size) for size in SAMPLE_SIZES],
         required=False,
-        empty_value=SIZES[0],
+        empty_value=SAMPLE_SIZES[0],
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -77,8 +77,8 @@ class GuardrailPatternAdmin(ConsoleAdmin):
     fields = [
         *("name", "pattern", "stage", "action", "message", "agents", "is_observed", "enabled"),
     ]
-    change_form_template = f"{FOLDER}/change_form.html"
-    change_list_template = f"{FOLDER}/change_list.html"
+    change_form_template = f"{TEMPLATE_DIR}/change_form.html"
+    change_list_template = f"{TEMPLATE_DIR}/change_list.html"
 
     def get_urls(self) -> list[URLPattern]:
         def page(way: str, view: Any, name: str) -> URLPattern:
@@ -109,17 +109,17 @@ class GuardrailPatternAdmin(ConsoleAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
         context |= {
-            "sizes": SIZES,
-            "most": MOST_CHARACTERS,
-            "may_review": request.user.has_perm(REVIEWS),
+            "sizes": SAMPLE_SIZES,
+            "most": MAX_SAMPLE_CHARS,
+            "may_review": request.user.has_perm(REVIEW_PERMISSION),
         }
         return super().render_change_form(request, context, **about)
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return hits.counted(super().get_queryset(request))
+        return hits.with_counts(super().get_queryset(request))
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        more = {"may_review": request.user.has_perm(REVIEWS)}
+        more = {"may_review": request.user.has_perm(REVIEW_PERMISSION)}
         return super().changelist_view(request, (extra_context or {}) | more)
 
     @admin.display(description=_("pattern"), ordering="pattern")
@@ -128,7 +128,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
 
     def get_list_display(self, request: HttpRequest) -> list[str]:
         """Whoever may review is led to the hits."""
-        is_led = request.user.has_perm(REVIEWS)
+        is_led = request.user.has_perm(REVIEW_PERMISSION)
         return ["fired_where" if is_led and n == "fired" else n for n in self.list_display]
 
     @admin.display(description=_("hits"), ordering="hit_count")
@@ -155,36 +155,40 @@ class GuardrailPatternAdmin(ConsoleAdmin):
             request
         ):
             raise PermissionDenied
-        form = DraftForm(request.POST)
-        trial = tried(form.rule(), form.cleaned_data["sample"]) if form.is_valid() else None
-        return render(request, f"{FOLDER}/_trial.html", {"trial": trial, "form": form})
+        form = PatternDraftForm(request.POST)
+        trial = (
+            check_sample(form.rule(), form.cleaned_data["sample"]) if form.is_valid() else None
+        )
+        return render(request, f"{TEMPLATE_DIR}/_trial.html", {"trial": trial, "form": form})
 
     @method_decorator(require_POST)
     def backtest_view(self, request: HttpRequest) -> HttpResponse:
         """On how many of the last runs the pattern of the form would have fired."""
-        self._reviewers_only(request)
-        form, context = DraftForm(request.POST), {}
+        self._require_reviewer(request)
+        form, context = PatternDraftForm(request.POST), {}
         if form.is_valid():
-            context = self._tested(request, form)
-        return render(request, f"{FOLDER}/_backtest.html", {"form": form, **context})
+            context = self._run_backtest(request, form)
+        return render(request, f"{TEMPLATE_DIR}/_backtest.html", {"form": form, **context})
 
-    def _tested(self, request: HttpRequest, form: DraftForm) -> dict[str, Any]:
+    def _run_backtest(self, request: HttpRequest, form: PatternDraftForm) -> dict[str, Any]:
         said = form.cleaned_data
         try:
             try_pattern(said["pattern"])
             outcome = backtest(request.user, form.rule(), said["runs"], said["agents"])
         except BadPattern as error:
-            return {"problem": told(str(error))}
-        except Busy:
+            return {"problem": translate(str(error))}
+        except BacktestRunning:
             return {"problem": _("Another back-test is under way. Try again in a moment.")}
         return {"outcome": outcome}
 
     @method_decorator(require_GET)
     def hits_view(self, request: HttpRequest) -> HttpResponse:
         """Where patterns fired, the newest first."""
-        self._reviewers_only(request)
-        pattern = self._chosen(request)
-        page = hits.listed(request.user, pattern and pattern.pk, _number(request, "before"))
+        self._require_reviewer(request)
+        pattern = self._selected_pattern(request)
+        page = hits.list_hits(
+            request.user, pattern and pattern.pk, _int_param(request, "before")
+        )
         context = {
             **self.admin_site.each_context(request),
             "title": _("Where patterns fired"),
@@ -193,31 +197,31 @@ class GuardrailPatternAdmin(ConsoleAdmin):
             "page": page,
             "precision": hits.precision(pattern) if pattern else None,
         }
-        return render(request, f"{FOLDER}/hits.html", context)
+        return render(request, f"{TEMPLATE_DIR}/hits.html", context)
 
     @method_decorator(require_POST)
     def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """A reviewer says whether a hit was right; the row as it is then."""
-        self._reviewers_only(request)
+        self._require_reviewer(request)
         visible = GuardrailHit.objects.for_user(request.user).select_related("pattern", "run")
         hit = get_object_or_404(visible, pk=pk)
         word = request.POST.get("word", "")
-        if word not in hits.WORDS:
+        if word not in hits.VERDICTS:
             raise Http404
-        hits.judge(request.user, hit, hits.WORDS[word])
+        hits.judge(request.user, hit, hits.VERDICTS[word])
         if not request.htmx:
             return redirect("admin:agents_guardrail_hits")
-        [shown] = hits.listed(request.user, hit.pattern_id, before=hit.pk + 1).hits[:1]
-        return render(request, f"{FOLDER}/_hit.html", {"hit": shown})
+        [shown] = hits.list_hits(request.user, hit.pattern_id, before=hit.pk + 1).hits[:1]
+        return render(request, f"{TEMPLATE_DIR}/_hit.html", {"hit": shown})
 
     def sets_view(self, request: HttpRequest) -> HttpResponse:
         """Patterns to begin with: seen first, then added."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
-            return self._added(request, request.POST.get("set", ""))
+            return self._add_set(request, request.POST.get("set", ""))
         offered = [
-            (key, each, pattern_sets.present(each.patterns))
+            (key, each, pattern_sets.existing_names(each.patterns))
             for key, each in pattern_sets.SETS.items()
         ]
         context = {
@@ -226,9 +230,9 @@ class GuardrailPatternAdmin(ConsoleAdmin):
             "opts": self.opts,
             "sets": offered,
         }
-        return render(request, f"{FOLDER}/sets.html", context)
+        return render(request, f"{TEMPLATE_DIR}/sets.html", context)
 
-    def _added(self, request: HttpRequest, key: str) -> HttpResponse:
+    def _add_set(self, request: HttpRequest, key: str) -> HttpResponse:
         if key not in pattern_sets.SETS:
             raise Http404
         with transaction.atomic():
@@ -239,16 +243,18 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         messages.success(request, said % {"n": len(rows)})
         return redirect("admin:agents_guardrail_sets")
 
-    def _reviewers_only(self, request: HttpRequest) -> None:
-        may = self.has_view_or_change_permission(request) and request.user.has_perm(REVIEWS)
+    def _require_reviewer(self, request: HttpRequest) -> None:
+        may = self.has_view_or_change_permission(request) and request.user.has_perm(
+            REVIEW_PERMISSION
+        )
         if not may:
             raise PermissionDenied
 
-    def _chosen(self, request: HttpRequest) -> GuardrailPattern | None:
-        pk = _number(request, "pattern")
+    def _selected_pattern(self, request: HttpRequest) -> GuardrailPattern | None:
+        pk = _int_param(request, "pattern")
         return None if pk is None else get_object_or_404(GuardrailPattern, pk=pk)
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
+def _int_param(request: HttpRequest, name: str) -> int | None:
     text = request.GET.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None

@@ -43,12 +43,12 @@ class ProcessView:
             kind=row.get_kind_display(),
             version=row.version,
             since=row.started_at,
-            heard=_("%(time)s ago") % {"time": health_checks.length(row.silence)},
-            is_silent=row.silence > health_checks.SILENT,
+            heard=_("%(time)s ago") % {"time": health_checks.format_duration(row.silence)},
+            is_silent=row.silence > health_checks.MAX_SILENCE,
             runs=row.runs,
             sockets=row.sockets,
             memory=filesizeformat(row.memory),
-            stalls=_stalls(row),
+            stalls=_format_stalls(row),
             where=row.stalled_in,
         )
 
@@ -60,22 +60,22 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 @permission_required(PERMISSION, raise_exception=True)
 def page(request: HttpRequest) -> HttpResponse:
     processes = list(ServerProcess.objects.with_silence())
-    found = list(health_checks.everything(processes))
+    found = list(health_checks.all_checks(processes))
     context = {
         **admin.site.each_context(request),
         "title": _("Health"),
         "findings": sorted(found, key=lambda finding: finding.is_good),
         "troubles": sum(not finding.is_good for finding in found),
         "processes": [ProcessView.of(process) for process in processes],
-        "remarks": deployment_checks.remarks(),
+        "remarks": deployment_checks.deploy_warnings(),
         "versions": list(deployment_checks.versions()),
         "at": timezone.now(),
     }
     return render(request, "admin/agents/health.html", context)
 
 
-def _stalls(row: ServerProcess) -> str:
+def _format_stalls(row: ServerProcess) -> str:
     if not row.stalls:
         return "—"
-    figures = {"count": row.stalls, "seconds": health_checks.number(row.longest_stall)}
+    figures = {"count": row.stalls, "seconds": health_checks.format_number(row.longest_stall)}
     return _("%(count)d, longest %(seconds)s s") % figures

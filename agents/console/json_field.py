@@ -10,11 +10,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 NOT_JSON = _("This is not JSON: line %(line)d, column %(column)d: %(reason)s.")
-NOT_KEPT = _("This has something in it that cannot be kept as JSON.")
+NOT_STORABLE = _("This has something in it that cannot be kept as JSON.")
 NOT_AN_OBJECT = _("Write a JSON object: {…}.")
 
 
-class ValueField(forms.JSONField):
+class JsonValueField(forms.JSONField):
     """JSON in lines; a mistake is told by its place, in the text as it was typed."""
 
     widget = forms.Textarea(
@@ -26,12 +26,12 @@ class ValueField(forms.JSONField):
             return None
         try:
             found = json.loads(value)
-            pretty(found).encode()
+            format_json(found).encode()
         except json.JSONDecodeError as error:
             place = {"line": error.lineno, "column": error.colno, "reason": error.msg}
             raise ValidationError(NOT_JSON, params=place) from error
         except (ValueError, RecursionError) as error:
-            raise ValidationError(NOT_KEPT) from error
+            raise ValidationError(NOT_STORABLE) from error
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
@@ -40,10 +40,10 @@ class ValueField(forms.JSONField):
     def prepare_value(self, value: Any) -> str:
         if isinstance(value, InvalidJSONInput):
             return value
-        return "" if value is None else pretty(value)
+        return "" if value is None else format_json(value)
 
 
-class ObjectField(ValueField):
+class JsonObjectField(JsonValueField):
     """A JSON object."""
 
     def to_python(self, value: Any) -> dict[str, Any] | None:
@@ -53,12 +53,12 @@ class ObjectField(ValueField):
         return found
 
 
-def pretty(value: Any) -> str:
+def format_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 @keep_lazy(SafeString)
-def example(sentence: Any, value: Any) -> SafeString:
+def help_with_example(sentence: Any, value: Any) -> SafeString:
     """A sentence of help, with an example that can be opened and copied."""
     form = '{}<details class="example"><summary>{}</summary><pre>{}</pre></details>'
-    return format_html(form, sentence, _("Example"), pretty(value))
+    return format_html(form, sentence, _("Example"), format_json(value))

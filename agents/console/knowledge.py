@@ -2,12 +2,12 @@ from django.contrib import admin
 
 from agents.models import Chunk, Document
 
-from .deletion import Contents, WholeAdmin
+from .deletion import CascadeDeleteAdmin, DeletionContents
 from .read_only import ReadOnlyAdmin
 
 
 @admin.register(Document)
-class DocumentAdmin(WholeAdmin):
+class DocumentAdmin(CascadeDeleteAdmin):
     """Deleted with its passages, so that a search finds the whole of it or nothing."""
 
     list_display = ["title", "source", "language", "added_at"]
@@ -15,8 +15,8 @@ class DocumentAdmin(WholeAdmin):
     search_fields = ["title", "source"]
     tells_values = True
 
-    def contents(self, document: Document) -> Contents:
-        return Contents(counts={Chunk: document.chunks.count()})
+    def contents(self, document: Document) -> DeletionContents:
+        return DeletionContents(counts={Chunk: document.chunks.count()})
 
 
 @admin.register(Chunk)

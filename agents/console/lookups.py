@@ -29,10 +29,16 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 TEMPLATE = "admin/lookup_refused.html"
-MOST_SEARCHED = 200
+MAX_SEARCH_CHARS = 200
 # A value that a filter or a database can't take; which of them depends on the database.
-UNFIT = (IncorrectLookupParameters, ValidationError, DataError, ValueError, OverflowError)
-RESERVED = {*IGNORED_PARAMS, PAGE_VAR, ERROR_FLAG}
+INVALID_VALUE_ERRORS = (
+    IncorrectLookupParameters,
+    ValidationError,
+    DataError,
+    ValueError,
+    OverflowError,
+)
+RESERVED_PARAMS = {*IGNORED_PARAMS, PAGE_VAR, ERROR_FLAG}
 DATE_PARTS = ("year", "month", "day")
 
 
@@ -40,13 +46,13 @@ class LookupRefused(BadRequest):
     """The address asks for what the list does not declare; the text says what."""
 
 
-class DeclaredList(ChangeList):
+class DeclaredChangeList(ChangeList):
     """Sorts by the columns that the list declares as sortable, whatever `o=` says."""
 
     def get_ordering_field(self, field_name: str) -> Any:
-        return super().get_ordering_field(field_name) if self._sorts(field_name) else None
+        return super().get_ordering_field(field_name) if self._is_sortable(field_name) else None
 
-    def _sorts(self, name: str) -> bool:
+    def _is_sortable(self, name: str) -> bool:
         return self.sortable_by is None or name in self.sortable_by
 
 
@@ -57,22 +63,24 @@ class DeclaredLookups:
     linked_lookups: tuple[str, ...] = ()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup in declared(self, request)
+        return lookup in declared_lookups(self, request)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         found = super().get_changelist(request, **options)  # type: ignore[misc]
-        return type(found.__name__, (DeclaredList, found), {})
+        return type(found.__name__, (DeclaredChangeList, found), {})
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         _check_characters(request)
         try:
             return super().get_changelist_instance(request)  # type: ignore[misc]
         except DisallowedModelAdminLookup as error:
-            names = sorted(request.GET.keys() - RESERVED - declared(self, request))
-            raise LookupRefused(_not_declared(names)) from error
+            names = sorted(
+                request.GET.keys() - RESERVED_PARAMS - declared_lookups(self, request)
+            )
+            raise LookupRefused(_no_filter_message(names)) from error
         except DisallowedModelAdminToField as error:
-            raise LookupRefused(_not_declared(["_to_field"])) from error
-        except UNFIT as error:
+            raise LookupRefused(_no_filter_message(["_to_field"])) from error
+        except INVALID_VALUE_ERRORS as error:
             if not request.GET:  # nothing that the address says can be the reason
                 raise
             raise LookupRefused(
@@ -83,16 +91,16 @@ class DeclaredLookups:
         try:
             return super().changelist_view(request, extra_context)  # type: ignore[misc]
         except LookupRefused as refusal:
-            return self._refused(request, refusal)
+            return self._render_refusal(request, refusal)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """PostgreSQL takes no NUL, and nobody searches for a page of text."""
-        term = search_term.replace("\0", "")[:MOST_SEARCHED]
+        term = search_term.replace("\0", "")[:MAX_SEARCH_CHARS]
         return super().get_search_results(request, queryset, term)  # type: ignore[misc]
 
-    def _refused(self, request: HttpRequest, refusal: LookupRefused) -> HttpResponse:
+    def _render_refusal(self, request: HttpRequest, refusal: LookupRefused) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "title": _("Invalid filter"),
@@ -102,24 +110,24 @@ class DeclaredLookups:
         return render(request, TEMPLATE, context, status=400)
 
 
-def gated(kind: type[admin.ModelAdmin]) -> type[admin.ModelAdmin]:
+def restrict_lookups(kind: type[admin.ModelAdmin]) -> type[admin.ModelAdmin]:
     """The same pages behind the gate."""
     if issubclass(kind, DeclaredLookups):
         return kind
     return type(kind.__name__, (DeclaredLookups, kind), {"__module__": kind.__module__})
 
 
-def declared(pages: Any, request: HttpRequest) -> set[str]:
+def declared_lookups(pages: Any, request: HttpRequest) -> set[str]:
     """What the address of this list can filter by, exactly."""
     names = {*pages.linked_lookups}
     if date := pages.date_hierarchy:
         names |= {f"{date}__{part}" for part in DATE_PARTS}
     for each in pages.get_list_filter(request):
-        names |= set(_parameters(each, pages, request))
+        names |= set(_filter_parameters(each, pages, request))
     return names
 
 
-def _parameters(each: Any, pages: Any, request: HttpRequest) -> list[str | None]:
+def _filter_parameters(each: Any, pages: Any, request: HttpRequest) -> list[str | None]:
     """The parameters that one entry of `list_filter` reads."""
     if isinstance(each, type):
         return each(request, {}, pages.model, pages).expected_parameters()
@@ -136,7 +144,7 @@ def _check_characters(request: HttpRequest) -> None:
             raise LookupRefused(_("The URL contains a value that this list can't filter by."))
 
 
-def _not_declared(names: list[str]) -> str:
+def _no_filter_message(names: list[str]) -> str:
     listed = ", ".join(name[:80] for name in names[:3])
     return _("This list has no filter named %(names)s.") % {"names": listed}
 

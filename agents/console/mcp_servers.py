@@ -24,18 +24,23 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
-from agents.models.secret import Unreadable, WriteOnly
-from agents.runs.engine_messages import told
-from agents.tools.mcp.config import BadServerConfig, Mistake, ServerConfig, read_folders
-from agents.tools.mcp.launch import LaunchRefused, cautions, check_launch, resolved
+from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.runs.engine_messages import translate
+from agents.tools.mcp.config import (
+    ConfigProblem,
+    InvalidServerConfig,
+    ServerConfig,
+    read_folders,
+)
+from agents.tools.mcp.launch import LaunchRefused, check_launch, launch_warnings, resolve_argv
 
 from . import circuit_breakers, figures, uptime_strip
 from . import sandbox_status as isolation
 from .model_admin import ConsoleAdmin
 
 # Each with what it was entrusted to: where that changes, it has to be entered again.
-MOST_SHOWN = 2_000
-SECRETS = {"env": ("command", "args"), "headers": ("url",)}
+MAX_ARG_CHARS = 2_000
+SECRET_FIELDS = {"env": ("command", "args"), "headers": ("url",)}
 
 
 class ServerForm(forms.ModelForm):
@@ -49,29 +54,31 @@ class ServerForm(forms.ModelForm):
             *("name", "transport", "enabled", "timeout", "trusts_annotations"),
             *("url", "headers", "command", "args", "env", "folders"),
         ]
-        widgets = dict.fromkeys(SECRETS, WriteOnly(attrs={"class": "vLargeTextField"}))
+        widgets = dict.fromkeys(
+            SECRET_FIELDS, WriteOnlyTextarea(attrs={"class": "vLargeTextField"})
+        )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in [*SECRETS, "args", "folders"]:
+        for name in [*SECRET_FIELDS, "args", "folders"]:
             if name in self.fields:
                 self.fields[name].widget.attrs["rows"] = 4 if name != "folders" else 2
-        for name in SECRETS:
+        for name in SECRET_FIELDS:
             if name in self.fields:
                 is_set = bool(getattr(self.instance, name))
-                self.fields[name].help_text = SET if is_set else NOT_SET
+                self.fields[name].help_text = SECRET_SET if is_set else SECRET_NOT_SET
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         kept = McpServer.objects.filter(pk=self.instance.pk).first()
-        secrets = {name: self._secret(name, cleaned, kept) for name in SECRETS}
+        secrets = {name: self._resolve_secret(name, cleaned, kept) for name in SECRET_FIELDS}
         unread = {*self.errors}  # of what cannot be read nothing more is known
         if "args" in unread:
             unread.add("command")  # which is judged by what it is given
-        self.wanted = self._wanted(cleaned, secrets)
-        for mistake in mcp_servers.complaints(self.wanted, self.user):
+        self.wanted = self._build_config(cleaned, secrets)
+        for mistake in mcp_servers.validate(self.wanted, self.user):
             if mistake.field not in unread:
-                self.add_error(self._place(mistake), told(mistake.beside))
+                self.add_error(self._error_field(mistake), translate(mistake.beside))
         return cleaned
 
     def clean_args(self) -> list[str]:
@@ -80,63 +87,67 @@ class ServerForm(forms.ModelForm):
             raise forms.ValidationError(_("The arguments must be a JSON list of texts."))
         return args
 
-    def _secret(self, name: str, cleaned: dict[str, Any], kept: McpServer | None) -> Any:
+    def _resolve_secret(
+        self, name: str, cleaned: dict[str, Any], kept: McpServer | None
+    ) -> Any:
         """As it will be: what was typed, or else what was kept; nothing where that is wrong."""
         if name in self.errors:
             return {}
         typed = cleaned.get(name)
         try:
             secret = getattr(self.instance, name).reveal() if typed in (None, "") else typed
-        except Unreadable as error:
+        except UnreadableSecret as error:
             self.add_error(name, str(error))
             return {}
         label = {"field": self.fields[name].label}
-        if typed in (None, "") and kept and _is_carried_away(name, cleaned, kept):
-            self.add_error(name, ENTER_AGAIN % label)
-        if _is_texts(secret):
+        if typed in (None, "") and kept and _is_redirected(name, cleaned, kept):
+            self.add_error(name, REENTER_SECRET % label)
+        if _is_text_map(secret):
             return secret
         self.add_error(name, _("%(field)s must be a JSON object of texts.") % label)
         return {}
 
-    def _wanted(self, cleaned: dict[str, Any], secrets: dict[str, Any]) -> ServerConfig:
+    def _build_config(self, cleaned: dict[str, Any], secrets: dict[str, Any]) -> ServerConfig:
         return ServerConfig(
             name=cleaned.get("name", self.instance.name),
             transport=cleaned.get("transport", self.instance.transport),
             command=cleaned.get("command", ""),
             args=tuple(cleaned.get("args", ())),
             folders=read_folders(cleaned.get("folders", "").splitlines()),
-            sandbox=mcp_servers.sandbox(),
+            sandbox=mcp_servers.sandbox_policy(),
             url=cleaned.get("url", ""),
-            connect_timeout=mcp_servers.CONNECT_TIMEOUT,
+            connect_timeout=mcp_servers.CONNECT_TIMEOUT_SECONDS,
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
             **secrets,
         )
 
-    def _place(self, mistake: Mistake) -> str | None:
+    def _error_field(self, mistake: ConfigProblem) -> str | None:
         """Its field; the top of the page where that is not to be changed."""
         return mistake.field if mistake.field in self.fields else None
 
 
-ENTER_AGAIN = _("%(field)s was set for something else: enter it again, or {} to take it away.")
-SET = _('It is set. Leave this empty to keep it; {} takes it away. {"NAME": "value"}')
-NOT_SET = _('It is not set. {"NAME": "value"}')
+REENTER_SECRET = _(
+    "%(field)s was set for something else: enter it again, or {} to take it away."
+)
+SECRET_SET = _('It is set. Leave this empty to keep it; {} takes it away. {"NAME": "value"}')
+SECRET_NOT_SET = _('It is not set. {"NAME": "value"}')
 
 
-def _is_carried_away(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
+def _is_redirected(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
     """Whether a secret that nobody typed would go elsewhere than it was meant to.
 
     It is asked of the row: of what is changed, a form believes its own hidden fields.
     """
-    where = SECRETS[name]
+    where = SECRET_FIELDS[name]
     is_moved = any(cleaned.get(field) != getattr(kept, field) for field in where)
     return bool(getattr(kept, name)) and is_moved
 
 
-def _is_texts(value: Any) -> bool:
+def _is_text_map(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
-class ImportForm(forms.Form):
+class ServerImportForm(forms.Form):
     text = forms.CharField(
         label=_("mcpServers JSON"),
         widget=forms.Textarea(attrs={"rows": 18, "cols": 90, "spellcheck": "false"}),
@@ -147,7 +158,7 @@ class ImportForm(forms.Form):
         """The new servers; none where something is wrong, which it then says."""
         try:
             return mcp_servers.import_config(self.cleaned_data["text"], user)
-        except BadServerConfig as refusal:
+        except InvalidServerConfig as refusal:
             for sentence in refusal.sentences:
                 self.add_error("text", sentence)
             return []
@@ -209,14 +220,14 @@ class McpServerAdmin(ConsoleAdmin):
         """Each argument by itself, so that a space in one is no space between two."""
         if server.transport != McpServer.Transport.STDIO or not server.pk:
             return "—"
-        config = _as_shown(server)
+        config = _public_config(server)
         try:
             check_launch(config)
         except LaunchRefused as refusal:
-            return told(str(refusal))
-        words = [(Truncator(word).chars(MOST_SHOWN),) for word in resolved(config)]
+            return translate(str(refusal))
+        words = [(Truncator(word).chars(MAX_ARG_CHARS),) for word in resolve_argv(config)]
         lines = format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
-        warned = [(told(sentence),) for sentence in cautions(config)]
+        warned = [(translate(sentence),) for sentence in launch_warnings(config)]
         return lines + format_html_join("", '<p class="caution">{}</p>', warned)
 
     @admin.display(description=_("isolation"))
@@ -224,7 +235,7 @@ class McpServerAdmin(ConsoleAdmin):
         """How far it is kept apart from this server's own files."""
         if server.pk and server.transport != McpServer.Transport.STDIO:
             return "—"
-        return isolation.sentence(_as_shown(server))
+        return isolation.describe_config(_public_config(server))
 
     @admin.display(description=_("latency"))
     def latency(self, server: McpServer) -> str:
@@ -253,21 +264,21 @@ class McpServerAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        _leave(obj.name)
-        _warn(request, obj)
+        _disconnect_on_commit(obj.name)
+        _add_warnings(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         pk = obj.pk
         super().delete_model(request, obj)
-        _leave(obj.name)
-        transaction.on_commit(partial(mcp_servers.forget, pk))
+        _disconnect_on_commit(obj.name)
+        transaction.on_commit(partial(mcp_servers.delete_files, pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         rows = list(queryset.values_list("name", "pk"))
         super().delete_queryset(request, queryset)
         for name, pk in rows:
-            _leave(name)
-            transaction.on_commit(partial(mcp_servers.forget, pk))
+            _disconnect_on_commit(name)
+            transaction.on_commit(partial(mcp_servers.delete_files, pk))
 
     # Pages of its own
 
@@ -288,11 +299,14 @@ class McpServerAdmin(ConsoleAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
         server = about.get("obj")
         rows = server.tools.order_by("name") if server else []
-        tools = [(row, mcp_servers.changes(row), mcp_servers.seal(row)) for row in rows]
+        tools = [
+            (row, mcp_servers.pending_changes(row), mcp_servers.pending_digest(row))
+            for row in rows
+        ]
         tools.sort(key=lambda tool: not tool[1])  # what has to be decided comes first
         may_accept = request.user.has_perm("agents.change_toolregistration")
         context |= {"tools": tools, "may_accept": may_accept}
-        context["strip"] = uptime_strip.of(server) if server else None
+        context["strip"] = uptime_strip.build_strip(server) if server else None
         return super().render_change_form(request, context, **about)
 
     @method_decorator(require_POST)
@@ -304,10 +318,10 @@ class McpServerAdmin(ConsoleAdmin):
         found = async_to_sync(mcp_servers.sync)(server, request.user)
         told = {"name": server.name, "state": str(found.health.state)}
         audit.record(request.user, audit.SERVER_TESTED, server, **told)
-        self._tell(request, found)
-        return redirect(_change_page(server))
+        self._add_messages(request, found)
+        return redirect(_change_url(server))
 
-    def _tell(self, request: HttpRequest, found: mcp_servers.Found) -> None:
+    def _add_messages(self, request: HttpRequest, found: mcp_servers.SyncResult) -> None:
         health = found.health
         if health.state != "ready":
             messages.error(request, health.error)
@@ -335,14 +349,16 @@ class McpServerAdmin(ConsoleAdmin):
         if is_valid:
             told = {"name": form.wanted.name, "is_saved": False}
             audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **told)
-        look = async_to_sync(mcp_servers.look)
+        look = async_to_sync(mcp_servers.probe)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Try without saving"),
             "opts": self.opts,
-            "problems": list(_problems(form)),
+            "problems": list(_form_problems(form)),
             "health": look(form.wanted, request.user) if is_valid else None,
-            "warnings": [told(each) for each in _cautions(form.wanted)] if is_valid else [],
+            "warnings": [told(each) for each in _launch_warnings(form.wanted)]
+            if is_valid
+            else [],
         }
         return render(request, "admin/agents/mcpserver/try.html", context)
 
@@ -356,17 +372,17 @@ class McpServerAdmin(ConsoleAdmin):
         with transaction.atomic():
             row.save(update_fields=["enabled"])
             self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
-        circuit_breakers.forget(row.name)
+        circuit_breakers.reset_tool(row.name)
         on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
         sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
-        return redirect(f"{_change_page(row.server)}#tool-{row.pk}")
+        return redirect(f"{_change_url(row.server)}#tool-{row.pk}")
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = ImportForm(request.POST or None)
-        if form.is_valid() and (made := self._imported(request, form)):
+        form = ServerImportForm(request.POST or None)
+        if form.is_valid() and (made := self._import_servers(request, form)):
             names = ", ".join(server.name for server in made)
             messages.success(request, _("Imported: %(names)s") % {"names": names})
             return redirect("admin:agents_mcpserver_changelist")
@@ -379,11 +395,11 @@ class McpServerAdmin(ConsoleAdmin):
         return render(request, "admin/agents/mcpserver/import.html", context)
 
     @transaction.atomic
-    def _imported(self, request: HttpRequest, form: ImportForm) -> list[McpServer]:
+    def _import_servers(self, request: HttpRequest, form: ServerImportForm) -> list[McpServer]:
         made = form.made(request.user)
         for server in made:
             self.log_addition(request, server, [{"added": {}}])
-            _warn(request, server)
+            _add_warnings(request, server)
         return made
 
     @method_decorator(require_POST)
@@ -396,45 +412,45 @@ class McpServerAdmin(ConsoleAdmin):
             with transaction.atomic():
                 mcp_servers.accept(row, request.POST.get("seen", ""))
                 self.keep(request, audit.TOOL_ACCEPTED, row)
-        except mcp_servers.ChangedAgain:
+        except mcp_servers.DefinitionChanged:
             messages.error(request, _("It has changed again since: look at it once more."))
         else:
             messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
-        return redirect(_change_page(row.server))
+        return redirect(_change_url(row.server))
 
 
-def _problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
+def _form_problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
     """What is wrong, each with the name of its field."""
     for name, errors in form.errors.items():
         yield str(form.fields[name].label) if name in form.fields else "", list(errors)
 
 
-def _leave(*names: str) -> None:
+def _disconnect_on_commit(*names: str) -> None:
     """Once it is certain: a run that connects before would do so as it was."""
     for name in names:
-        transaction.on_commit(partial(mcp_servers.leave, name))
+        transaction.on_commit(partial(mcp_servers.disconnect, name))
 
 
-def _as_shown(server: McpServer) -> ServerConfig:
+def _public_config(server: McpServer) -> ServerConfig:
     """The server without its secrets, for what is said of how it starts."""
     return ServerConfig(
         name=server.name,
         command=server.command,
         args=tuple(server.args),
         folders=read_folders(server.folders.splitlines()),
-        sandbox=mcp_servers.sandbox(),
+        sandbox=mcp_servers.sandbox_policy(),
     )
 
 
-def _cautions(wanted: ServerConfig) -> list[str]:
-    return cautions(wanted) if wanted.transport == "stdio" else []
+def _launch_warnings(wanted: ServerConfig) -> list[str]:
+    return launch_warnings(wanted) if wanted.transport == "stdio" else []
 
 
-def _warn(request: HttpRequest, server: McpServer) -> None:
+def _add_warnings(request: HttpRequest, server: McpServer) -> None:
     if server.transport == McpServer.Transport.STDIO:
-        for sentence in cautions(_as_shown(server)):
-            messages.warning(request, f"{server.name}: {told(sentence)}")
+        for sentence in launch_warnings(_public_config(server)):
+            messages.warning(request, f"{server.name}: {translate(sentence)}")
 
 
-def _change_page(server: McpServer) -> str:
+def _change_url(server: McpServer) -> str:
     return reverse("admin:agents_mcpserver_change", args=[server.pk])

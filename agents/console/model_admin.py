@@ -15,29 +15,33 @@ from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
-from agents.models.secret import Sealed, Unreadable
+from agents.models.secret import EncryptedValue, UnreadableSecret
 
-from .audited import Recorded
+from .audited import AuditedMixin
 
-SEEN = "_seen"
+SEEN_FIELD = "_seen"
 SALT = "agents.console.model_admin"
-DIGITS = 12
-CHANGED = _("This was changed while you had it open: %(fields)s.")
+DIGEST_CHARS = 12
+CHANGED_MEANWHILE = _("This was changed while you had it open: %(fields)s.")
 CHANGED_BY = _("%(who)s changed this %(time)s ago: %(fields)s.")
-WHAT_NOW = _(
+SAVE_AGAIN_HINT = _(
     "What you entered is still here: save once more to put it in its place, or open the page "
     "anew to see what is there now."
 )
 
 
-class ConsoleAdmin(Recorded, admin.ModelAdmin):
+class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
     """A form tells what it showed; where somebody has changed that since, it is shown again."""
 
     def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
         form = super().get_form(request, obj, **options)
         if obj is None or request.method != "POST":
             return form
-        return type("CarefulForm", (_Careful, form), {"seen": request.POST.get(SEEN, "")})
+        return type(
+            "CarefulForm",
+            (_ConflictCheckForm, form),
+            {"seen": request.POST.get(SEEN_FIELD, "")},
+        )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Named after what is in it: not everybody who reads a list may change it."""
@@ -51,16 +55,18 @@ class ConsoleAdmin(Recorded, admin.ModelAdmin):
         return super().history_view(request, object_id, extra_context)
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
-        return super().get_changelist_form(request, **{"form": _Telling, **options})
+        return super().get_changelist_form(request, **{"form": _ListRowForm, **options})
 
     def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
         row = about.get("obj")
         if row is not None and row.pk:
-            context["seen"] = json.dumps(_digests(_now(row), context["adminform"].form))
+            context["seen"] = json.dumps(
+                _field_digests(_current_row(row), context["adminform"].form)
+            )
         return super().render_change_form(request, context, **about)
 
 
-class _Telling(forms.ModelForm):
+class _ListRowForm(forms.ModelForm):
     """A row in a list: only what was changed on this very page is taken from it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -69,65 +75,65 @@ class _Telling(forms.ModelForm):
             self.fields[name].show_hidden_initial = True
 
 
-class _Careful(forms.BaseModelForm):
+class _ConflictCheckForm(forms.BaseModelForm):
     seen = ""
 
     def clean(self) -> Any:
         cleaned = super().clean()
-        if changed := self._changed_meanwhile():
-            self.add_error(None, _sentence(self.instance, changed))
+        if changed := self._conflicting_fields():
+            self.add_error(None, _conflict_message(self.instance, changed))
         return cleaned
 
-    def _changed_meanwhile(self) -> list[str]:
+    def _conflicting_fields(self) -> list[str]:
         """What is not any more as it was shown; asked with the row locked until it is saved."""
         try:
             seen = json.loads(self.seen)
         except ValueError:
             return []  # it was not sent by a page of ours
-        now = _digests(_now(self.instance, locked=True), self)
+        now = _field_digests(_current_row(self.instance, locked=True), self)
         names = [n for n in now if isinstance(seen, dict) and seen.get(n, now[n]) != now[n]]
         return [str(self.fields[name].label or name) for name in names]
 
 
-def _now(row: models.Model, *, locked: bool = False) -> models.Model:
+def _current_row(row: models.Model, *, locked: bool = False) -> models.Model:
     rows = type(row)._base_manager.all()
     return (rows.select_for_update() if locked else rows).get(pk=row.pk)
 
 
-def _digests(row: models.Model, form: forms.BaseForm) -> dict[str, str]:
+def _field_digests(row: models.Model, form: forms.BaseForm) -> dict[str, str]:
     """A fingerprint of each field of the form: it tells apart, and nothing else."""
     fields = [*row._meta.concrete_fields, *row._meta.many_to_many]
     own = {n: f.shown_of(row) for n, f in form.fields.items() if hasattr(f, "shown_of")}
-    shown = {f.name: _shown(f, row) for f in fields if f.name in form.fields}
+    shown = {f.name: _field_value(f, row) for f in fields if f.name in form.fields}
     return {name: _digest(value) for name, value in (shown | own).items()}
 
 
-def _shown(field: Any, row: models.Model) -> Any:
+def _field_value(field: Any, row: models.Model) -> Any:
     if field.many_to_many:
         return sorted(getattr(row, field.name).values_list("pk", flat=True))
-    return _plain(getattr(row, field.attname))
+    return _reveal_secret(getattr(row, field.attname))
 
 
 def _digest(value: Any) -> str:
-    return salted_hmac(SALT, repr(value), algorithm="sha256").hexdigest()[:DIGITS]
+    return salted_hmac(SALT, repr(value), algorithm="sha256").hexdigest()[:DIGEST_CHARS]
 
 
-def _plain(value: Any) -> Any:
+def _reveal_secret(value: Any) -> Any:
     """A secret is sealed anew whenever it is kept, and is the same for all that."""
-    if not isinstance(value, Sealed):
+    if not isinstance(value, EncryptedValue):
         return value
     try:
         return value.reveal()
-    except Unreadable:
+    except UnreadableSecret:
         return value.token
 
 
-def _sentence(row: models.Model, changed: list[str]) -> str:
+def _conflict_message(row: models.Model, changed: list[str]) -> str:
     told = {"fields": ", ".join(changed)}
     if not (last := _last_change(row)):
-        return f"{CHANGED % told} {WHAT_NOW}"
+        return f"{CHANGED_MEANWHILE % told} {SAVE_AGAIN_HINT}"
     told |= {"who": last.user.get_username(), "time": timesince(last.action_time)}
-    return f"{CHANGED_BY % told} {WHAT_NOW}"
+    return f"{CHANGED_BY % told} {SAVE_AGAIN_HINT}"
 
 
 def _last_change(row: models.Model) -> LogEntry | None:

@@ -16,17 +16,17 @@ from django.utils.translation import ngettext
 
 from agents.access import audit
 from agents.catalog import planner_factory
-from agents.llm.model_probe import Result, trial
+from agents.llm.model_probe import ProbeResult, probe
 from agents.models import LanguageModel
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import cost, duration
 
-LINES = "application/x-ndjson"
-PAGE = "admin/agents/languagemodel/trial.html"
+NDJSON_TYPE = "application/x-ndjson"
+TEMPLATE = "admin/agents/languagemodel/trial.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ProbeLine:
     """One thing that was found out."""
 
     part: str
@@ -35,73 +35,79 @@ class Line:
     more: str = ""
 
 
-def answer(
-    request: HttpRequest, row: LanguageModel, about: dict[str, Any], wrong: Sequence[Line]
+def respond(
+    request: HttpRequest, row: LanguageModel, about: dict[str, Any], wrong: Sequence[ProbeLine]
 ) -> HttpResponse:
     """What was found out: line by line where a script asks for that, else as a page.
 
     `wrong` is what has to be mended in the form first.
     """
-    if request.accepts(LINES) and not request.accepts("text/html"):
-        pieces = _pieces(request.user, row, wrong, translation.get_language() or "en")
+    if request.accepts(NDJSON_TYPE) and not request.accepts("text/html"):
+        pieces = _stream_lines(request.user, row, wrong, translation.get_language() or "en")
         # Nobody in between may hold it back until it is whole.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingHttpResponse(pieces, content_type=LINES, headers=headers)
-    words, results = ("", []) if wrong else async_to_sync(_heard)(request.user, row)
-    lines = [*wrong, *map(_line, results), *_whole(results)]
+        return StreamingHttpResponse(pieces, content_type=NDJSON_TYPE, headers=headers)
+    words, results = ("", []) if wrong else async_to_sync(_collect_results)(request.user, row)
+    lines = [*wrong, *map(_result_line, results), *_total_lines(results)]
     context = {**about, "title": _("Test"), "words": words, "lines": lines}
-    return render(request, PAGE, context)
+    return render(request, TEMPLATE, context)
 
 
-async def _pieces(
-    user: Any, row: LanguageModel, wrong: Sequence[Line], language: str
+async def _stream_lines(
+    user: Any, row: LanguageModel, wrong: Sequence[ProbeLine], language: str
 ) -> AsyncIterator[str]:
     """Words as they are; everything else as an element for the page."""
-    results: list[Result] = []
+    results: list[ProbeResult] = []
     if wrong:
-        yield _shown(wrong, language)
+        yield _render_lines(wrong, language)
         return
-    async with aclosing(asked(user, row)) as pieces:
+    async with aclosing(run_probe(user, row)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
-                yield _json(said=piece)
+                yield _json_line(said=piece)
                 continue
             results.append(piece)
             with translation.override(language):
-                line = _line(piece)
-            yield _shown([line], language)
+                line = _result_line(piece)
+            yield _render_lines([line], language)
     with translation.override(language):
-        whole = _whole(results)
-    yield _shown(whole, language)
+        whole = _total_lines(results)
+    yield _render_lines(whole, language)
 
 
-async def _heard(user: Any, row: LanguageModel) -> tuple[str, list[Result]]:
-    pieces = [piece async for piece in asked(user, row)]
+async def _collect_results(user: Any, row: LanguageModel) -> tuple[str, list[ProbeResult]]:
+    pieces = [piece async for piece in run_probe(user, row)]
     words = "".join(piece for piece in pieces if isinstance(piece, str))
-    return words, [piece for piece in pieces if isinstance(piece, Result)]
+    return words, [piece for piece in pieces if isinstance(piece, ProbeResult)]
 
 
-async def asked(user: Any, row: LanguageModel) -> AsyncGenerator[str | Result, None]:
+async def run_probe(user: Any, row: LanguageModel) -> AsyncGenerator[str | ProbeResult, None]:
     """The test itself; what came of it is recorded, also where nobody waited for its end."""
-    results: list[Result] = []
-    tried = trial(planner_factory.by_row(row), row.label or row.model, row.parameters)
+    results: list[ProbeResult] = []
+    tried = probe(planner_factory.llm_from_row(row), row.label or row.model, row.parameters)
     try:
         async with aclosing(tried) as pieces:
             async for piece in pieces:
-                if isinstance(piece, Result):
+                if isinstance(piece, ProbeResult):
                     results.append(piece)
                 yield piece
     finally:
         outcome = _outcome(results)
         record = sync_to_async(audit.record, thread_sensitive=True)
-        await record(user, audit.MODEL_TEST_ENDED, subject(row), **facts(row), outcome=outcome)
+        await record(
+            user,
+            audit.MODEL_TEST_ENDED,
+            audit_subject(row),
+            **audit_details(row),
+            outcome=outcome,
+        )
 
 
-def subject(row: LanguageModel) -> Any:
+def audit_subject(row: LanguageModel) -> Any:
     return row if row.pk else "languagemodel"
 
 
-def facts(row: LanguageModel) -> dict[str, str]:
+def audit_details(row: LanguageModel) -> dict[str, str]:
     """What the log is told of a model: where it is asked, and no secret."""
     told = {"model": row.model, "provider": row.provider, "address": row.base_url}
     endpoint = row.options.get("aws_bedrock_runtime_endpoint") or row.region
@@ -109,39 +115,43 @@ def facts(row: LanguageModel) -> dict[str, str]:
     return {name: value for name, value in told.items() if value}
 
 
-def _outcome(results: Sequence[Result]) -> str:
+def _outcome(results: Sequence[ProbeResult]) -> str:
     if not results:
         return "cancelled"
     reply = results[0]
     return f"failed: {reply.error}" if reply.error else "answered" if reply.works else "empty"
 
 
-def _shown(lines: Sequence[Line], language: str) -> str:
+def _render_lines(lines: Sequence[ProbeLine], language: str) -> str:
     with translation.override(language):
-        parts = [render_to_string(f"{PAGE}#line", {"line": line}) for line in lines]
-    return _json(html="".join(parts))
+        parts = [render_to_string(f"{TEMPLATE}#line", {"line": line}) for line in lines]
+    return _json_line(html="".join(parts))
 
 
-def _json(**value: str) -> str:
+def _json_line(**value: str) -> str:
     return json.dumps(value, ensure_ascii=False) + "\n"
 
 
-def _line(result: Result) -> Line:
-    part, works, does_not = _words()[result.part]
+def _result_line(result: ProbeResult) -> ProbeLine:
+    part, works, does_not = _part_texts()[result.part]
     if result.error:
-        more = told(result.error.advice) if result.part == "reply" else does_not
-        return Line(part=part, is_good=False, sentence=told(str(result.error)), more=more)
+        more = translate(result.error.advice) if result.part == "reply" else does_not
+        return ProbeLine(
+            part=part, is_good=False, sentence=translate(str(result.error)), more=more
+        )
     if result.part == "reply":
-        return Line(
+        return ProbeLine(
             part=part,
             is_good=result.works,
             sentence=works if result.works else does_not,
-            more=_figures(result),
+            more=_format_figures(result),
         )
-    return Line(part=part, is_good=result.works, sentence=works if result.works else does_not)
+    return ProbeLine(
+        part=part, is_good=result.works, sentence=works if result.works else does_not
+    )
 
 
-def _words() -> dict[str, tuple[str, str, str]]:
+def _part_texts() -> dict[str, tuple[str, str, str]]:
     """Of each part its name, and what is said where it works and where it does not."""
     return {
         "reply": (_("Reply"), _("It answers."), _("It was asked, and said nothing.")),
@@ -159,10 +169,10 @@ def _words() -> dict[str, tuple[str, str, str]]:
     }
 
 
-def _figures(result: Result) -> str:
+def _format_figures(result: ProbeResult) -> str:
     parts = []
     if result.first is not None:
-        parts.append(_("First word after %(time)s.") % {"time": _time(result.first)})
+        parts.append(_("First word after %(time)s.") % {"time": _format_seconds(result.first)})
     tokens = {"read": result.read, "written": result.written}
     parts.append(_("Tokens: %(read)d read, %(written)d written.") % tokens)
     price = cost(result.cost) if result.cost is not None else _("no price is known")
@@ -170,18 +180,18 @@ def _figures(result: Result) -> str:
     return " ".join(parts)
 
 
-def _whole(results: Sequence[Result]) -> list[Line]:
+def _total_lines(results: Sequence[ProbeResult]) -> list[ProbeLine]:
     """All parts together, where there was more than one."""
     if len(results) < 2:
         return []
     seconds = sum(result.seconds for result in results)
     costs = [result.cost for result in results if result.cost is not None]
     requests = ngettext("%(count)d request", "%(count)d requests", len(results))
-    facts = {"requests": requests % {"count": len(results)}, "time": _time(seconds)}
+    facts = {"requests": requests % {"count": len(results)}, "time": _format_seconds(seconds)}
     sentence = _("%(requests)s in %(time)s.") % facts
     more = _("Cost: %(price)s.") % {"price": cost(sum(costs))} if costs else ""
-    return [Line(part=_("In all"), is_good=True, sentence=sentence, more=more)]
+    return [ProbeLine(part=_("In all"), is_good=True, sentence=sentence, more=more)]
 
 
-def _time(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return duration(seconds * 1000)

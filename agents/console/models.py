@@ -19,13 +19,13 @@ from agents.access import audit
 from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.llm import parameters as gate
-from agents.llm.providers import BY_PREFIX
+from agents.llm.providers import PROVIDERS_BY_PREFIX
 from agents.models import Agent, LanguageModel
-from agents.models.secret import Unreadable, WriteOnly
-from agents.runs.engine_messages import told
+from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.runs.engine_messages import translate
 
 from . import model_tester
-from .json_field import NOT_KEPT, ObjectField, example
+from .json_field import NOT_STORABLE, JsonObjectField, help_with_example
 from .model_admin import ConsoleAdmin
 
 Provider = LanguageModel.Provider
@@ -51,28 +51,28 @@ EXAMPLES = {
     Provider.OTHER: {"model": "mistral/mistral-large-4"},
 }
 # Fields that only some providers need; the others are shown for all.
-SHOWN_FOR = {
+PROVIDER_FIELDS = {
     "base_url": [Provider.AZURE, Provider.OLLAMA, Provider.COMPATIBLE, Provider.OTHER],
     "api_version": [Provider.AZURE],
     "region": [Provider.BEDROCK],
     "secrets": [Provider.AZURE, Provider.BEDROCK, Provider.OTHER],
     "options": [Provider.AZURE, Provider.BEDROCK, Provider.COMPATIBLE, Provider.OTHER],
 }
-NEED_ADDRESS = {Provider.AZURE, Provider.COMPATIBLE}
-TESTED = {"provider", "model", "base_url", "api_key", "api_version", "region", "secrets"}
-TESTED |= {"options", "parameters"}
-CONNECTION = [
+NEEDS_BASE_URL = {Provider.AZURE, Provider.COMPATIBLE}
+TESTED_FIELDS = {"provider", "model", "base_url", "api_key", "api_version", "region", "secrets"}
+TESTED_FIELDS |= {"options", "parameters"}
+CONNECTION_FIELDS = [
     *("provider", "model", "base_url", "api_key", "forget_key"),
     *("api_version", "region", "secrets", "options"),
 ]
-LOOKS_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
-MONEY = {"class": "vIntegerField", "step": "any", "min": 0}
-VISIBLE = re.compile(r"[!-~]+")
+SECRET_PATTERN = re.compile(r"key|token|secret|password|credential", re.I)
+PRICE_ATTRS = {"class": "vIntegerField", "step": "any", "min": 0}
+PRINTABLE_ASCII = re.compile(r"[!-~]+")
 # The row itself says these of its address.
-SAID_BY_THE_ROW = {gate.NO_ADDRESS, gate.WITH_PASSWORD}
+ROW_PROBLEMS = {gate.INVALID_ADDRESS, gate.ADDRESS_HAS_PASSWORD}
 
 
-class ModelForm(forms.ModelForm):
+class LanguageModelForm(forms.ModelForm):
     """Knows the common providers, and says no to what could not be asked."""
 
     forget_key = forms.BooleanField(label=_("Forget the key"), required=False)
@@ -87,14 +87,14 @@ class ModelForm(forms.ModelForm):
             "api_key": forms.PasswordInput(
                 attrs={"class": "vLargeTextField", "autocomplete": "new-password"}
             ),
-            "secrets": WriteOnly(
+            "secrets": WriteOnlyTextarea(
                 attrs={"class": "vLargeTextField code", "rows": 4, "spellcheck": "false"}
             ),
             "fallbacks": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
-            "input_price": forms.NumberInput(attrs=MONEY),
-            "output_price": forms.NumberInput(attrs=MONEY),
+            "input_price": forms.NumberInput(attrs=PRICE_ATTRS),
+            "output_price": forms.NumberInput(attrs=PRICE_ATTRS),
         }
         help_texts = {
             "model": _(
@@ -108,7 +108,7 @@ class ModelForm(forms.ModelForm):
                 'JSON object, e.g. {"num_ctx": 8192}. Only settings that the provider supports '
                 "are allowed."
             ),
-            "parameters": example(
+            "parameters": help_with_example(
                 _("What every request asks for. Agents have limits of their own."),
                 {"temperature": 0.2, "reasoning_effort": "low"},
             ),
@@ -123,8 +123,8 @@ class ModelForm(forms.ModelForm):
             self.fields[name].help_text = words[name]
         if not is_set:
             self.fields.pop("forget_key", None)
-        for name in SHOWN_FOR.keys() & self.fields.keys():
-            self.fields[name].widget.attrs["data-for"] = " ".join(SHOWN_FOR[name])
+        for name in PROVIDER_FIELDS.keys() & self.fields.keys():
+            self.fields[name].widget.attrs["data-for"] = " ".join(PROVIDER_FIELDS[name])
         for name in {"options", "parameters"} & self.fields.keys():
             self.fields[name].widget.attrs["rows"] = 4
             self.fields[name].show_hidden_initial = False
@@ -138,25 +138,29 @@ class ModelForm(forms.ModelForm):
         prefixes = PREFIXES.get(provider, ())
         before = name.partition("/")[0]
         if prefixes and before not in prefixes:
-            if "/" in name and before in BY_PREFIX and provider != Provider.COMPATIBLE:
-                label = BY_PREFIX[before].label
-                raise ValidationError(SOMEBODY_ELSES, params={"provider": label})
+            if (
+                "/" in name
+                and before in PROVIDERS_BY_PREFIX
+                and provider != Provider.COMPATIBLE
+            ):
+                label = PROVIDERS_BY_PREFIX[before].label
+                raise ValidationError(WRONG_PROVIDER, params={"provider": label})
             name = f"{prefixes[0]}/{name}"
-        if sentence := gate.wrong_name(name):
-            raise ValidationError(told(sentence))
+        if sentence := gate.name_problem(name):
+            raise ValidationError(translate(sentence))
         return name
 
     def clean_api_key(self) -> str:
         key: str = self.cleaned_data["api_key"]
-        if key and not VISIBLE.fullmatch(key):
+        if key and not PRINTABLE_ASCII.fullmatch(key):
             raise ValidationError(_("A key is plain ASCII, without blanks."))
         return key
 
     def clean_options(self) -> dict[str, Any]:
         options = self.cleaned_data["options"] or {}
-        allowed = gate.allowed_options(gate.prefix_of(self.cleaned_data.get("model", "")))
-        secret = {name for name in options if LOOKS_SECRET.search(name)} - allowed.keys()
-        _refuse(secret, SECRET_NAMES)
+        allowed = gate.allowed_options(gate.provider_prefix(self.cleaned_data.get("model", "")))
+        secret = {name for name in options if SECRET_PATTERN.search(name)} - allowed.keys()
+        _reject_names(secret, SECRETS_MISPLACED)
         return options
 
     def clean_parameters(self) -> dict[str, Any]:
@@ -171,7 +175,7 @@ class ModelForm(forms.ModelForm):
         try:
             json.dumps(secrets, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise ValidationError(NOT_KEPT) from error
+            raise ValidationError(NOT_STORABLE) from error
         return secrets
 
     def clean_fallbacks(self) -> str:
@@ -181,22 +185,22 @@ class ModelForm(forms.ModelForm):
         known = {planner_factory.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
         others = [name for name in names if name not in known]
         if wrong := [
-            planner_factory.wrong_name(name)
+            planner_factory.name_problem(name)
             for name in others
-            if planner_factory.wrong_name(name)
+            if planner_factory.name_problem(name)
         ]:
-            raise ValidationError([told(sentence) for sentence in wrong])
+            raise ValidationError([translate(sentence) for sentence in wrong])
         return "\n".join(names)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        if cleaned.get("provider") in NEED_ADDRESS and cleaned.get("base_url") == "":
+        if cleaned.get("provider") in NEEDS_BASE_URL and cleaned.get("base_url") == "":
             self.add_error("base_url", _("Say where it is."))
         kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
         if cleaned.get("forget_key"):
             self.instance.api_key = ""
-        for name, sentence in ENTER_AGAIN.items():
-            self._check_kept(name, sentence, cleaned, kept)
+        for name, sentence in REENTER_SECRET.items():
+            self._check_stored_secret(name, sentence, cleaned, kept)
         if "model" in cleaned:
             self._check_settings(cleaned)
         return cleaned
@@ -204,24 +208,24 @@ class ModelForm(forms.ModelForm):
     def _check_settings(self, cleaned: dict[str, Any]) -> None:
         """The same that is checked before each request, told of the fields that say it."""
         try:
-            settings = planner_factory.settings_of(self._meant(cleaned))
-        except Unreadable:
+            settings = planner_factory.model_settings(self._pending_row(cleaned))
+        except UnreadableSecret:
             return  # which is an error of the field already
-        for problem in gate.problems(settings):
+        for problem in gate.find_problems(settings):
             is_here = problem.field in self.fields and problem.field not in self.errors
-            if is_here and problem.sentence not in SAID_BY_THE_ROW:
-                self.add_error(problem.field, told(problem.sentence))
+            if is_here and problem.sentence not in ROW_PROBLEMS:
+                self.add_error(problem.field, translate(problem.sentence))
 
-    def _meant(self, cleaned: dict[str, Any]) -> LanguageModel:
+    def _pending_row(self, cleaned: dict[str, Any]) -> LanguageModel:
         """The row as it would be saved; a secret that nobody typed stays as it is."""
         row = LanguageModel()
-        for name in TESTED:
+        for name in TESTED_FIELDS:
             typed = cleaned.get(name)
-            is_kept = name not in cleaned or (name in ENTER_AGAIN and typed in (None, ""))
+            is_kept = name not in cleaned or (name in REENTER_SECRET and typed in (None, ""))
             setattr(row, name, getattr(self.instance, name) if is_kept else typed)
         return row
 
-    def _check_kept(
+    def _check_stored_secret(
         self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
     ) -> None:
         """A secret that nobody typed must be readable, and not go elsewhere than it was for."""
@@ -230,25 +234,25 @@ class ModelForm(forms.ModelForm):
             return
         try:
             secret.reveal()
-        except Unreadable as error:
-            self.add_error(name, told(str(error)))
+        except UnreadableSecret as error:
+            self.add_error(name, translate(str(error)))
             return
-        if kept and _destination(self._meant(cleaned)) != _destination(kept):
+        if kept and _destination(self._pending_row(cleaned)) != _destination(kept):
             self.add_error(name, sentence)
 
 
 def _destination(row: LanguageModel) -> tuple[Any, ...]:
     """Asked of the row: of what is changed, a form believes its own hidden fields."""
-    return gate.destination(planner_factory.settings_of(row, secrets=False), row.provider)
+    return gate.destination(planner_factory.model_settings(row, secrets=False), row.provider)
 
 
-def _refuse(names: set[str], sentence: str) -> None:
+def _reject_names(names: set[str], sentence: str) -> None:
     if names:
         raise ValidationError(sentence, params={"names": ", ".join(sorted(names))})
 
 
-SOMEBODY_ELSES = _("This is a model of %(provider)s. Choose that as the provider.")
-SECRET_NAMES = _("%(names)s: put it into the further secrets, which are kept encrypted.")
+WRONG_PROVIDER = _("This is a model of %(provider)s. Choose that as the provider.")
+SECRETS_MISPLACED = _("%(names)s: put it into the further secrets, which are kept encrypted.")
 KEY_SET = _("It is set. Leave this empty to keep it.")
 KEY_NOT_SET = _(
     "Kept encrypted and never shown again. Empty: the key that the environment has for this "
@@ -259,7 +263,7 @@ SECRETS_NOT_SET = _(
     "A JSON object of texts, kept encrypted and never shown again: "
     '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
 )
-ENTER_AGAIN = {
+REENTER_SECRET = {
     "api_key": _("It was set for another address: enter it again, or have it forgotten."),
     "secrets": _("They were set for another address: enter them again, or {} for none."),
 }
@@ -267,15 +271,15 @@ ENTER_AGAIN = {
 
 @admin.register(LanguageModel)
 class LanguageModelAdmin(ConsoleAdmin):
-    form = ModelForm
+    form = LanguageModelForm
     list_display = ["label", "model", "provider", "state", "thinks_for", "enabled"]
     list_editable = ["enabled"]
     list_filter = ["provider", "enabled"]
     search_fields = ["label", "model", "base_url"]
-    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
     fieldsets = [
         (None, {"fields": ["label", "enabled"]}),
-        (_("How it is reached"), {"fields": CONNECTION}),
+        (_("How it is reached"), {"fields": CONNECTION_FIELDS}),
         (_("How it is asked"), {"fields": ["parameters", "context_window", "fallbacks"]}),
         (_("What it costs"), {"fields": ["input_price", "output_price"]}),
         (
@@ -287,12 +291,12 @@ class LanguageModelAdmin(ConsoleAdmin):
 
     @admin.display(description=_("state"))
     def state(self, row: LanguageModel) -> str:
-        error = planner_factory.trouble(row.label)
-        return told(str(error)) if error else _("in order")
+        error = planner_factory.configuration_error(row.label)
+        return translate(str(error)) if error else _("in order")
 
     @admin.display(description=_("agents"))
     def thinks_for(self, row: LanguageModel) -> str:
-        return ", ".join(agents_of(row)) or "—"
+        return ", ".join(agents_using(row)) or "—"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         """Agents know it by its label, so that stays."""
@@ -302,29 +306,29 @@ class LanguageModelAdmin(ConsoleAdmin):
         """A key that is not there cannot be forgotten."""
         if obj is not None and obj.api_key:
             return self.fieldsets
-        shown = [name for name in CONNECTION if name != "forget_key"]
+        shown = [name for name in CONNECTION_FIELDS if name != "forget_key"]
         about, (title, _fields), *rest = self.fieldsets
         return [about, (title, {"fields": shown}), *rest]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         CIRCUITS.close(f"model:{obj.label}")  # what failed before says nothing of it now
-        if obj.enabled and (error := planner_factory.trouble(obj.label)):
-            messages.warning(request, told(str(error)))
+        if obj.enabled and (error := planner_factory.configuration_error(obj.label)):
+            messages.warning(request, translate(str(error)))
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self._warn_of(request, [obj])
+        self._warn_agents(request, [obj])
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        self._warn_of(request, queryset)
+        self._warn_agents(request, queryset)
         super().delete_queryset(request, queryset)
 
-    def _warn_of(self, request: HttpRequest, rows: Any) -> None:
+    def _warn_agents(self, request: HttpRequest, rows: Any) -> None:
         for row in rows:
-            if names := agents_of(row):
+            if names := agents_using(row):
                 named = {"model": row.label, "agents": ", ".join(names)}
-                messages.warning(request, STILL_NAMED % named)
+                messages.warning(request, MODEL_STILL_USED % named)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         about = {"own": planner_factory.default_model(), **(extra_context or {})}
@@ -358,33 +362,33 @@ class LanguageModelAdmin(ConsoleAdmin):
         with transaction.atomic():  # it looks at the row as if it were to be saved
             form.is_valid()  # a label, say, is of no matter yet
         wrong = [
-            model_tester.Line(
+            model_tester.ProbeLine(
                 part=str(form[name].label), is_good=False, sentence=" ".join(errors)
             )
             for name, errors in form.errors.items()
-            if name in TESTED
+            if name in TESTED_FIELDS
         ]
         about = {**self.admin_site.each_context(request), "opts": self.opts, "original": row}
         _record_test(request.user, form.instance, wrong)
-        return model_tester.answer(request, form.instance, about, wrong)
+        return model_tester.respond(request, form.instance, about, wrong)
 
 
-def _record_test(user: Any, row: LanguageModel, wrong: list[model_tester.Line]) -> None:
+def _record_test(user: Any, row: LanguageModel, wrong: list[model_tester.ProbeLine]) -> None:
     """Saved before anything is asked: a test sends the key to the address that was typed."""
     refused = {"refused": [line.part for line in wrong]} if wrong else {}
     audit.record(
         user,
         audit.MODEL_TESTED,
-        model_tester.subject(row),
-        **model_tester.facts(row),
+        model_tester.audit_subject(row),
+        **model_tester.audit_details(row),
         **refused,
     )
 
 
-STILL_NAMED = _("%(model)s is gone, and these agents still name it: %(agents)s.")
+MODEL_STILL_USED = _("%(model)s is gone, and these agents still name it: %(agents)s.")
 
 
-def agents_of(row: LanguageModel) -> list[str]:
+def agents_using(row: LanguageModel) -> list[str]:
     """The agents that think with it, or fall back to it."""
     names = {row.label, row.model}
     used = Agent.objects.values_list("name", "model", "fallback_models")

@@ -17,7 +17,7 @@ Entry = dict[str, Any]  # as Django's templates take it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ConsolePage:
     """A page of our own; whoever has the permission finds it in the menu."""
 
     name: str | Promise
@@ -25,7 +25,7 @@ class Page:
     view: str
     permission: str
 
-    def entry(self) -> Entry:
+    def menu_entry(self) -> Entry:
         return {
             "name": self.name,
             "about": self.about,
@@ -37,17 +37,17 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class MenuSection:
     """A heading, and under it rows by their labels, with what they are for, and pages."""
 
     key: str
     name: str | Promise
     rows: Mapping[str, str | Promise]
-    pages: tuple[Page, ...] = ()
+    pages: tuple[ConsolePage, ...] = ()
 
 
 MENU = (
-    Part(
+    MenuSection(
         key="answers",
         name=_("Who answers"),
         rows={
@@ -60,7 +60,7 @@ MENU = (
             "agents.Schedule": _("When workflows start by themselves."),
         },
     ),
-    Part(
+    MenuSection(
         key="rules",
         name=_("What is allowed"),
         rows={
@@ -70,13 +70,13 @@ MENU = (
             "agents.ReviewScope": _("Whose runs a reviewer may read."),
         },
         pages=(
-            Page(
+            ConsolePage(
                 name=_("Ready-made patterns"),
                 about=_("Sets for personal data, secrets and injected instructions."),
                 view="admin:agents_guardrail_sets",
                 permission="agents.add_guardrailpattern",
             ),
-            Page(
+            ConsolePage(
                 name=_("Where patterns fired"),
                 about=_("Hits of all patterns, and whether they were right."),
                 view="admin:agents_guardrail_hits",
@@ -84,7 +84,7 @@ MENU = (
             ),
         ),
     ),
-    Part(
+    MenuSection(
         key="happened",
         name=_("What happened"),
         rows={
@@ -95,24 +95,24 @@ MENU = (
             "review.Example": _("Questions whose answers are checked again and again."),
         },
     ),
-    Part(
+    MenuSection(
         key="operation",
         name=_("How it runs"),
         rows={},
         pages=(
-            Page(
+            ConsolePage(
                 name=_("Health"),
                 about=_("How everything is at this moment, and what to do about it."),
                 view="admin:agents_health",
                 permission="agents.view_serverprocess",
             ),
-            Page(
+            ConsolePage(
                 name=_("Circuits"),
                 about=_("Models and tools that failed lately and are left alone."),
                 view="admin:agents_circuits",
                 permission="agents.change_agent",
             ),
-            Page(
+            ConsolePage(
                 name=_("Configuration"),
                 about=_("All that is set up as one file, to keep, compare and bring back."),
                 view="admin:agents_configuration",
@@ -121,7 +121,7 @@ MENU = (
         ),
     ),
 )
-REST = Part(key="rows", name=_("Single rows"), rows={})
+OTHER_SECTION = MenuSection(key="rows", name=_("Single rows"), rows={})
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
@@ -129,37 +129,44 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
     return [*health.urls(site), *circuit_breakers.urls(site), *configuration.urls(site)]
 
 
-def sorted_by_use(apps: list[Entry], request: HttpRequest) -> list[Entry]:
+def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """All that this person may open, under our headings instead of those of Django's apps."""
-    models = {_label(entry): entry for app in apps for entry in app["models"]}
-    parts = [_shown(part, [*_taken(part, models), *_pages(part, request)]) for part in MENU]
-    parts = [part for part in [*parts, _shown(REST, [*models.values()])] if part["models"]]
-    _mark([entry for part in parts for entry in part["models"]], request.path)
+    models = {_model_label(entry): entry for app in apps for entry in app["models"]}
+    parts = [
+        _section_entry(part, [*_pop_entries(part, models), *_page_entries(part, request)])
+        for part in MENU
+    ]
+    parts = [
+        part
+        for part in [*parts, _section_entry(OTHER_SECTION, [*models.values()])]
+        if part["models"]
+    ]
+    _mark_current([entry for part in parts for entry in part["models"]], request.path)
     return parts
 
 
-def _mark(entries: list[Entry], path: str) -> None:
+def _mark_current(entries: list[Entry], path: str) -> None:
     """Where one is: of pages below one another, the one whose address says most."""
     around = [entry for entry in entries if path.startswith(entry["admin_url"] or path + "/")]
     for entry in sorted(around, key=lambda entry: len(entry["admin_url"]))[-1:]:
         entry["is_here"] = True
 
 
-def _label(entry: Entry) -> str:
+def _model_label(entry: Entry) -> str:
     return entry["model"]._meta.label
 
 
-def _taken(part: Part, models: dict[str, Entry]) -> Iterator[Entry]:
+def _pop_entries(part: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
     """The rows of this part; what nobody takes comes last, so that nothing is out of reach."""
     for label, about in part.rows.items():
         if entry := models.pop(label, None):
             yield {**entry, "name": capfirst(entry["name"]), "about": about}
 
 
-def _pages(part: Part, request: HttpRequest) -> list[Entry]:
-    return [page.entry() for page in part.pages if request.user.has_perm(page.permission)]
+def _page_entries(part: MenuSection, request: HttpRequest) -> list[Entry]:
+    return [page.menu_entry() for page in part.pages if request.user.has_perm(page.permission)]
 
 
-def _shown(part: Part, entries: list[Entry]) -> Entry:
+def _section_entry(part: MenuSection, entries: list[Entry]) -> Entry:
     address = f"{reverse('admin:index')}#{part.key}"
     return {"app_label": part.key, "name": part.name, "app_url": address, "models": entries}

@@ -10,7 +10,7 @@ from agents.models import Agent
 
 Rule = Agent.PersonalData
 
-EXPLAINED = {
+EXPLANATIONS = {
     Rule.SHOWN: _(
         "The model reads it and the trace keeps it. Reviewers see it masked, and that they "
         "looked is recorded."
@@ -33,5 +33,5 @@ EXPLAINED = {
 class PersonalDataSelect(forms.RadioSelect):
     def create_option(self, name: str, value: Any, label: Any, *more: Any, **about: Any) -> Any:
         form = '<span>{} <span class="explained">{}</span></span>'
-        explained = format_html(form, label, EXPLAINED.get(value, ""))
+        explained = format_html(form, label, EXPLANATIONS.get(value, ""))
         return super().create_option(name, value, explained, *more, **about)

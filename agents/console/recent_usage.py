@@ -10,23 +10,23 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.models import Agent, AgentVersion, Run
-from agents.models.runs import TRIAL
+from agents.models.runs import DRAFT_TOPIC_PREFIX
 
-LATELY = timedelta(days=7)
-FAILED = [Run.Status.FAILED, Run.Status.INTERRUPTED]
+RECENT_PERIOD = timedelta(days=7)
+FAILED_STATUSES = [Run.Status.FAILED, Run.Status.INTERRUPTED]
 
 
-class UsedList(ChangeList):
+class UsageChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
-        add_to(self.result_list)
+        attach_usage(self.result_list)
 
 
-def add_to(agents: Iterable[Agent]) -> None:
+def attach_usage(agents: Iterable[Agent]) -> None:
     """Put beside each agent its figures, and the version that is in use."""
     pks = [agent.pk for agent in agents]
-    figures = {row["agent"]: row for row in _figures(pks)}
+    figures = {row["agent"]: row for row in _usage_rows(pks)}
     newest = AgentVersion.objects.filter(agent__in=pks, number=F("agent__version"))
     kept = {version.agent_id: version for version in newest.select_related("author")}
     for agent in agents:
@@ -34,15 +34,15 @@ def add_to(agents: Iterable[Agent]) -> None:
         agent.newest = kept.get(agent.pk)
 
 
-def _figures(agents: list[int]) -> Iterable[dict[str, Any]]:
-    lately = Q(started_at__gte=timezone.now() - LATELY)
-    asked = Run.objects.filter(agent__in=agents).exclude(topic__startswith=TRIAL)
+def _usage_rows(agents: list[int]) -> Iterable[dict[str, Any]]:
+    lately = Q(started_at__gte=timezone.now() - RECENT_PERIOD)
+    asked = Run.objects.filter(agent__in=agents).exclude(topic__startswith=DRAFT_TOPIC_PREFIX)
     return (
         asked.order_by()
         .values("agent")
         .annotate(
             last=Max("started_at"),
             lately=Count("pk", filter=lately),
-            failed=Count("pk", filter=lately & Q(status__in=FAILED)),
+            failed=Count("pk", filter=lately & Q(status__in=FAILED_STATUSES)),
         )
     )

@@ -13,26 +13,26 @@ from agents import runs
 from agents.access import audit, masking
 from agents.models import AgentStep, Approval, Run, RunEvent
 
-from .deletion import Contents, WholeAdmin
+from .deletion import CascadeDeleteAdmin, DeletionContents
 from .read_only import ReadOnlyAdmin
 
-MOST_CHARACTERS = 80
+MAX_TEXT_CHARS = 80
 
 
-def shown(row: Any, user: Any) -> Any:
+def visible_row(row: Any, user: Any) -> Any:
     """The row as this person may see it: another's is masked here as everywhere."""
     run = row if isinstance(row, Run) else row.run
     if masking.is_own(run, user):
         return row
-    hidden = masking.masked(row)
+    hidden = masking.mask_row(row)
     if not isinstance(row, Run):
-        hidden.run = masking.masked(run)
+        hidden.run = masking.mask_row(run)
     elif run.origin is not None:
-        hidden.origin = masking.masked(run.origin)  # it is named by its question
+        hidden.origin = masking.mask_row(run.origin)  # it is named by its question
     return hidden
 
 
-def counted(runs: QuerySet[Run]) -> dict[type[Model], int]:
+def count_rows(runs: QuerySet[Run]) -> dict[type[Model], int]:
     """How many rows go with these runs, by kind."""
     kinds = (AgentStep, RunEvent, Approval)
     return {kind: kind._default_manager.filter(run__in=runs).count() for kind in kinds}
@@ -42,14 +42,14 @@ def stop_all(rows: QuerySet[Run]) -> None:
     """End those of these runs that still go on, wherever they do."""
     live = list(rows.live())
     if live:
-        async_to_sync(_stop)(live)
+        async_to_sync(_stop_runs)(live)
 
 
-async def _stop(live: list[Run]) -> None:
+async def _stop_runs(live: list[Run]) -> None:
     await asyncio.gather(*map(runs.stop, live))
 
 
-def _run_again(origins: list[int]) -> list[int]:
+def _rerun_ids(origins: list[int]) -> list[int]:
     """Runs that were run again from these, and from those: they go with them."""
     found: list[int] = []
     while origins:
@@ -59,7 +59,7 @@ def _run_again(origins: list[int]) -> list[int]:
     return found
 
 
-class ShownList(ChangeList):
+class MaskedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         shown = self.model_admin.shown
@@ -73,35 +73,35 @@ class RecordAdmin(ReadOnlyAdmin):
     personal_search_fields: tuple[str, ...] = ()
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        shown = self._shown_to(request, self.search_fields)
-        return (*shown, *(self.personal_search_fields if self._sees_all(request) else ()))
+        shown = self._unmasked_names(request, self.search_fields)
+        return (*shown, *(self.personal_search_fields if self._can_see_all(request) else ()))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        return self._shown_to(request, super().get_list_filter(request))
+        return self._unmasked_names(request, super().get_list_filter(request))
 
     def get_sortable_by(self, request: HttpRequest) -> list[str]:
         """No masked column: a row of one's own among the others would tell what is in them."""
-        hidden = masking.columns(self.model)
+        hidden = masking.masked_columns(self.model)
         return [name for name in self.get_list_display(request) if name not in hidden]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """A search of masked text leaves an entry; what was searched for may be personal."""
-        if search_term and self.personal_search_fields and self._sees_all(request):
-            audit.searched(request.user, self.opts.model_name, search_term, "admin")
+        if search_term and self.personal_search_fields and self._can_see_all(request):
+            audit.record_search(request.user, self.opts.model_name, search_term, "admin")
         if search_term and not self.get_search_fields(request):
             return queryset.none(), False
         return super().get_search_results(request, queryset, search_term)
 
-    def _shown_to(self, request: HttpRequest, names: Any) -> list[Any]:
+    def _unmasked_names(self, request: HttpRequest, names: Any) -> list[Any]:
         """Those columns that this person is not shown masked."""
-        hidden = () if self._sees_all(request) else masking.columns(self.model)
+        hidden = () if self._can_see_all(request) else masking.masked_columns(self.model)
         return [name for name in names if name not in hidden]
 
-    def _sees_all(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(masking.SEE_ALL)
+    def _can_see_all(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(masking.UNMASK_PERMISSION)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        return ShownList
+        return MaskedChangeList
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None):
         row = super().get_object(request, object_id, from_field)
@@ -111,14 +111,14 @@ class RecordAdmin(ReadOnlyAdmin):
         return self.shown(row, request.user)
 
     def shown(self, row: Any, user: Any) -> Any:
-        return shown(row, user)
+        return visible_row(row, user)
 
     def look(self, row: Any, user: Any) -> None:
-        audit.viewed(user, row if isinstance(row, Run) else row.run, "admin")
+        audit.record_view(user, row if isinstance(row, Run) else row.run, "admin")
 
 
 @admin.register(Run)
-class RunAdmin(RecordAdmin, WholeAdmin):
+class RunAdmin(RecordAdmin, CascadeDeleteAdmin):
     list_display = [
         *("id", "query", "user", "agent_name", "model", "status", "stopped_reason"),
         *("steps_taken", "tool_calls", "started_at"),
@@ -133,14 +133,14 @@ class RunAdmin(RecordAdmin, WholeAdmin):
     def steps_taken(self, run: Run) -> int:
         return run.step_count
 
-    def contents(self, run: Run) -> Contents:
-        again = _run_again([run.pk])
+    def contents(self, run: Run) -> DeletionContents:
+        again = _rerun_ids([run.pk])
         rows = Run.objects.filter(pk__in=[run.pk, *again])
         numbers = {"reruns": again} if again else {}
-        return Contents(counts=counted(rows), numbers=numbers, owner=run.user)
+        return DeletionContents(counts=count_rows(rows), numbers=numbers, owner=run.user)
 
     def stop(self, run: Run) -> None:
-        stop_all(Run.objects.filter(pk__in=[run.pk, *_run_again([run.pk])]))
+        stop_all(Run.objects.filter(pk__in=[run.pk, *_rerun_ids([run.pk])]))
 
 
 @admin.register(AgentStep)
@@ -176,8 +176,8 @@ class ApprovalAdmin(RecordAdmin):
 
     @admin.display(description=_("arguments"))
     def called_with(self, approval: Approval) -> str:
-        return Truncator(approval.arguments).chars(MOST_CHARACTERS)
+        return Truncator(approval.arguments).chars(MAX_TEXT_CHARS)
 
     @admin.display(description=_("question"))
     def question(self, approval: Approval) -> str:
-        return Truncator(approval.run.query).chars(MOST_CHARACTERS)
+        return Truncator(approval.run.query).chars(MAX_TEXT_CHARS)

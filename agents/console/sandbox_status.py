@@ -6,7 +6,7 @@ from agents.catalog import mcp_servers
 from agents.tools.mcp import sandbox
 from agents.tools.mcp.config import Level, ServerConfig
 
-SENTENCES: dict[str, str] = {
+LEVEL_TEXTS: dict[str, str] = {
     "bubblewrap": _(
         "Bubblewrap: programs see their own folder, system programs and the folders you open. "
         "They can't see this server's files, environment or processes."
@@ -28,37 +28,37 @@ SENTENCES: dict[str, str] = {
         "None: programs run as this server's user and can read its secret key and database."
     ),
 }
-SIGNALS = _("They can send signals to this server's processes.")
-TRUNCATE = _("They can truncate files that this server can write to.")
-SWITCHED_OFF = _("ASHIATO_MCP_SANDBOX is off.")
-SWITCH_ON = _("Set ASHIATO_MCP_SANDBOX to auto.")
-ADVICE = _("Install bubblewrap, or use a kernel with Landlock (Linux 5.13 or later).")
-SCOPED_SINCE, TRUNCATE_SINCE = 6, 3
+SIGNALS_ALLOWED = _("They can send signals to this server's processes.")
+TRUNCATE_ALLOWED = _("They can truncate files that this server can write to.")
+SANDBOX_OFF = _("ASHIATO_MCP_SANDBOX is off.")
+ENABLE_ADVICE = _("Set ASHIATO_MCP_SANDBOX to auto.")
+INSTALL_ADVICE = _("Install bubblewrap, or use a kernel with Landlock (Linux 5.13 or later).")
+MIN_SCOPED_VERSION, MIN_TRUNCATE_VERSION = 6, 3
 
 
 def general_level() -> Level:
     """What is in force for programs that no container engine runs."""
-    policy = mcp_servers.sandbox()
-    return "none" if policy.mode == "off" else sandbox.general_level(policy.levels)
+    policy = mcp_servers.sandbox_policy()
+    return "none" if policy.mode == "off" else sandbox.available_level(policy.levels)
 
 
 def advice() -> str:
     """What to do where nothing is in force."""
-    return str(SWITCH_ON if mcp_servers.sandbox().mode == "off" else ADVICE)
+    return str(ENABLE_ADVICE if mcp_servers.sandbox_policy().mode == "off" else INSTALL_ADVICE)
 
 
-def sentence(config: ServerConfig) -> str:
-    return about(sandbox.level(config))
+def describe_config(config: ServerConfig) -> str:
+    return describe_level(sandbox.isolation_level(config))
 
 
-def about(level: Level) -> str:
+def describe_level(level: Level) -> str:
     """What a level means, with what an old kernel leaves open."""
     version = sandbox.landlock_version() if level == "landlock" else 0
-    said = [str(SENTENCES[level]) % {"version": version}]
-    if level == "landlock" and version < TRUNCATE_SINCE:
-        said.append(str(TRUNCATE))
-    if level == "landlock" and version < SCOPED_SINCE:
-        said.append(str(SIGNALS))
-    if level == "none" and mcp_servers.sandbox().mode == "off":
-        said.append(str(SWITCHED_OFF))
+    said = [str(LEVEL_TEXTS[level]) % {"version": version}]
+    if level == "landlock" and version < MIN_TRUNCATE_VERSION:
+        said.append(str(TRUNCATE_ALLOWED))
+    if level == "landlock" and version < MIN_SCOPED_VERSION:
+        said.append(str(SIGNALS_ALLOWED))
+    if level == "none" and mcp_servers.sandbox_policy().mode == "off":
+        said.append(str(SANDBOX_OFF))
     return " ".join(said)

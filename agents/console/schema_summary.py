@@ -7,9 +7,9 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from agents.tools.mcp.definition import shown
+from agents.tools.mcp.definition import escape_invisible
 
-TYPES = {
+TYPE_LABELS = {
     "string": _("free text"),
     "integer": _("whole number"),
     "number": _("any number"),
@@ -18,7 +18,7 @@ TYPES = {
     "object": _("object"),
     "null": _("nothing"),
 }
-LIMITS = {
+LIMIT_TEXTS = {
     "minimum": _("at least %(value)s"),
     "maximum": _("at most %(value)s"),
     "exclusiveMinimum": _("more than %(value)s"),
@@ -30,8 +30,8 @@ LIMITS = {
     "pattern": _("like %(value)s"),
     "format": _("in the form of %(value)s"),
 }
-NOTHING: Any = object()
-MOST_CHOICES = 30
+MISSING: Any = object()
+MAX_CHOICES = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Parameter:
     def type(self) -> str:
         """The one type that it has; empty where there are several, or none is named."""
         kind = self.schema.get("type")
-        return kind if isinstance(kind, str) and kind in TYPES else ""
+        return kind if isinstance(kind, str) and kind in TYPE_LABELS else ""
 
     @property
     def kind(self) -> str:
@@ -56,18 +56,18 @@ class Parameter:
             return str(_("any JSON"))
         items = self.schema.get("items")
         of = items.get("type") if isinstance(items, Mapping) else None
-        if self.type == "array" and isinstance(of, str) and of in TYPES:
-            return str(_("list of: %(kind)s") % {"kind": TYPES[of]})
-        return str(TYPES[self.type])
+        if self.type == "array" and isinstance(of, str) and of in TYPE_LABELS:
+            return str(_("list of: %(kind)s") % {"kind": TYPE_LABELS[of]})
+        return str(TYPE_LABELS[self.type])
 
     @property
     def description(self) -> str:
         said = self.schema.get("description") or self.schema.get("title") or ""
-        return shown(said) if isinstance(said, str) else ""
+        return escape_invisible(said) if isinstance(said, str) else ""
 
     @property
     def label(self) -> str:
-        return shown(self.name)
+        return escape_invisible(self.name)
 
     @property
     def choices(self) -> list[Any]:
@@ -79,32 +79,34 @@ class Parameter:
     @property
     def default(self) -> Any:
         """What is taken where it is left out; NOTHING where that is not said."""
-        return self.schema.get("default", NOTHING)
+        return self.schema.get("default", MISSING)
 
     @property
     def limits(self) -> list[str]:
-        found = [(word, self.schema[word]) for word in LIMITS if word in self.schema]
-        words = [str(LIMITS[word] % {"value": _shown(value)}) for word, value in found]
+        found = [(word, self.schema[word]) for word in LIMIT_TEXTS if word in self.schema]
+        words = [
+            str(LIMIT_TEXTS[word] % {"value": _format_value(value)}) for word, value in found
+        ]
         if self.choices:
-            few = [_shown(choice) for choice in self.choices[:MOST_CHOICES]]
-            few += ["…"] if len(self.choices) > MOST_CHOICES else []
+            few = [_format_value(choice) for choice in self.choices[:MAX_CHOICES]]
+            few += ["…"] if len(self.choices) > MAX_CHOICES else []
             words.append(str(_("one of %(choices)s") % {"choices": ", ".join(few)}))
-        if self.default is not NOTHING:
-            words.append(str(_("otherwise %(value)s") % {"value": _shown(self.default)}))
+        if self.default is not MISSING:
+            words.append(str(_("otherwise %(value)s") % {"value": _format_value(self.default)}))
         return words
 
 
-def read(schema: Mapping[str, Any]) -> list[Parameter]:
+def parse_parameters(schema: Mapping[str, Any]) -> list[Parameter]:
     """The arguments of a schema, those that must be there first."""
-    return sorted(_read(schema), key=lambda parameter: not parameter.is_required)
+    return sorted(_iter_parameters(schema), key=lambda parameter: not parameter.is_required)
 
 
-def _read(schema: Mapping[str, Any]) -> Iterator[Parameter]:
+def _iter_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, Mapping):
         return
     for name, given in properties.items():
-        part, is_nullable = _plain(_target(given, schema))
+        part, is_nullable = _strip_null(_resolve_ref(given, schema))
         yield Parameter(
             name=name,
             schema=part,
@@ -113,7 +115,7 @@ def _read(schema: Mapping[str, Any]) -> Iterator[Parameter]:
         )
 
 
-def _target(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_ref(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a reference within the schema points at, with the words beside it; one step far."""
     if not isinstance(part, Mapping):
         return {}
@@ -127,7 +129,7 @@ def _target(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**found, **beside} if isinstance(found, Mapping) else part
 
 
-def _plain(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+def _strip_null(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     """Without the “or nothing” that optional arguments are written with, and whether it was."""
     kind, either = part.get("type"), part.get("anyOf")
     if isinstance(kind, list) and "null" in kind and len(kind) == 2:
@@ -141,5 +143,7 @@ def _plain(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     return part, False
 
 
-def _shown(value: Any) -> str:
-    return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+def _format_value(value: Any) -> str:
+    return escape_invisible(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    )

@@ -10,18 +10,18 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import tool_factory
 from agents.models import ToolRegistration
-from agents.models.secret import Unreadable, WriteOnly
-from agents.runs.engine_messages import told
+from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.runs.engine_messages import translate
 
-from .json_field import example
-from .tool_settings import asks, effect, itself, said
+from .json_field import help_with_example
+from .tool_settings import default_approval, effect, load_tool, requires_approval
 
 Source, Method = ToolRegistration.Source, ToolRegistration.Method
 Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
-HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
-KNOWN = {"type", "name", "description", "parameters", "strict"}
-ANYWHERE = "https://example.com/"
-WEATHER = {
+EFFECTS_BY_HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
+DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict"}
+PLACEHOLDER_URL = "https://example.com/"
+EXAMPLE_DEFINITION = {
     "type": "function",
     "function": {
         "name": "weather",
@@ -38,19 +38,19 @@ WEATHER = {
 }
 
 
-def misfit(row: ToolRegistration) -> tuple[str, str] | None:
+def invalid_part(row: ToolRegistration) -> tuple[str, str] | None:
     """The part of an HTTP tool that does not fit, and why: they are put in one by one."""
-    trial = ToolRegistration(name=row.name, method=row.method, endpoint=ANYWHERE)
+    trial = ToolRegistration(name=row.name, method=row.method, endpoint=PLACEHOLDER_URL)
     for field in ("definition", "headers", "endpoint"):
         setattr(trial, field, getattr(row, field))
         try:
-            tool_factory.over_http(trial)
-        except (ValueError, Unreadable) as error:
-            return field, told(str(error))
+            tool_factory.http_tool(trial)
+        except (ValueError, UnreadableSecret) as error:
+            return field, translate(str(error))
     return None
 
 
-def objection(row: ToolRegistration, stand_in: ToolRegistration) -> str | None:
+def fallback_problem(row: ToolRegistration, stand_in: ToolRegistration) -> str | None:
     """Why the one would never be used, or must not be, in place of the other."""
     names = {"name": row.name, "other": stand_in.name}
     if row.pk == stand_in.pk:
@@ -61,21 +61,21 @@ def objection(row: ToolRegistration, stand_in: ToolRegistration) -> str | None:
         names["first"] = first.name
         return _("%(name)s stands in for %(first)s already; there are no chains.") % names
     if effect(row) == Effect.AT_MOST_ONCE:
-        return ONLY_ONCE % names
-    if _harm(stand_in) > _harm(row):
+        return NOT_REPEATABLE % names
+    if _harm_rank(stand_in) > _harm_rank(row):
         return _("%(other)s may change more than %(name)s does.") % names
-    return ASKS % names if asks(stand_in) else None
+    return FALLBACK_ASKS % names if requires_approval(stand_in) else None
 
 
-ONLY_ONCE = _(
+NOT_REPEATABLE = _(
     "%(name)s must not be repeated: it may have done its work before it failed, so nothing is "
     "used in its place."
 )
-ASKS = _("%(other)s asks a person first, so it is not used in place of another.")
+FALLBACK_ASKS = _("%(other)s asks a person first, so it is not used in place of another.")
 
 
-def _harm(row: ToolRegistration) -> int:
-    return HARM.index(effect(row) or Effect.AT_MOST_ONCE)
+def _harm_rank(row: ToolRegistration) -> int:
+    return EFFECTS_BY_HARM.index(effect(row) or Effect.AT_MOST_ONCE)
 
 
 class ToolForm(forms.ModelForm):
@@ -85,7 +85,7 @@ class ToolForm(forms.ModelForm):
         widgets = {
             "description": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 3}),
             "endpoint": forms.TextInput(attrs={"class": "vLargeTextField"}),
-            "headers": WriteOnly(
+            "headers": WriteOnlyTextarea(
                 attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
         }
@@ -95,9 +95,9 @@ class ToolForm(forms.ModelForm):
                 "query of a GET, and as JSON into the body of the rest. Addresses in your own "
                 "network have to be allowed in ASHIATO_EGRESS_ALLOW."
             ),
-            "definition": example(
+            "definition": help_with_example(
                 _("An OpenAI-style definition, or what is inside of it. Empty: no arguments."),
-                WEATHER,
+                EXAMPLE_DEFINITION,
             ),
         }
 
@@ -114,19 +114,22 @@ class ToolForm(forms.ModelForm):
             self.fields["fallback"].queryset = others
             for link in ("add", "change", "delete", "view"):
                 setattr(self.fields["fallback"].widget, f"can_{link}_related", False)
-        self._explain()
+        self._set_help_texts()
 
-    def _explain(self) -> None:
+    def _set_help_texts(self) -> None:
         """Help that depends on the tool: what it says of itself, whether it has headers."""
-        words = {"fallback": FALLBACK}
-        tool = itself(self.instance) if self.instance.pk else None
+        words = {"fallback": FALLBACK_HELP}
+        tool = load_tool(self.instance) if self.instance.pk else None
         if tool:
-            words |= {"effect": _said(Effect(tool.effect)), "approval": _said(said(tool))}
+            words |= {
+                "effect": _tool_claim(Effect(tool.effect)),
+                "approval": _tool_claim(default_approval(tool)),
+            }
         if self.instance.source == Source.MCP and tool:
-            words["effect"] = CLAIMED % {"what": Effect(tool.effect).label}
+            words["effect"] = SERVER_CLAIM % {"what": Effect(tool.effect).label}
         if self.instance.source == Source.HTTP:
-            words |= {"description": TOLD, "effect": BY_METHOD}
-            words["headers"] = SET if self.instance.headers else NOT_SET
+            words |= {"description": DESCRIPTION_HELP, "effect": EFFECT_HELP}
+            words["headers"] = HEADERS_SET if self.instance.headers else HEADERS_NOT_SET
         for name in words.keys() & self.fields.keys():
             self.fields[name].help_text = words[name]
 
@@ -134,8 +137,8 @@ class ToolForm(forms.ModelForm):
         """An agent that has it may ask a colleague by that very name."""
         name: str = self.cleaned_data["name"]
         for agent in self.instance.agents.all() if self.instance.pk else ():
-            if name in {colleague.asked_as for colleague in agent.handoffs.all()}:
-                raise ValidationError(ASKS_SO, params={"agent": agent.name})
+            if name in {colleague.handoff_tool_name for colleague in agent.handoffs.all()}:
+                raise ValidationError(NAME_TAKEN, params={"agent": agent.name})
         return name
 
     def clean_endpoint(self) -> str:
@@ -151,12 +154,12 @@ class ToolForm(forms.ModelForm):
         if definition.get("type") == "object":
             return {"parameters": definition}
         if definition.get("type", "function") != "function" or "properties" in definition:
-            raise ValidationError(NO_OBJECT)
+            raise ValidationError(OBJECT_REQUIRED)
         function = definition.get("function", definition)
         if not isinstance(function, dict):
             raise ValidationError(_("What is under “function” has to be a JSON object: {…}."))
-        if unknown := function.keys() - KNOWN:
-            raise ValidationError(UNKNOWN, params={"names": ", ".join(sorted(unknown))})
+        if unknown := function.keys() - DEFINITION_KEYS:
+            raise ValidationError(UNKNOWN_KEYS, params={"names": ", ".join(sorted(unknown))})
         return definition
 
     def clean_headers(self) -> Any:
@@ -174,44 +177,48 @@ class ToolForm(forms.ModelForm):
         row = construct_instance(self, copy(self.instance))
         if row.source == Source.HTTP:
             self._check_http(row)
-        if row.fallback and not self.errors and (why := objection(row, row.fallback)):
+        if row.fallback and not self.errors and (why := fallback_problem(row, row.fallback)):
             self.add_error("fallback", why)
         return cleaned
 
     def _check_http(self, row: ToolRegistration) -> None:
-        if self._is_carried_away():
-            self.add_error("headers", ENTER_AGAIN)
-        elif wrong := misfit(row):
+        if self._is_redirected():
+            self.add_error("headers", REENTER_HEADERS)
+        elif wrong := invalid_part(row):
             self.add_error(*wrong)
-        elif not (row.description or tool_factory.over_http(row).description):
+        elif not (row.description or tool_factory.http_tool(row).description):
             self.add_error("description", _("Say what it does: the model chooses by this."))
 
-    def _is_carried_away(self) -> bool:
+    def _is_redirected(self) -> bool:
         """Whether headers that nobody typed would go where they were not meant for."""
         is_kept = self.instance.headers and self.cleaned_data.get("headers") in (None, "")
         return bool(is_kept) and "endpoint" in self.changed_data
 
 
-def _said(choice: Effect | Approval) -> str:
+def _tool_claim(choice: Effect | Approval) -> str:
     return _("The tool says: %(what)s.") % {"what": choice.label}
 
 
-CLAIMED = _("Its server says: %(what)s. That is the server's own claim.")
-FALLBACK = _(
+SERVER_CLAIM = _("Its server says: %(what)s. That is the server's own claim.")
+FALLBACK_HELP = _(
     "The tool that is used in its place where it is out of order. An agent has to have both, "
     "and both take the same arguments."
 )
-TOLD = _("What the model is told of this tool; empty takes the words of the definition.")
-BY_METHOD = _("The tool says: a GET only reads, anything else must not be repeated.")
-SET = _("They are set. Leave this empty to keep them; {} takes them away.")
-NOT_SET = _(
+DESCRIPTION_HELP = _(
+    "What the model is told of this tool; empty takes the words of the definition."
+)
+EFFECT_HELP = _("The tool says: a GET only reads, anything else must not be repeated.")
+HEADERS_SET = _("They are set. Leave this empty to keep them; {} takes them away.")
+HEADERS_NOT_SET = _(
     "A JSON object of texts, kept encrypted and never shown again: "
     '{"Authorization": "Bearer …"}'
 )
-ENTER_AGAIN = _("They were set for another endpoint: enter them again, or {} for none.")
-ASKS_SO = _("%(agent)s has this tool, and asks a colleague by this name.")
-NO_OBJECT = _(
+REENTER_HEADERS = _("They were set for another endpoint: enter them again, or {} for none.")
+NAME_TAKEN = _("%(agent)s has this tool, and asks a colleague by this name.")
+OBJECT_REQUIRED = _(
     "Arguments are a JSON object: parameters are a JSON Schema that begins with "
     '{"type": "object"}.'
 )
-UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, parameters.")
+UNKNOWN_KEYS = _(
+    "%(names)s: not known here. A definition has a name, a description, parameters."
+)

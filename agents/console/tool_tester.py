@@ -15,20 +15,20 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.catalog import mcp_servers, tool_factory
-from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.models import McpServer, ToolRegistration
-from agents.models.secret import Unreadable
-from agents.runs.engine_messages import told
-from agents.web.presentation.formatting import shown, unpacked
+from agents.models.secret import UnreadableSecret
+from agents.runs.engine_messages import translate
+from agents.web.presentation.formatting import format_value, parse_json_text
 
 from . import circuit_breakers, figures
 from .arguments_form import ArgumentsForm
-from .tool_settings import Effect, Source, asks, effect, schema_of
+from .tool_settings import Effect, Source, effect, input_schema, requires_approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ToolRunResult:
     """What came of a call, as a step shows it."""
 
     given: str
@@ -41,10 +41,10 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
     row = get_object_or_404(ToolRegistration.objects.select_related("server"), pk=pk)
     if not may_run(console, request, row):
         raise PermissionDenied
-    why_not = obstacle(row)
-    must_confirm = effect(row) != Effect.READ or asks(row)
+    why_not = refusal_reason(row)
+    must_confirm = effect(row) != Effect.READ or requires_approval(row)
     given = request.POST if request.method == "POST" and not why_not else None
-    form = ArgumentsForm(schema_of(row) or {}, given, must_confirm=must_confirm)
+    form = ArgumentsForm(input_schema(row) or {}, given, must_confirm=must_confirm)
     context = {
         **console.admin_site.each_context(request),
         "title": _("Run %(name)s") % {"name": row.name},
@@ -52,7 +52,7 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
         "row": row,
         "form": form,
         "why_not": why_not,
-        "outcome": run(row, form.arguments, request.user) if form.is_valid() else None,
+        "outcome": run_tool(row, form.arguments, request.user) if form.is_valid() else None,
     }
     return render(request, "admin/agents/toolregistration/run.html", context)
 
@@ -64,50 +64,54 @@ def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistrati
     return console.has_change_permission(request, row) and may_start
 
 
-def obstacle(row: ToolRegistration) -> str:
+def refusal_reason(row: ToolRegistration) -> str:
     """Why it cannot be run at all; empty where it can."""
     if row.is_gone:
         return _("It is gone from its server.")
     if row.pending:
         return _("Its server says something else now. Accept that first.")
-    if row.name == AskPerson.name and row.source == Source.OWN:
+    if row.name == AskPersonTool.name and row.source == Source.OWN:
         return _("It asks the person of a run, and here is no run.")
-    return "" if schema_of(row) is not None else _("It cannot be used as it is set up.")
+    return "" if input_schema(row) is not None else _("It cannot be used as it is set up.")
 
 
-def run(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Outcome:
+def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> ToolRunResult:
     """Kept first who does it, without the values; then done, once."""
     audit.record(user, audit.TOOL_RUN, row, name=row.name, arguments=sorted(arguments))
     began = time.perf_counter()
     try:
-        result = async_to_sync(_called)(row, arguments, user)
-    except Unreadable as error:
-        return Outcome(given=_text(arguments), seen=str(error), is_error=True, took="—")
+        result = async_to_sync(_call_tool)(row, arguments, user)
+    except UnreadableSecret as error:
+        return ToolRunResult(
+            given=_format_arguments(arguments), seen=str(error), is_error=True, took="—"
+        )
     if not result.is_error:
-        circuit_breakers.forget(row.name)  # a person has seen that it works
-    return Outcome(
-        given=_text(arguments),
-        seen=told(result.error) if result.is_error else shown(unpacked(result.output)),
+        circuit_breakers.reset_tool(row.name)  # a person has seen that it works
+    return ToolRunResult(
+        given=_format_arguments(arguments),
+        seen=translate(result.error)
+        if result.is_error
+        else format_value(parse_json_text(result.output)),
         is_error=result.is_error,
         took=figures.seconds(time.perf_counter() - began),
     )
 
 
-async def _called(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Any:
+async def _call_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Any:
     """Once, with the limits that it has in a run; no circuit keeps a person from trying."""
-    async with _lent(row, user) as tool:
+    async with _open_tool(row, user) as tool:
         tried = await FallbackStrategy(max_retries=0).execute_with_fallback(tool, arguments)
     return tried.result
 
 
 @asynccontextmanager
-async def _lent(row: ToolRegistration, user: Any):
+async def _open_tool(row: ToolRegistration, user: Any):
     if row.source == Source.MCP:
-        async with mcp_servers.lent(row, user) as tool:
+        async with mcp_servers.open_tool(row, user) as tool:
             yield tool
     else:
-        yield tool_factory.made([row])[0]
+        yield tool_factory.build_tools([row])[0]
 
 
-def _text(arguments: dict[str, Any]) -> str:
-    return shown(json.loads(json.dumps(arguments)))
+def _format_arguments(arguments: dict[str, Any]) -> str:
+    return format_value(json.loads(json.dumps(arguments)))

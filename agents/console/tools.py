@@ -14,18 +14,18 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
-from agents.tools.mcp.definition import shown
+from agents.tools.mcp.definition import escape_invisible
 
 from . import circuit_breakers, figures, schema_summary, tool_tester, usage
-from .json_field import ObjectField, pretty
+from .json_field import JsonObjectField, format_json
 from .model_admin import ConsoleAdmin
 from .tool_form import ToolForm
-from .tool_settings import asks, effect, itself, over_http, schema_of
+from .tool_settings import effect, input_schema, load_http_tool, load_tool, requires_approval
 
 Source, Approval = ToolRegistration.Source, ToolRegistration.Approval
 
 
-class _Switch(forms.BaseModelForm):
+class _SwitchForm(forms.BaseModelForm):
     """A row of the list, whose box says what it switches."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -44,7 +44,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     list_select_related = ["server"]
     search_fields = ["name", "description", "endpoint"]
     filter_horizontal = ["groups"]
-    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
     @admin.display(description=_("comes from"), ordering="source")
     def comes_from(self, row: ToolRegistration) -> str:
@@ -54,7 +54,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("asks first"))
     def asks_first(self, row: ToolRegistration) -> str:
-        return Approval.ALWAYS.label if asks(row) else Approval.NEVER.label
+        return Approval.ALWAYS.label if requires_approval(row) else Approval.NEVER.label
 
     @admin.display(description=_("effect"))
     def what_it_does(self, row: ToolRegistration) -> str:
@@ -71,7 +71,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             return _("its server is switched off")
         if row.server and row.server.state == McpServer.State.FAILED:
             return _("its server is out of order")
-        return circuit_breakers.tool_state(row.name) if itself(row) else _("cannot be used")
+        return circuit_breakers.tool_state(row.name) if load_tool(row) else _("cannot be used")
 
     @admin.display(description=_("last used"))
     def last_used(self, row: ToolRegistration) -> str:
@@ -90,12 +90,16 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         if obj is None:
-            return [(None, {"fields": ABOUT, "description": MAKES}), *OVER_HTTP, USE]
-        about = (None, {"fields": ["source", *ABOUT]})
+            return [
+                (None, {"fields": BASIC_FIELDS, "description": NEW_TOOL_HELP}),
+                *HTTP_FIELDSETS,
+                USE_FIELDSET,
+            ]
+        about = (None, {"fields": ["source", *BASIC_FIELDS]})
         if obj.source == Source.HTTP:
-            return [about, *OVER_HTTP, TAKES, USE, LATELY]
-        more = [OF_A_SERVER] if obj.source == Source.MCP else []
-        return [about, TAKES, USE, *more, LATELY]
+            return [about, *HTTP_FIELDSETS, ARGUMENTS_FIELDSET, USE_FIELDSET, USAGE_FIELDSET]
+        more = [SERVER_FIELDSET] if obj.source == Source.MCP else []
+        return [about, ARGUMENTS_FIELDSET, USE_FIELDSET, *more, USAGE_FIELDSET]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         fixed = ["source", "server", "accepted", "held_back", "takes"]
@@ -105,10 +109,13 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     @admin.display(description=_("arguments"))
     def takes(self, row: ToolRegistration) -> SafeString | str:
         """Its schema in words, and as it is."""
-        schema = schema_of(row)
+        schema = input_schema(row)
         if schema is None:
             return "—"
-        context = {"parameters": schema_summary.read(schema), "schema": shown(pretty(schema))}
+        context = {
+            "parameters": schema_summary.parse_parameters(schema),
+            "schema": escape_invisible(format_json(schema)),
+        }
         return render_to_string("admin/agents/toolregistration/_parameters.html", context)
 
     @admin.display(description=_("agents that have it"))
@@ -119,18 +126,20 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("accepted definition"))
     def accepted(self, row: ToolRegistration) -> SafeString:
-        return format_html('<pre class="definition">{}</pre>', shown(pretty(row.definition)))
+        return format_html(
+            '<pre class="definition">{}</pre>', escape_invisible(format_json(row.definition))
+        )
 
     @admin.display(description=_("change"))
     def held_back(self, row: ToolRegistration) -> SafeString | str:
         if not row.pending:
             return "—"
         page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
-        return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, HELD_BACK)
+        return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, PENDING_CHANGE)
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         row = super().get_changelist_form(request, **options)
-        return type("SwitchForm", (_Switch, row), {})
+        return type("SwitchForm", (_SwitchForm, row), {})
 
     def get_urls(self) -> list[URLPattern]:
         page = self.admin_site.admin_view(tool_tester.page)
@@ -149,33 +158,36 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        circuit_breakers.forget(obj.name)
-        is_usable = obj.source == Source.HTTP and over_http(obj)
-        if is_usable and (place := mcp_servers.egress().foreseen(obj.endpoint)):
-            messages.warning(request, PRIVATE % {"name": obj.name, "place": place})
+        circuit_breakers.reset_tool(obj.name)
+        is_usable = obj.source == Source.HTTP and load_http_tool(obj)
+        if is_usable and (place := mcp_servers.egress().required_exemption(obj.endpoint)):
+            messages.warning(request, PRIVATE_ADDRESS % {"name": obj.name, "place": place})
 
 
-MAKES = _(
+NEW_TOOL_HELP = _(
     "This makes a tool of an HTTP endpoint. Others come by themselves: from the code of this "
     "installation, and from MCP servers."
 )
-PRIVATE = _(
+PRIVATE_ADDRESS = _(
     "The address is private: %(name)s cannot reach it unless ASHIATO_EGRESS_ALLOW has "
     "%(place)s in it."
 )
-HELD_BACK = _("Its server says something else now. It is held back until you accept that.")
-ABOUT = ["name", "description", "enabled"]
-USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback", "groups"]})
-TAKES = (_("What it takes, in words"), {"fields": ["takes"]})
-LATELY = (
+PENDING_CHANGE = _("Its server says something else now. It is held back until you accept that.")
+BASIC_FIELDS = ["name", "description", "enabled"]
+USE_FIELDSET = (
+    _("How it is used"),
+    {"fields": ["approval", "effect", "timeout", "fallback", "groups"]},
+)
+ARGUMENTS_FIELDSET = (_("What it takes, in words"), {"fields": ["takes"]})
+USAGE_FIELDSET = (
     _("How it has been lately"),
     {
         "fields": ["state", "last_used", "calls", "median", "used_by"],
         "description": _("Of the runs that began in the last 7 days, at most the last 20,000."),
     },
 )
-OVER_HTTP = [
+HTTP_FIELDSETS = [
     (_("Where it is"), {"fields": ["endpoint", "method", "headers"]}),
     (_("What it takes"), {"fields": ["definition"]}),
 ]
-OF_A_SERVER = (_("Its server"), {"fields": ["server", "accepted", "held_back"]})
+SERVER_FIELDSET = (_("Its server"), {"fields": ["server", "accepted", "held_back"]})

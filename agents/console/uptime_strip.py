@@ -11,22 +11,22 @@ from django.utils.formats import time_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.catalog.mcp_servers import SAMPLED_FOR
+from agents.catalog.mcp_servers import SAMPLE_RETENTION
 from agents.models import McpServer, ServerSample
 
 from . import figures
 
 SLOT = timedelta(minutes=15)
-SLOTS = SAMPLED_FOR // SLOT
-WIDTH, GAP, HEIGHT, LEAST = 10, 2, 48, 12
-MOST_OUTAGES = 5
+SLOT_COUNT = SAMPLE_RETENTION // SLOT
+SLOT_WIDTH, GAP, HEIGHT, MIN_HEIGHT = 10, 2, 48, 12
+MAX_OUTAGES = 5
 
 State = Literal["up", "down", "both", "none"]
 Samples = Sequence[ServerSample]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class UptimeBar:
     """A quarter of an hour: as high as it was slow, or all the way where it was down."""
 
     x: int
@@ -40,37 +40,37 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
-    bars: list[Bar]
+class UptimeStrip:
+    bars: list[UptimeBar]
     words: str
     outages: list[str]
 
-    width = SLOTS * WIDTH
-    bar_width = WIDTH - GAP
+    width = SLOT_COUNT * SLOT_WIDTH
+    bar_width = SLOT_WIDTH - GAP
     height = HEIGHT
 
 
-def of(server: McpServer, now: datetime | None = None) -> Strip:
+def build_strip(server: McpServer, now: datetime | None = None) -> UptimeStrip:
     now = now or timezone.now()
-    since = now - SAMPLED_FOR
+    since = now - SAMPLE_RETENTION
     samples = list(server.samples.filter(at__gt=since, at__lte=now).order_by("at"))
-    slots: list[list[ServerSample]] = [[] for _slot in range(SLOTS)]
+    slots: list[list[ServerSample]] = [[] for _slot in range(SLOT_COUNT)]
     for sample in samples:
-        slots[min((sample.at - since) // SLOT, SLOTS - 1)].append(sample)
+        slots[min((sample.at - since) // SLOT, SLOT_COUNT - 1)].append(sample)
     slowest = max(_latencies(samples), default=1.0)
-    bars = [_bar(n, since + n * SLOT, found, slowest) for n, found in enumerate(slots)]
-    return Strip(bars=bars, words=_words(samples), outages=list(_outages(samples)))
+    bars = [_build_bar(n, since + n * SLOT, found, slowest) for n, found in enumerate(slots)]
+    return UptimeStrip(bars=bars, words=_summary(samples), outages=list(_outages(samples)))
 
 
-def _bar(number: int, begins: datetime, samples: Samples, slowest: float) -> Bar:
+def _build_bar(number: int, begins: datetime, samples: Samples, slowest: float) -> UptimeBar:
     state = _state(samples)
-    height = {"down": HEIGHT, "both": HEIGHT, "none": 2}.get(state, LEAST)
+    height = {"down": HEIGHT, "both": HEIGHT, "none": 2}.get(state, MIN_HEIGHT)
     took = median(_latencies(samples)) if _latencies(samples) else None
     if state == "up" and took is not None:
-        height = max(LEAST, round(HEIGHT * 0.8 * took / slowest))
-    told = [_span(begins, begins + SLOT), str(STATES[state]())]
+        height = max(MIN_HEIGHT, round(HEIGHT * 0.8 * took / slowest))
+    told = [_format_span(begins, begins + SLOT), str(STATE_LABELS[state]())]
     told += [figures.milliseconds(took)] if took is not None else []
-    return Bar(x=number * WIDTH, height=height, state=state, words=" · ".join(told))
+    return UptimeBar(x=number * SLOT_WIDTH, height=height, state=state, words=" · ".join(told))
 
 
 def _state(samples: Samples) -> State:
@@ -80,7 +80,7 @@ def _state(samples: Samples) -> State:
     return "both" if len(found) > 1 else "up" if found == {True} else "down"
 
 
-STATES = {
+STATE_LABELS = {
     "up": lambda: _("in order"),
     "down": lambda: _("out of order"),
     "both": lambda: _("out of order for a part of it"),
@@ -88,7 +88,7 @@ STATES = {
 }
 
 
-def _words(samples: Samples) -> str:
+def _summary(samples: Samples) -> str:
     if not samples:
         return _("Not looked at in the last 24 hours: that is done when it is used or tested.")
     count = len(samples)
@@ -118,17 +118,17 @@ def _outages(samples: Samples) -> Iterator[str]:
             began = None
     if began:
         spans.append((began, None))
-    for begins, ends in spans[: -MOST_OUTAGES - 1 : -1]:
-        yield _span(begins, ends)
+    for begins, ends in spans[: -MAX_OUTAGES - 1 : -1]:
+        yield _format_span(begins, ends)
 
 
-def _span(begins: datetime, ends: datetime | None) -> str:
+def _format_span(begins: datetime, ends: datetime | None) -> str:
     if ends is None:
-        return _("since %(time)s") % {"time": _clock(begins)}
-    return f"{_clock(begins)}–{_clock(ends)}"
+        return _("since %(time)s") % {"time": _format_time(begins)}
+    return f"{_format_time(begins)}–{_format_time(ends)}"
 
 
-def _clock(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return time_format(timezone.localtime(moment), "H:i")
 
 

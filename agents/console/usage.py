@@ -15,14 +15,14 @@ from django.utils import timezone
 
 from agents.models import AgentStep, Run
 
-LATELY = timedelta(days=7)
-MOST_RUNS = 20_000
-KEPT = 60.0
-MADE = (AgentStep.Status.DONE, AgentStep.Status.FAILED, AgentStep.Status.UNKNOWN)
+RECENT_PERIOD = timedelta(days=7)
+MAX_RUNS = 20_000
+CACHE_SECONDS = 60.0
+CALL_STATUSES = (AgentStep.Status.DONE, AgentStep.Status.FAILED, AgentStep.Status.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ToolUsage:
     """A tool in the last seven days; `median` is in seconds."""
 
     calls: int
@@ -35,33 +35,33 @@ class Usage:
         return self.errors / self.calls
 
 
-class _Usages:
+class _UsageCache:
     """All of them by name, looked at once a minute however many pages ask."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[str, Usage] = {}
+        self._known: dict[str, ToolUsage] = {}
         self._until = 0.0
 
-    def __call__(self) -> dict[str, Usage]:
+    def __call__(self) -> dict[str, ToolUsage]:
         with self._lock:
             if monotonic() >= self._until:
-                self._known = look()
-                self._until = monotonic() + KEPT
+                self._known = load_usage()
+                self._until = monotonic() + CACHE_SECONDS
             return self._known
 
     def forget(self) -> None:
         self._until = 0.0
 
 
-lately = _Usages()
+lately = _UsageCache()
 
 
-def look() -> dict[str, Usage]:
+def load_usage() -> dict[str, ToolUsage]:
     """Each tool that was called; the row in the middle of its calls has their median."""
     of_one = {"partition_by": F("action")}
     seconds = F("ended_at") - F("started_at")
-    calls = _calls().annotate(
+    calls = _recent_calls().annotate(
         took=seconds,
         place=Window(RowNumber(), order_by=seconds.asc(), **of_one),
         calls=Window(Count("pk"), **of_one),
@@ -71,27 +71,27 @@ def look() -> dict[str, Usage]:
     middle = calls.filter(place=(F("calls") + 1) / 2)
     found = middle.values_list("action", "calls", "errors", "took", "last")
     return {
-        action: Usage(calls=calls, errors=errors, median=took.total_seconds(), last=last)
+        action: ToolUsage(calls=calls, errors=errors, median=took.total_seconds(), last=last)
         for action, calls, errors, took, last in found
     }
 
 
-def _calls() -> QuerySet[AgentStep]:
+def _recent_calls() -> QuerySet[AgentStep]:
     """Those that were made; what a run only repeats of another was made there."""
-    since = timezone.now() - LATELY
+    since = timezone.now() - RECENT_PERIOD
     calls = AgentStep.objects.order_by().filter(
-        run__gte=_first_run(since),
+        run__gte=_oldest_run_id(since),
         kind=AgentStep.Kind.TOOL,
-        status__in=MADE,
+        status__in=CALL_STATUSES,
         started_at__gte=since,
         ended_at__isnull=False,
     )
     return calls.exclude(number__lt=F("run__origin_step"))
 
 
-def _first_run(since: datetime) -> int:
+def _oldest_run_id(since: datetime) -> int:
     """The number from which on runs are looked at."""
     newest = Run.objects.order_by("-pk").values_list("pk", flat=True)
     runs = Run.objects.filter(started_at__gte=since).aggregate(first=Min("pk"))
-    oldest = newest[MOST_RUNS - 1 : MOST_RUNS].first()
+    oldest = newest[MAX_RUNS - 1 : MAX_RUNS].first()
     return max(runs["first"] or 0, oldest or 0)

@@ -15,11 +15,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.plans.definition import read
+from agents.engine.plans.definition import read_definition
 from agents.models import Schedule, Workflow
 from agents.workflows import acceptance, schedules, start
 
-from .json_field import ObjectField
+from .json_field import JsonObjectField
 from .model_admin import ConsoleAdmin
 
 
@@ -50,7 +50,7 @@ class WorkflowAdmin(ConsoleAdmin):
         return format_html('<a href="{}">{}</a>', url, _("Start or edit"))
 
 
-AS_ANOTHER = _("Only a superuser lets a workflow run as somebody else.")
+SUPERUSER_ONLY = _("Only a superuser lets a workflow run as somebody else.")
 
 
 class ScheduleForm(forms.ModelForm):
@@ -61,14 +61,14 @@ class ScheduleForm(forms.ModelForm):
         user = self.cleaned_data["user"]
         is_new = user.pk != self.instance.user_id
         if is_new and self.asker and not self.asker.is_superuser and user != self.asker:
-            raise forms.ValidationError(AS_ANOTHER)
+            raise forms.ValidationError(SUPERUSER_ONLY)
         return user
 
     def clean_cron(self) -> str:
         cron = " ".join(self.cleaned_data["cron"].split())
         try:
-            self.instance.next_at = schedules.following(cron, timezone.now())
-        except schedules.NoTime as error:
+            self.instance.next_at = schedules.next_time(cron, timezone.now())
+        except schedules.InvalidCron as error:
             raise forms.ValidationError(str(error)) from error
         return cron
 
@@ -77,8 +77,10 @@ class ScheduleForm(forms.ModelForm):
         workflow, given = cleaned.get("workflow"), cleaned.get("parameters")
         if workflow is not None and isinstance(given, dict) and workflow.newest is not None:
             try:
-                start.parameters(read(workflow.newest.text), start.as_typed(given))
-            except start.NotStarted as error:
+                start.resolve_parameters(
+                    read_definition(workflow.newest.text), start.format_parameters(given)
+                )
+            except start.WorkflowNotStarted as error:
                 self.add_error("parameters", str(error))
         self.instance.trouble = ""
         return cleaned
@@ -94,7 +96,7 @@ class ScheduleAdmin(ConsoleAdmin):
     fields = ["workflow", "user", "cron", "parameters", "enabled"]
     fields += ["next_at", "last_run_at", "state"]
     readonly_fields = ["next_at", "last_run_at", "state"]
-    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         form = super().get_form(request, *args, **options)
@@ -110,7 +112,7 @@ class ScheduleAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if acceptance.settle(obj, request.user):
+        if acceptance.update_acceptance(obj, request.user):
             return
         if obj.user_id != request.user.pk:
             messages.warning(request, acceptance.why_held(obj, obj.workflow.newest))
@@ -126,7 +128,7 @@ class ScheduleAdmin(ConsoleAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """For oneself, and with what the workflow of the address can be given."""
         asked = super().get_changeform_initial_data(request)
-        return {"user": request.user.pk, "parameters": _defaults(request), **asked}
+        return {"user": request.user.pk, "parameters": _default_parameters(request), **asked}
 
     def formfield_for_dbfield(
         self, db_field: models.Field, request: HttpRequest, **more: Any
@@ -138,11 +140,11 @@ class ScheduleAdmin(ConsoleAdmin):
         return field
 
 
-def _defaults(request: HttpRequest) -> dict[str, Any]:
+def _default_parameters(request: HttpRequest) -> dict[str, Any]:
     """All parameters by name; null stands where one has to be written."""
     pk = request.GET.get("workflow", "")
     is_number = pk.isascii() and pk.isdigit()
     mine = Workflow.objects.for_user(request.user)
     workflow = mine.filter(pk=pk).first() if is_number else None
     version = workflow.newest if workflow else None
-    return dict(read(version.text).plan.parameters) if version else {}
+    return dict(read_definition(version.text).plan.parameters) if version else {}

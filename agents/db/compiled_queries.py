@@ -19,18 +19,18 @@ from .raw_cursor import fetch
 Row = Sequence[Any]
 
 
-class Blank(Expression):
+class Placeholder(Expression):
     """Stands for a number or a text that is filled in when the query is asked."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
 
-    def as_sql(self, compiler, connection) -> tuple[str, list["Blank"]]:
+    def as_sql(self, compiler, connection) -> tuple[str, list["Placeholder"]]:
         return "%s", [self]
 
 
-class prepared:
+class compiled_query:
     """Makes a function of plain values that gives a queryset one that gives its rows."""
 
     def __init__(self, make: Callable[..., QuerySet]) -> None:
@@ -39,29 +39,29 @@ class prepared:
         update_wrapper(self, make)
 
     def __call__(self, *values: Any) -> list[Any]:
-        asked = self._asked
+        asked = self._compiled
         filled = dict(zip(self.names, values, strict=True))
-        params = [filled[b.name] if isinstance(b, Blank) else b for b in asked.params]
+        params = [filled[b.name] if isinstance(b, Placeholder) else b for b in asked.params]
         connection = connections[asked.db]  # each thread has one of its own
         rows = fetch(connection, asked.sql, params)
         if asked.converters:
-            rows = [_converted(row, asked.converters, connection) for row in rows]
+            rows = [_convert_row(row, asked.converters, connection) for row in rows]
         return list(map(asked.read, rows))
 
     @cached_property
-    def _asked(self) -> "_Asked":
-        made = self.make(*map(Blank, self.names))
+    def _compiled(self) -> "_CompiledQuery":
+        made = self.make(*map(Placeholder, self.names))
         compiler = made.query.get_compiler(using=made.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         found = compiler.get_converters(columns).items()
         converters = [(at, how, column) for at, (hows, column) in found for how in hows]
-        read = READERS[made._iterable_class](compiler, made.db)
-        return _Asked(made.db, sql, params, converters, read)
+        read = ROW_READERS[made._iterable_class](compiler, made.db)
+        return _CompiledQuery(made.db, sql, params, converters, read)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CompiledQuery:
     """A query as it is asked, and how its rows are read."""
 
     db: str
@@ -71,7 +71,7 @@ class _Asked:
     read: Callable[[Row], Any]
 
 
-def _converted(row: Row, converters: Iterable[Any], connection: Any) -> Row:
+def _convert_row(row: Row, converters: Iterable[Any], connection: Any) -> Row:
     """With the values that Python has for what a database has no type of its own for."""
     values = list(row)
     for at, convert, column in converters:
@@ -79,9 +79,9 @@ def _converted(row: Row, converters: Iterable[Any], connection: Any) -> Row:
     return values
 
 
-def _instances(compiler: Any, db: str) -> Callable[[Row], Model]:
+def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
     """As ModelIterable reads them, without working out for each query how."""
-    made = _maker(compiler.klass_info, compiler.select, db)
+    made = _row_factory(compiler.klass_info, compiler.select, db)
     added = list(compiler.annotation_col_map.items())
 
     def read(row: Row) -> Model:
@@ -93,7 +93,7 @@ def _instances(compiler: Any, db: str) -> Callable[[Row], Model]:
     return read
 
 
-def _maker(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
+def _row_factory(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
     """Makes what a row is, and what was asked for with it; None where there is none.
 
     Django would set the values one by one, with each field's own way of doing so.
@@ -103,7 +103,7 @@ def _maker(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
     names = [column.target.attname for column, *_ in select[first:last]]
     key = first + names.index(model._meta.pk.attname)
     parts = [
-        (_maker(part, select, db), part["local_setter"], part["remote_setter"])
+        (_row_factory(part, select, db), part["local_setter"], part["remote_setter"])
         for part in about.get("related_klass_infos", ())
     ]
 
@@ -123,8 +123,8 @@ def _maker(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
     return make
 
 
-READERS: dict[type, Callable[[Any, str], Callable[[Row], Any]]] = {
-    ModelIterable: _instances,
+ROW_READERS: dict[type, Callable[[Any, str], Callable[[Row], Any]]] = {
+    ModelIterable: _instance_reader,
     ValuesListIterable: lambda *_: tuple,
     FlatValuesListIterable: lambda *_: lambda row: row[0],
 }

@@ -5,11 +5,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDER, FILE = 0o700, 0o600
-OTHERS = 0o077
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+OTHERS_MASK = 0o077
 # What servers write themselves is in folders of theirs, inside a folder that is ours.
-NOT_ENTERED = "mcp"
-MOST_ENTRIES = 20_000
+SKIPPED_FOLDER = "mcp"
+MAX_ENTRIES = 20_000
 
 
 def protect(data: Path) -> None:
@@ -17,15 +17,15 @@ def protect(data: Path) -> None:
 
     SQLite gives -wal and -shm the mode of the database they belong to.
     """
-    os.umask(OTHERS)
+    os.umask(OTHERS_MASK)
     if not _is_shared(data):
         for path in _entries(data):
-            _close(path)
+            _restrict(path)
 
 
-def is_open(data: Path) -> bool:
+def is_exposed(data: Path) -> bool:
     """Whether other users of this machine can look into the folder."""
-    return bool(stat.S_IMODE(data.stat().st_mode) & OTHERS)
+    return bool(stat.S_IMODE(data.stat().st_mode) & OTHERS_MASK)
 
 
 def _is_shared(data: Path) -> bool:
@@ -39,14 +39,14 @@ def _entries(data: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(data, followlinks=False):
         for name in (*folders, *files):
             yield Path(folder, name)
-        if Path(folder) == data / NOT_ENTERED:
+        if Path(folder) == data / SKIPPED_FOLDER:
             folders.clear()
         count += len(folders) + len(files)
-        if count > MOST_ENTRIES:
+        if count > MAX_ENTRIES:
             return
 
 
-def _close(path: Path) -> None:
+def _restrict(path: Path) -> None:
     """Only folders and files of ours; a link may lead anywhere, and sockets are asked for."""
     try:
         # By its descriptor, so that what is checked is what is changed.
@@ -55,9 +55,11 @@ def _close(path: Path) -> None:
         return  # a link, a socket, something of another user's, or gone again
     try:
         found = os.fstat(descriptor)
-        wanted = {stat.S_IFDIR: FOLDER, stat.S_IFREG: FILE}.get(stat.S_IFMT(found.st_mode))
+        wanted = {stat.S_IFDIR: FOLDER_MODE, stat.S_IFREG: FILE_MODE}.get(
+            stat.S_IFMT(found.st_mode)
+        )
         is_ours = found.st_uid == os.geteuid()
-        if wanted is not None and is_ours and stat.S_IMODE(found.st_mode) & OTHERS:
+        if wanted is not None and is_ours and stat.S_IMODE(found.st_mode) & OTHERS_MASK:
             os.fchmod(descriptor, wanted)
     finally:
         os.close(descriptor)

@@ -16,29 +16,29 @@ from django.db import close_old_connections
 Answer = TypeVar("Answer")
 
 # Of each that is less urgent, one is taken after so many others.
-MOST_PASSED = 8
+MAX_SKIPS = 8
 
 
-class Urgency(IntEnum):
+class Priority(IntEnum):
     FIRST = 0  # what a person sends, and waits for an answer to
     USUAL = 1
     LATER = 2  # what a page is shown that has just come
 
 
-class UrgentFirst(Executor):
+class PriorityExecutor(Executor):
     """One thread, in which the most urgent call is made next; of equal ones the oldest."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
         self._lock = Lock()
-        self._waiting: dict[Urgency, deque[_Call]] = {each: deque() for each in Urgency}
-        self._passed = dict.fromkeys(Urgency, 0)
+        self._waiting: dict[Priority, deque[_Call]] = {each: deque() for each in Priority}
+        self._passed = dict.fromkeys(Priority, 0)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self.put(Urgency.USUAL, fn, *args, **kwargs)
+        return self.put(Priority.USUAL, fn, *args, **kwargs)
 
     def put(
-        self, urgency: Urgency, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+        self, urgency: Priority, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
         future: Future[Any] = Future()
         with self._lock:
@@ -47,7 +47,7 @@ class UrgentFirst(Executor):
         self._thread.submit(self._make_next)
         return future
 
-    def waiting(self, urgency: Urgency) -> int:
+    def waiting(self, urgency: Priority) -> int:
         return len(self._waiting[urgency])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -59,7 +59,7 @@ class UrgentFirst(Executor):
 
     def _make_next(self) -> None:
         with self._lock:
-            future, fn, args, kwargs = self._next()
+            future, fn, args, kwargs = self._pop_next()
         if not future.set_running_or_notify_cancel():
             return
         try:
@@ -69,9 +69,9 @@ class UrgentFirst(Executor):
         else:
             future.set_result(answer)
 
-    def _next(self) -> "_Call":
+    def _pop_next(self) -> "_Call":
         waiting = [each for each, line in self._waiting.items() if line]
-        overdue = [each for each in waiting[1:] if self._passed[each] >= MOST_PASSED]
+        overdue = [each for each in waiting[1:] if self._passed[each] >= MAX_SKIPS]
         chosen = max(overdue, key=lambda each: self._passed[each], default=waiting[0])
         for each in waiting:
             self._passed[each] = 0 if each is chosen else self._passed[each] + 1
@@ -81,37 +81,39 @@ class UrgentFirst(Executor):
 _Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 # The thread of everything that asks outside of a request, whichever way it asks.
-THREAD = SyncToAsync.single_thread_executor = UrgentFirst()
+EXECUTOR = SyncToAsync.single_thread_executor = PriorityExecutor()
 
 
-async def ask(question: Callable[..., Answer], *subject: Any) -> Answer:
+async def run(question: Callable[..., Answer], *subject: Any) -> Answer:
     """What this function finds, asked in the one thread in which all others ask, too.
 
     As with Channels' database_sync_to_async, at less than half the cost; but a language that
     is chosen is not taken along, and whoever needs one chooses it there.
     """
-    return await _answered(Urgency.USUAL, question, *subject)
+    return await _submit(Priority.USUAL, question, *subject)
 
 
-async def ask_first(question: Callable[..., Answer], *subject: Any) -> Answer:
+async def run_urgent(question: Callable[..., Answer], *subject: Any) -> Answer:
     """The same before all else that waits: a person has said something."""
-    return await _answered(Urgency.FIRST, question, *subject)
+    return await _submit(Priority.FIRST, question, *subject)
 
 
-async def ask_later(question: Callable[..., Answer], *subject: Any) -> Answer:
+async def run_deferred(question: Callable[..., Answer], *subject: Any) -> Answer:
     """The same after all else that waits, if that has an end: a page has just come."""
-    return await _answered(Urgency.LATER, question, *subject)
+    return await _submit(Priority.LATER, question, *subject)
 
 
-async def _answered(urgency: Urgency, question: Callable[..., Answer], *subject: Any) -> Answer:
+async def _submit(urgency: Priority, question: Callable[..., Answer], *subject: Any) -> Answer:
     loop = get_running_loop()
-    if _is_sent_elsewhere(loop):
+    if _uses_other_thread(loop):
         return await database_sync_to_async(question)(*subject)
     visit = copy_context().run
-    return await wrap_future(THREAD.put(urgency, visit, _asked, question, *subject), loop=loop)
+    return await wrap_future(
+        EXECUTOR.put(urgency, visit, _run_with_connection, question, *subject), loop=loop
+    )
 
 
-def _asked(question: Callable[..., Answer], *subject: Any) -> Answer:
+def _run_with_connection(question: Callable[..., Answer], *subject: Any) -> Answer:
     """Before and after, connections that were lost are let go of."""
     close_old_connections()
     try:
@@ -120,7 +122,7 @@ def _asked(question: Callable[..., Answer], *subject: Any) -> Answer:
         close_old_connections()
 
 
-def _is_sent_elsewhere(loop: AbstractEventLoop) -> bool:
+def _uses_other_thread(loop: AbstractEventLoop) -> bool:
     """Whether another thread is the one to ask: that of a request, or of a command."""
     return (
         SyncToAsync.thread_sensitive_context.get(None) is not None

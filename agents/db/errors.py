@@ -12,32 +12,32 @@ from django.utils.translation import gettext as _
 logger = logging.getLogger(__name__)
 
 # What SQLite, PostgreSQL and the system itself say of a disk that is full.
-FULL = {sqlite3.SQLITE_FULL, "53100", ENOSPC}
+DISK_FULL_CODES = {sqlite3.SQLITE_FULL, "53100", ENOSPC}
 
 
-def is_full(error: BaseException | None) -> bool:
+def is_disk_full(error: BaseException | None) -> bool:
     while error is not None:
         said = (
             getattr(error, name, None) for name in ("sqlite_errorcode", "sqlstate", "errno")
         )
-        if FULL.intersection(said):
+        if DISK_FULL_CODES.intersection(said):
             return True
         error = error.__cause__
     return False
 
 
-def trouble(error: DatabaseError) -> str:
+def error_message(error: DatabaseError) -> str:
     """Why something was not kept, and what to do about it."""
-    if is_full(error):
+    if is_disk_full(error):
         return _("The storage is full, so this was not saved. Tell your administrator.")
     return _("The database does not answer, so this was not saved. Try again in a moment.")
 
 
 @contextmanager
-def refusing(refusal: type[Exception]) -> Iterator[None]:
+def reraise_as(refusal: type[Exception]) -> Iterator[None]:
     """Whatever the database does not take is refused in words, and noted."""
     try:
         yield
     except OperationalError as error:
         logger.warning("Something could not be kept: %s", error)
-        raise refusal(trouble(error)) from error
+        raise refusal(error_message(error)) from error

@@ -14,41 +14,41 @@ from django.db.models import CharField, Field, Model, TextField
 
 from .raw_cursor import execute
 
-TEXTS = {CharField, TextField}
+TEXT_FIELDS = {CharField, TextField}
 
 
 @dataclass(frozen=True, slots=True)
-class More:
+class Increment:
     """So much more than there is; of what nobody knew yet, so much."""
 
     amount: float
 
-    def __add__(self, other: "More") -> "More":
-        return More(self.amount + other.amount)
+    def __add__(self, other: "Increment") -> "Increment":
+        return Increment(self.amount + other.amount)
 
 
 def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
     """Change the rows whose columns have these values."""
-    ours, values = _ours(), [*changes.values(), *which.values()]
-    changed = tuple((name, isinstance(value, More)) for name, value in changes.items())
-    sql, fields = _change(model, changed, tuple(which))
-    execute(ours, sql, [_value(*each, ours) for each in zip(fields, values, strict=True)])
+    ours, values = _connection(), [*changes.values(), *which.values()]
+    changed = tuple((name, isinstance(value, Increment)) for name, value in changes.items())
+    sql, fields = _update_statement(model, changed, tuple(which))
+    execute(ours, sql, [_db_value(*each, ours) for each in zip(fields, values, strict=True)])
 
 
-def _ours() -> BaseDatabaseWrapper:
+def _connection() -> BaseDatabaseWrapper:
     """The connection of this thread, looked up once and not for each value."""
     return connections[DEFAULT_DB_ALIAS]
 
 
-def _value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
-    if type(value) is str and type(field) in TEXTS:
+def _db_value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
+    if type(value) is str and type(field) in TEXT_FIELDS:
         return value  # as nearly all are: nothing is to be done to it
-    value = value.amount if isinstance(value, More) else value
+    value = value.amount if isinstance(value, Increment) else value
     return field.get_db_prep_save(value, ours)
 
 
 @lru_cache(maxsize=256)
-def _change(
+def _update_statement(
     model: type[Model], changed: tuple[tuple[str, bool], ...], which: tuple[str, ...]
 ) -> tuple[str, list[Field]]:
     """The statement that changes these columns, and the fields whose values it wants."""

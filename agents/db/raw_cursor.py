@@ -20,26 +20,26 @@ Values = Sequence[Any]
 
 def fetch(ours: BaseDatabaseWrapper, sql: str, values: Values) -> list[Values]:
     """The rows that a statement gives."""
-    cursor, sql = _ready(ours, sql)
+    cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
         cursor.execute(sql, values)
         return cursor.fetchall()
 
 
 def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> None:
-    cursor, sql = _ready(ours, sql)
+    cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
         cursor.execute(sql, values)
 
 
 def execute_many(ours: BaseDatabaseWrapper, sql: str, rows: Sequence[Values]) -> None:
     """The same statement for each of these rows."""
-    cursor, sql = _ready(ours, sql)
+    cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
         cursor.executemany(sql, rows)
 
 
-def _ready(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
+def _open_cursor(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
     """A cursor, and the statement as it takes it."""
     if ours.queries_logged or ours.execute_wrappers:  # somebody listens, as a test does
         return ours.cursor(), sql
@@ -48,17 +48,17 @@ def _ready(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
     ours.validate_no_broken_transaction()
     with ours.wrap_database_errors:
         cursor = ours.connection.cursor()
-    return cursor, _with_question_marks(sql) if ours.vendor == "sqlite" else sql
+    return cursor, _to_qmark(sql) if ours.vendor == "sqlite" else sql
 
 
-def moment(ours: BaseDatabaseWrapper, time: datetime) -> Any:
+def adapt_datetime(ours: BaseDatabaseWrapper, time: datetime) -> Any:
     """A time as the driver takes it: SQLite keeps text, and nearly all of ours is UTC."""
     if ours.vendor == "sqlite" and time.tzinfo is UTC:
         return str(time.replace(tzinfo=None))
     return ours.ops.adapt_datetimefield_value(time)
 
 
-def document(ours: BaseDatabaseWrapper, value: Mapping[str, Any]) -> Any:
+def adapt_json(ours: BaseDatabaseWrapper, value: Mapping[str, Any]) -> Any:
     """JSON as the driver takes it."""
     if ours.vendor == "sqlite":
         with suppress(TypeError):  # it takes no half characters and no huge numbers
@@ -67,6 +67,6 @@ def document(ours: BaseDatabaseWrapper, value: Mapping[str, Any]) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _with_question_marks(sql: str) -> str:
+def _to_qmark(sql: str) -> str:
     """As Django's cursor would spell it each time: SQLite has no other blanks."""
     return FORMAT_QMARK_REGEX.sub("?", sql).replace("%%", "%")

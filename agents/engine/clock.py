@@ -22,7 +22,7 @@ class Clock:
         """The time when the steady clock showed this."""
         return self._wall + timedelta(seconds=steady - self._steady)
 
-    def go_on_from(self, time: datetime) -> None:
+    def advance_to(self, time: datetime) -> None:
         """Never show less than what was written down already, maybe by another clock."""
         self._wall += max(timedelta(), time - self.now())
 
@@ -36,7 +36,7 @@ def current() -> Clock:
 
 
 @contextmanager
-def running(clock: Clock) -> Iterator[None]:
+def use_clock(clock: Clock) -> Iterator[None]:
     """Everything that happens in here happens by this clock."""
     token = _clock.set(clock)
     try:

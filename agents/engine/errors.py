@@ -205,12 +205,12 @@ class BudgetExceeded(LimitReached):
     """The run used up its time, token or cost budget."""
 
 
-def named(name: str) -> type[AgentError]:
+def error_class(name: str) -> type[AgentError]:
     """The class of an error that was told by its name, as in an `error` event."""
-    return next((kind for kind in _kinds(AgentError) if kind.__name__ == name), AgentError)
+    return next((kind for kind in _subclasses(AgentError) if kind.__name__ == name), AgentError)
 
 
-def _kinds(kind: type[AgentError]) -> Iterator[type[AgentError]]:
+def _subclasses(kind: type[AgentError]) -> Iterator[type[AgentError]]:
     yield kind
     for narrower in kind.__subclasses__():
-        yield from _kinds(narrower)
+        yield from _subclasses(narrower)

@@ -14,7 +14,7 @@ from typing import Any, Self
 from . import clock
 
 
-class Type(StrEnum):
+class EventType(StrEnum):
     DELTA = "delta"
     TOOL_CALL = "tool_call"
     TOOL_RESPONSE = "tool_response"
@@ -43,7 +43,7 @@ class Type(StrEnum):
 class Event:
     """Something that happened, as it is kept and sent."""
 
-    type: Type
+    type: EventType
     data: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -66,7 +66,7 @@ class Event:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Self:
         return cls(
-            type=Type(value["type"]),
+            type=EventType(value["type"]),
             data=value["data"],
             agent=value["agent"],
             time=datetime.fromisoformat(value["time"]),
@@ -74,12 +74,12 @@ class Event:
         )
 
 
-def replayed(event: Event) -> Event:
+def mark_replayed(event: Event) -> Event:
     """The same, at its time and with its number, as it is told in a run that repeats it."""
     return replace(event, data={**event.data, "replayed": True})
 
 
-async def numbered(
+async def renumber(
     events: AsyncGenerator[Event, None], after: int
 ) -> AsyncGenerator[Event, None]:
     """The events with the numbers of their order: what goes on side by side may mix them."""
@@ -90,14 +90,14 @@ async def numbered(
 
 
 @dataclass(slots=True)
-class Count:
+class RunCounters:
     """How many events and steps a run has by now, whichever of its agents made them."""
 
     seq: int = 0
     steps: int = 0
 
 
-class Stamp:
+class EventFactory:
     """Gives events their agent, their time and their place in the run.
 
     What an agent does for another one is a part of that one's step, which is its `parent`.
@@ -105,11 +105,11 @@ class Stamp:
 
     def __init__(self, agent: str, after: int = 0, *, steps: int = 0) -> None:
         self.agent = agent
-        self.count = Count(after, steps)
+        self.count = RunCounters(after, steps)
         self.parent: int | None = None
         self.clock = clock.current()
 
-    def __call__(self, type: Type, /, **data: Any) -> Event:
+    def __call__(self, type: EventType, /, **data: Any) -> Event:
         self.count.seq += 1
         if self.parent is not None:
             data["parent"] = self.parent
@@ -124,8 +124,8 @@ class Stamp:
         self.count.steps += 1
         return self.count.steps
 
-    def under(self, agent: str, parent: int) -> "Stamp":
+    def under(self, agent: str, parent: int) -> "EventFactory":
         """A stamp for another agent that works for this one, in the same run."""
-        stamp = Stamp(agent)
+        stamp = EventFactory(agent)
         stamp.count, stamp.parent, stamp.clock = self.count, parent, self.clock
         return stamp

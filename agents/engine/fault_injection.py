@@ -20,12 +20,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 POINTS = frozenset(f"P{number}" for number in range(1, 16)) - {"P14"}
-RIGHT = "P1 to P15 but not P14, then :nth, then :kill, :raise or :sleep=SECONDS"
+FAULT_SYNTAX = "P1 to P15 but not P14, then :nth, then :kill, :raise or :sleep=SECONDS"
 
 logger = logging.getLogger(__name__)
 
 
-class Struck(Exception):
+class InjectedFault(Exception):
     """A fault point was set to fail here."""
 
 
@@ -46,16 +46,16 @@ class Fault:
         does, _, seconds = (more.pop(0) if more else "kill").partition("=")
         is_known = point in POINTS and does in {"kill", "raise", "sleep"} and nth > 0
         if more or not is_known or (does == "sleep") != bool(seconds):
-            raise ValueError(f"ASHIATO_FAULT must be {RIGHT}, not {text!r}.")
+            raise ValueError(f"ASHIATO_FAULT must be {FAULT_SYNTAX}, not {text!r}.")
         wait = float(seconds) if seconds else None
         return cls(point=point, nth=nth, seconds=wait, raises=does == "raise")
 
-    def strike(self) -> None:
+    def trigger(self) -> None:
         self.reached += 1
         if self.reached != self.nth:
             return
         if self.raises:
-            raise Struck(f"{self.point} was told to fail.")
+            raise InjectedFault(f"{self.point} was told to fail.")
         if self.seconds is None:
             os.kill(os.getpid(), signal.SIGKILL)
         else:
@@ -77,4 +77,4 @@ def arm(environ: Mapping[str, str]) -> None:
 def point(name: str) -> None:
     """Here something may go wrong, if a test wants it to."""
     if (fault := _armed.get(name)) is not None:
-        fault.strike()
+        fault.trigger()

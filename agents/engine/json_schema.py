@@ -20,30 +20,30 @@ from referencing.jsonschema import DRAFT202012
 
 from .errors import BadSchema
 
-MOST_CHARACTERS = 100_000
-MOST_CHECKS = 300_000
-MOST_VIOLATIONS = 5
-MOST_WORDS = 200
+MAX_SCHEMA_CHARS = 100_000
+MAX_CHECKS = 300_000
+MAX_VIOLATIONS = 5
+MAX_MESSAGE_CHARS = 200
 
 # What every provider with a strict mode takes there; with anything else we ask without it.
-STRICT = {
+STRICT_KEYWORDS = {
     *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
     *("anyOf", "$ref", "$defs", "title", "description"),
 }
 # A second `$schema` would bring back the rules that ours replace; no provider takes the others.
-REFUSED = ("$schema", "$dynamicRef", "unevaluatedItems", "unevaluatedProperties")
+REFUSED_KEYWORDS = ("$schema", "$dynamicRef", "unevaluatedItems", "unevaluatedProperties")
 
 
 class TooManyChecks(Exception):
     """The value is too large, or the schema too branched, to see whether they fit."""
 
 
-def usable(given: Mapping[str, Any]) -> dict[str, Any]:
+def validate_schema(given: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of the schema; raises BadSchema unless every part of it can be used."""
     try:
-        schema = _copied(given)
-        _check_form(schema)
-        _check_parts(schema)
+        schema = _copy_schema(given)
+        _check_metaschema(schema)
+        _check_subschemas(schema)
         violations(schema, {})
     except (RecursionError, TooManyChecks):
         raise BadSchema("It is too deep, or refers to itself without an end.") from None
@@ -52,17 +52,17 @@ def usable(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
     """Where and why the value does not fit, the first few; raises TooManyChecks."""
-    before = _patience.set(_Patience())
+    before = _patience.set(_CheckBudget())
     try:
         errors = _Rules(schema, registry=Registry()).iter_errors(value)
-        return [_violation(error) for error in islice(errors, MOST_VIOLATIONS)]
+        return [_violation(error) for error in islice(errors, MAX_VIOLATIONS)]
     finally:
         _patience.reset(before)
 
 
 def is_strict(part: Any) -> bool:
     """Whether a provider can be held to the letter of it: nothing optional, nothing more."""
-    if not isinstance(part, dict) or not part.keys() <= STRICT:
+    if not isinstance(part, dict) or not part.keys() <= STRICT_KEYWORDS:
         return False
     if "$ref" in part:
         return len(part) == 1
@@ -76,35 +76,35 @@ def is_strict(part: Any) -> bool:
     return all(is_strict(sub.contents) for sub in inner if sub.contents is not False)
 
 
-def problem(path: Iterable[int | str], words: str) -> str:
+def format_violation(path: Iterable[int | str], words: str) -> str:
     """`rows[3].price: 'x' is not of type 'number'`."""
     names = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
-    where = _cut("".join(names).removeprefix("."))
-    return f"{where}: {_cut(words)}" if names else _cut(words)
+    where = _shorten("".join(names).removeprefix("."))
+    return f"{where}: {_shorten(words)}" if names else _shorten(words)
 
 
-def _copied(given: Mapping[str, Any]) -> dict[str, Any]:
+def _copy_schema(given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(dict(given), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadSchema(f"A schema is JSON, and this is not: {error}.") from error
-    if len(text) > MOST_CHARACTERS:
-        raise BadSchema(f"A schema has at most {MOST_CHARACTERS:,} characters.")
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise BadSchema(f"A schema has at most {MAX_SCHEMA_CHARS:,} characters.")
     schema: dict[str, Any] = json.loads(text)
     schema.pop("$schema", None)
     return schema
 
 
-def _check_form(schema: Any) -> None:
+def _check_metaschema(schema: Any) -> None:
     try:
         # Without its checker of formats, which would have patterns be Python's.
         Draft202012Validator.check_schema(schema, format_checker=None)
     except SchemaError as error:
-        reason = problem(error.absolute_path, error.message)
+        reason = format_violation(error.absolute_path, error.message)
         raise BadSchema(f"This is not a JSON Schema: {reason}.") from error
 
 
-def _check_parts(schema: dict[str, Any]) -> None:
+def _check_subschemas(schema: dict[str, Any]) -> None:
     """Visit all that can be reached: by way of a reference, too."""
     root = DRAFT202012.create_resource(schema)
     parts: list[tuple[Any, Any]] = [(schema, Registry().resolver_with_root(root))]
@@ -118,11 +118,11 @@ def _check_parts(schema: dict[str, Any]) -> None:
         inner = DRAFT202012.create_resource(part).subresources()
         parts += [(sub.contents, resolver.in_subresource(sub)) for sub in inner]
         if "$ref" in part:
-            parts.append(_target(part["$ref"], resolver))
+            parts.append(_resolve_ref(part["$ref"], resolver))
 
 
 def _check_keywords(part: dict[str, Any]) -> None:
-    for word in REFUSED:
+    for word in REFUSED_KEYWORDS:
         if word in part:
             raise BadSchema(f"{word!r} cannot be used here.")
     patterns = [part["pattern"]] if "pattern" in part else []
@@ -133,32 +133,32 @@ def _check_keywords(part: dict[str, Any]) -> None:
             raise BadSchema(f"{pattern!r} is not a regular expression RE2 can read.") from error
 
 
-def _target(ref: str, resolver: Any) -> tuple[Any, Any]:
+def _resolve_ref(ref: str, resolver: Any) -> tuple[Any, Any]:
     try:
         found = resolver.lookup(ref)
     except Unresolvable as error:
         raise BadSchema(f"It refers to {ref!r}, which is not in it.") from error
-    _check_form(found.contents)
+    _check_metaschema(found.contents)
     return found.contents, found.resolver
 
 
 def _violation(error: Any) -> str:
     """Of alternatives that all failed, the one that came nearest says most."""
     nearest = best_match([error]) or error
-    return problem(nearest.absolute_path, nearest.message)
+    return format_violation(nearest.absolute_path, nearest.message)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """The beginning and the end: a reason comes after the value that it is about."""
-    half = MOST_WORDS // 2
-    return text if len(text) <= MOST_WORDS else f"{text[:half]}…{text[-half:]}"
+    half = MAX_MESSAGE_CHARS // 2
+    return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:half]}…{text[-half:]}"
 
 
-class _Patience:
+class _CheckBudget:
     """Alternatives within alternatives multiply the work at every level: it ends here."""
 
     def __init__(self) -> None:
-        self.left = MOST_CHECKS
+        self.left = MAX_CHECKS
 
     def spend(self) -> None:
         self.left -= 1
@@ -166,10 +166,10 @@ class _Patience:
             raise TooManyChecks
 
 
-_patience: ContextVar[_Patience] = ContextVar("patience")
+_patience: ContextVar[_CheckBudget] = ContextVar("patience")
 
 
-def _counted(rule: Any) -> Any:
+def _with_budget(rule: Any) -> Any:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         _patience.get().spend()
         return rule(validator, value, instance, schema)
@@ -230,13 +230,13 @@ def _regex(pattern: str) -> Any:
     return re2.compile(pattern, options)
 
 
-_OURS = {
+_OUR_VALIDATORS = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "uniqueItems": _unique_items,
 }
-_ALL = {**Draft202012Validator.VALIDATORS, **_OURS}
+_ALL_VALIDATORS = {**Draft202012Validator.VALIDATORS, **_OUR_VALIDATORS}
 _Rules: Any = extend(
-    Draft202012Validator, {name: _counted(rule) for name, rule in _ALL.items()}
+    Draft202012Validator, {name: _with_budget(rule) for name, rule in _ALL_VALIDATORS.items()}
 )

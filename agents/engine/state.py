@@ -6,7 +6,7 @@ from typing import Any, Self
 
 Message = dict[str, Any]
 
-OBSERVATION = "Observation: "  # how a text model is told what a tool said
+OBSERVATION_PREFIX = "Observation: "  # how a text model is told what a tool said
 INTERRUPTED = "Error: interrupted before it finished; the outcome is unknown."
 NOT_STARTED = "Error: not started; the run was stopped before this call."
 
@@ -34,15 +34,15 @@ class AgentState:
         self._steps: list[AgentStep] = []
 
     def add_message(self, role: str, content: str | None, **more: Any) -> None:
-        words = None if content is None else sendable(content)
+        words = None if content is None else replace_surrogates(content)
         self._messages.append({"role": role, "content": words, **more})
         self._trim()
 
     def replace_message(self, role: str, content: str, instead: str) -> None:
         """The last message that says this says something else."""
         for at, message in reversed(list(enumerate(self._messages))):
-            if message["role"] == role and message["content"] == sendable(content):
-                self._messages[at] = {**message, "content": sendable(instead)}
+            if message["role"] == role and message["content"] == replace_surrogates(content):
+                self._messages[at] = {**message, "content": replace_surrogates(instead)}
                 return
 
     def add_step(self, step: AgentStep) -> None:
@@ -60,7 +60,7 @@ class AgentState:
 
     def close_calls(self, content: str = INTERRUPTED) -> None:
         """Answer every tool call that has no result, so that the next request is valid."""
-        self._messages = legal(self._messages, content)
+        self._messages = repair_history(self._messages, content)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -78,33 +78,34 @@ class AgentState:
 
     def _trim(self) -> None:
         if len(self._messages) > self.max_history:
-            self._messages = trimmed(self._messages, self.max_history)
+            self._messages = trim_messages(self._messages, self.max_history)
 
 
-def sendable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text without halves of characters, which no request can carry."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def trimmed(messages: Sequence[Message], size: int) -> list[Message]:
+def trim_messages(messages: Sequence[Message], size: int) -> list[Message]:
     """The newest messages, beginning with a person's; never less than the last exchange."""
-    begins = questions(messages)
+    begins = question_indexes(messages)
     kept = [at for at in begins if len(messages) - at <= size] or begins[-1:]
     return list(messages[kept[0] :]) if kept else list(messages)
 
 
-def questions(messages: Sequence[Message]) -> list[int]:
+def question_indexes(messages: Sequence[Message]) -> list[int]:
     """Where the exchanges begin: what a person said, not what a tool did."""
     return [
         at
         for at, message in enumerate(messages)
-        if message["role"] == "user" and not str(message["content"]).startswith(OBSERVATION)
+        if message["role"] == "user"
+        and not str(message["content"]).startswith(OBSERVATION_PREFIX)
     ]
 
 
-def legal(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Message]:
+def repair_history(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Message]:
     """The same history with every call answered once and every answer called for."""
     history: list[Message] = []
     open_calls: dict[str, None] = {}
@@ -114,11 +115,11 @@ def legal(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Messa
                 continue
             del open_calls[message["tool_call_id"]]
         else:
-            history += _answers(open_calls, missing)
+            history += _missing_results(open_calls, missing)
             open_calls = {call["id"]: None for call in message.get("tool_calls") or ()}
         history.append(message)
-    return history + _answers(open_calls, missing)
+    return history + _missing_results(open_calls, missing)
 
 
-def _answers(calls: Mapping[str, None], content: str) -> list[Message]:
+def _missing_results(calls: Mapping[str, None], content: str) -> list[Message]:
     return [{"role": "tool", "tool_call_id": call, "content": content} for call in calls]

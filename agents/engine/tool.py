@@ -9,7 +9,7 @@ from .errors import DuplicateToolError, ToolNotFoundError
 ToolInput = str | Mapping[str, Any]
 Effect = Literal["read", "idempotent", "at_most_once"]
 
-ONE_TEXT: dict[str, Any] = {
+TEXT_INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
@@ -92,12 +92,12 @@ def specification(tool: Tool) -> dict[str, Any]:
         "function": {
             "name": tool.name,
             "description": tool.description,
-            "parameters": getattr(tool, "parameters", ONE_TEXT),
+            "parameters": getattr(tool, "parameters", TEXT_INPUT_SCHEMA),
         },
     }
 
 
-def argument(input: ToolInput, name: str) -> str:
+def text_argument(input: ToolInput, name: str) -> str:
     """The one text argument of a simple tool, however the model wrote it."""
     if isinstance(input, str):
         return input

@@ -1,24 +1,24 @@
 """Documents are read, split into passages, and found again."""
 
-from .chunking import CHUNK_SIZE, Section, split
-from .documents import Ingested, add, asearch, ingest, search
-from .readers import MAX_BYTES, Unreadable, decode, files_in, read
-from .tokenizer import MAX_TERMS, terms_of
+from .chunking import CHUNK_SIZE, Section, split_document
+from .documents import IngestResult, asearch, ingest, ingest_text, search
+from .readers import MAX_BYTES, UnreadableDocument, decode, find_files, read_file
+from .tokenizer import MAX_TERMS, query_terms
 
 __all__ = [
     "CHUNK_SIZE",
     "MAX_BYTES",
     "MAX_TERMS",
-    "Ingested",
+    "IngestResult",
     "Section",
-    "Unreadable",
-    "add",
+    "UnreadableDocument",
+    "ingest_text",
     "asearch",
     "decode",
-    "files_in",
+    "find_files",
     "ingest",
-    "read",
+    "read_file",
     "search",
-    "split",
-    "terms_of",
+    "split_document",
+    "query_terms",
 ]

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 CHUNK_SIZE = 1_200
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-PIECE = re.compile(
+PIECE_PATTERN = re.compile(
     rf"(?s:.{{1,{CHUNK_SIZE}}})(?:(?<=[\n。！？])|(?<=[.!?]\s)|\Z)|(?s:.{{1,{CHUNK_SIZE}}})"
 )
 
@@ -24,7 +24,7 @@ class Section:
     text: str
 
 
-def split(text: str, *, title: str) -> tuple[str, list[Section]]:
+def split_document(text: str, *, title: str) -> tuple[str, list[Section]]:
     """The title, which is `title` where no heading says it, and the passages."""
     blocks = list(_blocks(FRONT_MATTER.sub("", text)))
     title = next((block for level, block in blocks if level == 1), title)
@@ -40,7 +40,7 @@ def split(text: str, *, title: str) -> tuple[str, list[Section]]:
     return title, [
         Section(heading=heading, text=text)
         for heading, paragraphs in sections
-        for text in _packed(paragraphs)
+        for text in _pack_paragraphs(paragraphs)
     ]
 
 
@@ -64,9 +64,9 @@ def _inline_text(token: Any) -> str:
     return "".join(child.content or " " for child in token.children).strip()
 
 
-def _packed(paragraphs: Iterable[str]) -> Iterator[str]:
+def _pack_paragraphs(paragraphs: Iterable[str]) -> Iterator[str]:
     passage = ""
-    for piece in (piece for text in paragraphs for piece in PIECE.findall(text)):
+    for piece in (piece for text in paragraphs for piece in PIECE_PATTERN.findall(text)):
         if passage and len(passage) + len(piece) > CHUNK_SIZE:
             yield passage
             passage = ""

@@ -16,62 +16,64 @@ from agents.models import Chunk, Document
 from agents.tools.search import Passage
 
 from . import fts5, tsvector
-from .chunking import Section, split
+from .chunking import Section, split_document
 from .index import Index, Scores
-from .readers import Unreadable, read
-from .tokenizer import is_japanese, language_of, terms_of
+from .readers import UnreadableDocument, read_file
+from .tokenizer import detect_language, is_japanese, query_terms
 
 INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
-OWN_LANGUAGE = 1.5  # how much more a passage in the language of the question is worth
+LANGUAGE_BOOST = 1.5  # how much more a passage in the language of the question is worth
 
 Outcome = Literal["added", "updated", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingested:
+class IngestResult:
     """What became of a document that was handed in."""
 
     document: Document
     outcome: Outcome
 
 
-def ingest(path: Path) -> Ingested:
+def ingest(path: Path) -> IngestResult:
     """Take in a Markdown or text file, again where it changed."""
     path = path.resolve()
     inside = path.is_relative_to(settings.BASE_DIR)
     source = path.relative_to(settings.BASE_DIR) if inside else path
-    return add(read(path), source=source.as_posix(), title=path.stem)
+    return ingest_text(read_file(path), source=source.as_posix(), title=path.stem)
 
 
-def add(text: str, *, source: str, title: str) -> Ingested:
+def ingest_text(text: str, *, source: str, title: str) -> IngestResult:
     """Take in a text; `title` is for one that has no main heading."""
     digest = sha256(text.encode()).hexdigest()
     if known := Document.objects.filter(source=source, digest=digest).first():
-        return Ingested(document=known, outcome="unchanged")
+        return IngestResult(document=known, outcome="unchanged")
 
-    title, sections = split(text, title=title)
+    title, sections = split_document(text, title=title)
     if not sections:
-        raise Unreadable(f"There is no text in {source!r}.")
-    fields = {"title": title[:200], "digest": digest, "language": language_of(text)}
-    return _keep(source, fields, sections)
+        raise UnreadableDocument(f"There is no text in {source!r}.")
+    fields = {"title": title[:200], "digest": digest, "language": detect_language(text)}
+    return _save_document(source, fields, sections)
 
 
 def search(query: str, top_k: int = 5) -> list[Passage]:
     """The passages that say most about the query, those with all its terms first."""
-    terms = terms_of(query)
+    terms = query_terms(query)
     if not terms or top_k < 1:
         return []
     every, some = _index().find(terms, top_k * 4)
     language = "ja" if is_japanese(query) else "en"
-    return [*_ranked(every, language), *_ranked(some, language)][:top_k]
+    return [*_rank_passages(every, language), *_rank_passages(some, language)][:top_k]
 
 
 async def asearch(query: str, top_k: int = 5) -> list[Passage]:
-    return await database.ask(search, query, top_k)
+    return await database.run(search, query, top_k)
 
 
 @transaction.atomic
-def _keep(source: str, fields: dict[str, str], sections: list[Section]) -> Ingested:
+def _save_document(
+    source: str, fields: dict[str, str], sections: list[Section]
+) -> IngestResult:
     document, is_new = Document.objects.update_or_create(source=source, defaults=fields)
     document.chunks.all().delete()
     chunks = Chunk.objects.bulk_create(
@@ -80,11 +82,11 @@ def _keep(source: str, fields: dict[str, str], sections: list[Section]) -> Inges
     )
     fault_injection.point("P15")
     _index().put(chunks)
-    return Ingested(document=document, outcome="added" if is_new else "updated")
+    return IngestResult(document=document, outcome="added" if is_new else "updated")
 
 
 @receiver(post_delete, sender=Chunk)
-def _forget(instance: Chunk, **kwargs: Any) -> None:
+def _remove_from_index(instance: Chunk, **kwargs: Any) -> None:
     _index().forget(instance.pk)
 
 
@@ -92,7 +94,7 @@ def _index() -> Index:
     return INDEXES[connection.vendor]
 
 
-def _ranked(scores: Scores, language: str) -> list[Passage]:
+def _rank_passages(scores: Scores, language: str) -> list[Passage]:
     chunks = Chunk.objects.select_related("document").in_bulk(scores)
     found = [
         Passage(
@@ -101,7 +103,7 @@ def _ranked(scores: Scores, language: str) -> list[Passage]:
             heading=chunk.heading,
             chunk=chunk.ordinal,
             text=chunk.text,
-            score=score * (OWN_LANGUAGE if chunk.document.language == language else 1),
+            score=score * (LANGUAGE_BOOST if chunk.document.language == language else 1),
             lang=chunk.document.language,
         )
         for pk, score in scores.items()

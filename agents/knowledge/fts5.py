@@ -7,10 +7,10 @@ from django.db import connection
 from agents.models import Chunk
 
 from .index import Scores
-from .tokenizer import index_terms, is_character, phrase
+from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 
-def put(chunks: Sequence[Chunk]) -> None:
+def upsert(chunks: Sequence[Chunk]) -> None:
     rows = [
         (chunk.pk, *map(index_terms, (chunk.document.title, chunk.heading, chunk.text)))
         for chunk in chunks
@@ -24,21 +24,21 @@ def put(chunks: Sequence[Chunk]) -> None:
         )
 
 
-def forget(chunk: int) -> None:
+def delete(chunk: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = %s", [chunk])
 
 
-def find(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
-    phrases = [_quoted(term) for term in terms]
+def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+    phrases = [_quote_term(term) for term in terms]
     every = _matches(" AND ".join(phrases), limit)
     some = _matches(" OR ".join(phrases), limit)
     return every, {chunk: score for chunk, score in some.items() if chunk not in every}
 
 
-def _quoted(term: str) -> str:
+def _quote_term(term: str) -> str:
     """In quotes no term is an operator; a character alone is found where it begins a pair."""
-    return f'"{phrase(term)}"{" *" if is_character(term) else ""}'
+    return f'"{to_phrase(term)}"{" *" if is_single_cjk(term) else ""}'
 
 
 def _matches(expression: str, limit: int) -> Scores:

@@ -9,42 +9,44 @@ from .tokenizer import KANA
 MAX_BYTES = 5_000_000
 SUFFIXES = (".md", ".markdown", ".txt")
 
-MARKS = {
+BOM_ENCODINGS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+CONTROL_CHARS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-class Unreadable(ValueError):
+class UnreadableDocument(ValueError):
     """This cannot be read as a document."""
 
 
-def files_in(folder: Path) -> list[Path]:
+def find_files(folder: Path) -> list[Path]:
     """The documents in a folder and below it."""
     paths = folder.rglob("*")
     return sorted(path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
-def read(path: Path) -> str:
+def read_file(path: Path) -> str:
     """The text of a file, with its lines ended alike."""
     if path.is_dir():
-        raise Unreadable(f"There are no Markdown or text files in {str(path)!r}.")
+        raise UnreadableDocument(f"There are no Markdown or text files in {str(path)!r}.")
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise Unreadable(f"{str(path)!r} is larger than {MAX_BYTES // 1_000_000} MB.")
+            raise UnreadableDocument(
+                f"{str(path)!r} is larger than {MAX_BYTES // 1_000_000} MB."
+            )
         text = decode(path.read_bytes())
     except OSError as error:
-        raise Unreadable(f"{str(path)!r} cannot be read: {error.strerror}.") from error
-    if text is None or CONTROL.search(text):
-        raise Unreadable(f"{str(path)!r} is not a text file.")
+        raise UnreadableDocument(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+    if text is None or CONTROL_CHARS.search(text):
+        raise UnreadableDocument(f"{str(path)!r} is not a text file.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decode(data: bytes) -> str | None:
     """Bytes as text, or None where they are text in no encoding known here."""
-    for mark, encoding in MARKS.items():
+    for mark, encoding in BOM_ENCODINGS.items():
         if data.startswith(mark):
             return _decode_as(encoding, data)
     if (text := _decode_as("utf-8", data)) is not None:

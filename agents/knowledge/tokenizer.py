@@ -17,46 +17,46 @@ WIDE = f"゠-ヿㇰ-ㇿ{KANJI}가-힣"
 CJK = f"ぁ-ゟ{WIDE}"
 KANA = re.compile("[ぁ-ゟァ-ヺー]")
 HIRAGANA = re.compile("[ぁ-ゟ]+")
-RUN = re.compile(f"[{CJK}]+")
+CJK_RUN = re.compile(f"[{CJK}]+")
 WORD = re.compile(rf"[ぁ-ゟ]+|[{WIDE}]+|[^\W_{CJK}](?:[^\W{CJK}]*[^\W_{CJK}])?")
 ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
-SMALL_WORDS = """
+STOP_WORD_LIST = """
 a about an and any are as at be been but by can could d did do does don for from get had has
 have how i if in into is it its ll m may me my no not of on or our re s shall should so t tell
 than that the their them then there these they this those to us ve was we were what when where
 which who whom whose why will with would you your 何 方法 教 下 とは それは これは ですか
 """
-STOP_WORDS = frozenset(SMALL_WORDS.split())
+STOP_WORDS = frozenset(STOP_WORD_LIST.split())
 
 
-def terms_of(query: str) -> list[str]:
+def query_terms(query: str) -> list[str]:
     """What to look for. Hiragana is mostly grammar, and counts where there is nothing else."""
-    words = [word for word in dict.fromkeys(_words(query)) if word not in STOP_WORDS]
+    words = [word for word in dict.fromkeys(_tokenize(query)) if word not in STOP_WORDS]
     telling = [word for word in words if not HIRAGANA.match(word)]
     return (telling or words)[:MAX_TERMS]
 
 
 def index_terms(text: str) -> str:
     """The text in the words that the index tells apart."""
-    return RUN.sub(lambda run: f" {pairs(run[0])} {run[0][-1]} ", plain(text))
+    return CJK_RUN.sub(lambda run: f" {bigrams(run[0])} {run[0][-1]} ", normalize(text))
 
 
-def phrase(term: str) -> str:
+def to_phrase(term: str) -> str:
     """A term of a question in those words, one after the other."""
-    return pairs(term) if RUN.match(term) and not is_character(term) else term
+    return bigrams(term) if CJK_RUN.match(term) and not is_single_cjk(term) else term
 
 
-def is_character(term: str) -> bool:
+def is_single_cjk(term: str) -> bool:
     """A Japanese character alone, which can only be the beginning of a pair."""
     return len(term) == 1 and is_japanese(term)
 
 
 def is_japanese(text: str) -> bool:
-    return RUN.search(plain(text)) is not None
+    return CJK_RUN.search(normalize(text)) is not None
 
 
-def language_of(text: str) -> str:
+def detect_language(text: str) -> str:
     words = re.findall(r"[a-z]+", text.lower())
     if len(KANA.findall(text)) * 5 > len(text) - sum(map(len, words)):
         return Document.Language.JAPANESE
@@ -65,19 +65,19 @@ def language_of(text: str) -> str:
     return ""
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """The text without what writers differ in: width, capitals, accents of Latin letters."""
     apart = unicodedata.normalize("NFKD", text).casefold()
     return unicodedata.normalize("NFKC", ACCENTS.sub("", apart))
 
 
-def pairs(run: str) -> str:
+def bigrams(run: str) -> str:
     return " ".join(first + second for first, second in pairwise(run))
 
 
-def _words(text: str) -> Iterator[str]:
-    for word in WORD.findall(plain(text)):
-        if RUN.match(word) and not HIRAGANA.match(word):
-            yield from pairs(word).split() or word
+def _tokenize(text: str) -> Iterator[str]:
+    for word in WORD.findall(normalize(text)):
+        if CJK_RUN.match(word) and not HIRAGANA.match(word):
+            yield from bigrams(word).split() or word
         else:
             yield word

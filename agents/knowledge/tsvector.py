@@ -15,19 +15,19 @@ from django.db import connection
 from agents.models import Chunk
 
 from .index import Scores
-from .tokenizer import index_terms, is_character, phrase
+from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 Places = dict[str, list[str]]
 
 # A vector takes words of 2,046 bytes at most: a longer one is looked for in pieces.
 WORD = re.compile(r"[^\W_]{1,500}")
 
-STEM = """
+STEM_SQL = """
 SELECT word, coalesce((ts_lexize('english_stem', word))[1], word)
 FROM unnest(%s::text[]) AS word
 """
 # UPDATE, because `manage.py flush` gives ids out again and leaves the index alone.
-PUT = """
+UPSERT_SQL = """
 INSERT INTO agents_chunk_index (rowid, length, words, telling)
 VALUES (%s, %s, %s::tsvector, %s::tsvector)
 ON CONFLICT (rowid) DO UPDATE
@@ -35,7 +35,7 @@ SET length = excluded.length, words = excluded.words, telling = excluded.telling
 """
 # BM25 as FTS5 has it (k1 = 1.2, b = 0.75). Weights end at 1, so all are an eighth of what they
 # are there: the text (D) counts 1, the title (B) 2 and a heading (A) 8.
-FIND = """
+SEARCH_SQL = """
 WITH asked AS (
     SELECT at, term::tsquery FROM unnest(%s::text[]) WITH ORDINALITY AS asked (term, at)
 ), hits AS MATERIALIZED (
@@ -58,29 +58,29 @@ ORDER BY has_every DESC, score DESC, rowid LIMIT %s
 """
 
 
-def put(chunks: Sequence[Chunk]) -> None:
-    stems = _stems(word for chunk in chunks for word, _ in _placed(chunk))
+def upsert(chunks: Sequence[Chunk]) -> None:
+    stems = _stems(word for chunk in chunks for word, _ in _word_positions(chunk))
     with connection.cursor() as cursor:
-        cursor.executemany(PUT, (_row(chunk, stems) for chunk in chunks))
+        cursor.executemany(UPSERT_SQL, (_index_row(chunk, stems) for chunk in chunks))
 
 
-def forget(chunk: int) -> None:
+def delete(chunk: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = %s", [chunk])
 
 
-def find(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
-    phrases = {term: WORD.findall(phrase(term)) for term in terms}
+def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+    phrases = {term: WORD.findall(to_phrase(term)) for term in terms}
     stems = _stems(word for words in phrases.values() for word in words)
-    asked = [_query([stems[w] for w in words], term) for term, words in phrases.items()]
+    asked = [_to_tsquery([stems[w] for w in words], term) for term, words in phrases.items()]
     with connection.cursor() as cursor:
-        cursor.execute(FIND, [asked, len(asked), limit])
+        cursor.execute(SEARCH_SQL, [asked, len(asked), limit])
         found = cursor.fetchall()
     every = {chunk: score for chunk, score, has_every in found if has_every}
     return every, {chunk: score for chunk, score, has_every in found if not has_every}
 
 
-def _placed(chunk: Chunk) -> Iterator[tuple[str, str]]:
+def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:
     """Each word with its place; between two fields is a gap that no phrase goes across."""
     fields = {"A": chunk.heading, "B": chunk.document.title, "D": chunk.text}
     places = count(1)
@@ -93,23 +93,23 @@ def _placed(chunk: Chunk) -> Iterator[tuple[str, str]]:
 def _stems(words: Iterable[str]) -> dict[str, str]:
     """What a word has in common with its other forms; small words are kept as they are."""
     with connection.cursor() as cursor:
-        cursor.execute(STEM, [list(set(words))])
+        cursor.execute(STEM_SQL, [list(set(words))])
         return dict(cursor.fetchall())
 
 
-def _row(chunk: Chunk, stems: dict[str, str]) -> tuple[object, ...]:
+def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[object, ...]:
     places: Places = defaultdict(list)
-    for word, place in _placed(chunk):
+    for word, place in _word_positions(chunk):
         places[stems[word]].append(place)
     telling = {word: at for word, at in places.items() if len(at) > 1 or at[0][-1] != "D"}
     length = sum(map(len, places.values()))
-    return chunk.pk, length, _vector(places), _vector(telling)
+    return chunk.pk, length, _to_tsvector(places), _to_tsvector(telling)
 
 
-def _vector(places: Places) -> str:
+def _to_tsvector(places: Places) -> str:
     return " ".join(f"'{word}':{','.join(at)}" for word, at in places.items())
 
 
-def _query(stems: list[str], term: str) -> str:
+def _to_tsquery(stems: list[str], term: str) -> str:
     """Words are letters and digits, so none can end its quotes."""
-    return " <-> ".join(f"'{stem}'" for stem in stems) + (":*" if is_character(term) else "")
+    return " <-> ".join(f"'{stem}'" for stem in stems) + (":*" if is_single_cjk(term) else "")

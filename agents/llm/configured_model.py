@@ -30,10 +30,10 @@ class ConfiguredModel:
         """`model` is what it is called here; its provider is asked by the provider's name."""
         asked = {"model": self.model, "messages": messages, "tools": tools, **parameters}
         chunks = self.llm.stream(**asked)
-        return _priced(chunks, self.price) if self.price else chunks
+        return _add_costs(chunks, self.price) if self.price else chunks
 
 
-class ClosedModel:
+class UnavailableModel:
     """One that cannot be asked, and says why to whoever tries."""
 
     def __init__(self, why: ModelError) -> None:
@@ -44,17 +44,17 @@ class ClosedModel:
         yield {}  # what makes it a stream
 
 
-async def _priced(chunks: AsyncIterator[Chunk], price: Price) -> AsyncGenerator[Chunk, None]:
+async def _add_costs(chunks: AsyncIterator[Chunk], price: Price) -> AsyncGenerator[Chunk, None]:
     """Whatever a provider or a table says, this is what it costs."""
     try:
         async for chunk in chunks:
-            yield _at(price, chunk) if "usage" in chunk else chunk
+            yield _add_cost(price, chunk) if "usage" in chunk else chunk
     finally:
         if (close := getattr(chunks, "aclose", None)) is not None:
             await close()
 
 
-def _at(price: Price, chunk: Chunk) -> Chunk:
+def _add_cost(price: Price, chunk: Chunk) -> Chunk:
     usage = chunk["usage"]
     if not isinstance(usage, Mapping) or not isinstance(usage.get("prompt_tokens"), int):
         return chunk

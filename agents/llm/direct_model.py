@@ -8,18 +8,18 @@ from typing import Any
 
 import aiohttp
 
-from agents.engine.turn.assembly import Chunk, Words
+from agents.engine.turn.assembly import Chunk, TextChunk
 from agents.llm import parameters as gate
 from agents.llm.sse import EventReader
 
 from . import http, model_info, openai_request
 from .json_codec import decode, decode_all, encode
 from .provider_errors import StreamFailed, StreamGarbled, explain
-from .routing import Endpoint, Road, endpoint
+from .routing import Endpoint, Road, resolve_endpoint
 
 DONE = b"[DONE]"
-HANG_UP_SECONDS = 0.1
-TICKS = 10_000_000_000  # of a dollar, in which xAI tells what an answer cost
+DRAIN_SECONDS = 0.1
+TICKS_PER_DOLLAR = 10_000_000_000  # of a dollar, in which xAI tells what an answer cost
 
 
 class DirectModel:
@@ -59,26 +59,28 @@ class DirectModel:
         tools: list[dict[str, Any]] | None = None,
         **parameters: Any,
     ) -> AsyncGenerator[Chunk, None]:
-        settings = gate.Settings(
+        settings = gate.ModelSettings(
             model=model,
             base_url=self.base_url,
             api_key=self._api_key,
             options=self.parameters,
         )
         gate.check(settings, parameters)
-        there = endpoint(model, self._environ, base_url=self.base_url, api_key=self._api_key)
-        quirks = there.provider.quirks_of(there.name)
-        asked = openai_request.body(
+        there = resolve_endpoint(
+            model, self._environ, base_url=self.base_url, api_key=self._api_key
+        )
+        quirks = there.provider.quirks_for(there.name)
+        asked = openai_request.build_body(
             there.name, quirks, messages, tools, {**self.parameters, **parameters}
         )
         url = f"{there.url}/chat/completions"
         try:
             async with (
                 http.post(url, encode(asked), _headers(there), self.timeout) as answer,
-                aclosing(_chunks(answer, self.pace)) as chunks,
+                aclosing(_read_chunks(answer, self.pace)) as chunks,
             ):
                 async for chunk in chunks:
-                    yield _priced(chunk, model) if "usage" in chunk else chunk
+                    yield _add_cost(chunk, model) if "usage" in chunk else chunk
         except Exception as error:
             # Not `from error`: what a provider says may hold the key, and logs print causes.
             raise explain(error, model=model, secrets=[there.key]) from None
@@ -92,19 +94,21 @@ def _headers(there: Endpoint) -> dict[str, str]:
     return headers | ({"Authorization": f"Bearer {there.key}"} if there.key else {})
 
 
-async def _chunks(answer: http.Answer, pace: float) -> AsyncGenerator[Chunk, None]:
+async def _read_chunks(
+    answer: http.StreamingResponse, pace: float
+) -> AsyncGenerator[Chunk, None]:
     """What the server says; whatever ends it before its finish is a cut."""
     reader = EventReader()
     begun = spoken = ended = False
     try:
         while not reader.has_ended:
-            for event in _events(reader.feed(await answer.read())):
+            for event in _parse_events(reader.feed(await answer.read())):
                 if event == DONE:
-                    await _hang_up(answer)
+                    await _drain(answer)
                     return
-                chunk = event if isinstance(event, Words) else _chunk(event, begun)
-                begun, ended = True, ended or _is_end(chunk)
-                spoken = spoken or _is_said(chunk)
+                chunk = event if isinstance(event, TextChunk) else _to_chunk(event, begun)
+                begun, ended = True, ended or _is_final(chunk)
+                spoken = spoken or _has_content(chunk)
                 yield chunk
             # Many servers say first that they will speak: its first word is waited for.
             await answer.rest(pace if spoken and not ended else 0)
@@ -115,37 +119,37 @@ async def _chunks(answer: http.Answer, pace: float) -> AsyncGenerator[Chunk, Non
         raise EOFError
 
 
-async def _hang_up(answer: http.Answer) -> None:
+async def _drain(answer: http.StreamingResponse) -> None:
     """Read what is left, so that the connection can be used again, but wait for nobody."""
     with suppress(TimeoutError, aiohttp.ClientError):
-        async with asyncio.timeout(HANG_UP_SECONDS):
+        async with asyncio.timeout(DRAIN_SECONDS):
             while await answer.read():
                 pass
 
 
-def _events(batch: list[bytes]) -> Iterator[Any]:
+def _parse_events(batch: list[bytes]) -> Iterator[Any]:
     """What the data says; words that follow words as one event, which costs less to read."""
     words: list[str] = []
     try:
-        for event in _decoded(batch):
-            if (said := _words(event)) is not None:
+        for event in _decode_batch(batch):
+            if (said := _text_only(event)) is not None:
                 words.append(said)
                 continue
-            yield from _joined(words)
+            yield from _flush_text(words)
             yield event
     except StreamGarbled:
-        yield from _joined(words)
+        yield from _flush_text(words)
         raise
-    yield from _joined(words)
+    yield from _flush_text(words)
 
 
-def _decoded(batch: list[bytes]) -> Iterable[Any]:
+def _decode_batch(batch: list[bytes]) -> Iterable[Any]:
     """All of them in one go, where all are JSON; else one by one, up to what is not."""
     all_of_it = decode_all(batch) if len(batch) > 1 else None
     return all_of_it or (data if data == DONE else decode(data) for data in batch)
 
 
-def _words(event: Any) -> str | None:
+def _text_only(event: Any) -> str | None:
     """The words of an event that holds nothing else."""
     try:
         [choice] = event["choices"]
@@ -158,17 +162,17 @@ def _words(event: Any) -> str | None:
     return said if isinstance(said, str) and not is_more else None
 
 
-def _joined(words: list[str]) -> Iterator[Words]:
+def _flush_text(words: list[str]) -> Iterator[TextChunk]:
     if words:
-        yield Words("".join(words))
+        yield TextChunk("".join(words))
     words.clear()
 
 
-def _chunk(event: Any, begun: bool) -> dict[str, Any]:
+def _to_chunk(event: Any, begun: bool) -> dict[str, Any]:
     try:
         failed = event.get("error") or (event if event.get("object") == "error" else None)
         usage = event.get("usage")
-        choices = [_choice(choice, begun) for choice in event.get("choices") or ()]
+        choices = [_to_choice(choice, begun) for choice in event.get("choices") or ()]
     except (AttributeError, TypeError, ValueError) as error:
         raise StreamGarbled("an event that is not a chunk") from error
     if failed:
@@ -177,7 +181,7 @@ def _chunk(event: Any, begun: bool) -> dict[str, Any]:
     return {"id": event.get("id"), "choices": choices, **used}
 
 
-def _choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
+def _to_choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
     """A message instead of a delta is the whole answer, unless that was told already."""
     said = choice.get("delta")
     if said is None and not begun:
@@ -189,22 +193,22 @@ def _choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
     }
 
 
-def _is_said(chunk: Chunk) -> bool:
-    if isinstance(chunk, Words):
+def _has_content(chunk: Chunk) -> bool:
+    if isinstance(chunk, TextChunk):
         return bool(chunk.text)
     deltas = (choice["delta"] for choice in chunk["choices"])
     return any(said for delta in deltas for name, said in delta.items() if name != "role")
 
 
-def _is_end(chunk: Chunk) -> bool:
-    if isinstance(chunk, Words):
+def _is_final(chunk: Chunk) -> bool:
+    if isinstance(chunk, TextChunk):
         return False
     return any(choice["finish_reason"] for choice in chunk["choices"])
 
 
-def _priced(chunk: Chunk, model: str) -> Chunk:
+def _add_cost(chunk: Chunk, model: str) -> Chunk:
     """The chunk with its cost in dollars, where the price is known and not told already."""
-    usage = _folded(chunk["usage"])
+    usage = _include_reasoning(chunk["usage"])
     cost = usage.get("cost")
     if not isinstance(cost, int | float):
         cost = _cost(usage, model)
@@ -215,14 +219,14 @@ def _priced(chunk: Chunk, model: str) -> Chunk:
 
 def _cost(usage: Mapping[str, Any], model: str) -> float | None:
     if isinstance(ticks := usage.get("cost_in_usd_ticks"), int):
-        return ticks / TICKS
+        return ticks / TICKS_PER_DOLLAR
     if not isinstance(size := usage.get("prompt_tokens"), int):
         return None
     price = model_info.price(model, size)
     return price.of(usage) if price else None
 
 
-def _folded(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+def _include_reasoning(usage: Mapping[str, Any]) -> Mapping[str, Any]:
     """With thoughts among the tokens of the answer, where they were counted beside them."""
     details = usage.get("completion_tokens_details")
     thought = details.get("reasoning_tokens") if isinstance(details, Mapping) else None

@@ -14,12 +14,12 @@ from agents.llm import parameters, providers
 
 DEMO = "demo"
 PROBE_SECONDS = 0.3
-LARGEST_ANSWER = 1024 * 1024
-NO_CHAT = re.compile(r"embed|rerank|whisper|bge-", re.I)
+MAX_RESPONSE_BYTES = 1024 * 1024
+NON_CHAT_MODELS = re.compile(r"embed|rerank|whisper|bge-", re.I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ModelChoice:
     """A model, how to reach it, and in words where it was found."""
 
     model: str
@@ -40,34 +40,34 @@ class LocalServer:
     kind: Literal["ollama", "openai"] = "openai"
 
 
-class Tag(BaseModel):
+class OllamaTag(BaseModel):
     name: str
 
 
-class Tags(BaseModel):
+class OllamaTags(BaseModel):
     """What Ollama says it has."""
 
-    models: list[Tag]
+    models: list[OllamaTag]
 
 
-class Shown(BaseModel):
+class OllamaDetails(BaseModel):
     """What Ollama says that one model can do."""
 
     capabilities: list[str] = []
 
 
-class Listed(BaseModel):
+class OpenAIModel(BaseModel):
     id: str
 
 
-class Models(BaseModel):
+class OpenAIModelList(BaseModel):
     """What an OpenAI-compatible server says it has."""
 
     object: Literal["list"]
-    data: list[Listed]
+    data: list[OpenAIModel]
 
 
-PROVIDERS = tuple(provider for provider in providers.PROVIDERS if provider.model)
+DEFAULT_PROVIDERS = tuple(provider for provider in providers.PROVIDERS if provider.model)
 LOCAL_SERVERS = (
     LocalServer("Ollama", 11434, "ollama"),
     LocalServer("LM Studio", 1234),
@@ -84,12 +84,12 @@ async def choose(
     probe: bool,
     own_port: int | None,
     servers: Sequence[LocalServer] = LOCAL_SERVERS,
-) -> Choice:
+) -> ModelChoice:
     """The model that was asked for, else one that is paid for, else one that runs here."""
     if explicit == DEMO:
-        return demo("ASHIATO_MODEL")
+        return demo_choice("ASHIATO_MODEL")
     if explicit:
-        return Choice(
+        return ModelChoice(
             model=explicit,
             source="ASHIATO_MODEL",
             label=explicit.rpartition("/")[2],
@@ -97,49 +97,49 @@ async def choose(
             api_key=api_key,
         )
     if not probe:
-        return demo("no model is configured")
-    if paid := with_key(environ):
+        return demo_choice("no model is configured")
+    if paid := find_provider(environ):
         return paid
     others = [server for server in servers if server.port != own_port]
-    return await running(others) or demo("no key and no local server was found")
+    return await find_local(others) or demo_choice("no key and no local server was found")
 
 
-def demo(source: str) -> Choice:
-    return Choice(model=DEMO, source=source, label="Demo model")
+def demo_choice(source: str) -> ModelChoice:
+    return ModelChoice(model=DEMO, source=source, label="Demo model")
 
 
-def with_key(environ: Mapping[str, str]) -> Choice | None:
+def find_provider(environ: Mapping[str, str]) -> ModelChoice | None:
     """The first provider whose key is in the environment."""
-    for provider in PROVIDERS:
-        name, key = providers.first_set(provider.keys, environ)
+    for provider in DEFAULT_PROVIDERS:
+        name, key = providers.first_env(provider.keys, environ)
         if key:
-            return Choice(
+            return ModelChoice(
                 model=provider.model,
                 source=f"{name} in the environment",
                 label=f"{provider.label} {provider.model.rpartition('/')[2]}",
-                base_url=providers.first_set(provider.addresses, environ)[1] or None,
+                base_url=providers.first_env(provider.addresses, environ)[1] or None,
                 api_key=key,
             )
     return None
 
 
-async def running(servers: Sequence[LocalServer]) -> Choice | None:
+async def find_local(servers: Sequence[LocalServer]) -> ModelChoice | None:
     """The first of the servers on this machine that has a model; it is sent no key."""
     answers = await asyncio.gather(*map(_probe, servers))
     return next((answer for answer in answers if answer), None)
 
 
-async def _probe(server: LocalServer) -> Choice | None:
+async def _probe(server: LocalServer) -> ModelChoice | None:
     deadline = asyncio.get_running_loop().time() + PROBE_SECONDS
     try:
         async with asyncio.timeout_at(deadline):
-            names = [name for name in await _names(server) if _can_be_asked(name)]
+            names = [name for name in await _list_models(server) if _is_chat_model(name)]
     except (OSError, ValueError):
         return None
     if not names:
         return None
-    name = await _best(server, names, deadline)
-    return Choice(
+    name = await _pick_model(server, names, deadline)
+    return ModelChoice(
         model=f"openai/{name}",
         source=f"{server.label} on 127.0.0.1:{server.port}",
         label=f"{server.label} {name}",
@@ -147,39 +147,41 @@ async def _probe(server: LocalServer) -> Choice | None:
     )
 
 
-def _can_be_asked(name: str) -> bool:
-    return not NO_CHAT.search(name) and not parameters.wrong_name(f"openai/{name}")
+def _is_chat_model(name: str) -> bool:
+    return not NON_CHAT_MODELS.search(name) and not parameters.name_problem(f"openai/{name}")
 
 
-async def _names(server: LocalServer) -> list[str]:
+async def _list_models(server: LocalServer) -> list[str]:
     if server.kind == "ollama":
-        tags = Tags.model_validate_json(await _ask(server.port, "/api/tags"))
+        tags = OllamaTags.model_validate_json(await _fetch(server.port, "/api/tags"))
         return [model.name for model in tags.models]
-    models = Models.model_validate_json(await _ask(server.port, "/v1/models"))
+    models = OpenAIModelList.model_validate_json(await _fetch(server.port, "/v1/models"))
     return [model.id for model in models.data]
 
 
-async def _best(server: LocalServer, names: Sequence[str], deadline: float) -> str:
+async def _pick_model(server: LocalServer, names: Sequence[str], deadline: float) -> str:
     """The first that can call tools, where the server can say so in time, else the first."""
     if server.kind == "ollama" and len(names) > 1:
         with suppress(OSError, ValueError):
             async with asyncio.timeout_at(deadline):
-                able = await asyncio.gather(*(_can_call(server, name) for name in names))
+                able = await asyncio.gather(*(_supports_tools(server, name) for name in names))
                 return next((n for n, can in zip(names, able, strict=True) if can), names[0])
     return names[0]
 
 
-async def _can_call(server: LocalServer, name: str) -> bool:
-    shown = Shown.model_validate_json(await _ask(server.port, "/api/show", {"model": name}))
+async def _supports_tools(server: LocalServer, name: str) -> bool:
+    shown = OllamaDetails.model_validate_json(
+        await _fetch(server.port, "/api/show", {"model": name})
+    )
     return "tools" in shown.capabilities
 
 
-async def _ask(port: int, path: str, body: Mapping[str, str] | None = None) -> bytes:
+async def _fetch(port: int, path: str, body: Mapping[str, str] | None = None) -> bytes:
     """The JSON at this address; HTTP/1.0, so that it comes whole and ends the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        writer.write(_request(path, body))
-        answer = await _until_end(reader)
+        writer.write(_build_request(path, body))
+        answer = await _read_all(reader)
     finally:
         writer.close()
     head, _, content = answer.partition(b"\r\n\r\n")
@@ -188,7 +190,7 @@ async def _ask(port: int, path: str, body: Mapping[str, str] | None = None) -> b
     return content
 
 
-def _request(path: str, body: Mapping[str, str] | None) -> bytes:
+def _build_request(path: str, body: Mapping[str, str] | None) -> bytes:
     content = json.dumps(body).encode() if body else b""
     lines = [
         f"{'POST' if body else 'GET'} {path} HTTP/1.0",
@@ -200,10 +202,10 @@ def _request(path: str, body: Mapping[str, str] | None) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-async def _until_end(reader: asyncio.StreamReader) -> bytes:
+async def _read_all(reader: asyncio.StreamReader) -> bytes:
     answer = b""
     while piece := await reader.read(65536):
         answer += piece
-        if len(answer) > LARGEST_ANSWER:
+        if len(answer) > MAX_RESPONSE_BYTES:
             raise ValueError("the answer is too large for a list of models")
     return answer

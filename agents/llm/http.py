@@ -23,17 +23,19 @@ from yarl import URL
 from .json_codec import decode
 from .provider_errors import StreamGarbled
 
-LARGE = 512 * 1024
-LONGEST_HEADER = 64 * 1024
-LONGEST_REFUSAL = 64 * 1024
-REFUSAL_SECONDS = 5.0
-KEPT_SECONDS = 30.0
-FEW, MANY, BEAT_STEP, LONGEST_BEAT = 10, 60, 0.015, 0.15
-BEHIND_STEP, CATCHES_UP, MOST_BEHIND, LATELY = 0.05, 4, 0.5, 5
-DEPTH = 8
-TOO_LONG = re.compile(rb"context_length_exceeded|exceed_context_size|maximum prompt length")
-TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
-REDIRECTED = "It answered with a redirect to another address, which is not followed."
+LARGE_BODY_BYTES = 512 * 1024
+MAX_HEADER_BYTES = 64 * 1024
+MAX_ERROR_BYTES = 64 * 1024
+ERROR_TIMEOUT_SECONDS = 5.0
+KEEPALIVE_SECONDS = 30.0
+STREAMS_PER_STEP, CROWDED_STREAMS, BATCH_STEP_SECONDS, MAX_BATCH_SECONDS = 10, 60, 0.015, 0.15
+LAG_STEP_SECONDS, LAG_FACTOR, MAX_LAG_SECONDS, LAG_WINDOW = 0.05, 4, 0.5, 5
+MAX_DEPTH = 8
+CONTEXT_EXCEEDED = re.compile(
+    rb"context_length_exceeded|exceed_context_size|maximum prompt length"
+)
+HTML_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
+REDIRECT_MESSAGE = "It answered with a redirect to another address, which is not followed."
 
 
 class ConnectError(Exception):
@@ -41,7 +43,7 @@ class ConnectError(Exception):
 
     def __init__(self, url: URL) -> None:
         super().__init__(str(url.origin()))
-        self._request = _Asked(url)
+        self._request = _FailedRequest(url)
 
 
 class ConnectTimeout(ConnectError):
@@ -56,7 +58,7 @@ class TimeoutException(Exception):
     """The answer did not go on."""
 
 
-class Refused(Exception):
+class HTTPStatusError(Exception):
     """The server answered with an error."""
 
     def __init__(self, message: str, response: aiohttp.ClientResponse) -> None:
@@ -65,16 +67,16 @@ class Refused(Exception):
         self.response = response
 
 
-class ContextWindowExceededError(Refused):
+class ContextWindowExceededError(HTTPStatusError):
     """It was asked more than the model can read."""
 
 
-class _Asked:
+class _FailedRequest:
     def __init__(self, url: URL) -> None:
         self.url = url
 
 
-class Answer:
+class StreamingResponse:
     """What a server says, bit by bit, as fast as somebody wants to read it."""
 
     read_now = 0  # how many are being read at the same time
@@ -97,7 +99,7 @@ class Answer:
         connection = self._response.connection
         if not seconds or connection is None or (wire := connection.transport) is None:
             return  # nobody wants to, or all of it is here
-        beat = _beat(seconds, Answer.read_now, Answer.late)
+        beat = _batch_seconds(seconds, StreamingResponse.read_now, StreamingResponse.late)
         # Not the loop's own clock: uvloop's stands still while it is held up.
         due = (monotonic() // beat + 1) * beat
         wire.pause_reading()
@@ -105,20 +107,22 @@ class Answer:
             await asyncio.sleep(due - monotonic())
         finally:
             wire.resume_reading()
-        Answer.late += (monotonic() - due - Answer.late) / (LATELY * Answer.read_now)
+        StreamingResponse.late += (monotonic() - due - StreamingResponse.late) / (
+            LAG_WINDOW * StreamingResponse.read_now
+        )
 
 
 @asynccontextmanager
 async def post(
     address: str, body: bytes, headers: Mapping[str, str], patience: aiohttp.ClientTimeout
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[StreamingResponse]:
     """The body of the answer; who leaves before its end leaves the server, too."""
     url = URL(address)
     try:
         response = await (await _client()).post(
             url,
             # What is large, it wants to send bit by bit.
-            data=body if len(body) < LARGE else BytesIO(body),
+            data=body if len(body) < LARGE_BODY_BYTES else BytesIO(body),
             headers=headers,
             timeout=patience,
             proxy=_proxy(url),
@@ -126,34 +130,36 @@ async def post(
         )
         try:
             if response.status >= 300:
-                raise await _refusal(response)
-            with _reading():
-                yield Answer(response)
+                raise await _status_error(response)
+            with _count_reader():
+                yield StreamingResponse(response)
         finally:
             response.close()  # a connection whose answer was read to its end is kept
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
         raise
     except (aiohttp.ClientError, OSError) as error:
-        raise _named(error, url) from error
+        raise _translate_error(error, url) from error
 
 
-def _beat(seconds: float, answers: int, late: float) -> float:
+def _batch_seconds(seconds: float, answers: int, late: float) -> float:
     """In steps, so that one more or less is no other beat for all."""
-    crowd = BEAT_STEP * (max(0, answers - MANY) // FEW)
-    beat = max(seconds, min(seconds + crowd, LONGEST_BEAT))
-    behind = BEHIND_STEP * (CATCHES_UP * late // BEHIND_STEP)
-    return beat + min(behind, MOST_BEHIND)
+    crowd = BATCH_STEP_SECONDS * (max(0, answers - CROWDED_STREAMS) // STREAMS_PER_STEP)
+    beat = max(seconds, min(seconds + crowd, MAX_BATCH_SECONDS))
+    behind = LAG_STEP_SECONDS * (LAG_FACTOR * late // LAG_STEP_SECONDS)
+    return beat + min(behind, MAX_LAG_SECONDS)
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
-    Answer.read_now += 1
+def _count_reader() -> Iterator[None]:
+    StreamingResponse.read_now += 1
     try:
         yield
     finally:
-        Answer.read_now -= 1
-        if not Answer.read_now:
-            Answer.late = 0.0  # whoever comes next begins with a server that has caught up
+        StreamingResponse.read_now -= 1
+        if not StreamingResponse.read_now:
+            StreamingResponse.late = (
+                0.0  # whoever comes next begins with a server that has caught up
+            )
 
 
 async def close() -> None:
@@ -169,34 +175,36 @@ _CLIENTS: dict[asyncio.AbstractEventLoop, tuple[_Opened, aiohttp.ClientSession]]
 async def _client() -> aiohttp.ClientSession:
     loop = asyncio.get_running_loop()
     if loop not in _CLIENTS:
-        opened = _open(loop)
+        opened = _open_client(loop)
         _CLIENTS[loop] = opened, await anext(opened)
     return _CLIENTS[loop][1]
 
 
-async def _open(loop: asyncio.AbstractEventLoop) -> _Opened:
+async def _open_client(loop: asyncio.AbstractEventLoop) -> _Opened:
     """Stays half-way: an event loop that ends closes the generators that it has begun."""
-    connector = aiohttp.TCPConnector(limit=0, ssl=_tls(), keepalive_timeout=KEPT_SECONDS)
+    connector = aiohttp.TCPConnector(
+        limit=0, ssl=_ssl_context(), keepalive_timeout=KEEPALIVE_SECONDS
+    )
     try:
         async with aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "ashiato"},
-            max_field_size=LONGEST_HEADER,
+            max_field_size=MAX_HEADER_BYTES,
         ) as client:
             yield client
     finally:
         _CLIENTS.pop(loop, None)
 
 
-def warm() -> None:
+def warm_up() -> None:
     """Load what the first request would otherwise wait for, with everybody else."""
-    _tls()
+    _ssl_context()
     "localhost".encode("idna")
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Trusts whom the machine trusts, and the usual ones where it has no list of them."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
@@ -206,20 +214,20 @@ def _tls() -> ssl.SSLContext:
 def _proxy(url: URL) -> URL | None:
     """The proxy that the environment names for this address; this machine needs none."""
     host = url.host or ""
-    proxies = {} if _is_here(host) else getproxies_environment()
+    proxies = {} if _is_loopback(host) else getproxies_environment()
     address = proxies.get(url.scheme) or proxies.get("all")
     if not address or proxy_bypass(host):
         return None
     return URL(address if "://" in address else f"http://{address}")
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
 
 
-def _named(error: Exception, url: URL) -> Exception:
+def _translate_error(error: Exception, url: URL) -> Exception:
     match error:
         case aiohttp.ConnectionTimeoutError():
             return ConnectTimeout(url)
@@ -231,50 +239,52 @@ def _named(error: Exception, url: URL) -> Exception:
             return ReadError()
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> Refused:
+async def _status_error(response: aiohttp.ClientResponse) -> HTTPStatusError:
     """What the server says about it, as far as that comes in time."""
     if response.status < 400:
-        return Refused(REDIRECTED, response)
+        return HTTPStatusError(REDIRECT_MESSAGE, response)
     body = bytearray()
     with suppress(TimeoutError, aiohttp.ClientError):
-        async with asyncio.timeout(REFUSAL_SECONDS):
-            while len(body) < LONGEST_REFUSAL and (piece := await response.content.readany()):
+        async with asyncio.timeout(ERROR_TIMEOUT_SECONDS):
+            while len(body) < MAX_ERROR_BYTES and (piece := await response.content.readany()):
                 body += piece
-    kind = ContextWindowExceededError if TOO_LONG.search(body) else Refused
-    return kind(message_in(bytes(body)), response)
+    kind = ContextWindowExceededError if CONTEXT_EXCEEDED.search(body) else HTTPStatusError
+    return kind(error_message(bytes(body)), response)
 
 
-def message_in(body: bytes) -> str:
+def error_message(body: bytes) -> str:
     """The words for a person in an error, for which every provider has a form of its own."""
     text = body.decode(errors="replace").strip()
     if text.startswith("<"):
-        title = TITLE.search(text)
+        title = HTML_TITLE.search(text)
         return title[1].strip() if title else ""
     try:
-        return _words(decode(body)) if text else ""
+        return _extract_message(decode(body)) if text else ""
     except StreamGarbled:
         return text.partition("\n")[0]
 
 
-def _words(value: Any, depth: int = DEPTH) -> str:
+def _extract_message(value: Any, depth: int = MAX_DEPTH) -> str:
     if isinstance(value, str) or not depth:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):
-        return "; ".join(filter(None, (_words(item, depth - 1) for item in value)))
+        return "; ".join(filter(None, (_extract_message(item, depth - 1) for item in value)))
     if not isinstance(value, Mapping):
         return ""
     names = ("error", "message", "detail", "msg")
-    said = next(filter(None, (_words(value.get(name), depth - 1) for name in names)), "")
-    parts = (_place(value.get("loc")), said, _beneath(value.get("metadata")))
+    said = next(
+        filter(None, (_extract_message(value.get(name), depth - 1) for name in names)), ""
+    )
+    parts = (_field_path(value.get("loc")), said, _upstream_message(value.get("metadata")))
     return ": ".join(filter(None, parts))
 
 
-def _place(path: Any) -> str:
+def _field_path(path: Any) -> str:
     """Which field it is about, as servers that check with pydantic say it."""
     return ".".join(map(str, path)) if isinstance(path, list) else ""
 
 
-def _beneath(metadata: Any) -> str:
+def _upstream_message(metadata: Any) -> str:
     """What the provider behind OpenRouter said."""
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
-    return message_in(raw.encode()) if isinstance(raw, str) else ""
+    return error_message(raw.encode()) if isinstance(raw, str) else ""

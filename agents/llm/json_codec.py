@@ -21,7 +21,7 @@ def decode(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except (ValueError, RecursionError):
-        return _decode_patiently(data)
+        return _decode_lenient(data)
 
 
 def decode_all(several: list[bytes]) -> list[Any] | None:
@@ -33,7 +33,7 @@ def decode_all(several: list[bytes]) -> list[Any] | None:
     return values if len(values) == len(several) else None
 
 
-def _decode_patiently(data: bytes) -> Any:
+def _decode_lenient(data: bytes) -> Any:
     """What others write and a strict reader refuses: half characters, NaN, broken bytes."""
     try:
         return json.loads(data.decode(errors="replace"))

@@ -26,7 +26,7 @@ from .provider_errors import StreamFailed, StreamGarbled, explain
 logger = logging.getLogger(__name__)
 
 # What LiteLLM would otherwise import on the event loop, in the middle of the first request.
-IMPORTED_LATE = (
+LAZY_IMPORTS = (
     "openai.resources.chat",
     "httpcore",
     "anyio._backends._asyncio",
@@ -35,36 +35,48 @@ IMPORTED_LATE = (
     "litellm.proxy._types",
 )
 # What some providers need besides, by the prefixes of their models.
-AMAZON = ("boto3", "botocore.auth", "botocore.awsrequest", "botocore.eventstream")
-BESIDES = {"bedrock": AMAZON, "sagemaker": AMAZON, "sagemaker_chat": AMAZON}
+AWS_MODULES = ("boto3", "botocore.auth", "botocore.awsrequest", "botocore.eventstream")
+PROVIDER_MODULES = {
+    "bedrock": AWS_MODULES,
+    "sagemaker": AWS_MODULES,
+    "sagemaker_chat": AWS_MODULES,
+}
 # Who makes the clients that send requests.
-CLIENTS = (
+CLIENT_FACTORIES = (
     ("litellm.llms.custom_httpx.http_handler", "AsyncHTTPHandler", "create_client"),
     ("litellm.llms.custom_httpx.http_handler", "HTTPHandler", "create_client"),
     ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_async_http_client"),
     ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_sync_http_client"),
 )
-GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
-LONGEST_LINE = 32 * 1024 * 1024
-DELTA = (
+GEMINI_MODULE = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
+MAX_LINE_BYTES = 32 * 1024 * 1024
+DELTA_FIELDS = (
     "content",
     "thinking_blocks",
     "reasoning_details",
     "provider_specific_fields",
     "refusal",
 )
-ON_CALLS = ("provider_specific_fields", "extra_content")
-SIGNED_ID = "__thought__"  # LiteLLM writes Gemini's signature into the id of a call, too
-ONLY_SHOWN = {"groq"}  # calls its thoughts `reasoning`, and refuses them in a request
+TOOL_CALL_FIELDS = ("provider_specific_fields", "extra_content")
+SIGNATURE_SEPARATOR = (
+    "__thought__"  # LiteLLM writes Gemini's signature into the id of a call, too
+)
+REASONING_READ_ONLY = {"groq"}  # calls its thoughts `reasoning`, and refuses them in a request
 
 # LiteLLM calls all of these a `stop`, so that what failed or was cut would pass for whole.
 # The words on the right are among those that its own types allow.
-FAILED, MALFORMED = "finish_reason_unspecified", "malformed_function_call"
-FINISHES = {
-    **dict.fromkeys(("error", "ERROR", "network_error", "TOO_MANY_TOOL_CALLS", FAILED), FAILED),
-    **dict.fromkeys(("insufficient_system_resource", "MISSING_THOUGHT_SIGNATURE"), FAILED),
-    **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", MALFORMED), MALFORMED),
-    "UNEXPECTED_TOOL_CALL": MALFORMED,
+FINISH_FAILED, FINISH_MALFORMED = "finish_reason_unspecified", "malformed_function_call"
+FINISH_REASONS = {
+    **dict.fromkeys(
+        ("error", "ERROR", "network_error", "TOO_MANY_TOOL_CALLS", FINISH_FAILED), FINISH_FAILED
+    ),
+    **dict.fromkeys(
+        ("insufficient_system_resource", "MISSING_THOUGHT_SIGNATURE"), FINISH_FAILED
+    ),
+    **dict.fromkeys(
+        ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", FINISH_MALFORMED), FINISH_MALFORMED
+    ),
+    "UNEXPECTED_TOOL_CALL": FINISH_MALFORMED,
     "model_context_window_exceeded": "length",
 }
 
@@ -100,16 +112,16 @@ class LiteLLMModel:
         **parameters: Any,
     ) -> AsyncGenerator[Chunk, None]:
         request = self._request(model, messages, tools, parameters)
-        litellm = await asyncio.wrap_future(warm())
+        litellm = await asyncio.wrap_future(warm_up())
         try:
-            if modules := BESIDES.get(gate.prefix_of(model)):
-                await asyncio.wrap_future(_with(modules))
+            if modules := PROVIDER_MODULES.get(gate.provider_prefix(model)):
+                await asyncio.wrap_future(_import_modules(modules))
             async with (
                 aclosing(await litellm.acompletion(**request)) as answer,
-                aclosing(_chunks(answer)) as chunks,
+                aclosing(_read_chunks(answer)) as chunks,
             ):
                 async for chunk in chunks:
-                    yield _priced(chunk, model, litellm)
+                    yield _add_cost(chunk, model, litellm)
         except Exception as error:
             # Not `from error`: what a provider says may hold the key, and logs print causes.
             hidden = (self._api_key, *self._secrets.values())
@@ -123,7 +135,7 @@ class LiteLLMModel:
         parameters: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Raises NotAllowed where it holds anything that LiteLLM must not be given."""
-        settings = gate.Settings(
+        settings = gate.ModelSettings(
             model=model,
             base_url=self.base_url,
             api_key=self._api_key,
@@ -136,12 +148,12 @@ class LiteLLMModel:
             **self.parameters,
             **parameters,
             **self._secrets,
-            **gate.without_others(settings),
+            **gate.blank_credentials(settings),
             **({"tools": tools} if tools else {}),
             "model": gate.full_name(model),
             "messages": messages,
-            "api_key": gate.key_for(settings, os.environ),
-            "base_url": gate.address_for(settings, os.environ),
+            "api_key": gate.resolve_key(settings, os.environ),
+            "base_url": gate.resolve_address(settings, os.environ),
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_retries": 0,
@@ -151,39 +163,42 @@ class LiteLLMModel:
 
 
 @cache
-def warm() -> "Future[Any]":
+def warm_up() -> "Future[Any]":
     """Begin to import LiteLLM, in a thread that never holds up the end of the process."""
-    return _loading(_import)
+    return _load_in_thread(_import_litellm)
 
 
 @cache
-def _with(modules: tuple[str, ...]) -> "Future[Any]":
-    return _loading(lambda: [import_module(name) for name in modules])
+def _import_modules(modules: tuple[str, ...]) -> "Future[Any]":
+    return _load_in_thread(lambda: [import_module(name) for name in modules])
 
 
 @cache
-def rehearse(prefix: str) -> "Future[Any]":
+def warm_up_provider(prefix: str) -> "Future[Any]":
     """Ask a provider for nothing: LiteLLM imports much of itself only while it is asked.
 
     No request leaves the process.
     """
-    return _loading(partial(_rehearse, prefix))
+    return _load_in_thread(partial(_dry_run, prefix))
 
 
 _is_rehearsal: ContextVar[bool] = ContextVar("is_rehearsal", default=False)
-NOWHERE = "http://127.0.0.1:9"
-AT_AMAZON: dict[str, Any] = {
-    "parameters": {"aws_region_name": "us-east-1", "aws_bedrock_runtime_endpoint": NOWHERE},
+UNREACHABLE_URL = "http://127.0.0.1:9"
+AWS_DUMMY_OPTIONS: dict[str, Any] = {
+    "parameters": {
+        "aws_region_name": "us-east-1",
+        "aws_bedrock_runtime_endpoint": UNREACHABLE_URL,
+    },
     "secrets": {"aws_access_key_id": "rehearsal", "aws_secret_access_key": "rehearsal"},
 }
 
 
-def _rehearse(prefix: str) -> None:
-    litellm = warm().result()
-    if modules := BESIDES.get(prefix):
-        _with(modules).result()
+def _dry_run(prefix: str) -> None:
+    litellm = warm_up().result()
+    if modules := PROVIDER_MODULES.get(prefix):
+        _import_modules(modules).result()
     _is_rehearsal.set(True)  # in this thread alone
-    given = AT_AMAZON if prefix == "bedrock" else {"base_url": NOWHERE}
+    given = AWS_DUMMY_OPTIONS if prefix == "bedrock" else {"base_url": UNREACHABLE_URL}
     name = "anthropic.claude" if prefix == "bedrock" else "rehearsal"
     llm = LiteLLMModel(**given)
     hello = [{"role": "user", "content": "."}]
@@ -192,31 +207,33 @@ def _rehearse(prefix: str) -> None:
         asyncio.run(litellm.acompletion(**request))
 
 
-async def _hold_back(request: Any) -> None:
-    _hold_back_now(request)
+async def _block_request(request: Any) -> None:
+    _block_request_sync(request)
 
 
-def _hold_back_now(request: Any) -> None:
+def _block_request_sync(request: Any) -> None:
     if _is_rehearsal.get():
         raise import_module("httpx").ConnectError("A rehearsal.", request=request)
 
 
-def _loading(load: Callable[[], Any]) -> "Future[Any]":
+def _load_in_thread(load: Callable[[], Any]) -> "Future[Any]":
     loading: Future[Any] = Future()
     # Running, so that a run which is cancelled while it waits does not cancel it for all.
     loading.set_running_or_notify_cancel()
-    threading.Thread(target=_load, args=(loading, load), name="litellm", daemon=True).start()
+    threading.Thread(
+        target=_complete_load, args=(loading, load), name="litellm", daemon=True
+    ).start()
     return loading
 
 
-def _load(loading: "Future[Any]", load: Callable[[], Any]) -> None:
+def _complete_load(loading: "Future[Any]", load: Callable[[], Any]) -> None:
     try:
         loading.set_result(load())
     except BaseException as error:
         loading.set_exception(error)
 
 
-def _import() -> Any:
+def _import_litellm() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it fetches prices, blocking
     os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # the same, at the first answer
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it loads any .env it finds
@@ -228,39 +245,39 @@ def _import() -> Any:
     litellm.drop_params = True
     litellm.modify_params = True  # some providers want tools named that history has used
     litellm.callbacks = []
-    for name in IMPORTED_LATE:
+    for name in LAZY_IMPORTS:
         import_module(name)
-    _make_honest()
-    _keep_off_the_loop()
-    _follow_nobody()
+    _fix_finish_reasons()
+    _disable_ollama_lookup()
+    _disable_redirects()
     return litellm
 
 
-def _make_honest() -> None:
+def _fix_finish_reasons() -> None:
     """Have LiteLLM say how an answer ended; it takes each of Gemini's chunks for the last."""
     helpers = import_module("litellm.litellm_core_utils.core_helpers")
-    helpers._FINISH_REASON_MAP.update(FINISHES)
+    helpers._FINISH_REASON_MAP.update(FINISH_REASONS)
 
     def finish(_: Any, reason: str | None) -> str | None:
         return helpers.map_finish_reason(reason) if reason else None
 
-    import_module(GEMINI).VertexGeminiConfig._check_finish_reason = staticmethod(finish)
+    import_module(GEMINI_MODULE).VertexGeminiConfig._check_finish_reason = staticmethod(finish)
 
 
-def _keep_off_the_loop() -> None:
+def _disable_ollama_lookup() -> None:
     """LiteLLM asks Ollama about a model after every answer, and holds up the loop for it."""
     info = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
     info.get_model_info = lambda *_, **__: None
 
 
-def _follow_nobody() -> None:
+def _disable_redirects() -> None:
     """A key belongs to one address: LiteLLM would take it wherever a provider points to."""
-    for module, name, maker in CLIENTS:
+    for module, name, maker in CLIENT_FACTORIES:
         owner = getattr(import_module(module), name)
-        setattr(owner, maker, _staying(owner.__dict__[maker]))
+        setattr(owner, maker, _without_redirects(owner.__dict__[maker]))
 
 
-def _staying(maker: Any) -> Any:
+def _without_redirects(maker: Any) -> Any:
     @wraps(maker)
     def make(*args: Any, **options: Any) -> Any:
         client = maker(*args, **options)
@@ -268,34 +285,34 @@ def _staying(maker: Any) -> Any:
             client.follow_redirects = False
             hooks = client.event_hooks
             is_async = isinstance(client, import_module("httpx").AsyncClient)
-            first = _hold_back if is_async else _hold_back_now
+            first = _block_request if is_async else _block_request_sync
             client.event_hooks = {**hooks, "request": [first, *hooks["request"]]}
         return client
 
     return type(maker)(make) if isinstance(maker, staticmethod) else make
 
 
-def _chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
+def _read_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
     inner = answer.completion_stream
     is_wire = isinstance(inner, import_module("openai").AsyncStream)
     if is_wire and "text-completion" not in str(answer.custom_llm_provider):
-        return _wire(inner.response)
-    return _wrapped(answer)
+        return _read_wire(inner.response)
+    return _convert_chunks(answer)
 
 
-async def _wire(response: Any) -> AsyncGenerator[Chunk, None]:
+async def _read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
     """The events of an OpenAI-wire response; whatever ends it before its finish is a cut."""
     begun = ended = False
     try:
-        async with aclosing(_lines(response)) as lines:
+        async with aclosing(_read_lines(response)) as lines:
             async for line in lines:
-                data = _data(line)
+                data = _event_data(line)
                 if data == b"[DONE]":
                     ended = True
                     await _drain(lines)
                 elif data:
-                    chunk = _decoded(data)
-                    begun, ended = True, ended or _is_end(chunk)
+                    chunk = _parse_chunk(data)
+                    begun, ended = True, ended or _is_final(chunk)
                     yield chunk
     except import_module("httpx").HTTPError:
         if not ended:
@@ -304,14 +321,14 @@ async def _wire(response: Any) -> AsyncGenerator[Chunk, None]:
         raise EOFError
 
 
-def _data(line: bytes) -> bytes:
+def _event_data(line: bytes) -> bytes:
     """What an event holds; some answer with one JSON object, and say an error so, too."""
     if line.startswith(b"data:"):
         return line[5:].strip()
     return line if line.startswith(b"{") else b""
 
 
-async def _lines(response: Any) -> AsyncGenerator[bytes, None]:
+async def _read_lines(response: Any) -> AsyncGenerator[bytes, None]:
     """Split at line feeds only: JSON may hold the other ends of lines that text can have."""
     rest = b""
     async with aclosing(response.aiter_bytes()) as pieces:
@@ -319,7 +336,7 @@ async def _lines(response: Any) -> AsyncGenerator[bytes, None]:
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
                 yield line
-            if len(rest) > LONGEST_LINE:
+            if len(rest) > MAX_LINE_BYTES:
                 raise StreamGarbled("a line without an end")
     yield rest
 
@@ -332,12 +349,12 @@ async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
                 pass
 
 
-def _decoded(data: bytes) -> Chunk:
+def _parse_chunk(data: bytes) -> Chunk:
     try:
         event = json.loads(data.decode(errors="replace"))
         failed = event.get("error") or (event if event.get("object") == "error" else None)
         usage = event.get("usage")
-        choices = [_choice(choice) for choice in event.get("choices") or ()]
+        choices = [_to_choice(choice) for choice in event.get("choices") or ()]
     except (AttributeError, TypeError, ValueError) as error:
         raise StreamGarbled("an event that is not a chunk") from error
     if failed:
@@ -346,7 +363,7 @@ def _decoded(data: bytes) -> Chunk:
     return {"id": event.get("id"), "choices": choices, **used}
 
 
-def _choice(choice: Mapping[str, Any]) -> dict[str, Any]:
+def _to_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
     is_whole = choice.get("delta") is None and choice.get("message")
     said = "message" if is_whole else "delta"
     return {
@@ -356,22 +373,26 @@ def _choice(choice: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_end(chunk: Chunk) -> bool:
+def _is_final(chunk: Chunk) -> bool:
     return any(choice["finish_reason"] for choice in chunk["choices"])
 
 
-async def _wrapped(answer: Any) -> AsyncGenerator[Chunk, None]:
+async def _convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
     """What LiteLLM made of another wire, taken apart by hand: dumping it costs far more.
 
     Where the provider never said that it was done, LiteLLM says `stop` in its place: a cut.
     """
-    begun, reasons = False, _reasons(answer)
-    thoughts = "reasoning" if answer.custom_llm_provider in ONLY_SHOWN else "reasoning_content"
+    begun, reasons = False, _track_finish_reasons(answer)
+    thoughts = (
+        "reasoning"
+        if answer.custom_llm_provider in REASONING_READ_ONLY
+        else "reasoning_content"
+    )
     async for chunk in answer:
         choices = [
             {
                 "index": choice.index,
-                "delta": _delta(choice.delta, thoughts),
+                "delta": _to_delta(choice.delta, thoughts),
                 "finish_reason": reasons[-1] if choice.finish_reason and reasons else None,
             }
             for choice in chunk.choices
@@ -387,7 +408,7 @@ async def _wrapped(answer: Any) -> AsyncGenerator[Chunk, None]:
         raise EOFError
 
 
-def _reasons(answer: Any) -> list[str]:
+def _track_finish_reasons(answer: Any) -> list[str]:
     """Why the provider finished, to be filled: LiteLLM forgets it where more chunks follow."""
     reasons: list[str] = []
     create = answer.chunk_creator
@@ -402,21 +423,23 @@ def _reasons(answer: Any) -> list[str]:
     return reasons
 
 
-def _delta(delta: Any, thoughts: str) -> dict[str, Any]:
-    said = {name: getattr(delta, name, None) for name in DELTA}
+def _to_delta(delta: Any, thoughts: str) -> dict[str, Any]:
+    said = {name: getattr(delta, name, None) for name in DELTA_FIELDS}
     said[thoughts] = getattr(delta, "reasoning_content", None)
-    said["tool_calls"] = [_call(call) for call in getattr(delta, "tool_calls", None) or ()]
+    said["tool_calls"] = [
+        _to_tool_call(call) for call in getattr(delta, "tool_calls", None) or ()
+    ]
     return {name: value for name, value in said.items() if value}
 
 
-def _call(call: Any) -> dict[str, Any]:
+def _to_tool_call(call: Any) -> dict[str, Any]:
     function = {"name": call.function.name, "arguments": call.function.arguments}
-    kept = {name: value for name in ON_CALLS if (value := getattr(call, name, None))}
-    id = call.id and call.id.partition(SIGNED_ID)[0]
+    kept = {name: value for name in TOOL_CALL_FIELDS if (value := getattr(call, name, None))}
+    id = call.id and call.id.partition(SIGNATURE_SEPARATOR)[0]
     return {"index": call.index, "id": id, "type": "function", "function": function, **kept}
 
 
-def _priced(chunk: Chunk, model: str, litellm: Any) -> Chunk:
+def _add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:
     """The chunk with its cost in dollars, where the price is known and not told already."""
     usage = chunk.get("usage")
     if not usage or usage.get("cost") is not None:

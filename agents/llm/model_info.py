@@ -10,13 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-TABLE = "model_prices_and_context_window_backup.json"
-UNKNOWN = 32_000
-INPUT, OUTPUT = "input_cost_per_token", "output_cost_per_token"
-READ, WRITTEN = "cache_read_input_token_cost", "cache_creation_input_token_cost"
+TABLE_FILE = "model_prices_and_context_window_backup.json"
+DEFAULT_WINDOW = 32_000
+INPUT_COST, OUTPUT_COST = "input_cost_per_token", "output_cost_per_token"
+CACHE_READ_COST, CACHE_WRITE_COST = (
+    "cache_read_input_token_cost",
+    "cache_creation_input_token_cost",
+)
 # Rates of long prompts; those of other tiers of service end in one more word.
-LONG = re.compile(rf"^{INPUT}_above_(\d+)(k?)_tokens$")
-FROM_THE_LIMIT_ON = {"xai"}  # others charge more only past it
+LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
+INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only past it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +35,7 @@ class Price:
         """What this usage costs; cached tokens are among those of the prompt."""
         details = usage.get("prompt_tokens_details")
         details = details if isinstance(details, Mapping) else {}
-        read = _count(details.get("cached_tokens")) or _count(usage.get(DEEPSEEK_READ))
+        read = _count(details.get("cached_tokens")) or _count(usage.get(DEEPSEEK_CACHE_HITS))
         written = _count(details.get("cache_write_tokens"))
         fresh = max(0, _count(usage.get("prompt_tokens")) - read - written)
         said = _count(usage.get("completion_tokens"))
@@ -41,64 +44,68 @@ class Price:
         )
 
 
-DEEPSEEK_READ = "prompt_cache_hit_tokens"
+DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
 
 
-def window(model: str) -> int:
+def context_window(model: str) -> int:
     """Tokens that fit into a request; a careful guess for a model that nobody has listed."""
-    known = _listed(model, model.partition("/")[2], model.rpartition("/")[2])
+    known = _find_entry(model, model.partition("/")[2], model.rpartition("/")[2])
     size = known.get("max_input_tokens") or known.get("max_tokens")
-    return size if isinstance(size, int) else UNKNOWN
+    return size if isinstance(size, int) else DEFAULT_WINDOW
 
 
 def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) -> Price | None:
     """The price of this very provider's model, where it has one."""
-    known = _of_provider(model)
-    if not known.get(INPUT) and not known.get(OUTPUT):
+    known = _provider_entry(model)
+    if not known.get(INPUT_COST) and not known.get(OUTPUT_COST):
         return None
-    rates = {name: known[name] for name in (INPUT, OUTPUT, READ, WRITTEN) if name in known}
-    rates |= _long(known, prompt_tokens)
-    rates |= _off_peak(known, moment or datetime.now(UTC))
-    base = rates.get(INPUT, 0.0)
+    rates = {
+        name: known[name]
+        for name in (INPUT_COST, OUTPUT_COST, CACHE_READ_COST, CACHE_WRITE_COST)
+        if name in known
+    }
+    rates |= _long_prompt_rates(known, prompt_tokens)
+    rates |= _off_peak_rates(known, moment or datetime.now(UTC))
+    base = rates.get(INPUT_COST, 0.0)
     return Price(
         input=base,
-        output=rates.get(OUTPUT, 0.0),
-        read=rates.get(READ, base),
-        written=rates.get(WRITTEN, base),
+        output=rates.get(OUTPUT_COST, 0.0),
+        read=rates.get(CACHE_READ_COST, base),
+        written=rates.get(CACHE_WRITE_COST, base),
     )
 
 
 def is_listed(model: str) -> bool:
-    return model in _table()
+    return model in _load_table()
 
 
 def provider(model: str) -> str:
     """Whose a model is that is listed by its name alone; empty where nobody's is known."""
-    return str(_table().get(model, {}).get("litellm_provider") or "")
+    return str(_load_table().get(model, {}).get("litellm_provider") or "")
 
 
-def is_on_another_wire(model: str) -> bool:
+def is_responses_only(model: str) -> bool:
     """Whether its provider has this model under `/responses` only."""
-    return _of_provider(model).get("mode") == "responses"
+    return _provider_entry(model).get("mode") == "responses"
 
 
-def _of_provider(model: str) -> Mapping[str, Any]:
+def _provider_entry(model: str) -> Mapping[str, Any]:
     prefix, _, name = model.partition("/")
-    known = _listed(model, name)
+    known = _find_entry(model, name)
     return known if known.get("litellm_provider") == prefix else {}
 
 
-def _listed(*names: str) -> Mapping[str, Any]:
-    table = _table()
+def _find_entry(*names: str) -> Mapping[str, Any]:
+    table = _load_table()
     return next((table[name] for name in names if name in table), {})
 
 
-def _long(known: Mapping[str, Any], prompt_tokens: int) -> dict[str, float]:
+def _long_prompt_rates(known: Mapping[str, Any], prompt_tokens: int) -> dict[str, float]:
     """The rates above the highest limit that the prompt has reached."""
-    inclusive = known.get("litellm_provider") in FROM_THE_LIMIT_ON
+    inclusive = known.get("litellm_provider") in INCLUSIVE_LIMIT_PROVIDERS
     limits = sorted(
         (int(found[1]) * (1000 if found[2] else 1), f"{found[1]}{found[2]}")
-        for found in map(LONG.match, known)
+        for found in map(LONG_PROMPT_COST.match, known)
         if found
     )
     reached = [
@@ -109,19 +116,24 @@ def _long(known: Mapping[str, Any], prompt_tokens: int) -> dict[str, float]:
     if not reached:
         return {}
     names = {
-        name: f"{name}_above_{reached[-1]}_tokens" for name in (INPUT, OUTPUT, READ, WRITTEN)
+        name: f"{name}_above_{reached[-1]}_tokens"
+        for name in (INPUT_COST, OUTPUT_COST, CACHE_READ_COST, CACHE_WRITE_COST)
     }
     return {name: known[long] for name, long in names.items() if long in known}
 
 
-def _off_peak(known: Mapping[str, Any], moment: datetime) -> dict[str, float]:
+def _off_peak_rates(known: Mapping[str, Any], moment: datetime) -> dict[str, float]:
     """The rates of quiet hours, which some providers have, while they last."""
     quiet = known.get("off_peak_pricing") or {}
     is_quiet = any(
         moment.isoweekday() in rule["weekdays"] and _is_within(rule["hours_utc"], moment)
         for rule in quiet.get("windows", ())
     )
-    return {name: quiet[name] for name in (INPUT, OUTPUT, READ) if is_quiet and name in quiet}
+    return {
+        name: quiet[name]
+        for name in (INPUT_COST, OUTPUT_COST, CACHE_READ_COST)
+        if is_quiet and name in quiet
+    }
 
 
 def _is_within(hours: str | list[str], moment: datetime) -> bool:
@@ -138,10 +150,10 @@ def _count(value: Any) -> int:
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
+def _load_table() -> dict[str, dict[str, Any]]:
     litellm = find_spec("litellm")
     if litellm is None or not litellm.submodule_search_locations:
         return {}
-    path = Path(litellm.submodule_search_locations[0]) / TABLE
+    path = Path(litellm.submodule_search_locations[0]) / TABLE_FILE
     table: dict[str, dict[str, Any]] = json.loads(path.read_bytes()) if path.exists() else {}
     return table

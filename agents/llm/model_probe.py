@@ -13,15 +13,15 @@ from typing import Any, Literal
 from agents.engine.errors import AgentError
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.planner.react_planner import LLM
-from agents.engine.planner.stream_batches import Deadlines, handfuls, opened
+from agents.engine.planner.stream_batches import Deadlines, batched, open_stream
 from agents.engine.state import Message
 from agents.engine.turn.assembly import Assembler, ToolCall, Turn
 
 Part = Literal["reply", "tools", "vision", "schema"]
 DEADLINES = Deadlines(first=60, between=30, whole=120)
 # Enough for those that think before they say a word.
-MOST_TOKENS = 1024
-SIDE = 64
+MAX_TOKENS = 1024
+IMAGE_SIDE = 64
 COLOURS = {
     "red": (220, 20, 20),
     "green": (20, 160, 20),
@@ -29,7 +29,7 @@ COLOURS = {
     "yellow": (250, 220, 0),
 }
 GREETING = "Greet the administrator who has just set you up, in one short sentence."
-MULTIPLY = {
+MULTIPLY_TOOL = {
     "type": "function",
     "function": {
         "name": "multiply",
@@ -42,7 +42,7 @@ MULTIPLY = {
         },
     },
 }
-CITY = OutputSchema(
+CITY_SCHEMA = OutputSchema(
     {
         "type": "object",
         "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer"}},
@@ -53,7 +53,7 @@ CITY = OutputSchema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class ProbeResult:
     """How one part of a trial went; `error` is why it could not even be tried."""
 
     part: Part
@@ -66,15 +66,15 @@ class Result:
     error: AgentError | None = None
 
 
-async def trial(
+async def probe(
     llm: LLM, model: str, parameters: Mapping[str, Any] | None = None
-) -> AsyncGenerator[str | Result, None]:
+) -> AsyncGenerator[str | ProbeResult, None]:
     """The words of a first reply as they come, then how each part went.
 
     A model that does not answer at all is asked nothing more.
     """
-    given = {**(parameters or {}), "max_tokens": MOST_TOKENS}
-    for ask in (_reply, _tools, _vision, _schema):
+    given = {**(parameters or {}), "max_tokens": MAX_TOKENS}
+    for ask in (_reply_probe, _tools_probe, _vision_probe, _schema_probe):
         asked = ask(llm, model, given)
         async with aclosing(asked.words()) as words:
             async for text in words:
@@ -85,7 +85,7 @@ async def trial(
             return
 
 
-class _Asked:
+class _ProbeRequest:
     """One request: its words as they come, and how it went."""
 
     def __init__(
@@ -101,11 +101,11 @@ class _Asked:
     async def words(self) -> AsyncGenerator[str, None]:
         began, assembler = monotonic(), Assembler()
         try:
-            chunks = opened(self._llm.stream, **self._request)
-            async with aclosing(handfuls(chunks, DEADLINES)) as batches:
+            chunks = open_stream(self._llm.stream, **self._request)
+            async with aclosing(batched(chunks, DEADLINES)) as batches:
                 async for chunk in (chunk async for batch in batches for chunk in batch):
                     shown = assembler.feed(chunk)
-                    if self._first is None and (shown or _calls(chunk)):
+                    if self._first is None and (shown or _has_tool_calls(chunk)):
                         self._first = monotonic() - began
                     if said := "".join(text for kind, text in shown if kind == "answer"):
                         yield said
@@ -116,9 +116,9 @@ class _Asked:
             self.error = error
         self._seconds = monotonic() - began
 
-    def result(self) -> Result:
+    def result(self) -> ProbeResult:
         used = self._turn.usage or {}
-        return Result(
+        return ProbeResult(
             part=self.part,
             works=self.error is None and self.fits(self._turn),
             first=self._first,
@@ -130,59 +130,63 @@ class _Asked:
         )
 
 
-def _reply(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
-    request = {**parameters, "model": model, "messages": _said(GREETING)}
-    return _Asked("reply", llm, request, lambda turn: bool(turn.content.strip()))
+def _reply_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeRequest:
+    request = {**parameters, "model": model, "messages": _user_message(GREETING)}
+    return _ProbeRequest("reply", llm, request, lambda turn: bool(turn.content.strip()))
 
 
-def _tools(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
-    messages = _said("Use the tool multiply to work out 6 times 7.")
-    request = {**parameters, "model": model, "messages": messages, "tools": [MULTIPLY]}
-    return _Asked("tools", llm, request, _multiplies)
+def _tools_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeRequest:
+    messages = _user_message("Use the tool multiply to work out 6 times 7.")
+    request = {**parameters, "model": model, "messages": messages, "tools": [MULTIPLY_TOOL]}
+    return _ProbeRequest("tools", llm, request, _has_multiply_call)
 
 
-def _vision(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
+def _vision_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeRequest:
     colour = random.choice(list(COLOURS))
-    address = f"data:image/png;base64,{base64.b64encode(picture(colour)).decode()}"
+    address = f"data:image/png;base64,{base64.b64encode(solid_png(colour)).decode()}"
     names = ", ".join(COLOURS)
     question = f"Which colour is this picture? Answer with one of these words: {names}."
     content = [
         {"type": "text", "text": question},
         {"type": "image_url", "image_url": {"url": address}},
     ]
-    request = {**parameters, "model": model, "messages": _said(content)}
-    return _Asked("vision", llm, request, lambda turn: _named(turn.content) == {colour})
+    request = {**parameters, "model": model, "messages": _user_message(content)}
+    return _ProbeRequest(
+        "vision", llm, request, lambda turn: _mentioned_colours(turn.content) == {colour}
+    )
 
 
-def _schema(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
-    messages = _said("Which city is the capital of Japan, and how many people live there?")
-    form = {"response_format": CITY.response_format()}
+def _schema_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeRequest:
+    messages = _user_message(
+        "Which city is the capital of Japan, and how many people live there?"
+    )
+    form = {"response_format": CITY_SCHEMA.response_format()}
     request = {**parameters, **form, "model": model, "messages": messages}
-    return _Asked("schema", llm, request, _is_city)
+    return _ProbeRequest("schema", llm, request, _matches_city)
 
 
-def picture(colour: str) -> bytes:
+def solid_png(colour: str) -> bytes:
     """A square of one colour, as PNG."""
-    line = b"\0" + bytes(COLOURS[colour]) * SIDE
-    head = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
-    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(line * SIDE)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_png(kind, data) for kind, data in parts)
+    line = b"\0" + bytes(COLOURS[colour]) * IMAGE_SIDE
+    head = struct.pack(">IIBBBBB", IMAGE_SIDE, IMAGE_SIDE, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(line * IMAGE_SIDE)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_png_chunk(kind, data) for kind, data in parts)
 
 
-def _png(kind: bytes, data: bytes) -> bytes:
+def _png_chunk(kind: bytes, data: bytes) -> bytes:
     check = zlib.crc32(kind + data)
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
 
 
-def _said(content: Any) -> list[Message]:
+def _user_message(content: Any) -> list[Message]:
     return [{"role": "user", "content": content}]
 
 
-def _calls(chunk: Mapping[str, Any]) -> bool:
+def _has_tool_calls(chunk: Mapping[str, Any]) -> bool:
     return any(choice.get("delta", {}).get("tool_calls") for choice in chunk.get("choices", ()))
 
 
-def _multiplies(turn: Turn) -> bool:
+def _has_multiply_call(turn: Turn) -> bool:
     return any(call.name == "multiply" and _is_product(call) for call in turn.tool_calls)
 
 
@@ -194,13 +198,13 @@ def _is_product(call: ToolCall) -> bool:
     return (given.get("a"), given.get("b")) in [(6, 7), (7, 6)]
 
 
-def _named(text: str) -> set[str]:
+def _mentioned_colours(text: str) -> set[str]:
     return {colour for colour in COLOURS if colour in text.lower()}
 
 
-def _is_city(turn: Turn) -> bool:
+def _matches_city(turn: Turn) -> bool:
     try:
-        CITY.decode(turn.content)
+        CITY_SCHEMA.decode(turn.content)
     except AgentError:
         return False
     return True

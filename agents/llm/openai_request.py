@@ -6,13 +6,13 @@ from hashlib import blake2s
 from typing import Any
 
 from agents.engine.state import Message
-from agents.engine.turn.reasoning import plain
+from agents.engine.turn.reasoning import portable_message
 from agents.llm.providers import Quirks
 
-USAGE = {"include_usage": True}
+STREAM_OPTIONS = {"include_usage": True}
 
 
-def body(
+def build_body(
     name: str,
     quirks: Quirks,
     messages: Sequence[Message],
@@ -21,20 +21,20 @@ def body(
 ) -> dict[str, Any]:
     asked = {
         "model": name,
-        "messages": [_message(message, quirks) for message in messages],
-        **({"tools": _tools(tools, quirks)} if tools else {}),
-        **_parameters(parameters, quirks),
+        "messages": [_adapt_message(message, quirks) for message in messages],
+        **({"tools": _adapt_tools(tools, quirks)} if tools else {}),
+        **_adapt_parameters(parameters, quirks),
         **quirks.added,
     }
     if "response_format" in asked and not quirks.streams_forms:
         return asked
     streamed = {"stream": True} | (
-        {"stream_options": USAGE} if quirks.takes_stream_options else {}
+        {"stream_options": STREAM_OPTIONS} if quirks.takes_stream_options else {}
     )
     return asked | streamed
 
 
-def _parameters(parameters: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
+def _adapt_parameters(parameters: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
     taken = {
         quirks.renamed.get(name, name): value
         for name, value in parameters.items()
@@ -46,42 +46,44 @@ def _parameters(parameters: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]
     return taken
 
 
-def _message(message: Message, quirks: Quirks) -> Message:
-    said = message if quirks.takes_thoughts else plain(message)
+def _adapt_message(message: Message, quirks: Quirks) -> Message:
+    said = message if quirks.takes_thoughts else portable_message(message)
     said = {name: value for name, value in said.items() if value is not None}
     if not quirks.takes_names:
         said.pop("name", None)
-    return _with_ids(said, quirks.call_ids) if quirks.call_ids else said
+    return _adapt_call_ids(said, quirks.call_ids) if quirks.call_ids else said
 
 
-def _with_ids(message: Message, pattern: str) -> Message:
+def _adapt_call_ids(message: Message, pattern: str) -> Message:
     """With ids that the server accepts, the same in a call and in its result."""
     changed = dict(message)
     if "tool_call_id" in changed:
-        changed["tool_call_id"] = _id(changed["tool_call_id"], pattern)
+        changed["tool_call_id"] = _adapt_id(changed["tool_call_id"], pattern)
     if calls := changed.get("tool_calls"):
-        changed["tool_calls"] = [{**call, "id": _id(call["id"], pattern)} for call in calls]
+        changed["tool_calls"] = [
+            {**call, "id": _adapt_id(call["id"], pattern)} for call in calls
+        ]
     return changed
 
 
-def _id(id: str, pattern: str) -> str:
+def _adapt_id(id: str, pattern: str) -> str:
     return id if re.fullmatch(pattern, id) else blake2s(id.encode()).hexdigest()[:9]
 
 
-def _tools(tools: Sequence[Mapping[str, Any]], quirks: Quirks) -> list[Any]:
+def _adapt_tools(tools: Sequence[Mapping[str, Any]], quirks: Quirks) -> list[Any]:
     if not quirks.schemas_without:
         return list(tools)
-    return [_without(tool, quirks.schemas_without) for tool in tools]
+    return [_strip_keywords(tool, quirks.schemas_without) for tool in tools]
 
 
-def _without(schema: Any, keywords: frozenset[str], *, are_names: bool = False) -> Any:
+def _strip_keywords(schema: Any, keywords: frozenset[str], *, are_names: bool = False) -> Any:
     """The schema without these keywords; what is named in `properties` is no keyword."""
     if isinstance(schema, list):
-        return [_without(item, keywords) for item in schema]
+        return [_strip_keywords(item, keywords) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     return {
-        name: _without(value, keywords, are_names=name == "properties" and not are_names)
+        name: _strip_keywords(value, keywords, are_names=name == "properties" and not are_names)
         for name, value in schema.items()
         if are_names or name not in keywords
     }

@@ -16,7 +16,7 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
-from agents.engine.privacy.secrets import masked
+from agents.engine.privacy.secrets import mask_secrets
 
 
 class StreamGarbled(Exception):
@@ -34,67 +34,71 @@ class StreamFailed(Exception):
         self.status_code = int(code) if code.isdigit() else 429 if is_limit else 500
 
 
-LONGEST_TOLD = 100_000
-LONGEST_MASKED = 10_000
-AGAIN = "Try again, or choose another model."
-LATER = "Try again in a while, or choose another model."
-KEY = "Check the API key of this model."
+MAX_PARSED_CHARS = 100_000
+MAX_MASKED_CHARS = 10_000
+RETRY_ADVICE = "Try again, or choose another model."
+RETRY_LATER_ADVICE = "Try again in a while, or choose another model."
+CHECK_KEY_ADVICE = "Check the API key of this model."
 
 MISSING_KEY = re.compile(r"missing (credentials|\w+ api.?key)|api_key .*must be set", re.I)
-NO_PROVIDER = re.compile(r"LLM Provider NOT provided")
-TOO_LONG = re.compile(
+MISSING_PROVIDER = re.compile(r"LLM Provider NOT provided")
+CONTEXT_EXCEEDED = re.compile(
     r"context.?(length|window|size)|maximum context|prompt is too long|too many tokens"
     r"|input token count.*exceeds|reduce the length",
     re.I,
 )
 # In this order: a connection that is late may have an SSLError among its causes, too.
-UNREACHABLE = {
+UNREACHABLE_REASONS = {
     "gaierror": "no host of this name is known",
     "ConnectTimeout": "nobody answered in time",
     "SSLError": "the secure connection failed",
     "ConnectError": "the connection was refused",
 }
-CUT = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}
-GARBLED = {"StreamGarbled", "JSONDecodeError", "UnicodeDecodeError"}
-LATE = {"TimeoutException", "Timeout", "APITimeoutError"}
-PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+CONNECTION_LOST_ERRORS = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}
+MALFORMED_STREAM_ERRORS = {"StreamGarbled", "JSONDecodeError", "UnicodeDecodeError"}
+TIMEOUT_ERRORS = {"TimeoutException", "Timeout", "APITimeoutError"}
+ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 
 
 def explain(
     error: BaseException, *, model: str, secrets: Iterable[str | None] = ()
 ) -> AgentError:
     """The same failure in words for a person, without key or stack."""
-    chain = list(_causes(error))
+    chain = list(_exception_chain(error))
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
     status = next((s for link in chain if (s := getattr(link, "status_code", None))), None)
     if names & {"ConnectError", "ConnectTimeout"}:
-        reason = next(words for name, words in UNREACHABLE.items() if name in names)
-        where = f"{model!r}{_address(chain)}"
+        reason = next(words for name, words in UNREACHABLE_REASONS.items() if name in names)
+        where = f"{model!r}{_request_address(chain)}"
         return AgentConnectionError(f"Could not reach the model {where}: {reason}.")
-    if names & CUT:
-        return AgentConnectionError(f"The answer of {model!r} was cut off.", advice=AGAIN)
-    if names & LATE or status in (408, 504):
+    if names & CONNECTION_LOST_ERRORS:
+        return AgentConnectionError(
+            f"The answer of {model!r} was cut off.", advice=RETRY_ADVICE
+        )
+    if names & TIMEOUT_ERRORS or status in (408, 504):
         return ModelTimeout(f"{model!r} did not answer in time.")
-    if names & GARBLED:
-        return ModelError(f"{model!r} sent something that cannot be read.", advice=AGAIN)
+    if names & MALFORMED_STREAM_ERRORS:
+        return ModelError(f"{model!r} sent something that cannot be read.", advice=RETRY_ADVICE)
     too_long = "ContextWindowExceededError" in names
-    return _refused(status, model, _said(error, secrets), too_long, chain)
+    return _status_error(status, model, _provider_message(error, secrets), too_long, chain)
 
 
-def _refused(
+def _status_error(
     status: int | None, model: str, said: str, too_long: bool, chain: list[BaseException]
 ) -> ModelError:
     told = f": {said}" if said else "."
     if status in (401, 403) or MISSING_KEY.search(said):
-        return ModelError(f"The provider of {model!r} did not accept the key{told}", advice=KEY)
+        return ModelError(
+            f"The provider of {model!r} did not accept the key{told}", advice=CHECK_KEY_ADVICE
+        )
     if status == 429:
-        return _rate_limited(model, told, _retry_after(chain))
-    if too_long or TOO_LONG.search(said):
+        return _rate_limit_error(model, told, _retry_after(chain))
+    if too_long or CONTEXT_EXCEEDED.search(said):
         return ModelError(
             f"The conversation is too long for {model!r}{told}",
             advice="Start a new chat, or choose a model with a larger context.",
         )
-    if NO_PROVIDER.search(said):
+    if MISSING_PROVIDER.search(said):
         return ModelError(
             f"The name {model!r} does not say whose model it is.",
             advice="Write it as provider/model, for example 'openai/…' or 'anthropic/…'.",
@@ -106,19 +110,22 @@ def _refused(
         )
     if status and status >= 500:
         return ProviderFailed(
-            f"The provider of {model!r} has a problem (HTTP {status}){told}", advice=LATER
+            f"The provider of {model!r} has a problem (HTTP {status}){told}",
+            advice=RETRY_LATER_ADVICE,
         )
-    return ModelError(f"The provider of {model!r} refused the request{told}", advice=AGAIN)
+    return ModelError(
+        f"The provider of {model!r} refused the request{told}", advice=RETRY_ADVICE
+    )
 
 
-def _rate_limited(model: str, told: str, seconds: float | None) -> RateLimited:
-    wait = LATER if seconds is None else f"Try again in {seconds:g} seconds."
+def _rate_limit_error(model: str, told: str, seconds: float | None) -> RateLimited:
+    wait = RETRY_LATER_ADVICE if seconds is None else f"Try again in {seconds:g} seconds."
     limited = RateLimited(f"{model!r} is rate limited by its provider{told}", advice=wait)
     limited.retry_after = seconds
     return limited
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
     """The error, what LiteLLM wrapped in it, and what it came from, once each."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
@@ -130,24 +137,24 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _said(error: BaseException, secrets: Iterable[str | None]) -> str:
+def _provider_message(error: BaseException, secrets: Iterable[str | None]) -> str:
     """The first line of what the provider said, made safe to show."""
-    text = PREFIX.sub("", str(getattr(error, "original_exception", None) or error))
-    text = _message_in(text) or text.strip().partition("\n")[0]
-    text = masked(text[:LONGEST_MASKED], *secrets)
+    text = ERROR_PREFIX.sub("", str(getattr(error, "original_exception", None) or error))
+    text = _extract_message(text) or text.strip().partition("\n")[0]
+    text = mask_secrets(text[:MAX_MASKED_CHARS], *secrets)
     return text if len(text) <= 300 else text[:299] + "…"
 
 
-def _message_in(text: str) -> str:
+def _extract_message(text: str) -> str:
     """The words for a person, where the text is JSON or Python's idea of it."""
     begin = text.find("{")
-    body = _object(text[begin:]) if begin >= 0 and len(text) <= LONGEST_TOLD else None
+    body = _parse_object(text[begin:]) if begin >= 0 and len(text) <= MAX_PARSED_CHARS else None
     error = body.get("error") if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else ""
 
 
-def _object(text: str) -> Any:
+def _parse_object(text: str) -> Any:
     try:
         return json.JSONDecoder().raw_decode(text)[0]
     except (ValueError, RecursionError):
@@ -158,7 +165,7 @@ def _object(text: str) -> Any:
         return None
 
 
-def _address(chain: list[BaseException]) -> str:
+def _request_address(chain: list[BaseException]) -> str:
     # `_request`, because `request` raises where it was not set.
     for link in chain:
         url = getattr(getattr(link, "_request", None), "url", None)
@@ -171,11 +178,11 @@ def _retry_after(chain: list[BaseException]) -> float | None:
     for link in chain:
         headers = getattr(getattr(link, "response", None), "headers", None) or {}
         if value := headers.get("retry-after"):
-            return _seconds(value)
+            return _parse_retry_after(value)
     return None
 
 
-def _seconds(value: str) -> float | None:
+def _parse_retry_after(value: str) -> float | None:
     """Retry-After is a number of seconds or a date."""
     try:
         return max(0.0, float(value))

@@ -27,7 +27,7 @@ class Quirks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class ModelProvider:
     """A model is named `prefix/name`; `model` is the one to take where nobody named one.
 
     `keys` and `addresses` are variables of the environment, of which the first that is set
@@ -47,30 +47,30 @@ class Provider:
     by_name: tuple[tuple[re.Pattern[str], Quirks], ...] = ()
     elsewhere: re.Pattern[str] | None = None  # models that it has on another wire only
 
-    def quirks_of(self, name: str) -> Quirks:
+    def quirks_for(self, name: str) -> Quirks:
         special = (quirks for pattern, quirks in self.by_name if pattern.search(name))
         return next(special, self.quirks)
 
 
 # Models that think take no sampling, and count what they think as output.
-THINKER = Quirks(
+REASONING_QUIRKS = Quirks(
     renamed={"max_tokens": "max_completion_tokens"},
     dropped=frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"}),
 )
-NEWER_THINKER = Quirks(
-    renamed=THINKER.renamed, dropped=THINKER.dropped | {"stop", "logit_bias"}
+NEW_REASONING_QUIRKS = Quirks(
+    renamed=REASONING_QUIRKS.renamed, dropped=REASONING_QUIRKS.dropped | {"stop", "logit_bias"}
 )
-GROK_UNSTOPPED = Quirks(dropped=frozenset({"stop", "frequency_penalty"}), takes_names=False)
+GROK_QUIRKS = Quirks(dropped=frozenset({"stop", "frequency_penalty"}), takes_names=False)
 
-PROVIDERS: tuple[Provider, ...] = (
-    Provider(
+PROVIDERS: tuple[ModelProvider, ...] = (
+    ModelProvider(
         prefix="anthropic",
         label="Anthropic",
         keys=("ANTHROPIC_API_KEY",),
         model="anthropic/claude-sonnet-5",
         speaks_openai=False,
     ),
-    Provider(
+    ModelProvider(
         prefix="openai",
         label="OpenAI",
         keys=("OPENAI_API_KEY",),
@@ -78,34 +78,34 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.openai.com/v1",
         addresses=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
         by_name=(
-            (re.compile(r"^o\d"), THINKER),
-            (re.compile(r"^gpt-[5-9](?!-chat)"), NEWER_THINKER),
+            (re.compile(r"^o\d"), REASONING_QUIRKS),
+            (re.compile(r"^gpt-[5-9](?!-chat)"), NEW_REASONING_QUIRKS),
         ),
         # From 5.4 on it refuses tools on this wire while the model thinks.
         elsewhere=re.compile(r"^gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!\d)"),
     ),
-    Provider(
+    ModelProvider(
         prefix="gemini",
         label="Gemini",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         model="gemini/gemini-3.8-flash",
         speaks_openai=False,
     ),
-    Provider(
+    ModelProvider(
         prefix="azure",
         label="Azure OpenAI",
         keys=("AZURE_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_AD_TOKEN"),
         speaks_openai=False,
         addresses=("AZURE_API_BASE",),
     ),
-    Provider(
+    ModelProvider(
         prefix="bedrock",
         label="Amazon Bedrock",
         keys=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
         speaks_openai=False,
         needs_key=False,  # a machine at Amazon may have a role
     ),
-    Provider(
+    ModelProvider(
         prefix="openrouter",
         label="OpenRouter",
         keys=("OPENROUTER_API_KEY", "OR_API_KEY"),
@@ -114,7 +114,7 @@ PROVIDERS: tuple[Provider, ...] = (
         addresses=("OPENROUTER_API_BASE",),
         quirks=Quirks(added={"usage": {"include": True}}),
     ),
-    Provider(
+    ModelProvider(
         prefix="mistral",
         label="Mistral",
         keys=("MISTRAL_API_KEY",),
@@ -130,7 +130,7 @@ PROVIDERS: tuple[Provider, ...] = (
             schemas_without=frozenset({"$schema", "$id", "strict"}),
         ),
     ),
-    Provider(
+    ModelProvider(
         prefix="groq",
         label="Groq",
         keys=("GROQ_API_KEY",),
@@ -139,7 +139,7 @@ PROVIDERS: tuple[Provider, ...] = (
         addresses=("GROQ_API_BASE",),
         quirks=Quirks(takes_thoughts=False, streams_forms=False),
     ),
-    Provider(
+    ModelProvider(
         prefix="deepseek",
         label="DeepSeek",
         keys=("DEEPSEEK_API_KEY",),
@@ -147,7 +147,7 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.deepseek.com/beta",
         addresses=("DEEPSEEK_API_BASE",),
     ),
-    Provider(
+    ModelProvider(
         prefix="xai",
         label="xAI",
         keys=("XAI_API_KEY",),
@@ -155,16 +155,16 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.x.ai/v1",
         addresses=("XAI_API_BASE",),
         quirks=Quirks(takes_names=False),
-        by_name=((re.compile(r"grok-3-mini|grok-4|grok-code-fast"), GROK_UNSTOPPED),),
+        by_name=((re.compile(r"grok-3-mini|grok-4|grok-code-fast"), GROK_QUIRKS),),
     ),
-    Provider(
+    ModelProvider(
         prefix="together_ai",
         label="Together AI",
         keys=("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
         base_url="https://api.together.ai/v1",
         addresses=("TOGETHER_AI_API_BASE",),
     ),
-    Provider(
+    ModelProvider(
         prefix="cerebras",
         label="Cerebras",
         keys=("CEREBRAS_API_KEY",),
@@ -172,7 +172,7 @@ PROVIDERS: tuple[Provider, ...] = (
         addresses=("CEREBRAS_API_BASE",),
         quirks=Quirks(dropped=frozenset({"parallel_tool_calls"}), takes_stream_options=False),
     ),
-    Provider(
+    ModelProvider(
         prefix="nvidia_nim",
         label="NVIDIA NIM",
         keys=("NVIDIA_NIM_API_KEY",),
@@ -180,21 +180,21 @@ PROVIDERS: tuple[Provider, ...] = (
         addresses=("NVIDIA_NIM_API_BASE",),
         quirks=Quirks(takes_stream_options=False),
     ),
-    Provider(
+    ModelProvider(
         prefix="nebius",
         label="Nebius",
         keys=("NEBIUS_API_KEY",),
         base_url="https://api.studio.nebius.ai/v1",
         addresses=("NEBIUS_API_BASE",),
     ),
-    Provider(
+    ModelProvider(
         prefix="litellm_proxy",
         label="LiteLLM Proxy",
         keys=("LITELLM_PROXY_API_KEY",),
         addresses=("LITELLM_PROXY_API_BASE",),
         needs_key=False,
     ),
-    Provider(
+    ModelProvider(
         prefix="hosted_vllm",
         label="vLLM",
         keys=("HOSTED_VLLM_API_KEY",),
@@ -202,7 +202,7 @@ PROVIDERS: tuple[Provider, ...] = (
         needs_key=False,
         quirks=Quirks(schemas_without=frozenset({"additionalProperties", "strict"})),
     ),
-    Provider(
+    ModelProvider(
         prefix="lm_studio",
         label="LM Studio",
         keys=("LM_STUDIO_API_KEY",),
@@ -210,7 +210,7 @@ PROVIDERS: tuple[Provider, ...] = (
         addresses=("LM_STUDIO_API_BASE",),
         needs_key=False,
     ),
-    Provider(
+    ModelProvider(
         prefix="llamafile",
         label="llama.cpp",
         keys=("LLAMAFILE_API_KEY",),
@@ -219,7 +219,7 @@ PROVIDERS: tuple[Provider, ...] = (
         needs_key=False,
     ),
     *(
-        Provider(
+        ModelProvider(
             prefix=prefix,
             label="Ollama",
             keys=("OLLAMA_API_KEY",),
@@ -234,7 +234,7 @@ PROVIDERS: tuple[Provider, ...] = (
 # Asked through LiteLLM, with a key and perhaps an address, and with nothing else. A provider is
 # listed once a test has seen that LiteLLM sends it no other secret of the environment, and
 # asks it without blocking the event loop.
-WITH_AN_ADDRESS_OF_THEIR_OWN = {
+HOSTED_PROVIDERS = {
     "ai21_chat": ("AI21", "AI21_API_KEY"),
     "aiml": ("AI/ML API", "AIML_API_KEY"),
     "baseten": ("Baseten", "BASETEN_API_KEY"),
@@ -274,37 +274,39 @@ WITH_AN_ADDRESS_OF_THEIR_OWN = {
     "xiaomi_mimo": ("Xiaomi MiMo", "XIAOMI_MIMO_API_KEY"),
     "zai": ("Z.ai", "ZAI_API_KEY"),
 }
-AT_AN_ADDRESS = {
+ENDPOINT_PROVIDERS = {
     "azure_ai": ("Azure AI", "AZURE_AI_API_BASE", "AZURE_AI_API_KEY"),
     "heroku": ("Heroku", "HEROKU_API_BASE", "HEROKU_API_KEY"),
     "snowflake": ("Snowflake", "SNOWFLAKE_API_BASE", "SNOWFLAKE_JWT"),
 }
 PROVIDERS += (
     *(
-        Provider(prefix=prefix, label=label, keys=tuple(keys), speaks_openai=False)
-        for prefix, (label, *keys) in WITH_AN_ADDRESS_OF_THEIR_OWN.items()
+        ModelProvider(prefix=prefix, label=label, keys=tuple(keys), speaks_openai=False)
+        for prefix, (label, *keys) in HOSTED_PROVIDERS.items()
     ),
     *(
-        Provider(
+        ModelProvider(
             prefix=prefix, label=label, addresses=(address,), keys=(key,), speaks_openai=False
         )
-        for prefix, (label, address, key) in AT_AN_ADDRESS.items()
+        for prefix, (label, address, key) in ENDPOINT_PROVIDERS.items()
     ),
     # These may have a role that the machine was given, and so need no key.
     *(
-        Provider(prefix=prefix, label="Amazon SageMaker", speaks_openai=False, needs_key=False)
+        ModelProvider(
+            prefix=prefix, label="Amazon SageMaker", speaks_openai=False, needs_key=False
+        )
         for prefix in ("sagemaker", "sagemaker_chat")
     ),
-    Provider(prefix="vertex_ai", label="Vertex AI", speaks_openai=False, needs_key=False),
+    ModelProvider(prefix="vertex_ai", label="Vertex AI", speaks_openai=False, needs_key=False),
 )
-BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
+PROVIDERS_BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
 
 
-def provider_of(model: str) -> Provider | None:
-    return BY_PREFIX.get(model.partition("/")[0]) if "/" in model else None
+def find_provider(model: str) -> ModelProvider | None:
+    return PROVIDERS_BY_PREFIX.get(model.partition("/")[0]) if "/" in model else None
 
 
-def first_set(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str]:
+def first_env(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str]:
     """The first of these variables that says something, and what; else nothing."""
     for name in names:
         if value := environ.get(name, "").strip():

@@ -6,26 +6,26 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from agents.engine.errors import ModelError
-from agents.llm.providers import Provider, first_set, provider_of
+from agents.llm.providers import ModelProvider, find_provider, first_env
 
 from . import model_info
 
 Road = Literal["direct", "litellm"]
 OPENAI_HOST = "api.openai.com"
-BY_LITELLM = "Set ASHIATO_MODEL_ROAD to 'auto', or choose another model."
+ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to 'auto', or choose another model."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """Where a model is asked, and under which name it is known there."""
 
-    provider: Provider
+    provider: ModelProvider
     name: str
     url: str
     key: str | None = field(default=None, repr=False)
 
 
-def road(
+def choose_route(
     model: str,
     environ: Mapping[str, str],
     *,
@@ -37,13 +37,13 @@ def road(
     if forced != "auto":
         return forced
     try:
-        there = endpoint(model, environ, base_url=base_url, api_key=api_key)
+        there = resolve_endpoint(model, environ, base_url=base_url, api_key=api_key)
     except ModelError:
         return "litellm"
-    return "litellm" if _is_elsewhere(model, there) else "direct"
+    return "litellm" if _needs_litellm(model, there) else "direct"
 
 
-def endpoint(
+def resolve_endpoint(
     model: str,
     environ: Mapping[str, str],
     *,
@@ -51,32 +51,32 @@ def endpoint(
     api_key: str | None = None,
 ) -> Endpoint:
     """A key of the environment goes only to an address that is from there as well."""
-    provider = provider_of(model)
+    provider = find_provider(model)
     if provider is None or not provider.speaks_openai:
-        raise ModelError(f"{model!r} cannot be asked directly.", advice=BY_LITELLM)
-    other = base_url or first_set(provider.addresses, environ)[1]
+        raise ModelError(f"{model!r} cannot be asked directly.", advice=ROUTE_ADVICE)
+    other = base_url or first_env(provider.addresses, environ)[1]
     url = (other or provider.base_url or "").rstrip("/")
     if not url:
         names = " or ".join(provider.addresses)
         raise ModelError(f"Nobody said where {model!r} is.", advice=f"Set {names}.")
-    key = api_key or (None if base_url else first_set(provider.keys, environ)[1]) or None
+    key = api_key or (None if base_url else first_env(provider.keys, environ)[1]) or None
     if provider.needs_key and not key and not other:
         raise ModelError(
             f"The provider of {model!r} did not accept the key: Missing API key.",
             advice=f"Set {provider.keys[0]}.",
         )
     name = model.partition("/")[2]
-    return Endpoint(provider=provider, name=name, url=_ending(url, provider.path), key=key)
+    return Endpoint(provider=provider, name=name, url=_with_path(url, provider.path), key=key)
 
 
-def _is_elsewhere(model: str, there: Endpoint) -> bool:
+def _needs_litellm(model: str, there: Endpoint) -> bool:
     """Whether the provider has this model on a wire that only LiteLLM speaks."""
     host = urlsplit(there.url).hostname or ""
     if there.provider.prefix == "openai" and not host.endswith(OPENAI_HOST):
         return False
     pattern = there.provider.elsewhere
-    return model_info.is_on_another_wire(model) or bool(pattern and pattern.match(there.name))
+    return model_info.is_responses_only(model) or bool(pattern and pattern.match(there.name))
 
 
-def _ending(url: str, path: str) -> str:
+def _with_path(url: str, path: str) -> str:
     return url if url.endswith(path) else url + path

@@ -7,10 +7,10 @@ object in the middle of the stream, or nothing but one, where a server does not 
 from .json_codec import is_json
 from .provider_errors import StreamGarbled
 
-LONGEST = 16 * 1024 * 1024
-DATA = b"data: "
-NEXT = b"\n\n" + DATA
-MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+DATA_PREFIX = b"data: "
+EVENT_SEPARATOR = b"\n\n" + DATA_PREFIX
+UTF8_BOM = b"\xef\xbb\xbf"  # that a text is UTF-8
 
 
 class EventReader:
@@ -28,41 +28,41 @@ class EventReader:
     def feed(self, piece: bytes) -> list[bytes]:
         """The data of those events that this piece ends; an empty piece ends them all."""
         if not piece:
-            return self._close()
-        if (events := self._whole(piece)) is not None:
+            return self._finish()
+        if (events := self._complete_events(piece)) is not None:
             return events
-        *lines, rest = self._with_line_feeds(piece).split(b"\n")
+        *lines, rest = self._normalize_newlines(piece).split(b"\n")
         events = []
         for line in lines:
             if self._line:
                 line = b"".join([*self._line, line])
                 self._line.clear()
-            self._take(line, events)
+            self._process_line(line, events)
         if rest:
             self._line.append(rest)
         self._line_size = len(rest) + (0 if lines else self._line_size)
-        if self._line_size + self._data_size > LONGEST:
+        if self._line_size + self._data_size > MAX_EVENT_BYTES:
             raise StreamGarbled("an event without an end")
         return events
 
-    def _whole(self, piece: bytes) -> list[bytes] | None:
+    def _complete_events(self, piece: bytes) -> list[bytes] | None:
         """The events of a piece that holds nothing but whole ones, a line each: mostly so."""
         is_between = self._has_begun and not (self._is_bare or self._line or self._data)
         if not is_between or self._follows_return or not piece.endswith(b"\n\n"):
             return None
-        events = piece[len(DATA) : -2].split(NEXT)
-        are_lines = piece.startswith(DATA) and piece.count(b"\n") == 2 * len(events)
+        events = piece[len(DATA_PREFIX) : -2].split(EVENT_SEPARATOR)
+        are_lines = piece.startswith(DATA_PREFIX) and piece.count(b"\n") == 2 * len(events)
         return [*filter(None, events)] if are_lines and b"\r" not in piece else None
 
-    def _close(self) -> list[bytes]:
+    def _finish(self) -> list[bytes]:
         events: list[bytes] = []
         self.has_ended = True
-        self._take(b"".join(self._line), events)
+        self._process_line(b"".join(self._line), events)
         self._line.clear()
-        self._end(events)
+        self._end_event(events)
         return events
 
-    def _with_line_feeds(self, piece: bytes) -> bytes:
+    def _normalize_newlines(self, piece: bytes) -> bytes:
         """All three ends of a line as one; a return and its line feed may come in two."""
         if self._follows_return:
             piece = piece.removeprefix(b"\n")
@@ -72,22 +72,22 @@ class EventReader:
         self._follows_return = piece.endswith(b"\r")
         return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _take(self, line: bytes, events: list[bytes]) -> None:
+    def _process_line(self, line: bytes, events: list[bytes]) -> None:
         if not self._has_begun:
-            line = self._begin(line)
+            line = self._detect_format(line)
         if self._is_bare:
             if line:
-                self._add(line, events)
+                self._add_data(line, events)
         elif line.startswith(b"data:"):
-            self._add(line[5:].removeprefix(b" "), events)
+            self._add_data(line[5:].removeprefix(b" "), events)
         elif not line:
-            self._end(events)
+            self._end_event(events)
         elif line.startswith(b"{"):
             events.append(line)
 
-    def _begin(self, line: bytes) -> bytes:
+    def _detect_format(self, line: bytes) -> bytes:
         """See by the first line what follows: events, an object, or a page for people."""
-        line = line.removeprefix(MARK)
+        line = line.removeprefix(UTF8_BOM)
         start = line.lstrip()[:1]
         if start == b"<":
             raise StreamGarbled("a page for people")
@@ -95,13 +95,13 @@ class EventReader:
         self._is_bare = start == b"{"
         return line
 
-    def _add(self, data: bytes, events: list[bytes]) -> None:
+    def _add_data(self, data: bytes, events: list[bytes]) -> None:
         if len(self._data) == 1 and is_json(self._data[0]):
-            self._end(events)
+            self._end_event(events)
         self._data.append(data)
         self._data_size += len(data) + 1
 
-    def _end(self, events: list[bytes]) -> None:
+    def _end_event(self, events: list[bytes]) -> None:
         if data := b"\n".join(self._data):
             events.append(data)
         self._data.clear()

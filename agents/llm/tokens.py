@@ -16,27 +16,27 @@ import tiktoken
 
 logger = logging.getLogger(__name__)
 
-NEWEST, OLDER = "o200k_base", "cl100k_base"
-SOURCE = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-BUNDLED = "litellm_core_utils/tokenizers"
-OLDER_MODELS = re.compile(r"(^|/)(gpt-4(-|$)|gpt-3\.5|text-embedding)")
-MOST_REMEMBERED = 20_000
-WIDE = re.compile(r"[\u1100-\uffff\U00010000-\U0010ffff]")
+DEFAULT_ENCODING, LEGACY_ENCODING = "o200k_base", "cl100k_base"
+ENCODING_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+BUNDLED_PATH = "litellm_core_utils/tokenizers"
+LEGACY_MODELS = re.compile(r"(^|/)(gpt-4(-|$)|gpt-3\.5|text-embedding)")
+MAX_CACHED_CHARS = 20_000
+WIDE_CHARS = re.compile(r"[\u1100-\uffff\U00010000-\U0010ffff]")
 
 
 def count(text: str, model: str = "") -> int:
     """The tokens of a text; what looks like a special token is counted as the text it is."""
-    return _counted_before(text, model) if len(text) <= MOST_REMEMBERED else _count(text, model)
+    return _count_cached(text, model) if len(text) <= MAX_CACHED_CHARS else _count(text, model)
 
 
 @lru_cache(maxsize=128)
-def _counted_before(text: str, model: str) -> int:
+def _count_cached(text: str, model: str) -> int:
     """Each run begins with the same instructions and the same tools."""
     return _count(text, model)
 
 
 def _count(text: str, model: str) -> int:
-    encoding = _encoding(OLDER if OLDER_MODELS.search(model) else NEWEST)
+    encoding = _encoding(LEGACY_ENCODING if LEGACY_MODELS.search(model) else DEFAULT_ENCODING)
     if encoding is None:
         return estimate(text)
     return len(encoding.encode_ordinary(text))
@@ -44,14 +44,14 @@ def _count(text: str, model: str) -> int:
 
 def estimate(text: str) -> int:
     """Rather too many than too few: one a wide character, one for every three of the others."""
-    wide = len(WIDE.findall(text))
+    wide = len(WIDE_CHARS.findall(text))
     return wide + -(-(len(text) - wide) // 3)
 
 
 @cache
 def _encoding(name: str) -> tiktoken.Encoding | None:
-    folder = _folder()
-    if folder is None or not (folder / _cached(name)).is_file():
+    folder = _bundled_folder()
+    if folder is None or not (folder / _cache_name(name)).is_file():
         logger.warning("The tokenizer %s is not installed; tokens are estimated.", name)
         return None
     # For good and not only for now: LiteLLM sets the same folder whenever it is imported, and
@@ -60,12 +60,12 @@ def _encoding(name: str) -> tiktoken.Encoding | None:
     return tiktoken.get_encoding(name)
 
 
-def _folder() -> Path | None:
+def _bundled_folder() -> Path | None:
     spec = find_spec("litellm")
     places = spec.submodule_search_locations if spec else None
-    return Path(places[0]) / BUNDLED if places else None
+    return Path(places[0]) / BUNDLED_PATH if places else None
 
 
-def _cached(name: str) -> str:
+def _cache_name(name: str) -> str:
     """The name under which tiktoken looks for a file before it would download it."""
-    return hashlib.sha1(SOURCE.format(name).encode(), usedforsecurity=False).hexdigest()
+    return hashlib.sha1(ENCODING_URL.format(name).encode(), usedforsecurity=False).hexdigest()

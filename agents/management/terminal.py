@@ -7,31 +7,31 @@ from unicodedata import category
 from django.core.management.base import BaseCommand, OutputWrapper
 
 # Line breaks and tabs lay text out; joiners are part of emoji and of several scripts.
-HARMLESS = {"\n", "\t", "\u200c", "\u200d"}
-OBEYED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+ALLOWED_CHARS = {"\n", "\t", "\u200c", "\u200d"}
+CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return the text with each character that a terminal would obey or hide written out."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_written_out(sign) for sign in text)
+    return "".join(_escape_char(sign) for sign in text)
 
 
-def visible_line(text: str) -> str:
+def escape_line(text: str) -> str:
     """The same for one line, in which not even a line break may hide something."""
-    return "".join(c if c.isprintable() else _code(c) for c in text)
+    return "".join(c if c.isprintable() else _escape_sequence(c) for c in text)
 
 
-def _written_out(sign: str) -> str:
-    return _code(sign) if _is_obeyed(sign) else sign
+def _escape_char(sign: str) -> str:
+    return _escape_sequence(sign) if _is_control(sign) else sign
 
 
-def _is_obeyed(sign: str) -> bool:
-    return category(sign) in OBEYED and sign not in HARMLESS
+def _is_control(sign: str) -> bool:
+    return category(sign) in CONTROL_CATEGORIES and sign not in ALLOWED_CHARS
 
 
-def _code(sign: str) -> str:
+def _escape_sequence(sign: str) -> str:
     return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
 
 
@@ -40,12 +40,12 @@ class TerminalOutput(OutputWrapper):
 
     def write(self, msg: Any = "", style_func: Any = None, ending: str | None = None) -> None:
         # Before the style, which is a control sequence of our own.
-        super().write(visible(str(msg)), style_func, ending)
+        super().write(escape_controls(str(msg)), style_func, ending)
 
     def write_json(self, value: Any) -> None:
         """Write a line of JSON that a terminal shows and a program reads as it is."""
         text = json.dumps(value, ensure_ascii=False)
-        super().write("".join(json.dumps(c)[1:-1] if _is_obeyed(c) else c for c in text))
+        super().write("".join(json.dumps(c)[1:-1] if _is_control(c) else c for c in text))
 
 
 class TerminalCommand(BaseCommand):
@@ -53,7 +53,7 @@ class TerminalCommand(BaseCommand):
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
         super().__init__(stdout, stderr, **options)
-        self.stdout, self.stderr = _safe(self.stdout), _safe(self.stderr)
+        self.stdout, self.stderr = _wrap_output(self.stdout), _wrap_output(self.stderr)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         if out := options.pop("stdout", None):
@@ -63,7 +63,7 @@ class TerminalCommand(BaseCommand):
         return super().execute(*args, **options)
 
 
-def _safe(output: OutputWrapper) -> TerminalOutput:
+def _wrap_output(output: OutputWrapper) -> TerminalOutput:
     safe = TerminalOutput(output._out, output.ending)
     safe.style_func = output.style_func
     return safe

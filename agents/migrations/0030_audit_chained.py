@@ -3,7 +3,7 @@ from types import SimpleNamespace
 from django.conf import settings
 from django.db import migrations
 
-from agents.models.audit import GENESIS, NOBODY
+from agents.models.audit import ANONYMOUS_TOKEN, GENESIS
 
 NAMED = ("who", "to")
 A_PAGE = 500
@@ -53,7 +53,7 @@ def _people(apps):
     for pk, name in sorted(found, key=lambda pair: (pair[0] is None, pair)):
         key = pk or name
         if key not in known:
-            about = {"token": NOBODY} if not key else {}
+            about = {"token": ANONYMOUS_TOKEN} if not key else {}
             known[key] = rows.create(user_id=pk, name=name, **about)
         people[pk, name] = known[key]
         people.setdefault(name, known[key])

@@ -29,7 +29,7 @@ class ReviewScope(models.Model):
 
 
 class MembershipQuerySet(models.QuerySet):
-    def topics_of(self, user) -> frozenset[str]:
+    def shared_topics(self, user) -> frozenset[str]:
         """Those that others share with this person, asked once for whoever makes a request."""
         if not hasattr(user, "_topics"):
             mine = self.filter(user=user.pk) if user.pk else self.none()

@@ -10,7 +10,7 @@ from .access import Membership
 from .runs import Run
 
 # Where a run asks people, who may have nothing else to do with it.
-ASKED_OF_PEOPLE = ("question", "step")
+PERSON_REASONS = ("question", "step")
 
 
 class ApprovalQuerySet(models.QuerySet):
@@ -24,24 +24,24 @@ class ApprovalQuerySet(models.QuerySet):
         shared = Membership.objects.filter(topic=models.OuterRef("run__topic"))
         own = models.Q(run__user=user) & ~models.Exists(shared)
         writes = models.Exists(shared.filter(user=user, may_write=True))
-        others = models.Exists(known_for(models.OuterRef("role_name")))
+        others = models.Exists(users_with_role(models.OuterRef("role_name")))
         inside = (own | writes) & ~(models.Q(why=Approval.Why.STEP) & others)
-        return self.alias(role_name=Lower("role")).filter(inside | _in_role(user))
+        return self.alias(role_name=Lower("role")).filter(inside | _role_filter(user))
 
     def waiting(self):
         return self.filter(verdict=Approval.Verdict.WAITING)
 
 
-def known_for(role_name):
+def users_with_role(role_name):
     """Those who have the role of this name, which is in lower case: who are in its group."""
     people = get_user_model().objects.alias(group_name=Lower("groups__name"))
     return people.filter(is_active=True, group_name=role_name)
 
 
-def _in_role(user) -> models.Q:
+def _role_filter(user) -> models.Q:
     """Those that ask people for what this person is known for: the groups they are in."""
     names = user.groups.order_by().values_list(Lower("name"))
-    return models.Q(why__in=ASKED_OF_PEOPLE, role_name__in=names)
+    return models.Q(why__in=PERSON_REASONS, role_name__in=names)
 
 
 class Approval(models.Model):
@@ -137,18 +137,18 @@ class Approval(models.Model):
     @property
     def asks_person(self) -> bool:
         """Whether a person is asked for what they know, or to agree, not about a tool."""
-        return self.why in ASKED_OF_PEOPLE
+        return self.why in PERSON_REASONS
 
     @property
-    def people_asked(self):
+    def role_members(self):
         """Those who are known for what is asked for; of nobody's role, nobody."""
-        return known_for(Lower(models.Value(self.role)))
+        return users_with_role(Lower(models.Value(self.role)))
 
-    def is_kept_from(self, user: int | None) -> bool:
+    def is_forbidden_for(self, user: int | None) -> bool:
         """Whether only others can agree: those who have the role, where anybody has."""
         if self.why != self.Why.STEP or not self.role:
             return False
-        return self.people_asked.exists() and not self.people_asked.filter(pk=user).exists()
+        return self.role_members.exists() and not self.role_members.filter(pk=user).exists()
 
     @property
     def is_waiting(self) -> bool:

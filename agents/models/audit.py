@@ -10,16 +10,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
-from .secret import EncryptedTextField, Unreadable
+from .secret import EncryptedTextField, UnreadableSecret
 
 logger = logging.getLogger(__name__)
 
 GENESIS = "0" * 64
-NOBODY = "nobody"
-SHORT = 8
+ANONYMOUS_TOKEN = "nobody"
+SHORT_TOKEN_CHARS = 8
 
 
-class Unchangeable(Exception):
+class AuditLogImmutable(Exception):
     """What is in the audit log stays as it was written."""
 
 
@@ -57,9 +57,9 @@ class AuditPerson(models.Model):
         verbose_name_plural = _("people in the audit log")
 
     def __str__(self) -> str:
-        if self.name or self.token == NOBODY:
+        if self.name or self.token == ANONYMOUS_TOKEN:
             return self.name
-        return _now("erased person %(token)s") % {"token": self.token[:SHORT]}
+        return _now("erased person %(token)s") % {"token": self.token[:SHORT_TOKEN_CHARS]}
 
     @property
     def subject(self) -> str:
@@ -71,8 +71,8 @@ class AuditPerson(models.Model):
             return ""
         try:
             key = self.key.reveal()
-        except Unreadable:
-            key = self._renewed_key()
+        except UnreadableSecret:
+            key = self._rotate_key()
         return Fernet(key).encrypt(text.encode()).decode() if key else ""
 
     def opened(self, sealed: str) -> str:
@@ -80,10 +80,10 @@ class AuditPerson(models.Model):
         try:
             key = self.key.reveal()
             return Fernet(key).decrypt(sealed.encode()).decode() if key and sealed else ""
-        except (Unreadable, InvalidToken):
+        except (UnreadableSecret, InvalidToken):
             return ""
 
-    def _renewed_key(self) -> str:
+    def _rotate_key(self) -> str:
         """Of several who come at once one makes it, and all of them take that."""
         logger.warning("From where %s came before cannot be read any more.", self.token)
         same = type(self)._default_manager.filter(pk=self.pk)
@@ -95,13 +95,17 @@ class AuditPerson(models.Model):
 class AuditEntryQuerySet(models.QuerySet):
     def by(self, user):
         """What this person did; of nobody, what was done without an account."""
-        return self.filter(person__user=user) if user else self.filter(person__token=NOBODY)
+        return (
+            self.filter(person__user=user)
+            if user
+            else self.filter(person__token=ANONYMOUS_TOKEN)
+        )
 
     def update(self, **changes):
-        raise Unchangeable(str(Unchangeable.__doc__))
+        raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
     def delete(self):
-        raise Unchangeable(str(Unchangeable.__doc__))
+        raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
 
 class AuditEntry(models.Model):
@@ -138,10 +142,10 @@ class AuditEntry(models.Model):
         return f"#{self.number} {self.action}"
 
     def save(self, *args, **options):
-        raise Unchangeable(str(Unchangeable.__doc__))
+        raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
     def delete(self, *args, **options):
-        raise Unchangeable(str(Unchangeable.__doc__))
+        raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
     @property
     def actor(self):

@@ -11,16 +11,18 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadSchema
-from agents.engine.loop.approval import AskPerson
-from agents.engine.loop.handoff import ASKS
+from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop.handoff import HANDOFF_PREFIX
 from agents.engine.loop.output_schema import OutputSchema
 
 from .rights import Restricted
 from .tools import ToolRegistration
 
-LONGEST_NAME = 59
-TOO_LONG = _("At most %(limit)d characters: with ask_ before it, it is the name of a tool.")
-ASKS_PEOPLE = _("With ask_ before it, it is the tool that asks people. Take another name.")
+MAX_NAME_CHARS = 59
+NAME_TOO_LONG = _(
+    "At most %(limit)d characters: with ask_ before it, it is the name of a tool."
+)
+NAME_RESERVED = _("With ask_ before it, it is the tool that asks people. Take another name.")
 
 
 class Agent(Restricted):
@@ -236,11 +238,11 @@ class Agent(Restricted):
         return {role.strip().lower() for role in self.roles.split(",")} - {""}
 
     @property
-    def asked_as(self) -> str:
+    def handoff_tool_name(self) -> str:
         """The tool that other agents ask it with."""
-        return f"{ASKS}{self.name}"
+        return f"{HANDOFF_PREFIX}{self.name}"
 
-    def give(self, links: "Iterable[AgentTool]") -> None:
+    def set_tools(self, links: "Iterable[AgentTool]") -> None:
         """Have exactly these tools from now on, each as it is set up there."""
         wanted = {link.tool.pk: link for link in links}
         self.links.exclude(tool__in=wanted).delete()
@@ -249,18 +251,18 @@ class Agent(Restricted):
 
     def clean(self) -> None:
         wrong = {}
-        if len(self.name) > LONGEST_NAME:
-            wrong["name"] = TOO_LONG % {"limit": LONGEST_NAME}
-        if self.asked_as == AskPerson.name:
-            wrong["name"] = ASKS_PEOPLE
+        if len(self.name) > MAX_NAME_CHARS:
+            wrong["name"] = NAME_TOO_LONG % {"limit": MAX_NAME_CHARS}
+        if self.handoff_tool_name == AskPersonTool.name:
+            wrong["name"] = NAME_RESERVED
         if any(c.isspace() for c in self.model) or self.model.endswith("/"):
             wrong["model"] = _("Write it as provider/model, without spaces.")
-        if sentence := self._wrong_output_schema():
+        if sentence := self._output_schema_error():
             wrong["output_schema"] = sentence
         if wrong:
             raise ValidationError(wrong)
 
-    def _wrong_output_schema(self) -> str:
+    def _output_schema_error(self) -> str:
         if self.output_schema is None:
             return ""
         if not isinstance(self.output_schema, dict):

@@ -16,7 +16,7 @@ from .runs import Run
 
 
 class GuardrailPatternQuerySet(models.QuerySet):
-    def holding_for(self, agent):
+    def for_agent(self, agent):
         """Those that hold for an agent, given by its number: its own, and those for all."""
         chosen = models.Q(agents=None) | models.Q(agents=agent)
         return self.filter(chosen, enabled=True)
@@ -91,7 +91,7 @@ class GuardrailPattern(models.Model):
 
 
 @receiver(pre_delete, sender=Agent)
-def _switch_off(sender, instance, origin=None, **more):
+def _disable_orphaned(sender, instance, origin=None, **more):
     """What was for agents that go and for no other holds for none, and not for all."""
     going = origin if isinstance(origin, models.QuerySet) else [instance]
     gone = [agent.pk for agent in going]

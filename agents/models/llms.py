@@ -11,13 +11,13 @@ from .rights import Restricted
 from .secret import EncryptedJSONField, EncryptedTextField
 
 DEMO = "demo"
-NAMED = RegexValidator(
+LABEL_VALIDATOR = RegexValidator(
     r"\A\w[\w.:+-]*\Z", _("Letters, digits and . : + - _ without blanks; no / in it.")
 )
-NOT_DEMO = _("This is the name of the demo model. Take another one.")
-NO_ADDRESS = _("Write a whole address such as https://host/v1.")
-WITH_PASSWORD = _("It holds a password: put it into the key.")
-BOTH_PRICES = _("Set both prices, or none. 0 is a price, too.")
+LABEL_RESERVED = _("This is the name of the demo model. Take another one.")
+INVALID_ADDRESS = _("Write a whole address such as https://host/v1.")
+ADDRESS_HAS_PASSWORD = _("It holds a password: put it into the key.")
+PRICES_INCOMPLETE = _("Set both prices, or none. 0 is a price, too.")
 
 
 class LanguageModel(Restricted):
@@ -37,7 +37,7 @@ class LanguageModel(Restricted):
         _("label"),
         max_length=64,
         unique=True,
-        validators=[NAMED],
+        validators=[LABEL_VALIDATOR],
         help_text=_("What people see, and agents name it by. It stays as it is."),
     )
     provider = models.CharField(
@@ -107,25 +107,27 @@ class LanguageModel(Restricted):
     def clean(self) -> None:
         wrong = {}
         if self.label == DEMO:
-            wrong["label"] = NOT_DEMO
-        if sentence := _wrong_address(self.base_url):
+            wrong["label"] = LABEL_RESERVED
+        if sentence := _address_problem(self.base_url):
             wrong["base_url"] = sentence
         if (self.input_price is None) != (self.output_price is None):
-            wrong["output_price" if self.output_price is None else "input_price"] = BOTH_PRICES
+            wrong["output_price" if self.output_price is None else "input_price"] = (
+                PRICES_INCOMPLETE
+            )
         if wrong:
             raise ValidationError(wrong)
 
 
-def _wrong_address(address: str) -> str:
+def _address_problem(address: str) -> str:
     try:
         parts = urlsplit(address)
         is_whole = (
             parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
         )
     except ValueError:
-        return NO_ADDRESS
+        return INVALID_ADDRESS
     if not address:
         return ""
     if not is_whole or any(c.isspace() or not c.isprintable() for c in address):
-        return NO_ADDRESS
-    return WITH_PASSWORD if "@" in parts.netloc else ""
+        return INVALID_ADDRESS
+    return ADDRESS_HAS_PASSWORD if "@" in parts.netloc else ""

@@ -40,7 +40,7 @@ class Restricted(models.Model):
         abstract = True
 
 
-def only_for(groups):
+def exclusive_to(groups):
     """What is for these groups and no other: without them, it would be for everybody."""
     others = Group.objects.exclude(pk__in=groups)
     return [
@@ -51,8 +51,8 @@ def only_for(groups):
 
 
 @receiver(pre_delete, sender=Group)
-def _keep_closed(sender, instance, origin=None, **more):
+def _protect_restricted(sender, instance, origin=None, **more):
     going = origin if isinstance(origin, models.QuerySet) else [instance]
-    if rows := only_for([group.pk for group in going]):
+    if rows := exclusive_to([group.pk for group in going]):
         names = ", ".join(map(str, rows))
         raise models.ProtectedError(f"Only for {instance}: {names}.", set(rows))

@@ -11,7 +11,7 @@ from django.db.models import Case, F, When
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.loop.termination import StopReason
 
 from .access import Membership, ReviewScope
@@ -19,13 +19,13 @@ from .catalog import Agent
 from .workflows import WorkflowVersion
 
 # How the topics of trials begin: they are in nobody's conversation.
-TRIAL = "trial."
+DRAFT_TOPIC_PREFIX = "trial."
 
 
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
         """The runs this person may see: those in their scope, and what is shared with them."""
-        scope, topics = _scope(user), Membership.objects.topics_of(user)
+        scope, topics = _scope_filter(user), Membership.objects.shared_topics(user)
         # Most share nothing, and their own runs are found by an index.
         if scope is None or not topics:
             return self if scope is None else self.filter(scope)
@@ -33,7 +33,7 @@ class RunQuerySet(models.QuerySet):
 
     def in_scope(self, user):
         """Those they answer for: their own, and for a reviewer what is theirs to judge."""
-        scope = _scope(user)
+        scope = _scope_filter(user)
         return self if scope is None else self.filter(scope)
 
     def live(self):
@@ -45,15 +45,15 @@ class RunQuerySet(models.QuerySet):
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
 
-    def trials(self):
-        return self.filter(topic__startswith=TRIAL)
+    def draft_runs(self):
+        return self.filter(topic__startswith=DRAFT_TOPIC_PREFIX)
 
-    def in_line(self):
+    def queued(self):
         """Those that stand in line for a worker."""
         return self.running().filter(owner="", heartbeat_at=None)
 
 
-def _scope(user) -> models.Q | None:
+def _scope_filter(user) -> models.Q | None:
     """Which runs those are; None for all there are."""
     own = models.Q(user=user.pk) if user.is_authenticated else models.Q(pk__in=())
     if not user.has_perm("agents.review_runs"):
@@ -64,7 +64,7 @@ def _scope(user) -> models.Q | None:
 
 # As `Run.step_count` and `Run.active` say, for queries.
 STEP_COUNT = Case(When(tasks__gt=0, then=F("tasks")), default=F("turns"))
-ACTIVE = F("seconds") - F("waited")
+ACTIVE_SECONDS = F("seconds") - F("waited")
 
 
 class Run(models.Model):
@@ -249,23 +249,23 @@ class Run(models.Model):
         return f"#{self.pk} {self.query[:60]}"
 
     @property
-    def as_asked(self) -> Self:
+    def unmasked(self) -> Self:
         asked = copy(self)
         for name, value in self.unkept.items():
             setattr(asked, name, value)
         return asked
 
-    def is_of(self, user) -> bool:
+    def is_owned_by(self, user) -> bool:
         """Whether it is this person's; those asked at a terminal are nobody's."""
         return self.user_id is not None and self.user_id == user.pk
 
-    def is_decided_by(self, user) -> bool:
+    def is_decidable_by(self, user) -> bool:
         """Whether what it asks is this person's to say: where it is shared, any writer's."""
-        return self.rights.get(user.pk, False) if self.rights else self.is_of(user)
+        return self.rights.get(user.pk, False) if self.rights else self.is_owned_by(user)
 
-    def is_shown_where_asked(self, user) -> bool:
+    def has_participant(self, user) -> bool:
         """Whether this person is still let in where it was asked."""
-        return user.pk in self.rights if self.rights else self.is_of(user)
+        return user.pk in self.rights if self.rights else self.is_owned_by(user)
 
     @cached_property
     def rights(self) -> dict[int, bool]:
@@ -300,22 +300,22 @@ class Run(models.Model):
         return None if self.seconds is None else max(0.0, self.seconds - self.waited)
 
     @property
-    def is_trial(self) -> bool:
+    def is_draft_run(self) -> bool:
         """Whether an administrator tried a draft of an agent with it."""
-        return self.topic.startswith(TRIAL)
+        return self.topic.startswith(DRAFT_TOPIC_PREFIX)
 
     @property
-    def stops_here(self) -> bool:
+    def stops_in_trace(self) -> bool:
         """Whether it is stopped where its trace is read: it is in no conversation."""
-        return self.is_rerun or self.is_trial
+        return self.is_rerun or self.is_draft_run
 
     @property
-    def goes_on_for(self) -> bool:
+    def is_continuation(self) -> bool:
         """Whether it does what is left of a run that was stopped."""
         return bool(self.overrides.get("continues"))
 
     @property
-    def can_go_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Whether a plan was being carried out when somebody stopped it, or it was given up."""
         was_stopped = self.stopped_reason == StopReason.CANCELLED and not self.detail
         was_left = self.stopped_reason == StopReason.INTERRUPTED
@@ -350,7 +350,11 @@ class RunEvent(models.Model):
     @property
     def value(self) -> Event:
         return Event(
-            type=Type(self.type), data=self.data, agent=self.agent, time=self.time, seq=self.seq
+            type=EventType(self.type),
+            data=self.data,
+            agent=self.agent,
+            time=self.time,
+            seq=self.seq,
         )
 
 

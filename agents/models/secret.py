@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 MASK = "••••••••"
 
 
-class Unreadable(Exception):
+class UnreadableSecret(Exception):
     """This secret was written with a key that is not here any more: enter it again."""
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sealed:
+class EncryptedValue:
     """A secret as it is kept. It is false where there is none."""
 
     token: str
@@ -42,14 +42,14 @@ class Sealed:
         if not self.token:
             return json.loads(self.empty)
         try:
-            return json.loads(_keys().decrypt(self.token.encode()))
+            return json.loads(_fernet().decrypt(self.token.encode()))
         except InvalidToken as error:
-            raise Unreadable from error
+            raise UnreadableSecret from error
 
-    def renewed(self) -> str:
+    def rotate(self) -> str:
         """Under the newest key; what cannot be read is kept, for its key may come back."""
         try:
-            return _keys().rotate(self.token.encode()).decode() if self.token else ""
+            return _fernet().rotate(self.token.encode()).decode() if self.token else ""
         except InvalidToken:
             return self.token
 
@@ -59,13 +59,13 @@ class Sealed:
     def __str__(self) -> str:
         try:
             return MASK if self.reveal() else ""
-        except Unreadable as error:
+        except UnreadableSecret as error:
             return str(error)
 
     __repr__ = __str__
 
 
-class _SealedAttribute(DeferredAttribute):
+class _EncryptedAttribute(DeferredAttribute):
     """Seals what is assigned, so that a row never holds a secret in the open."""
 
     def __set__(self, row: models.Model, value: Any) -> None:
@@ -75,22 +75,24 @@ class _SealedAttribute(DeferredAttribute):
 class EncryptedTextField(models.TextField):
     """A text; in a form, an empty field leaves it as it is."""
 
-    descriptor_class = _SealedAttribute
-    empty_values = [*EMPTY_VALUES, Sealed("")]
+    descriptor_class = _EncryptedAttribute
+    empty_values = [*EMPTY_VALUES, EncryptedValue("")]
     empty = '""'
 
-    def to_python(self, value: Any) -> Sealed:
-        if isinstance(value, Sealed):
+    def to_python(self, value: Any) -> EncryptedValue:
+        if isinstance(value, EncryptedValue):
             return value
         if value in EMPTY_VALUES:
-            return Sealed("", self.empty)
-        return Sealed(_keys().encrypt(json.dumps(value).encode()).decode(), self.empty)
+            return EncryptedValue("", self.empty)
+        return EncryptedValue(
+            _fernet().encrypt(json.dumps(value).encode()).decode(), self.empty
+        )
 
-    def from_db_value(self, value: str | None, *about: Any) -> Sealed:
-        return Sealed(value or "", self.empty)
+    def from_db_value(self, value: str | None, *about: Any) -> EncryptedValue:
+        return EncryptedValue(value or "", self.empty)
 
     def get_prep_value(self, value: Any) -> str:
-        return self.to_python(value).renewed()
+        return self.to_python(value).rotate()
 
     def value_from_object(self, row: models.Model) -> None:
         """Nothing for forms and exports, which would show it."""
@@ -115,11 +117,11 @@ class EncryptedJSONField(EncryptedTextField):
     empty = "{}"
 
     def formfield(self, **options: Any) -> forms.Field:
-        given = {"form_class": _SecretJSON, "widget": WriteOnly, **options}
+        given = {"form_class": _SecretJSONField, "widget": WriteOnlyTextarea, **options}
         return super().formfield(**given)
 
 
-class WriteOnly(forms.Textarea):
+class WriteOnlyTextarea(forms.Textarea):
     """Like a password: what was typed is not shown again, whatever is wrong with it."""
 
     def format_value(self, value: Any) -> str:
@@ -130,21 +132,21 @@ class WriteOnly(forms.Textarea):
         return super().get_context(name, value, {**(attrs or {}), **again})
 
 
-class _SecretJSON(forms.JSONField):
+class _SecretJSONField(forms.JSONField):
     def prepare_value(self, value: Any) -> Any:
         return "" if value is None else super().prepare_value(value)
 
 
-def _keys() -> MultiFernet:
-    return _derived(tuple(settings.ENCRYPTION_KEYS))
+def _fernet() -> MultiFernet:
+    return _derive_fernet(tuple(settings.ENCRYPTION_KEYS))
 
 
 @lru_cache(maxsize=8)
-def _derived(phrases: tuple[str, ...]) -> MultiFernet:
-    return MultiFernet([Fernet(_key(phrase)) for phrase in phrases])
+def _derive_fernet(phrases: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(_derive_key(phrase)) for phrase in phrases])
 
 
-def _key(phrase: str) -> bytes:
+def _derive_key(phrase: str) -> bytes:
     # With a name of its own, because the phrase may be Django's secret key, which signs.
     derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
     return base64.urlsafe_b64encode(derive.derive(phrase.encode()))

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-MAY_CHANGE = "agents.change_workflow"
+CHANGE_PERMISSION = "agents.change_workflow"
 
 
 class WorkflowQuerySet(models.QuerySet):
@@ -12,11 +12,11 @@ class WorkflowQuerySet(models.QuerySet):
         """Those that this person may see: who may change them sees all, others what is on."""
         if not user.is_authenticated:
             return self.none()
-        return self if user.has_perm(MAY_CHANGE) else self.filter(enabled=True)
+        return self if user.has_perm(CHANGE_PERMISSION) else self.filter(enabled=True)
 
     def for_editor(self, user):
         """Those that this person may change."""
-        return self if user.has_perm(MAY_CHANGE) else self.none()
+        return self if user.has_perm(CHANGE_PERMISSION) else self.none()
 
 
 class Workflow(models.Model):

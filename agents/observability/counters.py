@@ -11,36 +11,36 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.loop.termination import StopReason
 from agents.models import Run
-from agents.runs.projection import STATUS_OF
+from agents.runs.projection import STATUS_BY_REASON
 
 logger = logging.getLogger(__name__)
 
-MOST_NAMES = 200
-MOST_OPEN = 10_000
+MAX_NAMES = 200
+MAX_OPEN_TURNS = 10_000
 OTHER = "other"
-SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-MADE = {"done", "failed", "unknown"}
+BUCKETS_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+EXECUTED_STATUSES = {"done", "failed", "unknown"}
 
 
-class Names:
+class KnownNames:
     """Names that were set up, and no others: what a model makes up is not one of them."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    def learn(self, names: Iterable[str]) -> None:
+    def register(self, names: Iterable[str]) -> None:
         for name in names:
-            if len(self._known) < MOST_NAMES:
+            if len(self._known) < MAX_NAMES:
                 self._known.add(name)
 
     def __getitem__(self, name: str) -> str:
         return name if name in self._known else OTHER
 
 
-class Tally:
+class EventCounters:
     """Counts what it hears. It is called for every batch on the event loop, so it only adds."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -49,7 +49,7 @@ class Tally:
 
         def histogram(name: str, words: str, *labels: str) -> Histogram:
             name = f"ashiato_{name}"
-            return Histogram(name, words, labels, buckets=SECONDS, registry=registry)
+            return Histogram(name, words, labels, buckets=BUCKETS_SECONDS, registry=registry)
 
         self.events = counter("events_kept", "Events that were kept.")
         self.started = counter("runs_started", "Runs that began.")
@@ -65,7 +65,7 @@ class Tally:
         self.called = counter("tool_calls", "Calls of a tool.", "tool")
         self.broken = counter("tool_errors", "Calls of a tool that failed.", "tool")
         self.took = histogram("tool_seconds", "How long calls took.", "tool")
-        self._models, self._tools = Names(), Names()
+        self._models, self._tools = KnownNames(), KnownNames()
         # The turns under way: the model of each, and since when it has said nothing.
         self._open: OrderedDict[tuple[int, int], tuple[str, datetime | None]] = OrderedDict()
 
@@ -78,57 +78,57 @@ class Tally:
     def _count(self, run: Run, events: list[Event]) -> None:
         self.events.inc(len(events))
         for event in events:
-            if (meaning := MEANING.get(event.type)) is not None and not event.is_replayed:
+            if (meaning := HANDLERS.get(event.type)) is not None and not event.is_replayed:
                 meaning(self, run, event)
 
-    def _begun(self, run: Run, event: Event) -> None:
+    def _on_run_started(self, run: Run, event: Event) -> None:
         """A run, or an agent that works for another: what it has is what it was set up with."""
-        self._models.learn([event.data["model"]])
-        self._tools.learn(tool["function"]["name"] for tool in event.data["tools"])
-        if event.type is Type.RUN_STARTED:
+        self._models.register([event.data["model"]])
+        self._tools.register(tool["function"]["name"] for tool in event.data["tools"])
+        if event.type is EventType.RUN_STARTED:
             self.started.inc()
 
-    def _ended(self, run: Run, event: Event) -> None:
+    def _on_run_finished(self, run: Run, event: Event) -> None:
         reason = StopReason(event.data["stopped_reason"])
-        self.ended.labels(STATUS_OF.get(reason, Run.Status.STOPPED).value).inc()
+        self.ended.labels(STATUS_BY_REASON.get(reason, Run.Status.STOPPED).value).inc()
 
-    def _turn(self, run: Run, event: Event) -> None:
+    def _on_step_started(self, run: Run, event: Event) -> None:
         name = event.data["request"].get("model") or run.model
-        self._models.learn([name])
+        self._models.register([name])
         model = self._models[name]
         self.asked.labels(model).inc()
         self._open[run.pk, event.data["step"]] = model, event.time
-        if len(self._open) > MOST_OPEN:
+        if len(self._open) > MAX_OPEN_TURNS:
             self._open.popitem(last=False)
 
-    def _word(self, run: Run, event: Event) -> None:
+    def _on_delta(self, run: Run, event: Event) -> None:
         turn = run.pk, event.data["step"]
         model, began = self._open.get(turn, ("", None))
         if began is not None:
             self._open[turn] = model, None
             self.first_word.labels(model).observe((event.time - began).total_seconds())
 
-    def _used(self, run: Run, event: Event) -> None:
+    def _on_usage(self, run: Run, event: Event) -> None:
         data = event.data
         model = self._models[data.get("model") or run.model]
         self.tokens.labels(model, "prompt").inc(data["prompt_tokens"])
         self.tokens.labels(model, "completion").inc(data["completion_tokens"])
         self.cost.labels(model).inc(data["cost"] or 0)
 
-    def _error(self, run: Run, event: Event) -> None:
+    def _on_error(self, run: Run, event: Event) -> None:
         """Of a turn; what else ends a run is no fault of a model."""
         if (turn := self._open.pop((run.pk, event.data["step"]), None)) is not None:
             self.failed.labels(turn[0]).inc()
 
-    def _status(self, run: Run, event: Event) -> None:
+    def _on_status(self, run: Run, event: Event) -> None:
         turn = self._open.get((run.pk, event.data["step"]))
         if event.data["kind"] == "retry" and turn is not None:
             self.retried.labels(turn[0]).inc()
 
-    def _step(self, run: Run, event: Event) -> None:
+    def _on_step(self, run: Run, event: Event) -> None:
         data = event.data
         self._open.pop((run.pk, data["step"]), None)
-        if data["kind"] != "tool" or data["status"] not in MADE:
+        if data["kind"] != "tool" or data["status"] not in EXECUTED_STATUSES:
             return
         tool = self._tools[data["action"]]
         self.called.labels(tool).inc()
@@ -138,24 +138,24 @@ class Tally:
             replaced = self._tools[data["called"]]
             self.called.labels(replaced).inc()
             self.broken.labels(replaced).inc()
-        self.took.labels(tool).observe(_seconds(event))
+        self.took.labels(tool).observe(_step_seconds(event))
 
 
-def _seconds(event: Event) -> float:
+def _step_seconds(event: Event) -> float:
     began = datetime.fromisoformat(event.data["started"])
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
     return max(0.0, (ended - began).total_seconds())
 
 
-MEANING = {
-    Type.RUN_STARTED: Tally._begun,
-    Type.HANDOFF: Tally._begun,
-    Type.RUN_FINISHED: Tally._ended,
-    Type.STEP_STARTED: Tally._turn,
-    Type.DELTA: Tally._word,
-    Type.THOUGHT_DELTA: Tally._word,
-    Type.USAGE: Tally._used,
-    Type.ERROR: Tally._error,
-    Type.STATUS: Tally._status,
-    Type.STEP: Tally._step,
+HANDLERS = {
+    EventType.RUN_STARTED: EventCounters._on_run_started,
+    EventType.HANDOFF: EventCounters._on_run_started,
+    EventType.RUN_FINISHED: EventCounters._on_run_finished,
+    EventType.STEP_STARTED: EventCounters._on_step_started,
+    EventType.DELTA: EventCounters._on_delta,
+    EventType.THOUGHT_DELTA: EventCounters._on_delta,
+    EventType.USAGE: EventCounters._on_usage,
+    EventType.ERROR: EventCounters._on_error,
+    EventType.STATUS: EventCounters._on_status,
+    EventType.STEP: EventCounters._on_step,
 }

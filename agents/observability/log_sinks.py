@@ -10,25 +10,33 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from agents.engine.events import Event, Type
-from agents.engine.privacy.secrets import masked
+from agents.engine.events import Event, EventType
+from agents.engine.privacy.secrets import mask_secrets
 
-MOST_BYTES = 10_000_000
-KEPT_FILES = 5
-MOST_CONTENT = 2_000
-WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
-TROUBLE = {"retry", "model_fallback", "tool_fallback", "degraded", "resumed", "slow", "limited"}
-WELL_ENDED = {"completed", "tool_failure_degraded"}
-FAILED = {"error", "interrupted"}
+MAX_FILE_BYTES = 10_000_000
+BACKUP_COUNT = 5
+MAX_CONTENT_CHARS = 2_000
+DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
+WARNING_KINDS = {
+    "retry",
+    "model_fallback",
+    "tool_fallback",
+    "degraded",
+    "resumed",
+    "slow",
+    "limited",
+}
+SUCCESS_REASONS = {"completed", "tool_failure_degraded"}
+FAILURE_REASONS = {"error", "interrupted"}
 LEVELS = {
-    Type.ERROR: logging.ERROR,
-    Type.GUARDRAIL: logging.WARNING,
-    Type.USAGE: logging.DEBUG,
-    Type.THOUGHT: logging.DEBUG,
-    Type.STEP_STARTED: logging.DEBUG,
+    EventType.ERROR: logging.ERROR,
+    EventType.GUARDRAIL: logging.WARNING,
+    EventType.USAGE: logging.DEBUG,
+    EventType.THOUGHT: logging.DEBUG,
+    EventType.STEP_STARTED: logging.DEBUG,
 }
 # What of an event is no content: numbers, names and states.
-FACTS = (
+LOGGED_FIELDS = (
     *("step", "turn", "parent", "kind", "status", "action", "reason", "model", "road"),
     *("dialect", "max_steps", "id", "tool_call_id", "name", "tool", "stand_in", "from", "to"),
     *("attempt", "attempts", "seconds", "is_error", "is_approved", "by", "why", "type"),
@@ -36,16 +44,16 @@ FACTS = (
     *("prompt_tokens", "completion_tokens", "cost", "dropped", "shortened"),
 )
 # Of these events one of those names is something else: what a person wrote.
-CONTENT = {Type.APPROVAL_RESOLVED: {"reason"}}
+CONTENT_FIELDS = {EventType.APPROVAL_RESOLVED: {"reason"}}
 
 
-def are_wanted(environment: Any) -> bool:
+def is_enabled(environment: Any) -> bool:
     """Whether anybody but the database and the pages is to hear of runs."""
     lines = environment.trace_console != "off" or environment.trace_file is not None
     return lines or environment.sends_spans
 
 
-class Lines:
+class LogSink:
     """Writes a line for every event that matters at its level."""
 
     is_full = False
@@ -56,14 +64,14 @@ class Lines:
         self.with_content = self.level <= logging.DEBUG
 
     @classmethod
-    def on_console(cls, level: str) -> "Lines":
+    def to_console(cls, level: str) -> "LogSink":
         return cls(logging.StreamHandler(sys.stderr), level)
 
     @classmethod
-    def in_file(cls, path: Path, level: str) -> "Lines":
+    def to_file(cls, path: Path, level: str) -> "LogSink":
         """Each process needs a file of its own, or they would turn each other's over."""
         path = Path(str(path).replace("{pid}", str(os.getpid())))
-        most = {"maxBytes": MOST_BYTES, "backupCount": KEPT_FILES, "encoding": "utf-8"}
+        most = {"maxBytes": MAX_FILE_BYTES, "backupCount": BACKUP_COUNT, "encoding": "utf-8"}
         handler = RotatingFileHandler(path, **most)
         with suppress(OSError):  # a file of another user's, who lets us write
             path.chmod(0o600)
@@ -71,10 +79,10 @@ class Lines:
 
     def take(self, run: Any, events: Sequence[Event]) -> None:
         for event in events:
-            level = level_of(event)
-            if event.type not in WORDS and level >= self.level:
-                text = line(run.pk, event, level, with_content=self.with_content)
-                self.handler.emit(_record(level, text))
+            level = event_level(event)
+            if event.type not in DELTA_TYPES and level >= self.level:
+                text = format_line(run.pk, event, level, with_content=self.with_content)
+                self.handler.emit(_log_record(level, text))
 
     def flush(self) -> None:
         self.handler.flush()
@@ -83,22 +91,28 @@ class Lines:
         self.handler.close()
 
 
-def level_of(event: Event) -> int:
+def event_level(event: Event) -> int:
     """error: failures; warning: what had to be got over; info: steps; debug: all the rest."""
     data = event.data
     match event.type:
-        case Type.TOOL_RESPONSE if data["is_error"]:
+        case EventType.TOOL_RESPONSE if data["is_error"]:
             return logging.ERROR
-        case Type.RUN_FINISHED | Type.HANDOFF_RETURN:
+        case EventType.RUN_FINISHED | EventType.HANDOFF_RETURN:
             reason = data["stopped_reason"]
-            is_well = reason in WELL_ENDED
-            return logging.ERROR if reason in FAILED else 20 if is_well else logging.WARNING
-        case Type.STATUS:
-            return logging.WARNING if data["kind"] in TROUBLE else logging.DEBUG
+            is_well = reason in SUCCESS_REASONS
+            return (
+                logging.ERROR
+                if reason in FAILURE_REASONS
+                else 20
+                if is_well
+                else logging.WARNING
+            )
+        case EventType.STATUS:
+            return logging.WARNING if data["kind"] in WARNING_KINDS else logging.DEBUG
     return LEVELS.get(event.type, logging.INFO)
 
 
-def line(run: int, event: Event, level: int, *, with_content: bool = False) -> str:
+def format_line(run: int, event: Event, level: int, *, with_content: bool = False) -> str:
     facts: dict[str, Any] = {
         "time": event.time.isoformat(timespec="milliseconds"),
         "level": logging.getLevelName(level).lower(),
@@ -107,16 +121,16 @@ def line(run: int, event: Event, level: int, *, with_content: bool = False) -> s
         "agent": event.agent,
         "type": event.type.value,
     }
-    about = _facts(event)
+    about = _logged_fields(event)
     if with_content:
-        about |= {"data": _masked(event.data)}
+        about |= {"data": _mask_value(event.data)}
     return json.dumps(facts | about, ensure_ascii=False, default=str)
 
 
-def _facts(event: Event) -> dict[str, Any]:
-    content = CONTENT.get(event.type, ())
-    names = [name for name in FACTS if name in event.data and name not in content]
-    facts = {name: _masked(event.data[name]) for name in names}
+def _logged_fields(event: Event) -> dict[str, Any]:
+    content = CONTENT_FIELDS.get(event.type, ())
+    names = [name for name in LOGGED_FIELDS if name in event.data and name not in content]
+    facts = {name: _mask_value(event.data[name]) for name in names}
     if "type" in facts:
         facts["error"] = facts.pop("type")
     if "function" in event.data:
@@ -124,14 +138,14 @@ def _facts(event: Event) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
-def _masked(value: Any) -> Any:
+def _mask_value(value: Any) -> Any:
     if isinstance(value, str):
-        text = masked(value[:MOST_CONTENT])
-        return text if len(value) <= MOST_CONTENT else f"{text}…"
+        text = mask_secrets(value[:MAX_CONTENT_CHARS])
+        return text if len(value) <= MAX_CONTENT_CHARS else f"{text}…"
     if isinstance(value, Mapping):
-        return {name: _masked(item) for name, item in value.items()}
-    return [_masked(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _mask_value(item) for name, item in value.items()}
+    return [_mask_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _record(level: int, text: str) -> logging.LogRecord:
+def _log_record(level: int, text: str) -> logging.LogRecord:
     return logging.LogRecord("ashiato.trace", level, "", 0, text, None, None)

@@ -19,15 +19,18 @@ from types import FrameType
 
 logger = logging.getLogger(__name__)
 
-EVERY = 0.1
-TOO_LATE = 0.25
-MOST_FRAMES = 6
-MOST_PLACES = 200
+TICK_SECONDS = 0.1
+STALL_SECONDS = 0.25
+MAX_FRAMES = 6
+MAX_LOGGED_PLACES = 200
 # The loop's own frames: under whatever it runs, and while it waits for something to do. That
 # of a web process has none, and those of the reactor, which drives it, are the next.
-REACTOR = "internet/asyncioreactor.py"
-RUNNING, WAITING = ("asyncio/events.py", REACTOR), ("selectors.py", REACTOR)
-PYTHON = sysconfig.get_path("stdlib")
+REACTOR_PATH = "internet/asyncioreactor.py"
+RUNNING_FRAMES, IDLE_FRAMES = (
+    ("asyncio/events.py", REACTOR_PATH),
+    ("selectors.py", REACTOR_PATH),
+)
+STDLIB_PATH = sysconfig.get_path("stdlib")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class Stalls:
     where: str = ""
     last: datetime | None = None
 
-    def and_another(self, seconds: float, where: str) -> "Stalls":
+    def with_stall(self, seconds: float, where: str) -> "Stalls":
         noted = replace(self, count=self.count + 1, last=datetime.now(UTC))
         if seconds <= self.longest:
             return noted
@@ -75,44 +78,44 @@ class Watchdog:
         self._thread.join()
 
     def _tick(self) -> None:
-        if (late := self.lateness) > TOO_LATE:
+        if (late := self.lateness) > STALL_SECONDS:
             due, where = self._caught
-            self.stalls = self.stalls.and_another(late, where if due == self._due else "")
-        self._due = time.monotonic() + EVERY
-        self._timer = self._loop.call_later(EVERY, self._tick)
+            self.stalls = self.stalls.with_stall(late, where if due == self._due else "")
+        self._due = time.monotonic() + TICK_SECONDS
+        self._timer = self._loop.call_later(TICK_SECONDS, self._tick)
 
     def _watch(self) -> None:
-        while not self._over.wait(EVERY):
+        while not self._over.wait(TICK_SECONDS):
             due = self._due
-            if self.lateness > TOO_LATE and due != self._caught[0]:
-                where = place(sys._current_frames().get(self._loops_thread))
+            if self.lateness > STALL_SECONDS and due != self._caught[0]:
+                where = stack_summary(sys._current_frames().get(self._loops_thread))
                 self._caught = due, where
                 self._say(where)
 
     def _say(self, where: str) -> None:
         """Once for each place: a loop that is often held up would fill the log."""
-        if where and where not in self._places and len(self._places) < MOST_PLACES:
+        if where and where not in self._places and len(self._places) < MAX_LOGGED_PLACES:
             self._places.add(where)
             logger.warning("The event loop was held up in %s.", where)
 
 
-def place(frame: FrameType | None) -> str:
+def stack_summary(frame: FrameType | None) -> str:
     """Where a thread is, innermost first; empty where its loop waits for something to do.
 
     Of what belongs to Python itself only the innermost is told: who called it is the matter.
     """
     codes = [each.f_code for each, _ in traceback.walk_stack(frame)]
-    if not codes or codes[0].co_filename.endswith(WAITING):
+    if not codes or codes[0].co_filename.endswith(IDLE_FRAMES):
         return ""
-    called = list(takewhile(lambda code: not code.co_filename.endswith(RUNNING), codes))
-    told = called[:1] + [code for code in called[1:] if not _is_pythons(code.co_filename)]
-    names = [f"{_short(code.co_filename)}:{code.co_name}" for code in told]
-    return " ← ".join(names[:MOST_FRAMES])
+    called = list(takewhile(lambda code: not code.co_filename.endswith(RUNNING_FRAMES), codes))
+    told = called[:1] + [code for code in called[1:] if not _is_stdlib(code.co_filename)]
+    names = [f"{_short_path(code.co_filename)}:{code.co_name}" for code in told]
+    return " ← ".join(names[:MAX_FRAMES])
 
 
-def _is_pythons(path: str) -> bool:
-    return path.startswith((PYTHON, "<frozen")) and "site-packages" not in path
+def _is_stdlib(path: str) -> bool:
+    return path.startswith((STDLIB_PATH, "<frozen")) and "site-packages" not in path
 
 
-def _short(path: str) -> str:
+def _short_path(path: str) -> str:
     return "/".join(PurePath(path).parts[-2:])

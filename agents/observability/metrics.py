@@ -29,16 +29,16 @@ from agents.models import Approval, McpServer, Run
 from agents.runs import event_writer
 
 from . import process_status
-from .counters import MOST_NAMES, Tally
+from .counters import MAX_NAMES, EventCounters
 
 logger = logging.getLogger(__name__)
 
-CLOSED = b"A bearer token is needed.\n"
+UNAUTHORIZED_BODY = b"A bearer token is needed.\n"
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
-class ThisProcess:
+class ProcessStatusCollector:
     """How this process was when it last told of itself."""
 
     def collect(self) -> Iterator[Metric]:
@@ -51,9 +51,9 @@ class ThisProcess:
         if told:
             words = "How often the event loop was held up."
             yield CounterMetricFamily("ashiato_loop_stalls", words, value=told["stalls"])
-        yield self._circuits()
+        yield self._circuit_states()
 
-    def _circuits(self) -> Metric:
+    def _circuit_states(self) -> Metric:
         words = "1 where a model, a provider or a tool is left alone."
         circuits = GaugeMetricFamily("ashiato_circuit_open", words, labels=["circuit"])
         for state in CIRCUITS.state():
@@ -70,19 +70,19 @@ GAUGES = {
 }
 
 
-class Everything:
+class DatabaseCollector:
     """What the rows say, whichever process is asked."""
 
     def collect(self) -> Iterator[Metric]:
         try:
-            yield from list(self._asked())
+            yield from list(self._metrics())
         except Error as error:
             logger.info("The database does not answer: %r", error)
-            yield GaugeMetricFamily("ashiato_database_up", DATABASE, value=0)
+            yield GaugeMetricFamily("ashiato_database_up", DATABASE_UP_HELP, value=0)
         finally:
             connection.close()
 
-    def _asked(self) -> Iterator[Metric]:
+    def _metrics(self) -> Iterator[Metric]:
         live = GaugeMetricFamily("ashiato_runs_live", "Runs by state.", labels=["status"])
         counts = Run.objects.live().order_by().values_list("status").annotate(Count("pk"))
         for status, count in ({status.value: 0 for status in Run.LIVE} | dict(counts)).items():
@@ -93,23 +93,23 @@ class Everything:
         yield GaugeMetricFamily("ashiato_approvals_waiting", words, value=waiting)
         if settings.WORKERS:
             words = "Runs that stand in line for a worker."
-            depth = Run.objects.in_line().count()
+            depth = Run.objects.queued().count()
             yield GaugeMetricFamily("ashiato_queue_depth", words, value=depth)
-        yield self._servers()
-        yield GaugeMetricFamily("ashiato_database_up", DATABASE, value=1)
+        yield self._server_states()
+        yield GaugeMetricFamily("ashiato_database_up", DATABASE_UP_HELP, value=1)
 
-    def _servers(self) -> Metric:
+    def _server_states(self) -> Metric:
         words = "1 for the state that an MCP server is in."
         servers = GaugeMetricFamily(
             "ashiato_mcp_server_state", words, labels=["server", "state"]
         )
         known = McpServer.objects.filter(enabled=True).values_list("name", "state")
-        for name, state in known[:MOST_NAMES]:
+        for name, state in known[:MAX_NAMES]:
             servers.add_metric([name, state], 1)
         return servers
 
 
-DATABASE = "Whether the database answers."
+DATABASE_UP_HELP = "Whether the database answers."
 
 
 def start() -> None:
@@ -121,7 +121,7 @@ def response(authorization: str) -> Answer:
     """All figures as text, for who may see them."""
     if not is_allowed(authorization):
         headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
-        return 401, headers, CLOSED
+        return 401, headers, UNAUTHORIZED_BODY
     headers = [(b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())]
     return 200, [*headers, (b"cache-control", b"no-store")], generate_latest(registry)
 
@@ -134,7 +134,7 @@ def is_allowed(authorization: str) -> bool:
     return hmac.compare_digest(authorization.encode(), expected.encode())
 
 
-async def answer(scope, receive, send) -> None:
+async def handle_request(scope, receive, send) -> None:
     """One scrape at a time, in a thread of its own: no page waits for it."""
     told = [value for name, value in scope["headers"] if name == b"authorization"]
     authorization = told[0].decode("latin-1") if len(told) == 1 else ""
@@ -146,12 +146,12 @@ async def answer(scope, receive, send) -> None:
 
 def listen(host: str, port: int) -> ThreadingHTTPServer:
     """A door of its own, for a process that serves no pages."""
-    server = ThreadingHTTPServer((host, port), _Door)
+    server = ThreadingHTTPServer((host, port), _MetricsHandler)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
 
 
-class _Door(BaseHTTPRequestHandler):
+class _MetricsHandler(BaseHTTPRequestHandler):
     timeout = 10
 
     def do_GET(self) -> None:
@@ -171,8 +171,8 @@ class _Door(BaseHTTPRequestHandler):
 
 
 registry = CollectorRegistry()
-tally = Tally(registry)
-registry.register(ThisProcess())
-registry.register(Everything())
+tally = EventCounters(registry)
+registry.register(ProcessStatusCollector())
+registry.register(DatabaseCollector())
 ProcessCollector(registry=registry)
 _thread = ThreadPoolExecutor(1, thread_name_prefix="metrics")

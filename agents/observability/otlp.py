@@ -21,14 +21,14 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from .spans import Kind, Note, Span, Value
+from .spans import SpanEvent, TraceSpan, TraceSpanKind, Value
 
 logger = logging.getLogger(__name__)
 
-TRACES = "/v1/traces"
+TRACES_PATH = "/v1/traces"
 ENDPOINTS = (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT)
 SCOPE = InstrumentationScope("ashiato")
-KINDS = {Kind.INTERNAL: SpanKind.INTERNAL, Kind.CLIENT: SpanKind.CLIENT}
+KINDS = {TraceSpanKind.INTERNAL: SpanKind.INTERNAL, TraceSpanKind.CLIENT: SpanKind.CLIENT}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -55,7 +55,7 @@ class Exporter:
         self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, Value]
     ) -> None:
         base = endpoint.rstrip("/")
-        address = base if not base or base.endswith(TRACES) else base + TRACES
+        address = base if not base or base.endswith(TRACES_PATH) else base + TRACES_PATH
         self.resource = Resource(dict(resource)).merge(OTELResourceDetector().detect())
         self.lost = 0
         self.is_away = False
@@ -64,7 +64,7 @@ class Exporter:
         named = filter(None, (address, *map(os.environ.get, ENDPOINTS)))
         self._host = urlsplit(next(named, "")).hostname
 
-    def send(self, spans: Sequence[Span]) -> bool:
+    def send(self, spans: Sequence[TraceSpan]) -> bool:
         self._messages.texts.clear()
         told = [readable(span, self.resource) for span in spans]
         if self._exporter.export(told) is not SpanExportResult.SUCCESS:
@@ -86,18 +86,20 @@ class Exporter:
             logger.warning("The monitor at %s does not take spans: %s", self._host, reason)
 
 
-def readable(span: Span, resource: Resource) -> ReadableSpan:
+def readable(span: TraceSpan, resource: Resource) -> ReadableSpan:
     """Return a span as OpenTelemetry's exporters take it."""
     failure = span.failure
     return ReadableSpan(
-        name=_text(span.name),
+        name=_string_field(span.name),
         context=_context(span.trace, span.id),
         parent=_context(span.trace, span.parent) if span.parent else None,
         resource=resource,
         attributes=_attributes(span.attributes),
         events=list(map(_event, span.notes)),
         kind=KINDS[span.kind],
-        status=Status() if failure is None else Status(StatusCode.ERROR, _text(failure)),
+        status=Status()
+        if failure is None
+        else Status(StatusCode.ERROR, _string_field(failure)),
         start_time=_nanoseconds(span.began),
         end_time=_nanoseconds(span.ended or span.began),
         instrumentation_scope=SCOPE,
@@ -109,8 +111,10 @@ def _context(trace: bytes, span: bytes) -> SpanContext:
     return SpanContext(*ids, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
-def _event(note: Note) -> Event:
-    return Event(_text(note.name), _attributes(note.attributes), _nanoseconds(note.time))
+def _event(note: SpanEvent) -> Event:
+    return Event(
+        _string_field(note.name), _attributes(note.attributes), _nanoseconds(note.time)
+    )
 
 
 def _attributes(values: Mapping[str, Value]) -> dict[str, Value]:
@@ -119,11 +123,11 @@ def _attributes(values: Mapping[str, Value]) -> dict[str, Value]:
 
 def _value(value: Value) -> Value:
     if isinstance(value, str):
-        return _text(value)
-    return value if isinstance(value, bool | int | float) else list(map(_text, value))
+        return _string_field(value)
+    return value if isinstance(value, bool | int | float) else list(map(_string_field, value))
 
 
-def _text(text: str) -> str:
+def _string_field(text: str) -> str:
     """Replace half characters: one of them would cost the whole batch."""
     return text.encode(errors="replace").decode()
 

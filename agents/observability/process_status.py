@@ -28,20 +28,20 @@ from .loop_watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
-EVERY = 5.0
-GOODBYE = 3.0
-FORGOTTEN = timedelta(minutes=10)
-STATM = Path("/proc/self/statm")
+HEARTBEAT_SECONDS = 5.0
+STOP_TIMEOUT_SECONDS = 3.0
+STALE_AFTER = timedelta(minutes=10)
+STATM_PATH = Path("/proc/self/statm")
 
 _sockets = 0
 _latest: Mapping[str, Any] = {}
-_pulse: "_Pulse | None" = None
+_pulse: "_Heartbeat | None" = None
 
 
 def start(kind: str) -> None:
     """From now on this process is seen; called on the event loop that does its work."""
     global _pulse
-    _pulse = _Pulse(kind)
+    _pulse = _Heartbeat(kind)
 
 
 async def stop() -> None:
@@ -54,7 +54,7 @@ async def stop() -> None:
 
 
 @contextmanager
-def socket() -> Iterator[None]:
+def count_socket() -> Iterator[None]:
     """Counted for as long as it is open."""
     global _sockets
     _sockets += 1
@@ -69,26 +69,26 @@ def latest() -> Mapping[str, Any]:
     return _latest
 
 
-class _Pulse:
+class _Heartbeat:
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.watchdog = Watchdog()
         self._is_away = False
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._report_loop, name="pulse", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         self._over.set()
-        self._thread.join(GOODBYE)
+        self._thread.join(STOP_TIMEOUT_SECONDS)
 
-    def _beat(self) -> None:
+    def _report_loop(self) -> None:
         while not self._over.is_set():
-            self._try(tell, self.kind, self.watchdog)
-            self._over.wait(EVERY)
-        self._try(leave)
+            self._call_safely(report, self.kind, self.watchdog)
+            self._over.wait(HEARTBEAT_SECONDS)
+        self._call_safely(unregister)
 
-    def _try(self, say: Callable[..., None], *about: object) -> None:
+    def _call_safely(self, say: Callable[..., None], *about: object) -> None:
         """A database that is away is no reason to fall silent once it is back."""
         try:
             say(*about)
@@ -102,32 +102,32 @@ class _Pulse:
             connection.close()
 
 
-def tell(kind: str, watchdog: Watchdog) -> None:
+def report(kind: str, watchdog: Watchdog) -> None:
     """How this process is now; those that have been silent for long are forgotten."""
     global _latest
-    _latest = _figures(watchdog)
+    _latest = _collect_figures(watchdog)
     mine = {"kind": kind, "version": version(), "seen_at": Now(), **_latest}
     if not ServerProcess.objects.filter(name=leases.owner()).update(**mine):
         ServerProcess.objects.create(name=leases.owner(), started_at=Now(), **mine)
     late = ExpressionWrapper(
-        Now() - Value(FORGOTTEN, output_field=DurationField()),
+        Now() - Value(STALE_AFTER, output_field=DurationField()),
         output_field=ServerProcess._meta.get_field("seen_at"),
     )
     ServerProcess.objects.filter(seen_at__lt=late).delete()
 
 
-def leave() -> None:
+def unregister() -> None:
     global _latest
     _latest = {}
     ServerProcess.objects.filter(name=leases.owner()).delete()
 
 
-def _figures(watchdog: Watchdog) -> dict[str, Any]:
+def _collect_figures(watchdog: Watchdog) -> dict[str, Any]:
     stalls = watchdog.stalls
     return {
-        "runs": executor.alive(),
+        "runs": executor.active_count(),
         "sockets": _sockets,
-        "memory": memory(),
+        "memory": memory_bytes(),
         "journal_lag": executor.lag(),
         "lateness": watchdog.lateness,
         "stalls": stalls.count,
@@ -137,10 +137,10 @@ def _figures(watchdog: Watchdog) -> dict[str, Any]:
     }
 
 
-def memory() -> int:
+def memory_bytes() -> int:
     """The bytes that this process holds; where nobody says, the most it ever held."""
-    if STATM.exists():
-        return int(STATM.read_text().split()[1]) * resource.getpagesize()
+    if STATM_PATH.exists():
+        return int(STATM_PATH.read_text().split()[1]) * resource.getpagesize()
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

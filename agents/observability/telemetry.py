@@ -25,24 +25,24 @@ from agents.models import Run, RunEvent
 from agents.runs import event_writer
 
 from . import process_status
-from .log_sinks import MOST_CONTENT, Lines
-from .spans import Course, Span, Subject
+from .log_sinks import MAX_CONTENT_CHARS, LogSink
+from .spans import SpanBuilder, TraceIdentity, TraceSpan
 
 if TYPE_CHECKING:
     from .otlp import Exporter
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 10_000
-MOST_BYTES = 64 * 1024 * 1024
-MOST_ITEMS = 20
-A_VALUE = 64  # about what anything takes, whatever is in it
-MOST_SPANS = 200
-MOST_COURSES = 1_000
-EVERY = 0.5
-GOODBYE = 3.0
+MAX_QUEUED = 10_000
+MAX_QUEUED_BYTES = 64 * 1024 * 1024
+MAX_LIST_ITEMS = 20
+VALUE_OVERHEAD_BYTES = 64  # about what anything takes, whatever is in it
+MAX_BATCH_SPANS = 200
+MAX_OPEN_RUNS = 1_000
+FLUSH_SECONDS = 0.5
+STOP_TIMEOUT_SECONDS = 3.0
 
-_readers: list["Reader"] = []
+_readers: list["SinkWorker"] = []
 
 
 class Sink(Protocol):
@@ -56,8 +56,8 @@ class Sink(Protocol):
 
 def start(environment: Any) -> None:
     """Let whoever is set up hear of all that this process keeps from now on."""
-    for sink in _sinks(environment):
-        reader = Reader(sink)
+    for sink in _create_sinks(environment):
+        reader = SinkWorker(sink)
         _readers.append(reader)
         event_writer.readers.append(reader.hear)
     atexit.register(stop)
@@ -74,10 +74,10 @@ def stop() -> None:
 
 def trace_id(run: Run) -> str:
     """By which a monitor knows this run."""
-    return _subject(run).trace.hex()
+    return _trace_identity(run).trace.hex()
 
 
-class Reader:
+class SinkWorker:
     """Hands what it hears to a sink, in a thread of its own."""
 
     def __init__(self, sink: Sink) -> None:
@@ -86,80 +86,80 @@ class Reader:
         self.bytes = 0
         self._noted = 0
         self._lock = Lock()
-        self.queue: Queue[tuple[Run, list[Event], int] | None] = Queue(MOST_WAITING)
-        self.thread = Thread(target=self._work, name="telemetry", daemon=True)
+        self.queue: Queue[tuple[Run, list[Event], int] | None] = Queue(MAX_QUEUED)
+        self.thread = Thread(target=self._drain_queue, name="telemetry", daemon=True)
         self.thread.start()
 
     def hear(self, run: Run, events: list[Event]) -> None:
         if not self.sink.with_content:
-            events = [replace(event, data=_brief(event.data)) for event in events]
-        size = sum(_size(event.data) for event in events)
+            events = [replace(event, data=_truncate(event.data)) for event in events]
+        size = sum(_approximate_size(event.data) for event in events)
         try:
-            self._put(run, events, size)
+            self._enqueue(run, events, size)
         except Full:
-            self._miss(len(events))
+            self._count_missed(len(events))
 
     def leave(self) -> None:
         with suppress(Full):
-            self.queue.put(None, timeout=GOODBYE)
-        self.thread.join(GOODBYE)
+            self.queue.put(None, timeout=STOP_TIMEOUT_SECONDS)
+        self.thread.join(STOP_TIMEOUT_SECONDS)
 
-    def _put(self, run: Run, events: list[Event], size: int) -> None:
+    def _enqueue(self, run: Run, events: list[Event], size: int) -> None:
         with self._lock:
-            if self.bytes + size > MOST_BYTES:
+            if self.bytes + size > MAX_QUEUED_BYTES:
                 raise Full
             self.queue.put_nowait((run, events, size))
             self.bytes += size
 
-    def _miss(self, count: int) -> None:
+    def _count_missed(self, count: int) -> None:
         with self._lock:
             is_first, self.missed = self.missed == self._noted, self.missed + count
         if is_first:
             logger.warning("More happens in runs than can be passed on; some is missed.")
 
-    def _catch_up(self) -> None:
+    def _log_missed(self) -> None:
         """Say what was missed, once nothing waits any more."""
         with self._lock:
             missed, self._noted = self.missed - self._noted, self.missed
         if missed:
             logger.warning("What happens in runs is passed on again; %d were missed.", missed)
 
-    def _work(self) -> None:
+    def _drain_queue(self) -> None:
         due: float | None = None
         while True:
             try:
                 heard = self.queue.get(timeout=due and max(0.0, due - time.monotonic()))
             except Empty:
-                due = self._passed_on()
+                due = self._flush()
                 continue
             if heard is None:
                 break
             run, events, size = heard
-            self._take(run, events)
+            self._process(run, events)
             with self._lock:
                 self.bytes -= size
-            due = due or time.monotonic() + EVERY
+            due = due or time.monotonic() + FLUSH_SECONDS
             if self.sink.is_full or time.monotonic() > due:
-                due = self._passed_on()
-        self._passed_on()
+                due = self._flush()
+        self._flush()
         self.sink.close()
 
-    def _take(self, run: Run, events: list[Event]) -> None:
+    def _process(self, run: Run, events: list[Event]) -> None:
         try:
             self.sink.take(run, events)
         except Exception:  # whatever it was, it is not worth the reader
             logger.exception("What happened in run %s could not be passed on.", run.pk)
 
-    def _passed_on(self) -> None:
+    def _flush(self) -> None:
         try:
             self.sink.flush()
         except Exception:  # as above
             logger.exception("What happened in runs could not be passed on.")
         if self.queue.empty():
-            self._catch_up()
+            self._log_missed()
 
 
-class Spans:
+class SpanSink:
     """Makes spans of what happens, and sends them in batches."""
 
     def __init__(
@@ -168,15 +168,15 @@ class Spans:
         self.exporter = exporter
         self.with_content = with_content
         self.with_personal = with_personal
-        self._courses: OrderedDict[int, Course] = OrderedDict()
-        self._over: list[Span] = []
+        self._courses: OrderedDict[int, SpanBuilder] = OrderedDict()
+        self._over: list[TraceSpan] = []
 
     @property
     def is_full(self) -> bool:
-        return len(self._over) >= MOST_SPANS
+        return len(self._over) >= MAX_BATCH_SPANS
 
     def take(self, run: Run, events: Sequence[Event]) -> None:
-        course = self._course(run, before=events[0].seq)
+        course = self._builder(run, before=events[0].seq)
         for event in events:
             if event.seq > course.seq:
                 self._over += course.take(event)
@@ -185,42 +185,42 @@ class Spans:
 
     def flush(self) -> None:
         while self._over:
-            batch, self._over = self._over[:MOST_SPANS], self._over[MOST_SPANS:]
+            batch, self._over = self._over[:MAX_BATCH_SPANS], self._over[MAX_BATCH_SPANS:]
             self.exporter.send(batch)
 
     def close(self) -> None:
         self.exporter.close()
 
-    def _course(self, run: Run, before: int) -> Course:
+    def _builder(self, run: Run, before: int) -> SpanBuilder:
         """As far as it is known here; what another process kept of it, that one has sent."""
         course = self._courses.get(run.pk)
         is_new = course is None
         if course is None:
-            course = self._courses[run.pk] = self._begun(run)
-            if len(self._courses) > MOST_COURSES:
+            course = self._courses[run.pk] = self._new_builder(run)
+            if len(self._courses) > MAX_OPEN_RUNS:
                 self._courses.popitem(last=False)
-        for event in _kept(run, course.seq, before) if course.seq + 1 < before else ():
+        for event in _stored_events(run, course.seq, before) if course.seq + 1 < before else ():
             over = course.take(event)
             self._over += () if is_new else over
         return course
 
-    def _begun(self, run: Run) -> Course:
-        shown = {} if self.with_personal else {"shown": masking.masked_value}
-        return Course(_subject(run), with_content=self.with_content, **shown)
+    def _new_builder(self, run: Run) -> SpanBuilder:
+        shown = {} if self.with_personal else {"shown": masking.mask_value}
+        return SpanBuilder(_trace_identity(run), with_content=self.with_content, **shown)
 
 
-def _sinks(environment: Any) -> list[Sink]:
+def _create_sinks(environment: Any) -> list[Sink]:
     sinks: list[Sink] = []
     if environment.sends_spans:
         sinks += _spans(environment)
     if environment.trace_console != "off":
-        sinks.append(Lines.on_console(environment.trace_console))
+        sinks.append(LogSink.to_console(environment.trace_console))
     if environment.trace_file is not None:
-        sinks.append(Lines.in_file(environment.trace_file, environment.trace_file_level))
+        sinks.append(LogSink.to_file(environment.trace_file, environment.trace_file_level))
     return sinks
 
 
-def _spans(environment: Any) -> Iterator[Spans]:
+def _spans(environment: Any) -> Iterator[SpanSink]:
     try:
         from .otlp import Exporter  # the extra `otlp`, which costs memory, too
     except ModuleNotFoundError as error:
@@ -230,32 +230,42 @@ def _spans(environment: Any) -> Iterator[Spans]:
     headers = environment.all_otlp_headers()
     exporter = Exporter(environment.otlp_endpoint, headers, resource)
     content, personal = environment.otlp_content, environment.otlp_personal
-    yield Spans(exporter, with_content=content, with_personal=personal)
+    yield SpanSink(exporter, with_content=content, with_personal=personal)
 
 
-def _brief(value: Any) -> Any:
+def _truncate(value: Any) -> Any:
     """As much of it as is read where contents are not passed on."""
     if isinstance(value, str):
-        return value[: MOST_CONTENT + 1]
+        return value[: MAX_CONTENT_CHARS + 1]
     if isinstance(value, Mapping):
-        return {name: _brief(item) for name, item in value.items()}
-    return [_brief(item) for item in value[:MOST_ITEMS]] if isinstance(value, list) else value
+        return {name: _truncate(item) for name, item in value.items()}
+    return (
+        [_truncate(item) for item in value[:MAX_LIST_ITEMS]]
+        if isinstance(value, list)
+        else value
+    )
 
 
-def _size(value: Any) -> int:
+def _approximate_size(value: Any) -> int:
     """About how much memory it takes."""
     if isinstance(value, str):
         return sys.getsizeof(value)
     if isinstance(value, Mapping):
-        return A_VALUE + sum(A_VALUE + _size(item) for item in value.values())
-    return A_VALUE + sum(map(_size, value)) if isinstance(value, list | tuple) else A_VALUE
+        return VALUE_OVERHEAD_BYTES + sum(
+            VALUE_OVERHEAD_BYTES + _approximate_size(item) for item in value.values()
+        )
+    return (
+        VALUE_OVERHEAD_BYTES + sum(map(_approximate_size, value))
+        if isinstance(value, list | tuple)
+        else VALUE_OVERHEAD_BYTES
+    )
 
 
-def _subject(run: Run) -> Subject:
-    return Subject(number=run.pk, topic=run.topic, began=run.started_at)
+def _trace_identity(run: Run) -> TraceIdentity:
+    return TraceIdentity(number=run.pk, topic=run.topic, began=run.started_at)
 
 
-def _kept(run: Run, after: int, before: int) -> list[Event]:
+def _stored_events(run: Run, after: int, before: int) -> list[Event]:
     try:
         rows = RunEvent.objects.filter(run=run, seq__gt=after, seq__lt=before)
         return [row.value for row in rows.order_by("seq")]

@@ -10,7 +10,7 @@ from agents.access import masking
 from agents.console.model_admin import ConsoleAdmin
 from agents.review.models import Example
 
-ASKED = {"question", "history", "observations"}
+PERSONAL_FIELDS = {"question", "history", "observations"}
 
 
 @admin.register(Example)
@@ -31,8 +31,8 @@ class ExampleAdmin(ConsoleAdmin):
 
     def get_fields(self, request: HttpRequest, obj: object = None) -> list[str]:
         """What somebody asked is kept as they asked it, so not everybody may read it."""
-        may_read = request.user.has_perm(masking.SEE_ALL)
-        return [name for name in self.fields if may_read or name not in ASKED]
+        may_read = request.user.has_perm(masking.UNMASK_PERMISSION)
+        return [name for name in self.fields if may_read or name not in PERSONAL_FIELDS]
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

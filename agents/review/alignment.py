@@ -8,7 +8,7 @@ Pair = tuple[Step | None, Step | None]
 Likeness = Callable[[Step, Step], float]
 
 # The table has a cell for each step of one with each of the other; longer ones go by stretches.
-STRETCH = 200
+CHUNK_STEPS = 200
 
 
 def align(
@@ -16,13 +16,13 @@ def align(
 ) -> list[Pair[Step]]:
     """Every step once, in its order. Pairs that are not alike at all (0) are never made."""
     pairs: list[Pair[Step]] = []
-    for at in range(0, max(len(left), len(right)), STRETCH):
-        ours, theirs = left[at : at + STRETCH], right[at : at + STRETCH]
-        pairs += _walk(ours, theirs, _table(ours, theirs, likeness))
+    for at in range(0, max(len(left), len(right)), CHUNK_STEPS):
+        ours, theirs = left[at : at + CHUNK_STEPS], right[at : at + CHUNK_STEPS]
+        pairs += _trace_back(ours, theirs, _score_table(ours, theirs, likeness))
     return pairs
 
 
-def _table(
+def _score_table(
     left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
 ) -> list[list[tuple[float, float]]]:
     """How alike the rest of both is from each place on, at best; and these two steps alone."""
@@ -39,7 +39,7 @@ def _table(
     return table[::-1]
 
 
-def _walk(
+def _trace_back(
     left: Sequence[Step], right: Sequence[Step], table: list[list[tuple[float, float]]]
 ) -> list[Pair[Step]]:
     pairs: list[Pair[Step]] = []

@@ -6,13 +6,13 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from agents.access import audit, masking
-from agents.access.masking import Row, Veil
+from agents.access.masking import Masker, Row
 from agents.models import Run
 from agents.web.presentation import RunView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadableRun:
     """`row` is the run as it is kept, `run` as it is shown."""
 
     row: Run
@@ -20,7 +20,7 @@ class Reading:
     is_own: bool
     may_decide: bool
     viewer: int
-    veil: Veil | None = None
+    veil: Masker | None = None
 
     @property
     def is_masked(self) -> bool:
@@ -28,7 +28,7 @@ class Reading:
 
     def shown(self, row: Row) -> Row:
         """Another row of this run, as it may be read."""
-        return masking.masked(row) if self.is_masked else row
+        return masking.mask_row(row) if self.is_masked else row
 
     def view(self) -> RunView:
         # What is masked cannot be agreed to: a person would not see what they agree to.
@@ -43,13 +43,13 @@ class Reading:
         )
 
 
-def read(request: HttpRequest, pk: int | None, door: str = "page") -> Reading:
+def open_run(request: HttpRequest, pk: int | None, door: str = "page") -> ReadableRun:
     """What is not this person's to see is a 404, as what is not there."""
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    audit.viewed(request.user, row, door)
+    audit.record_view(request.user, row, door)
     user = request.user
-    rights = {"is_own": row.is_of(user), "may_decide": row.is_decided_by(user)}
+    rights = {"is_own": row.is_owned_by(user), "may_decide": row.is_decidable_by(user)}
     rights["viewer"] = user.pk
-    if not masking.hides(row, user, request.session):
-        return Reading(row=row, run=row, **rights)
-    return Reading(row=row, run=masking.masked(row), veil=Veil(), **rights)
+    if not masking.is_masked_for(row, user, request.session):
+        return ReadableRun(row=row, run=row, **rights)
+    return ReadableRun(row=row, run=masking.mask_row(row), veil=Masker(), **rights)

@@ -10,58 +10,67 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.models import AgentStep, Run
 from agents.review.alignment import align
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.formatting import shown
-from agents.web.presentation.text_diff import Difference, Reader, words
+from agents.web.presentation.formatting import format_value
+from agents.web.presentation.text_diff import TextDiff, TextDiffer, split_words
 
 Why = Literal[
-    "", "yet", "kind", "tool", "arguments", "plan", "observation", "words", "only", "ended"
+    "",
+    "yet",
+    "kind",
+    "tool",
+    "arguments",
+    "plan",
+    "observation",
+    "split_words",
+    "only",
+    "ended",
 ]
-Kind = Literal["same", "coming", "shown"]
+Kind = Literal["same", "coming", "format_value"]
 Started = Mapping[str, Any]
 Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
 
 TOOL = AgentStep.Kind.TOOL
-PLANNED = {AgentStep.Kind.PLAN, AgentStep.Kind.TASK, AgentStep.Kind.EVALUATION}
-MOST_SIGNS = 64
-MOST_READ = 600
+PLAN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.TASK, AgentStep.Kind.EVALUATION}
+MAX_SIGNATURE_WORDS = 64
+MAX_SIGNATURE_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class ComparedText:
     """One text of a step, or of a setup, in both runs."""
 
     label: str
-    difference: Difference
+    difference: TextDiff
     is_code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ComparisonRow:
     """A step of one run beside that of the other which does the same, if there is one."""
 
     at: int
     left: StepView | None
     right: StepView | None
     why: Why
-    texts: Sequence[Text] = ()
+    texts: Sequence[ComparedText] = ()
 
     @property
     def differs(self) -> bool:
         return self.why not in {"", "yet"}
 
     @property
-    def is_alone(self) -> bool:
+    def is_unpaired(self) -> bool:
         return self.left is None or self.right is None
 
     @property
     def kind(self) -> Kind:
         if not self.why:
             return "same"
-        return "coming" if self.why == "yet" and self.is_alone else "shown"
+        return "coming" if self.why == "yet" and self.is_unpaired else "shown"
 
     @property
     def step(self) -> StepView:
@@ -85,11 +94,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class RowGroup:
     """Rows that follow each other, and are the same, still to come, or different."""
 
     kind: Kind
-    rows: list[Row]
+    rows: list[ComparisonRow]
 
     @property
     def label(self) -> str:
@@ -112,29 +121,29 @@ class Comparison:
     right: RunView
 
     @cached_property
-    def rows(self) -> list[Row]:
-        pairs = align(self._marked(self.left), self._marked(self.right), _likeness)
-        ends = [_last(pairs, side) for side in (0, 1)]
+    def rows(self) -> list[ComparisonRow]:
+        pairs = align(self._signatures(self.left), self._signatures(self.right), _similarity)
+        ends = [_last_row(pairs, side) for side in (0, 1)]
         return [self._row(at, pair, ends) for at, pair in enumerate(pairs, start=1)]
 
     @property
-    def stretches(self) -> list[Stretch]:
+    def row_groups(self) -> list[RowGroup]:
         groups = groupby(self.rows, key=lambda row: row.kind)
-        return [Stretch(kind, list(rows)) for kind, rows in groups]
+        return [RowGroup(kind, list(rows)) for kind, rows in groups]
 
     @cached_property
-    def first(self) -> Row | None:
+    def first(self) -> ComparisonRow | None:
         """The row in which the runs part."""
         return next((row for row in self.rows if row.differs), None)
 
     @cached_property
-    def answer(self) -> Difference:
-        return self._reader.compare(_answer(self.left), _answer(self.right))
+    def answer(self) -> TextDiff:
+        return self._reader.compare(_answer_text(self.left), _answer_text(self.right))
 
     @cached_property
-    def setup(self) -> list[Text]:
+    def setup(self) -> list[ComparedText]:
         """What was set up differently, as both runs said when they began."""
-        return self._different(_settings(self.left, self.right))
+        return self._diff_texts(_setup_texts(self.left, self.right))
 
     @property
     def sides(self) -> list[RunView]:
@@ -160,39 +169,45 @@ class Comparison:
 
     @property
     def answers_differ(self) -> bool:
-        return not self.is_live and not self.answer.is_none
+        return not self.is_live and not self.answer.is_equal
 
     @cached_property
-    def _reader(self) -> Reader:
-        return Reader()
+    def _reader(self) -> TextDiffer:
+        return TextDiffer()
 
-    def _marked(self, view: RunView) -> list["_Marked"]:
-        return [_Marked(step) for step in view.steps]
+    def _signatures(self, view: RunView) -> list["_StepSignature"]:
+        return [_StepSignature(step) for step in view.steps]
 
-    def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> Row:
+    def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> ComparisonRow:
         left, right = (marked and marked.step for marked in pair)
         if left is None or right is None:
-            why = self._alone(at, ends, side=0 if left is None else 1)
-            return Row(at=at, left=left, right=right, why=why)
-        why = _parting(left, right)
-        row = Row(at=at, left=left, right=right, why=why)
-        return replace(row, texts=self._different(_texts(left, right))) if row.differs else row
+            why = self._unpaired_reason(at, ends, side=0 if left is None else 1)
+            return ComparisonRow(at=at, left=left, right=right, why=why)
+        why = _difference_reason(left, right)
+        row = ComparisonRow(at=at, left=left, right=right, why=why)
+        return (
+            replace(row, texts=self._diff_texts(_step_texts(left, right)))
+            if row.differs
+            else row
+        )
 
-    def _alone(self, at: int, ends: Sequence[int], side: int) -> Why:
+    def _unpaired_reason(self, at: int, ends: Sequence[int], side: int) -> Why:
         """Why there is no step on this side."""
         if at < ends[side]:
             return "only"
         return "yet" if self.sides[side].run.is_live else "ended"
 
-    def _different(self, texts: Iterable[Words]) -> list[Text]:
+    def _diff_texts(self, texts: Iterable[Words]) -> list[ComparedText]:
         return [
-            Text(label=label, difference=self._reader.compare(left, right), is_code=is_code)
+            ComparedText(
+                label=label, difference=self._reader.compare(left, right), is_code=is_code
+            )
             for label, left, right, is_code in texts
             if left != right
         ]
 
 
-class _Marked:
+class _StepSignature:
     """A step with the few signs by which another one is told to be like it."""
 
     __slots__ = ("name", "signs", "step")
@@ -202,32 +217,32 @@ class _Marked:
         said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
         self.step = step
         colleague = step.agent_name if step.depth else ""
-        is_named = is_tool or step.kind in PLANNED
+        is_named = is_tool or step.kind in PLAN_KINDS
         self.name = (step.kind, step.depth, colleague, step.action if is_named else "")
-        self.signs = frozenset(words(said[:MOST_READ])[:MOST_SIGNS])
+        self.signs = frozenset(split_words(said[:MAX_SIGNATURE_CHARS])[:MAX_SIGNATURE_WORDS])
 
 
-_Pair = tuple[_Marked | None, _Marked | None]
+_Pair = tuple[_StepSignature | None, _StepSignature | None]
 
 
-def _likeness(left: _Marked, right: _Marked) -> float:
+def _similarity(left: _StepSignature, right: _StepSignature) -> float:
     """From 0 to 1. What is done weighs more than the words in which it is done."""
     if left.name == right.name:
         either = len(left.signs | right.signs)
         return 0.5 + 0.5 * (len(left.signs & right.signs) / either if either else 1.0)
     kinds = {left.name[0], right.name[0]}
-    if left.name[1] != right.name[1] or {TOOL, *PLANNED} & kinds and len(kinds) > 1:
+    if left.name[1] != right.name[1] or {TOOL, *PLAN_KINDS} & kinds and len(kinds) > 1:
         return 0.0
     return 0.2 if AgentStep.Kind.GUARDRAIL not in kinds else 0.0
 
 
-def _last(pairs: Sequence[_Pair], side: int) -> int:
+def _last_row(pairs: Sequence[_Pair], side: int) -> int:
     """The row of the last step on this side."""
     there = [at for at, pair in enumerate(pairs, start=1) if pair[side] is not None]
     return there[-1] if there else 0
 
 
-def _parting(left: StepView, right: StepView) -> Why:
+def _difference_reason(left: StepView, right: StepView) -> Why:
     """In what two steps differ first; one that goes on may still become the same."""
     is_open = left.is_open or right.is_open
     if left.kind == right.kind == TOOL:
@@ -241,36 +256,36 @@ def _parting(left: StepView, right: StepView) -> Why:
         return "kind"
     elif left.thought != right.thought:
         return "words"
-    elif left.kind in PLANNED and left.action_input != right.action_input:
+    elif left.kind in PLAN_KINDS and left.action_input != right.action_input:
         return "plan"
     same = left.status == right.status and left.observation == right.observation
     return "yet" if is_open else "" if same else "observation"
 
 
-def _texts(left: StepView, right: StepView) -> list[Words]:
+def _step_texts(left: StepView, right: StepView) -> list[Words]:
     return [
-        (_("Thought"), _thought(left), _thought(right), False),
-        (_("Arguments"), _arguments(left), _arguments(right), True),
+        (_("Thought"), _thought_text(left), _thought_text(right), False),
+        (_("Arguments"), _arguments_text(left), _arguments_text(right), True),
         (_("Observation"), left.result_text, right.result_text, True),
     ]
 
 
-def _thought(step: StepView) -> str:
+def _thought_text(step: StepView) -> str:
     """That of a call is the one that stands in the row above it."""
-    return "" if step.kind == TOOL else shown(step.thought)
+    return "" if step.kind == TOOL else format_value(step.thought)
 
 
-def _arguments(step: StepView) -> str:
-    return shown(step.action_input) if step.kind in {TOOL, *PLANNED} else ""
+def _arguments_text(step: StepView) -> str:
+    return format_value(step.action_input) if step.kind in {TOOL, *PLAN_KINDS} else ""
 
 
-def _answer(view: RunView) -> str:
-    return shown(view.run.answer if view.run.output is None else view.run.output)
+def _answer_text(view: RunView) -> str:
+    return format_value(view.run.answer if view.run.output is None else view.run.output)
 
 
-def _settings(one: RunView, other: RunView) -> list[Words]:
+def _setup_texts(one: RunView, other: RunView) -> list[Words]:
     """What there is to say of how both were set up."""
-    ours, theirs = _started(one), _started(other)
+    ours, theirs = _start_data(one), _start_data(other)
     left, right = one.run, other.run
     labels = {
         "model": _("Model"),
@@ -282,51 +297,54 @@ def _settings(one: RunView, other: RunView) -> list[Words]:
     texts = [
         (_("Question"), left.query, right.query),
         (_("Agent"), left.agent_name, right.agent_name),
-        *((label, _fact(ours, name), _fact(theirs, name)) for name, label in labels.items()),
-        (_("Said before"), _count(left.history), _count(right.history)),
-        (_("Falls back to"), _fallback(left), _fallback(right)),
-        (_("Guardrails switched off"), _off(left), _off(right)),
+        *(
+            (label, _setting(ours, name), _setting(theirs, name))
+            for name, label in labels.items()
+        ),
+        (_("Said before"), _message_count(left.history), _message_count(right.history)),
+        (_("Falls back to"), _fallback_models(left), _fallback_models(right)),
+        (_("Guardrails switched off"), _disabled_guardrails(left), _disabled_guardrails(right)),
     ]
-    return [*((*text, False) for text in texts), *_tools(ours, theirs)]
+    return [*((*text, False) for text in texts), *_tool_texts(ours, theirs)]
 
 
-def _started(view: RunView) -> Started:
-    first = view.run.events.filter(type=Type.RUN_STARTED).order_by("seq").first()
+def _start_data(view: RunView) -> Started:
+    first = view.run.events.filter(type=EventType.RUN_STARTED).order_by("seq").first()
     return view.shown(first).data if first else {}
 
 
-def _fact(started: Started, name: str) -> str:
+def _setting(started: Started, name: str) -> str:
     return str(started.get(name, ""))
 
 
-def _count(history: Sequence[Any]) -> str:
+def _message_count(history: Sequence[Any]) -> str:
     said = ngettext("%(count)d message", "%(count)d messages", len(history))
     return said % {"count": len(history)}
 
 
-def _fallback(run: Run) -> str:
+def _fallback_models(run: Run) -> str:
     if "fallback_models" not in run.overrides:
         return _("as the agent has it")
     return ", ".join(run.overrides["fallback_models"].split()) or _("none")
 
 
-def _off(run: Run) -> str:
+def _disabled_guardrails(run: Run) -> str:
     return ", ".join(run.overrides.get("guardrails_off", ())) or _("none")
 
 
-def _tools(left: Started, right: Started) -> list[Words]:
-    ours, theirs = _specifications(left), _specifications(right)
+def _tool_texts(left: Started, right: Started) -> list[Words]:
+    ours, theirs = _tool_specs(left), _tool_specs(right)
     texts = []
     for name in sorted({*ours, *theirs}):
         tools = ours.get(name), theirs.get(name)
-        a, b = map(shown if all(tools) else _offered, tools)
+        a, b = map(format_value if all(tools) else _offered_text, tools)
         texts.append((_("Tool %(name)s") % {"name": name}, a, b, all(tools)))
     return texts
 
 
-def _offered(tool: Any) -> str:
+def _offered_text(tool: Any) -> str:
     return _("offered") if tool else _("not offered")
 
 
-def _specifications(started: Started) -> dict[str, Any]:
+def _tool_specs(started: Started) -> dict[str, Any]:
     return {tool["function"]["name"]: tool["function"] for tool in started.get("tools", ())}

@@ -18,35 +18,39 @@ from django.utils.translation import gettext as _
 from agents.access import audit, masking
 from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, Type
-from agents.engine.loop.approval import AskPerson
-from agents.engine.loop.handoff import ASKS
+from agents.engine.events import Event, EventType
+from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop.handoff import HANDOFF_PREFIX
 from agents.engine.loop.runtime import Events
 from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.models import Agent, AgentStep, Run, ToolRegistration
 from agents.review.models import Example
 
-from .feedback import MOST_ANSWER, NotTaken, written
-from .similarity import likeness, shared
+from .feedback import MAX_ANSWER_CHARS, FeedbackRejected, clean_text
+from .similarity import overlap, text_similarity
 
-MOST_NAME = 120
-ERROR = "Error: "
+MAX_NAME_CHARS = 120
+ERROR_PREFIX = "Error: "
 NOT_RECORDED = (
     "This is a trial from a recording, and this call was not recorded: "
     "nothing was done. Go on without it."
 )
-WAITS = "It waits for a person, and in a trial there is nobody to ask."
+NEEDS_PERSON = "It waits for a person, and in a trial there is nobody to ask."
 
 
 def save(user, run: Run, name: str, expected: str) -> Example:
     """Keep a run that is over, with what its tools said; raises NotTaken in words."""
-    name = " ".join(written(name).split())
+    name = " ".join(clean_text(name).split())
     if run.is_live:
-        raise NotTaken(_("This run is not over yet."))
+        raise FeedbackRejected(_("This run is not over yet."))
     if run.workflow_id is not None:
-        raise NotTaken(_("A run of a workflow is no example: its question is for no agent."))
-    if not 0 < len(name) <= MOST_NAME:
-        raise NotTaken(_("A name has 1 to %(most)d characters.") % {"most": MOST_NAME})
+        raise FeedbackRejected(
+            _("A run of a workflow is no example: its question is for no agent.")
+        )
+    if not 0 < len(name) <= MAX_NAME_CHARS:
+        raise FeedbackRejected(
+            _("A name has 1 to %(most)d characters.") % {"most": MAX_NAME_CHARS}
+        )
     try:
         with transaction.atomic():
             saved = Example.objects.create(
@@ -57,23 +61,23 @@ def save(user, run: Run, name: str, expected: str) -> Example:
                 question=run.query,
                 history=run.history,
                 observations=observations(run),
-                expected=written(expected, MOST_ANSWER),
+                expected=clean_text(expected, MAX_ANSWER_CHARS),
                 saved_by=user,
             )
             if not masking.is_own(run, user):
                 audit.record(user, audit.EXAMPLE_SAVED, run, example=saved.pk)
             return saved
     except IntegrityError:
-        raise NotTaken(_("There is an example of this name already.")) from None
+        raise FeedbackRejected(_("There is an example of this name already.")) from None
 
 
 def observations(run: Run) -> list[dict[str, Any]]:
     """What tools and people said, in order; what colleagues did is not: they are asked."""
-    is_colleague = Q(action__startswith=ASKS) & ~Q(action=AskPerson.name)
+    is_colleague = Q(action__startswith=HANDOFF_PREFIX) & ~Q(action=AskPersonTool.name)
     calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(is_colleague)
     return [
         {
-            "tool": _called(step),
+            "tool": _called_tool(step),
             "arguments": step.action_input,
             "observation": step.observation,
             "is_error": step.status != AgentStep.Status.DONE,
@@ -82,14 +86,14 @@ def observations(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _called(step: AgentStep) -> str:
+def _called_tool(step: AgentStep) -> str:
     """The tool that the model called; another one may have done it in its place."""
     replaced = (note["tool"] for note in step.notes if note.get("kind") == "tool_fallback")
     return next(replaced, step.action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class ExampleResult:
     """What came of an example that was asked again."""
 
     name: str
@@ -107,7 +111,7 @@ class Trial:
         return 0.0 if self.problem else sum(parts) / len(parts)
 
 
-class Tape:
+class RecordedCalls:
     """What the tools said then; a call that was made twice is answered as it was each time."""
 
     def __init__(self, recorded: Iterable[Mapping[str, Any]]) -> None:
@@ -115,12 +119,12 @@ class Tape:
         self.made: list[str] = []
         self._said: dict[str, list[ToolResult]] = {}
         for row in recorded:
-            key = call(row["tool"], row["arguments"])
+            key = call_key(row["tool"], row["arguments"])
             self.expected.append(key)
-            self._said.setdefault(key, []).append(_result(row))
+            self._said.setdefault(key, []).append(_tool_result(row))
 
     def answer(self, tool: str, input: ToolInput) -> ToolResult:
-        key = call(tool, input)
+        key = call_key(tool, input)
         self.made.append(key)
         said = self._said.get(key)
         if said is None:
@@ -140,21 +144,21 @@ class Tape:
         """The tools that an agent has now, as it is told of them, answering from this."""
         tools = [RecordedTool(self, specification(tool)) for tool in own]
         tools += [
-            RecordedTool(self, _remote(row)) for row in rows if mcp_servers.is_offered(row)
+            RecordedTool(self, _remote_spec(row)) for row in rows if mcp_servers.is_offered(row)
         ]
-        others = {tool.name: self._answering(tool) for tool in more}
+        others = {tool.name: self._wrap_tool(tool) for tool in more}
         return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 
-    def _answering(self, tool: Tool) -> Tool:
-        return RecordedPerson(self, tool) if isinstance(tool, AskPerson) else tool
+    def _wrap_tool(self, tool: Tool) -> Tool:
+        return RecordedPerson(self, tool) if isinstance(tool, AskPersonTool) else tool
 
 
-class RecordedPerson(AskPerson):
+class RecordedPerson(AskPersonTool):
     """The person that a plan asks, who says what was said then."""
 
     waits = False
 
-    def __init__(self, tape: Tape, person: AskPerson) -> None:
+    def __init__(self, tape: RecordedCalls, person: AskPersonTool) -> None:
         super().__init__(person.experts, asker_approves=person.asker_approves)
         self.tape = tape
 
@@ -166,7 +170,7 @@ class RecordedPerson(AskPerson):
 class RecordedTool:
     """A tool as the model knows it, that does nothing."""
 
-    tape: Tape
+    tape: RecordedCalls
     told: Mapping[str, Any]
     name: str = field(init=False)
     description: str = field(init=False)
@@ -183,54 +187,56 @@ class RecordedTool:
         return self.tape.answer(self.name, input)
 
 
-def call(tool: str, arguments: Any) -> str:
+def call_key(tool: str, arguments: Any) -> str:
     """A call in one line, the same for the same arguments in whatever order."""
     text = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=dict)
     return f"{tool} {text}"
 
 
-async def attempt(example: Example, agent: Agent, model: str = "") -> Trial:
+async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleResult:
     """Ask again, as the agent is set up now, and compare."""
     model = model or planner_factory.model_name(agent)
     trial = {"name": example.name, "agent": agent.name, "model": model}
-    tape = Tape(example.observations)
+    tape = RecordedCalls(example.observations)
     run = Run(agent=agent, model=model, query=example.question, history=example.history)
     try:
-        last = await _last(await agent_factory.rehearse(run, tape.registry))
+        last = await _last_event(await agent_factory.dry_run(run, tape.registry))
     except AgentError as error:
-        return Trial(**trial, problem=str(error))
-    if last.type is Type.RUN_PAUSED:
-        return Trial(**trial, problem=WAITS)
+        return ExampleResult(**trial, problem=str(error))
+    if last.type is EventType.RUN_PAUSED:
+        return ExampleResult(**trial, problem=NEEDS_PERSON)
     ending = last.data
-    return Trial(
+    return ExampleResult(
         **trial,
         answer=ending["answer"],
-        calls=shared(tape.expected, tape.made),
-        likeness=likeness(example.expected, ending["answer"]) if example.expected else None,
+        calls=overlap(tape.expected, tape.made),
+        likeness=text_similarity(example.expected, ending["answer"])
+        if example.expected
+        else None,
         not_recorded=tape.not_recorded,
         problem="" if ending["answer"] else ending["detail"] or ending["stopped_reason"],
     )
 
 
-async def _last(course: Events) -> Event:
+async def _last_event(course: Events) -> Event:
     async with aclosing(course) as events:
         async for event in events:
             last = event
     return last
 
 
-def remember(example: Example, score: float) -> None:
+def save_score(example: Example, score: float) -> None:
     Example.objects.filter(pk=example.pk).update(score=score, scored_at=timezone.now())
 
 
-def _result(row: Mapping[str, Any]) -> ToolResult:
+def _tool_result(row: Mapping[str, Any]) -> ToolResult:
     text = row["observation"]
     if row["is_error"]:
-        return ToolResult(error=text.removeprefix(ERROR), mendable=True)
+        return ToolResult(error=text.removeprefix(ERROR_PREFIX), mendable=True)
     return ToolResult(text)
 
 
-def _remote(row: ToolRegistration) -> Mapping[str, Any]:
+def _remote_spec(row: ToolRegistration) -> Mapping[str, Any]:
     """A server's tool, as it was accepted: the server itself is not asked."""
     about = row.definition
     return {

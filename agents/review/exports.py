@@ -14,82 +14,86 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.models import Absence, AgentStep, Approval, Run, RunEvent
-from agents.review.replay import since
+from agents.review.replay import elapsed_ms
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.formatting import cost, count, duration
 
-from .replay_timeline import told_away
+from .replay_timeline import absence_events
 
 SCHEMA = "ashiato.trace/1"
-A_PAGE = 100
-WORDS = [Type.DELTA, Type.THOUGHT_DELTA]
-WHO = {"by", "by_name"}
+PAGE_SIZE = 100
+DELTA_TYPES = [EventType.DELTA, EventType.THOUGHT_DELTA]
+PERSON_FIELDS = {"by", "by_name"}
 
 
 def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
     """Words as they were streamed are left out: whole texts are in the steps."""
-    head = {"schema": SCHEMA, "exported_at": _time(timezone.now()), "masked": is_masked}
-    yield f"{_dumped(head)[:-1]},\n"
-    yield f'"run": {_dumped(_run(_shown(run, is_masked), is_masked))},\n'
-    yield from _list("steps", map(_step, _rows(run.steps.all(), "number", is_masked)))
+    head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
+    yield f"{_to_json(head)[:-1]},\n"
+    yield f'"run": {_to_json(_run_dict(_mask_row(run, is_masked), is_masked))},\n'
+    yield from _json_list(
+        "steps", map(_step_dict, _paginate(run.steps.all(), "number", is_masked))
+    )
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
-    told = (_approval(row, is_masked) for row in _rows(approvals, "step", is_masked))
-    yield from _list("approvals", told)
+    told = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", is_masked))
+    yield from _json_list("approvals", told)
     yield ",\n"
-    yield from _list("absences", map(_absence, run.absences.order_by("left_at", "pk")))
+    yield from _json_list(
+        "absences", map(_absence_dict, run.absences.order_by("left_at", "pk"))
+    )
     yield ",\n"
-    events = run.events.exclude(type__in=WORDS)
-    told = (_event(row, is_masked) for row in _rows(events, "seq", is_masked))
-    yield from _list("events", told)
+    events = run.events.exclude(type__in=DELTA_TYPES)
+    told = (_event_dict(row, is_masked) for row in _paginate(events, "seq", is_masked))
+    yield from _json_list("events", told)
     yield "}\n"
 
 
 def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
     """A document: the question, the answer, every step, and what it came to."""
-    view = RunView(_shown(run, is_masked), place="trace")
-    yield f"# {_one_line(view.query)}\n\n{_summary(view)}\n"
+    view = RunView(_mask_row(run, is_masked), place="trace")
+    yield f"# {_escape_line(view.query)}\n\n{_summary(view)}\n"
     if len(view.query.splitlines()) > 1:
-        yield f"\n## {_('Question')}\n\n{_fenced(view.query)}"
-    yield f"\n## {_('Answer')}\n\n{_answer(view)}\n"
+        yield f"\n## {_('Question')}\n\n{_code_block(view.query)}"
+    yield f"\n## {_('Answer')}\n\n{_answer_markdown(view)}\n"
     yield f"\n## {_('Steps')}\n"
-    for step in _rows(run.steps.all(), "number", is_masked):
-        yield _told(StepView(step, view.run, "trace", job=view.job(step)))
-    if told := [_came_and_went(row, run) for row in run.absences.order_by("left_at", "pk")]:
+    for step in _paginate(run.steps.all(), "number", is_masked):
+        yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
+    if told := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
         heading = _("Away from the page")
         yield f"\n## {heading}\n\n{''.join(told)}"
 
 
-def _shown(row: Any, is_masked: bool) -> Any:
-    return masking.masked(row) if is_masked else row
+def _mask_row(row: Any, is_masked: bool) -> Any:
+    return masking.mask_row(row) if is_masked else row
 
 
-def _rows(rows: QuerySet[Any], key: str, is_masked: bool) -> Iterator[Any]:
+def _paginate(rows: QuerySet[Any], key: str, is_masked: bool) -> Iterator[Any]:
     """All of them, a page at a time."""
     last = -1
-    while page := list(rows.filter(**{f"{key}__gt": last}).order_by(key)[:A_PAGE]):
-        yield from (_shown(row, is_masked) for row in page)
+    while page := list(rows.filter(**{f"{key}__gt": last}).order_by(key)[:PAGE_SIZE]):
+        yield from (_mask_row(row, is_masked) for row in page)
         last = getattr(page[-1], key)
 
 
-def _list(name: str, items: Iterator[Any]) -> Iterator[str]:
+def _json_list(name: str, items: Iterator[Any]) -> Iterator[str]:
     yield f'"{name}": ['
     for at, item in enumerate(items):
-        yield f"{',' if at else ''}\n{_dumped(item)}"
+        yield f"{',' if at else ''}\n{_to_json(item)}"
     yield "]"
 
 
-def _dumped(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _time(moment: datetime | None) -> str | None:
+def _isoformat(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def _run(run: Run, is_masked: bool) -> dict[str, Any]:
+def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
     named = ("dialect", "road", "version", "history", "answer", "output", "status")
     told = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
     took = ("tool_calls", "seconds", "waited")
@@ -104,25 +108,25 @@ def _run(run: Run, is_masked: bool) -> dict[str, Any]:
         "question": run.query,
         **{name: getattr(run, name) for name in (*named, *told, *took)},
         "origin": origin if run.is_rerun else None,
-        "usage": _usage(run),
-        "started_at": _time(run.started_at),
-        "ended_at": _time(run.ended_at),
+        "usage": _usage_dict(run),
+        "started_at": _isoformat(run.started_at),
+        "ended_at": _isoformat(run.ended_at),
     }
 
 
-def _step(step: AgentStep) -> dict[str, Any]:
+def _step_dict(step: AgentStep) -> dict[str, Any]:
     named = ("number", "parent", "depth", "turn", "kind", "status", "call_id", "thought")
     told = ("action", "action_input", "observation", "request", "attempts", "notes")
     return {
         **{name: getattr(step, name) for name in (*named, *told)},
         "agent": step.agent_name,
-        "usage": _usage(step),
-        "started_at": _time(step.started_at),
-        "ended_at": _time(step.ended_at),
+        "usage": _usage_dict(step),
+        "started_at": _isoformat(step.started_at),
+        "ended_at": _isoformat(step.ended_at),
     }
 
 
-def _usage(row: Run | AgentStep) -> dict[str, Any]:
+def _usage_dict(row: Run | AgentStep) -> dict[str, Any]:
     return {
         "prompt_tokens": row.prompt_tokens,
         "completion_tokens": row.completion_tokens,
@@ -130,31 +134,33 @@ def _usage(row: Run | AgentStep) -> dict[str, Any]:
     }
 
 
-def _approval(approval: Approval, is_masked: bool) -> dict[str, Any]:
+def _approval_dict(approval: Approval, is_masked: bool) -> dict[str, Any]:
     named = ("step", "tool", "arguments", "new_arguments", "why", "verdict", "reason")
     person = None if is_masked else approval.decided_by
     return {
         **{name: getattr(approval, name) for name in named},
         "agent": approval.agent_name,
         "decided_by": person.get_username() if person else None,
-        "asked_at": _time(approval.asked_at),
-        "decided_at": _time(approval.decided_at),
+        "asked_at": _isoformat(approval.asked_at),
+        "decided_at": _isoformat(approval.decided_at),
     }
 
 
-def _absence(absence: Absence) -> dict[str, Any]:
-    times = {name: _time(getattr(absence, name)) for name in ("left_at", "came_back_at")}
+def _absence_dict(absence: Absence) -> dict[str, Any]:
+    times = {name: _isoformat(getattr(absence, name)) for name in ("left_at", "came_back_at")}
     return {"reason": absence.reason, **times}
 
 
-def _came_and_went(absence: Absence, run: Run) -> str:
-    told = (f"{duration(since(run, time))}: {words}" for time, words in told_away(absence))
+def _absence_line(absence: Absence, run: Run) -> str:
+    told = (
+        f"{duration(elapsed_ms(run, time))}: {words}" for time, words in absence_events(absence)
+    )
     return f"- {' · '.join(told)}\n"
 
 
-def _event(row: RunEvent, is_masked: bool) -> dict[str, Any]:
+def _event_dict(row: RunEvent, is_masked: bool) -> dict[str, Any]:
     told = row.value.to_dict()
-    hidden = WHO if is_masked else ()
+    hidden = PERSON_FIELDS if is_masked else ()
     return told | {"data": {n: value for n, value in told["data"].items() if n not in hidden}}
 
 
@@ -164,7 +170,7 @@ def _summary(view: RunView) -> str:
     facts = {
         _("Run"): f"#{view.pk}",
         _("Status"): f"{view.status_label}. {view.sentence}".strip(". "),
-        _("Agent"): f"{_named(view)} ({view.model_label}) {view.version}".strip(),
+        _("Agent"): f"{_agent_label(view)} ({view.model_label}) {view.version}".strip(),
         _("Started"): started,
         _("Steps"): count(view.step_count),
         _("Time"): duration(view.duration_ms),
@@ -172,55 +178,58 @@ def _summary(view: RunView) -> str:
         _("Tokens"): count(view.tokens),
         _("Cost"): cost(view.cost),
     }
-    return "\n".join(f"- **{name}**: {_one_line(fact)}" for name, fact in facts.items())
+    return "\n".join(f"- **{name}**: {_escape_line(fact)}" for name, fact in facts.items())
 
 
-def _named(view: RunView) -> str:
+def _agent_label(view: RunView) -> str:
     if view.agent_version is None:
         return view.agent_name
     about = {"name": view.agent_name, "number": view.agent_version}
     return _("%(name)s, version %(number)d") % about
 
 
-def _answer(view: RunView) -> str:
+def _answer_markdown(view: RunView) -> str:
     """Quoted, so that whatever it leaves open ends with it."""
     if view.output is not None:
-        return _fenced(view.output_text, "json").rstrip()
+        return _code_block(view.output_text, "json").rstrip()
     lines = (view.answer or _("There is no answer.")).splitlines()
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
-def _told(step: StepView) -> str:
+def _step_markdown(step: StepView) -> str:
     """Headings, and what was said and seen as it is, so that no text can be taken for ours."""
     speaker = f"{step.agent_name} · " if step.depth else ""
-    title = f"### #{step.number} {step.kind_label} · {speaker}{_one_line(step.intent)}\n\n"
+    title = f"### #{step.number} {step.kind_label} · {speaker}{_escape_line(step.intent)}\n\n"
     facts = [step.status_label, duration(step.duration_ms)]
     if step.tokens:
         facts.append(_("%(tokens)s tokens") % {"tokens": count(step.tokens)})
     parts = [f"\n{title}{' · '.join(facts)}\n"]
-    texts = {_("Thought"): step.thought} | _exchange(step)
-    parts += [f"\n{name}:\n\n{_fenced(text)}" for name, text in texts.items() if text]
-    parts += [f"\n- {_one_line(note)}\n" for note in step.notes]
+    texts = {_("Thought"): step.thought} | _step_texts(step)
+    parts += [f"\n{name}:\n\n{_code_block(text)}" for name, text in texts.items() if text]
+    parts += [f"\n- {_escape_line(note)}\n" for note in step.notes]
     return "".join(parts)
 
 
-def _exchange(step: StepView) -> dict[str, str]:
+def _step_texts(step: StepView) -> dict[str, str]:
     if step.kind == AgentStep.Kind.TOOL:
         return {_("Input"): step.input_text, _("Observation"): step.result_text}
-    if step.planned:
-        return {_("Plan"): step.planned.text, _("Why it was planned anew"): step.planned.why}
+    if step.plan_facts:
+        return {
+            _("Plan"): step.plan_facts.text,
+            _("Why it was planned anew"): step.plan_facts.why,
+        }
     if step.facts.get("expected"):
         return {_("Expected"): step.facts["expected"], _("Result"): step.result_text}
     return {_("Request"): step.request_text, _("Result"): step.result_text}
 
 
-def _fenced(text: str, language: str = "") -> str:
+def _code_block(text: str, language: str = "") -> str:
     """Between marks that are longer than any in it."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}\n"
 
 
-def _one_line(text: str) -> str:
+def _escape_line(text: str) -> str:
     """A line in which nothing is Markdown."""
     return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

@@ -18,31 +18,31 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
 from agents.models import Run
-from agents.review.models import A_NAME, Label, Note, Rating, Review
+from agents.review.models import MAX_NAME_CHARS, Label, Note, Rating, Review
 from agents.runs import pubsub
 
-REVIEWS = "agents.review_runs"
-MOST_WORDS = 10_000
-MOST_ANSWER = 100_000
+REVIEW_PERMISSION = "agents.review_runs"
+MAX_TEXT_CHARS = 10_000
+MAX_ANSWER_CHARS = 100_000
 
 
-class NotTaken(Exception):
+class FeedbackRejected(Exception):
     """Something was not taken; the text says why, to the person who said it."""
 
 
-def reviewable(user) -> QuerySet[Run]:
+def reviewable_runs(user) -> QuerySet[Run]:
     """The runs that this person may judge."""
     runs = Run.objects.in_scope(user)
-    return runs if user.has_perm(REVIEWS) else runs.none()
+    return runs if user.has_perm(REVIEW_PERMISSION) else runs.none()
 
 
 def reviewers() -> list[Any]:
     """Everybody who may judge runs, be they in their scope or not."""
-    return list(get_user_model().objects.with_perm(REVIEWS).order_by("username"))
+    return list(get_user_model().objects.with_perm(REVIEW_PERMISSION).order_by("username"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thumb:
+class RatingInput:
     """Up, or down with a reason; `is_good` is None where it is taken back."""
 
     is_good: bool | None
@@ -51,103 +51,105 @@ class Thumb:
     asks_reviewer: bool = False
 
 
-def rate(user, run: Run, thumb: Thumb) -> None:
+def rate(user, run: Run, thumb: RatingInput) -> None:
     """Keep it in place of the one before."""
-    _check_over(run)
+    _check_finished(run)
     with transaction.atomic():
         if thumb.is_good is None:
             Rating.objects.filter(run=run, user=user).delete()
         else:
-            Rating.objects.update_or_create(_words(thumb), run_id=run.pk, user=user)
+            Rating.objects.update_or_create(_rating_fields(thumb), run_id=run.pk, user=user)
         if thumb.asks_reviewer:
             flag(user, run, thumb.comment)
-        _tell(run)
+        _publish(run)
 
 
-def _words(thumb: Thumb) -> dict[str, Any]:
+def _rating_fields(thumb: RatingInput) -> dict[str, Any]:
     """A thumb up needs none."""
     if thumb.is_good:
         return {"is_good": True, "reason": "", "comment": ""}
     reason = thumb.reason if thumb.reason in Rating.Reason else ""
-    return {"is_good": False, "reason": reason, "comment": written(thumb.comment)}
+    return {"is_good": False, "reason": reason, "comment": clean_text(thumb.comment)}
 
 
-def annotate(user, run: Run, text: str, step: int = 0) -> Note:
+def add_note(user, run: Run, text: str, step: int = 0) -> Note:
     """Words on a run, or on one of its steps."""
     _check_step(run, step)
-    return Note.objects.create(run=run, step=step, author=user, text=_said(text))
+    return Note.objects.create(run=run, step=step, author=user, text=_require_text(text))
 
 
-def reword(user, run: Run, pk: int, text: str) -> Note:
+def edit_note(user, run: Run, pk: int, text: str) -> Note:
     """Change a note of one's own; raises Note.DoesNotExist for any other."""
     note = Note.objects.get(run=run, author=user, pk=pk)
-    note.text, note.edited_at = _said(text), timezone.now()
+    note.text, note.edited_at = _require_text(text), timezone.now()
     note.save(update_fields=["text", "edited_at"])
     return note
 
 
-def withdraw(user, run: Run, pk: int) -> None:
+def delete_note(user, run: Run, pk: int) -> None:
     """Take back a note of one's own; raises Note.DoesNotExist for any other."""
     Note.objects.get(run=run, author=user, pk=pk).delete()
 
 
-def label(user, run: Run, name: str, step: int = 0) -> Label:
+def add_label(user, run: Run, name: str, step: int = 0) -> Label:
     """Put a word on it by which it is found; twice is once."""
-    name = label_name(name)
+    name = normalize_label(name)
     _check_step(run, step)
     if not name:
-        raise NotTaken(_("Write something first."))
-    if len(name) > A_NAME:
-        raise NotTaken(_("A label has at most %(most)d characters.") % {"most": A_NAME})
+        raise FeedbackRejected(_("Write something first."))
+    if len(name) > MAX_NAME_CHARS:
+        raise FeedbackRejected(
+            _("A label has at most %(most)d characters.") % {"most": MAX_NAME_CHARS}
+        )
     return Label.objects.get_or_create({"author": user}, run=run, step=step, name=name)[0]
 
 
-def unlabel(run: Run, name: str, step: int = 0) -> None:
-    Label.objects.filter(run=run, step=step, name=label_name(name)).delete()
+def remove_label(run: Run, name: str, step: int = 0) -> None:
+    Label.objects.filter(run=run, step=step, name=normalize_label(name)).delete()
 
 
-def label_name(text: str) -> str:
+def normalize_label(text: str) -> str:
     """Written alike, however it was typed: width and capitals make no difference."""
     return " ".join(unicodedata.normalize("NFKC", storable(text)).lower().split())
 
 
 def flag(user, run: Run, why: str) -> Review:
     """Have it looked at. One that was decided is opened again; a reason is added to others."""
-    why = written(why)
+    why = clean_text(why)
     with transaction.atomic():
-        review = _held(run)
+        review = _lock_review(run)
         if why not in review.why:
-            review.why = _added(review.why, why)
+            review.why = _append_reason(review.why, why)
         is_new = review.flagged_by_id is None or not review.is_open
         if is_new:
             review.flagged_at = timezone.now()
-        if is_new or run.is_of(user):
+        if is_new or run.is_owned_by(user):
             review.flagged_by = user
         before, review.verdict = review.verdict, ""
         review.decided_by = review.decided_at = None
         review.save()
         # How much was written, and not what: an entry outlives the run.
         audit.record(user, "review.flag", run, characters=len(why), before=before)
-        _tell(run)
+        _publish(run)
     return review
 
 
-def _added(reasons: str, why: str) -> str:
+def _append_reason(reasons: str, why: str) -> str:
     both = "\n".join(filter(None, [reasons, why]))
-    if len(both) > MOST_WORDS:
+    if len(both) > MAX_TEXT_CHARS:
         sentence = _(
             "No room for another reason: all together have at most %(most)d characters."
         )
-        raise NotTaken(sentence % {"most": MOST_WORDS})
+        raise FeedbackRejected(sentence % {"most": MAX_TEXT_CHARS})
     return both
 
 
 def assign(user, run: Run, person) -> Review:
     """Give it to somebody who may judge it, or to nobody."""
-    if person is not None and not reviewable(person).filter(pk=run.pk).exists():
-        raise NotTaken(_("This person may not judge this run."))
+    if person is not None and not reviewable_runs(person).filter(pk=run.pk).exists():
+        raise FeedbackRejected(_("This person may not judge this run."))
     with transaction.atomic():
-        review = _held(run)
+        review = _lock_review(run)
         review.assignee = person
         review.save(update_fields=["assignee"])
         audit.record(user, "review.assign", run, to=audit.person(person) if person else "")
@@ -156,16 +158,16 @@ def assign(user, run: Run, person) -> Review:
 
 def decide(user, run: Run, verdict: str, seen: str) -> Review:
     """A verdict on what the person had before them: `seen` is its stamp."""
-    _check_over(run)
+    _check_finished(run)
     if verdict not in Review.Verdict:
-        raise NotTaken(_("Choose a verdict."))
+        raise FeedbackRejected(_("Choose a verdict."))
     with transaction.atomic():
-        review = _unchanged(run, seen)
+        review = _lock_unchanged(run, seen)
         before, review.verdict = review.verdict, verdict
         review.decided_by, review.decided_at = user, timezone.now()
         review.save()
         audit.record(user, "review.verdict", run, verdict=verdict, before=before)
-        _tell(run)
+        _publish(run)
     return review
 
 
@@ -174,13 +176,13 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
 
     An answer that had to be corrected was wrong, unless somebody has said so more exactly.
     """
-    _check_over(run)
-    correction, now = written(text, MOST_ANSWER), timezone.now()
-    _check_better(run, correction)
+    _check_finished(run)
+    correction, now = clean_text(text, MAX_ANSWER_CHARS), timezone.now()
+    _check_correction(run, correction)
     with transaction.atomic():
-        review = _unchanged(run, seen)
+        review = _lock_unchanged(run, seen)
         if not correction and not review.correction:
-            raise NotTaken(_("There is no corrected answer yet. Write one first."))
+            raise FeedbackRejected(_("There is no corrected answer yet. Write one first."))
         before, review.correction = len(review.correction), correction
         review.corrected_by, review.corrected_at = user, now
         if correction and review.is_open:
@@ -188,25 +190,29 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
             review.decided_by, review.decided_at = user, now
         review.save()
         audit.record(user, "review.correction", run, characters=len(correction), before=before)
-        _tell(run)
+        _publish(run)
     return review
 
 
-def _check_better(run: Run, correction: str) -> None:
+def _check_correction(run: Run, correction: str) -> None:
     if correction and correction == run.answer.strip():
-        raise NotTaken(_("This is the answer as it was given: there is nothing to correct."))
-    if correction and correction == masking.masked_text(run.answer).strip():
-        raise NotTaken(_("This is the masked answer: whoever asked would be sent the masks."))
+        raise FeedbackRejected(
+            _("This is the answer as it was given: there is nothing to correct.")
+        )
+    if correction and correction == masking.mask_text(run.answer).strip():
+        raise FeedbackRejected(
+            _("This is the masked answer: whoever asked would be sent the masks.")
+        )
 
 
-def _unchanged(run: Run, seen: str) -> Review:
-    review = _held(run)
+def _lock_unchanged(run: Run, seen: str) -> Review:
+    review = _lock_review(run)
     if review.stamp != seen:
-        raise NotTaken(_overtaken(review))
+        raise FeedbackRejected(_conflict_message(review))
     return review
 
 
-def _overtaken(review: Review) -> str:
+def _conflict_message(review: Review) -> str:
     by = review.decided_by or review.corrected_by
     person = by.get_username() if by else _("Somebody")
     verdict = review.get_verdict_display() or _("not decided")
@@ -215,39 +221,39 @@ def _overtaken(review: Review) -> str:
     return f"{was} {now}"
 
 
-def _held(run: Run) -> Review:
+def _lock_review(run: Run) -> Review:
     """The review of this run, which nobody else can change until we are done with it."""
     Review.objects.get_or_create(run_id=run.pk)
     return Review.objects.select_for_update().get(run_id=run.pk)
 
 
-def _tell(run: Run) -> None:
+def _publish(run: Run) -> None:
     """Pages that show the run, once this is kept."""
     tell = partial(async_to_sync(pubsub.publish), run.topic, "run.judged", run=run.pk)
     transaction.on_commit(tell)
 
 
-def _check_over(run: Run) -> None:
+def _check_finished(run: Run) -> None:
     if run.is_live:
-        raise NotTaken(_("This run is not over yet."))
+        raise FeedbackRejected(_("This run is not over yet."))
 
 
 def _check_step(run: Run, step: int) -> None:
     if step and not run.steps.filter(number=step).exists():
-        raise NotTaken(_("There is no such step."))
+        raise FeedbackRejected(_("There is no such step."))
 
 
-def _said(text: str) -> str:
-    if not (words := written(text)):
-        raise NotTaken(_("Write something first."))
+def _require_text(text: str) -> str:
+    if not (words := clean_text(text)):
+        raise FeedbackRejected(_("Write something first."))
     return words
 
 
-def written(text: str, most: int = MOST_WORDS) -> str:
+def clean_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
     """The text as it can be kept; raises NotTaken where it is too much."""
     words = storable(text).replace("\r\n", "\n").strip()
     if len(words) > most:
-        raise NotTaken(
+        raise FeedbackRejected(
             _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
             % {"count": len(words), "most": most}
         )

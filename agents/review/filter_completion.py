@@ -11,82 +11,84 @@ from agents.models import Agent, Run
 from agents.review.listing import is_reviewer
 from agents.review.models import Label
 
-from .filter_fields import Field, known
-from .filter_language import Filter, Problem, Term
-from .filter_values import Word
+from .filter_fields import FilterField, allowed_fields
+from .filter_language import Filter, FilterProblem, Term
+from .filter_values import NamePattern
 
-LATELY = 1_000
-MOST_VALUES = 100
-
-
-def fields(user) -> list[Field]:
-    return list(known(is_reviewer=is_reviewer(user)).values())
+RECENT_RUNS = 1_000
+MAX_VALUES = 100
 
 
-def offered(user) -> list[dict[str, Any]]:
+def available_fields(user) -> list[FilterField]:
+    return list(allowed_fields(is_reviewer=is_reviewer(user)).values())
+
+
+def completions(user) -> list[dict[str, Any]]:
     """Every field with what it is about and the values that it may well be asked for."""
-    used = in_use(user)
+    used = known_values(user)
     return [
-        {"name": each.name, "about": str(each.about), "values": _values(each, used)}
-        for each in fields(user)
+        {"name": each.name, "about": str(each.about), "values": _field_values(each, used)}
+        for each in available_fields(user)
     ]
 
 
-def in_use(user) -> dict[str, list[str]]:
+def known_values(user) -> dict[str, list[str]]:
     """Names to look for: those set up, and those of the latest runs that one may see."""
     runs = Run.objects.for_user(user)
     lately = list(
         runs.order_by("-pk").values_list(
             "agent_name", "model", "version", "marks", "user__username"
-        )[:LATELY]
+        )[:RECENT_RUNS]
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
     used = {
         "agent": _distinct([*agents, *(row[0] for row in lately)]),
         "model": _distinct(row[1] for row in lately),
         "version": _distinct(row[2] for row in lately),
-        "tool": _distinct(name for row in lately for name in _tools(row[3])),
+        "tool": _distinct(name for row in lately for name in _tool_names(row[3])),
     }
     if is_reviewer(user):
         seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
         labels = seen.order_by("name").values_list("name", flat=True).distinct()
-        used["label"] = _distinct(labels[:MOST_VALUES])
+        used["label"] = _distinct(labels[:MAX_VALUES])
         used["user"] = _distinct(row[4] for row in lately)
     return used
 
 
-def meant(user, asked: Filter) -> list[Problem]:
+def suggestions(user, asked: Filter) -> list[FilterProblem]:
     """Names that nothing is called by, each with the one that is nearest to it."""
-    used = in_use(user)
+    used = known_values(user)
     return [
         problem
         for term in asked.terms
         for value in term.values
-        if isinstance(value, Word) and not value.is_beginning
-        if (problem := _misspelt(asked, term, value.text, used.get(term.field, ())))
+        if isinstance(value, NamePattern) and not value.is_beginning
+        if (problem := _suggestion(asked, term, value.text, used.get(term.field, ())))
     ]
 
 
-def _misspelt(asked: Filter, term: Term, name: str, used: Sequence[str]) -> Problem | None:
+def _suggestion(
+    asked: Filter, term: Term, name: str, used: Sequence[str]
+) -> FilterProblem | None:
     near = get_close_matches(name, used, 1)
     if not near or name.lower() in map(str.lower, used):
         return None
     sentence = _("Nothing is called “%(name)s”. Did you mean %(near)s?")
     instead = asked.said(term).replace(name, near[0])
     said = sentence % {"name": name, "near": near[0]}
-    return Problem(sentence=said, start=term.start, end=term.end, instead=instead)
+    return FilterProblem(sentence=said, start=term.start, end=term.end, instead=instead)
 
 
-def _values(asked: Field, used: Mapping[str, list[str]]) -> list[dict[str, str]]:
+def _field_values(asked: FilterField, used: Mapping[str, list[str]]) -> list[dict[str, str]]:
     if asked.choices:
         return [{"value": name, "about": str(label)} for name, label in asked.choices.items()]
     return [{"value": name, "about": ""} for name in used.get(asked.name, ())]
 
 
-def _tools(marks: str) -> Iterable[str]:
+def _tool_names(marks: str) -> Iterable[str]:
     beginning = "tool="
     return (m.removeprefix(beginning) for m in marks.split("|") if m.startswith(beginning))
 
 
 def _distinct(names: Iterable[str | None]) -> list[str]:
-    return sorted({name for name in names if name})[:MOST_VALUES]
+    return sorted({name for name in names if name})[:MAX_VALUES]

@@ -11,12 +11,12 @@ from django.db.models.lookups import Contains
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, AgentStep, Approval, Run
-from agents.models.runs import ACTIVE, STEP_COUNT, TRIAL
+from agents.models.runs import ACTIVE_SECONDS, DRAFT_TOPIC_PREFIX, STEP_COUNT
 from agents.review.models import Example, Label, Note, Rating, Review
-from agents.runs.projection import mark
+from agents.runs.projection import search_tag
 
 from . import filter_values
-from .filter_values import Range, Word
+from .filter_values import NamePattern, Range
 
 LIVE, NONE, ANY = "live", "none", "any"
 
@@ -24,7 +24,7 @@ Which = Callable[[Any], Q]
 
 
 @TextField.register_lookup
-class Says(Contains):
+class AsciiIContains(Contains):
     """Has these words, in capitals or not: of Latin letters only, which is quick everywhere."""
 
     lookup_name = "says"
@@ -41,7 +41,7 @@ class Says(Contains):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class FilterField:
     """`read` makes a value of its text, `which` says of which runs that is true."""
 
     name: str
@@ -53,18 +53,24 @@ class Field:
     refusal: Any = ""  # said to those who are no reviewers, where only they may look for it
 
 
-def _field(
+def _make_field(
     name: str, about: Any, example: str, read: filter_values.Read, which: Which
-) -> Field:
-    return Field(name=name, about=about, example=f"{name}:{example}", read=read, which=which)
+) -> FilterField:
+    return FilterField(
+        name=name, about=about, example=f"{name}:{example}", read=read, which=which
+    )
 
 
-def _choice(name: str, about: Any, choices: Mapping[str, Any], which: Which) -> Field:
-    made = _field(name, about, next(iter(choices)), filter_values.one_of(choices), which)
+def _choice_field(
+    name: str, about: Any, choices: Mapping[str, Any], which: Which
+) -> FilterField:
+    made = _make_field(
+        name, about, next(iter(choices)), filter_values.choice_parser(choices), which
+    )
     return replace(made, choices=choices)
 
 
-def _in(column: str) -> Callable[[Range], Q]:
+def _range_filter(column: str) -> Callable[[Range], Q]:
     """A column between two ends."""
 
     def which(asked: Range) -> Q:
@@ -78,28 +84,28 @@ def _in(column: str) -> Callable[[Range], Q]:
     return which
 
 
-def _worked(asked: Range) -> Q:
+def _active_time(asked: Range) -> Q:
     """Active time; a run that isn't over has none yet, so "not longer than" is true of it."""
-    return Q(seconds__isnull=False) & _in("active")(asked)
+    return Q(seconds__isnull=False) & _range_filter("active")(asked)
 
 
-def _named(column: str) -> Callable[[Word], Q]:
-    def which(asked: Word) -> Q:
+def _name_filter(column: str) -> Callable[[NamePattern], Q]:
+    def which(asked: NamePattern) -> Q:
         how = "istartswith" if asked.is_beginning else "iexact"
         return Q(**{f"{column}__{how}": asked.text})
 
     return which
 
 
-def _of(rows: QuerySet) -> Q:
+def _runs_with(rows: QuerySet) -> Q:
     """The runs that such rows belong to."""
     return Q(pk__in=rows.filter(run__isnull=False).values("run"))
 
 
-def _marked(text: str, is_whole: bool = True, **step: Any) -> Q:
+def _step_filter(text: str, is_whole: bool = True, **step: Any) -> Q:
     """Runs with such a step: kept with those that are over, looked for in the few others."""
     ended = Q(marks__contains=f"|{text}|" if is_whole else f"|{text}")
-    return ended | _of(AgentStep.objects.filter(run__status__in=Run.LIVE, **step))
+    return ended | _runs_with(AgentStep.objects.filter(run__status__in=Run.LIVE, **step))
 
 
 def _status(name: str) -> Q:
@@ -109,9 +115,9 @@ def _status(name: str) -> Q:
     return Q(status__in=Run.LIVE) if name == LIVE else Q(status=name)
 
 
-def _agent(asked: Word) -> Q:
+def _agent(asked: NamePattern) -> Q:
     """By names as they are spelt, of which a database knows how many there are."""
-    spelt = Agent.objects.filter(_named("name")(asked)).values("name")
+    spelt = Agent.objects.filter(_name_filter("name")(asked)).values("name")
     there = (
         Q(agent_name__startswith=asked.text) if asked.is_beginning else Q(agent_name=asked.text)
     )
@@ -138,65 +144,67 @@ def _after(day: Range) -> Q:
 
 
 def _kind(name: str) -> Q:
-    return _marked(name, kind=name)
+    return _step_filter(name, kind=name)
 
 
-def _tool(asked: Word) -> Q:
+def _tool(asked: NamePattern) -> Q:
     how = "istartswith" if asked.is_beginning else "iexact"
-    name = mark(AgentStep.Kind.TOOL, asked.text)
+    name = search_tag(AgentStep.Kind.TOOL, asked.text)
     step = {"kind": AgentStep.Kind.TOOL, f"action__{how}": asked.text}
-    return _marked(name, not asked.is_beginning, **step)
+    return _step_filter(name, not asked.is_beginning, **step)
 
 
 def _guardrail(name: str) -> Q:
     kind = AgentStep.Kind.GUARDRAIL
     if name == ANY:
-        return _marked(kind, kind=kind)
-    return _marked(mark(kind, name), kind=kind, action=name)
+        return _step_filter(kind, kind=kind)
+    return _step_filter(search_tag(kind, name), kind=kind, action=name)
 
 
-def _person(asked: Word) -> Q:
-    return Q(user__in=get_user_model().objects.filter(_named("username")(asked)).values("pk"))
+def _user(asked: NamePattern) -> Q:
+    return Q(
+        user__in=get_user_model().objects.filter(_name_filter("username")(asked)).values("pk")
+    )
 
 
 def _rating(name: str) -> Q:
     if name == NONE:
-        return ~_of(Rating.objects.all())
-    return _of(Rating.objects.filter(is_good=name == "up"))
+        return ~_runs_with(Rating.objects.all())
+    return _runs_with(Rating.objects.filter(is_good=name == "up"))
 
 
-def _label(asked: Word) -> Q:
-    return _of(Label.objects.filter(_named("name")(asked)))
+def _label(asked: NamePattern) -> Q:
+    return _runs_with(Label.objects.filter(_name_filter("name")(asked)))
 
 
 def _flag(name: str) -> Q:
     reviews = Review.objects.all()
     match name:
         case "open":
-            return _of(reviews.filter(verdict=""))
+            return _runs_with(reviews.filter(verdict=""))
         case "done":
-            return _of(reviews.exclude(verdict=""))
-    return _of(reviews) if name == "yes" else ~_of(reviews)
+            return _runs_with(reviews.exclude(verdict=""))
+    return _runs_with(reviews) if name == "yes" else ~_runs_with(reviews)
 
 
 def _verdict(name: str) -> Q:
-    return _of(Review.objects.filter(verdict="" if name == NONE else name))
+    return _runs_with(Review.objects.filter(verdict="" if name == NONE else name))
 
 
 def _has(name: str) -> Q:
     match name:
         case "error":
-            return _marked(FAILED, status=FAILED)
+            return _step_filter(FAILED, status=FAILED)
         case "answer":
             return ~Q(answer="")
         case "rerun":
             return Q(origin_step__isnull=False)
         case "trial":
-            return Q(topic__startswith=TRIAL)
-    return _of(HAD[name])
+            return Q(topic__startswith=DRAFT_TOPIC_PREFIX)
+    return _runs_with(RELATED_ROWS[name])
 
 
-def _said(column: str) -> Callable[[str], Q]:
+def _text_filter(column: str) -> Callable[[str], Q]:
     return lambda text: Q(**{f"{column}__says": text})
 
 
@@ -216,8 +224,8 @@ FLAGS = {
     "yes": _("in the review queue"),
     "no": _("not in the review queue"),
 }
-ROADS = {"direct": _("asked directly"), "litellm": _("by LiteLLM")}
-HAD = {
+ROUTES = {"direct": _("asked directly"), "litellm": _("by LiteLLM")}
+RELATED_ROWS = {
     "note": Note.objects.all(),
     "label": Label.objects.all(),
     "rating": Rating.objects.all(),
@@ -227,7 +235,7 @@ HAD = {
     "example": Example.objects.all(),
     "approval": Approval.objects.all(),
 }
-HAS = {
+HAS_CHOICES = {
     "error": _("a step that failed"),
     "answer": _("an answer"),
     "note": _("a note"),
@@ -243,91 +251,99 @@ HAS = {
 }
 
 
-def _fields() -> list[Field]:
+def _make_fields() -> list[FilterField]:
     amount, name, words, day = (
-        filter_values.number,
-        filter_values.word,
-        filter_values.words,
-        filter_values.day,
+        filter_values.parse_number,
+        filter_values.parse_name,
+        filter_values.parse_text,
+        filter_values.parse_day,
     )
     kinds, verdicts = dict(AgentStep.Kind.choices), dict(Review.Verdict.choices)
     return [
-        _choice("status", _("how it stands"), STATUSES, _status),
-        _field("agent", _("who answered"), "helper", name, _agent),
-        _field("model", _("a part of the model's name"), "claude", words, _model),
-        _field("tool", _("a tool that was called"), "database", name, _tool),
-        _choice("kind", _("a kind of step that it has"), kinds, _kind),
-        _field("steps", _("how many steps"), ">5", amount, _in("step_count")),
-        _field("tools", _("how many calls of tools"), "2..8", amount, _in("tool_calls")),
-        _field(
+        _choice_field("status", _("how it stands"), STATUSES, _status),
+        _make_field("agent", _("who answered"), "helper", name, _agent),
+        _make_field("model", _("a part of the model's name"), "claude", words, _model),
+        _make_field("tool", _("a tool that was called"), "database", name, _tool),
+        _choice_field("kind", _("a kind of step that it has"), kinds, _kind),
+        _make_field("steps", _("how many steps"), ">5", amount, _range_filter("step_count")),
+        _make_field(
+            "tools", _("how many calls of tools"), "2..8", amount, _range_filter("tool_calls")
+        ),
+        _make_field(
             "duration",
             _("active time, excluding waiting for people"),
             ">5s",
-            filter_values.duration,
-            _worked,
+            filter_values.parse_duration,
+            _active_time,
         ),
-        _field(
+        _make_field(
             "waited",
             _("time spent waiting for people"),
             ">1m",
-            filter_values.duration,
-            _in("waited"),
+            filter_values.parse_duration,
+            _range_filter("waited"),
         ),
-        _field("tokens", _("tokens read and written"), ">4000", amount, _in("tokens")),
-        _field("cost", _("dollars"), ">0.01", filter_values.money, _in("cost")),
-        _choice("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
+        _make_field(
+            "tokens", _("tokens read and written"), ">4000", amount, _range_filter("tokens")
+        ),
+        _make_field(
+            "cost", _("dollars"), ">0.01", filter_values.parse_cost, _range_filter("cost")
+        ),
+        _choice_field("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
         replace(
-            _field("user", _("who asked"), "ada", name, _person),
+            _make_field("user", _("who asked"), "ada", name, _user),
             refusal=_("Only reviewers can look for the runs of one person."),
         ),
-        _field("before", _("asked before that day"), "2026-11-01", day, _before),
-        _field("after", _("asked on that day or later"), "-7d", day, _after),
-        _field("on", _("asked on that day"), "today", day, _in("started_at")),
-        _choice("rating", _("what the person said of it"), RATINGS, _rating),
+        _make_field("before", _("asked before that day"), "2026-11-01", day, _before),
+        _make_field("after", _("asked on that day or later"), "-7d", day, _after),
+        _make_field("on", _("asked on that day"), "today", day, _range_filter("started_at")),
+        _choice_field("rating", _("what the person said of it"), RATINGS, _rating),
         replace(
-            _field("label", _("a label on it"), "refund", name, _label),
+            _make_field("label", _("a label on it"), "refund", name, _label),
             refusal=_("Only reviewers can look for labels."),
         ),
-        _choice("flag", _("whether it is in the review queue"), FLAGS, _flag),
-        _choice(
+        _choice_field("flag", _("whether it is in the review queue"), FLAGS, _flag),
+        _choice_field(
             "verdict", _("what a reviewer found"), verdicts | {NONE: _("nothing yet")}, _verdict
         ),
-        _field(
+        _make_field(
             "version", _("its configuration's version, or its agent's"), "v3", words, _version
         ),
-        _field("error", _("words of what went wrong"), "timeout", words, _said("detail")),
-        _choice("road", _("how the model was asked"), ROADS, lambda road: Q(road=road)),
-        _choice("has", _("what there is of it"), HAS, _has),
-        _field("id", _("its number"), "12", amount, _in("pk")),
+        _make_field(
+            "error", _("words of what went wrong"), "timeout", words, _text_filter("detail")
+        ),
+        _choice_field("road", _("how the model was asked"), ROUTES, lambda road: Q(road=road)),
+        _choice_field("has", _("what there is of it"), HAS_CHOICES, _has),
+        _make_field("id", _("its number"), "12", amount, _range_filter("pk")),
     ]
 
 
-FIELDS = {each.name: each for each in _fields()}
+FIELDS = {each.name: each for each in _make_fields()}
 # What reviewers write for each other is not for whoever asked.
-AMONG_REVIEWERS = {"note", "label"}
+REVIEWER_ONLY = {"note", "label"}
 
 
-def known(*, is_reviewer: bool) -> dict[str, Field]:
+def allowed_fields(*, is_reviewer: bool) -> dict[str, FilterField]:
     """The fields that somebody may use, each with what they may ask of it."""
-    return FIELDS if is_reviewer else PLAIN
+    return FIELDS if is_reviewer else PUBLIC_FIELDS
 
 
-def _plain() -> dict[str, Field]:
-    had = {name: about for name, about in HAS.items() if name not in AMONG_REVIEWERS}
+def _public_fields() -> dict[str, FilterField]:
+    had = {name: about for name, about in HAS_CHOICES.items() if name not in REVIEWER_ONLY}
     shown = {name: each for name, each in FIELDS.items() if not each.refusal}
-    return shown | {"has": _choice("has", FIELDS["has"].about, had, _has)}
+    return shown | {"has": _choice_field("has", FIELDS["has"].about, had, _has)}
 
 
-PLAIN = _plain()
-OTHER_NAMES = {"flagged": "flag"}
+PUBLIC_FIELDS = _public_fields()
+FIELD_ALIASES = {"flagged": "flag"}
 # Expressions that fields ask for by a name.
-ALIASES = {
+QUERY_ALIASES = {
     "tokens": F("prompt_tokens") + F("completion_tokens"),
     "step_count": STEP_COUNT,
-    "active": ACTIVE,
+    "active": ACTIVE_SECONDS,
 }
 
 
-def text(words: str) -> Q:
+def text_filter(words: str) -> Q:
     """Runs whose question or answer has these words."""
     return Q(query__says=words) | Q(answer__says=words)

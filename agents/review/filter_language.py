@@ -18,20 +18,20 @@ from django.utils.translation import gettext as _
 from agents.models import Run
 
 from . import filter_fields
-from .filter_fields import FIELDS, OTHER_NAMES, Field
+from .filter_fields import FIELD_ALIASES, FIELDS, FilterField
 from .filter_values import BadValue
 
-MOST_CHARACTERS = 500
-MOST_TERMS = 40
-MOST_ALTERNATIVES = 10
+MAX_CHARS = 500
+MAX_TERMS = 40
+MAX_ALTERNATIVES = 10
 # Full-width letters, digits and signs are those of any other keyboard, each in its place.
-NARROW = {ord("！") + n: ord("!") + n for n in range(94)} | {ord("\u3000"): " "}
-CLOSED_BY = {'"': '"', "“": "”", "「": "」", "『": "』"}
-NAME = re.compile(r"([A-Za-z]+):")
-BARE = re.compile(r"\S+")
+HALF_WIDTH = {ord("！") + n: ord("!") + n for n in range(94)} | {ord("\u3000"): " "}
+CLOSING_QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』"}
+FIELD_NAME = re.compile(r"([A-Za-z]+):")
+BARE_WORD = re.compile(r"\S+")
 VALUE = re.compile(r"[^\s,、]*")
-BLANKS = re.compile(r"\s*")
-NOT = re.compile(r"-(?=[^\s-])")
+WHITESPACE = re.compile(r"\s*")
+NEGATION = re.compile(r"-(?=[^\s-])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,13 @@ class Term:
 
     @property
     def which(self) -> Q:
-        ask = FIELDS[self.field].which if self.field else filter_fields.text
+        ask = FIELDS[self.field].which if self.field else filter_fields.text_filter
         found = reduce(or_, map(ask, self.values))
         return ~found if self.is_not else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class FilterProblem:
     """What could not be read, where it stands, and what was probably meant instead."""
 
     sentence: str
@@ -65,22 +65,22 @@ class Problem:
 class Filter:
     text: str
     terms: tuple[Term, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FilterProblem, ...] = ()
 
     def apply(self, runs: QuerySet[Run]) -> QuerySet[Run]:
-        runs = runs.alias(**filter_fields.ALIASES)
+        runs = runs.alias(**filter_fields.QUERY_ALIASES)
         for term in self.terms:
             runs = runs.filter(term.which)
         return runs
 
-    def said(self, part: Term | Problem) -> str:
+    def said(self, part: Term | FilterProblem) -> str:
         return self.text[part.start : part.end]
 
-    def without(self, part: Term | Problem) -> str:
+    def without(self, part: Term | FilterProblem) -> str:
         before, behind = self.text[: part.start], self.text[part.end :]
         return f"{before.rstrip()} {behind.lstrip()}".strip()
 
-    def mended(self, problem: Problem) -> str:
+    def with_suggestion(self, problem: FilterProblem) -> str:
         """The whole filter with what was probably meant."""
         if not problem.instead:
             return ""
@@ -90,99 +90,103 @@ class Filter:
 def parse(text: str, *, is_reviewer: bool) -> Filter:
     """Whatever is typed: there is no text that this cannot take."""
     text = clean(text)
-    reading = _Reading(text=text, is_reviewer=is_reviewer)
+    reading = _FilterParser(text=text, is_reviewer=is_reviewer)
     terms = tuple(reading)
-    if len(terms) > MOST_TERMS:
-        sentence = _("Only the first %(count)d terms are looked for.") % {"count": MOST_TERMS}
-        reading.trouble(sentence, terms[MOST_TERMS].start, len(text))
-    return Filter(text=text, terms=terms[:MOST_TERMS], problems=tuple(reading.problems))
+    if len(terms) > MAX_TERMS:
+        sentence = _("Only the first %(count)d terms are looked for.") % {"count": MAX_TERMS}
+        reading.trouble(sentence, terms[MAX_TERMS].start, len(text))
+    return Filter(text=text, terms=terms[:MAX_TERMS], problems=tuple(reading.problems))
 
 
 def clean(text: str) -> str:
     """As every database takes it."""
-    return text.replace("\0", " ").encode(errors="replace").decode()[:MOST_CHARACTERS].strip()
+    return text.replace("\0", " ").encode(errors="replace").decode()[:MAX_CHARS].strip()
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
+class _FilterParser:
     """Goes through the text once; what it cannot read is noted, and left out."""
 
     text: str
     is_reviewer: bool
     at: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FilterProblem] = field(default_factory=list)
     plain: str = ""
 
     def __iter__(self) -> Iterator[Term]:
-        self.plain = self.text.translate(NARROW)
-        self._skip()
+        self.plain = self.text.translate(HALF_WIDTH)
+        self._skip_whitespace()
         while self.at < len(self.plain):
-            if (term := self._term()) is not None:
+            if (term := self._parse_term()) is not None:
                 yield term
-            self._skip()
+            self._skip_whitespace()
 
     def trouble(self, sentence: str, start: int, end: int, instead: str = "") -> None:
-        problem = Problem(sentence=sentence, start=start, end=end, instead=instead)
+        problem = FilterProblem(sentence=sentence, start=start, end=end, instead=instead)
         self.problems.append(problem)
 
-    def _skip(self) -> None:
-        self.at = BLANKS.match(self.plain, self.at).end()
+    def _skip_whitespace(self) -> None:
+        self.at = WHITESPACE.match(self.plain, self.at).end()
 
-    def _term(self) -> Term | None:
+    def _parse_term(self) -> Term | None:
         start = self.at
-        is_not = NOT.match(self.plain, start) is not None
+        is_not = NEGATION.match(self.plain, start) is not None
         self.at += is_not
-        named = NAME.match(self.plain, self.at)
+        named = FIELD_NAME.match(self.plain, self.at)
         term = Term(field="", values=(), is_not=is_not, start=start, end=start)
         if named is None:
-            values = tuple(value for value in [self._words()] if value)
+            values = tuple(value for value in [self._parse_words()] if value)
         else:
             self.at = named.end()
-            term, values = self._named(term, named)
+            term, values = self._parse_field_term(term, named)
         return replace(term, values=values, end=self.at) if values else None
 
-    def _words(self) -> str:
-        return self._quoted() if self._is_quote() else self._bare(BARE)[1]
+    def _parse_words(self) -> str:
+        return self._parse_quoted() if self._is_at_quote() else self._parse_word(BARE_WORD)[1]
 
-    def _named(self, term: Term, named: re.Match[str]) -> tuple[Term, tuple[Any, ...]]:
-        said = list(self._alternatives())
-        asked = self._field(named)
+    def _parse_field_term(
+        self, term: Term, named: re.Match[str]
+    ) -> tuple[Term, tuple[Any, ...]]:
+        said = list(self._parse_alternatives())
+        asked = self._find_field(named)
         if asked is None:
             return term, ()
-        said = self._few(said)
+        said = self._limit_alternatives(said)
         term = replace(term, field=asked.name)
         if not any(text for text, *_ in said):
             about = {"field": f"{asked.name}:", "example": asked.example}
             missing = _("Something is missing after %(field)s, as in %(example)s.") % about
             self.trouble(missing, term.start, self.at)
             return term, ()
-        values = [self._value(asked, *each) for each in said if each[0]]
+        values = [self._parse_value(asked, *each) for each in said if each[0]]
         return term, tuple(value for value in values if value is not None)
 
-    def _alternatives(self) -> Iterator[tuple[str, int, int]]:
+    def _parse_alternatives(self) -> Iterator[tuple[str, int, int]]:
         """Values with a comma between them, each with its place."""
         while True:
             start = self.at
-            text = self._quoted() if self._is_quote() else self._bare(VALUE)[0]
+            text = self._parse_quoted() if self._is_at_quote() else self._parse_word(VALUE)[0]
             yield text, start, self.at
             if self.plain[self.at : self.at + 1] not in {",", "、"}:
                 return
             self.at += 1
 
-    def _few(self, said: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    def _limit_alternatives(
+        self, said: list[tuple[str, int, int]]
+    ) -> list[tuple[str, int, int]]:
         """Each costs the database a look of its own."""
-        if len(said) > MOST_ALTERNATIVES:
+        if len(said) > MAX_ALTERNATIVES:
             sentence = _("Only the first %(count)d alternatives are looked for.")
-            start = said[MOST_ALTERNATIVES][1]
-            self.trouble(sentence % {"count": MOST_ALTERNATIVES}, start, self.at)
-        return said[:MOST_ALTERNATIVES]
+            start = said[MAX_ALTERNATIVES][1]
+            self.trouble(sentence % {"count": MAX_ALTERNATIVES}, start, self.at)
+        return said[:MAX_ALTERNATIVES]
 
-    def _is_quote(self) -> bool:
-        return self.plain[self.at : self.at + 1] in CLOSED_BY
+    def _is_at_quote(self) -> bool:
+        return self.plain[self.at : self.at + 1] in CLOSING_QUOTES
 
-    def _quoted(self) -> str:
+    def _parse_quoted(self) -> str:
         """What stands between two quotation marks, as it was typed."""
-        start, close = self.at + 1, CLOSED_BY[self.plain[self.at]]
+        start, close = self.at + 1, CLOSING_QUOTES[self.plain[self.at]]
         end = self.plain.find(close, start)
         if end < 0:
             sentence = _("The quotation mark is not closed.")
@@ -191,24 +195,24 @@ class _Reading:
         self.at = min(end + 1, len(self.text))
         return self.text[start:end].strip()
 
-    def _bare(self, pattern: re.Pattern[str]) -> tuple[str, str]:
+    def _parse_word(self, pattern: re.Pattern[str]) -> tuple[str, str]:
         """A word as fields read it, and as it was typed."""
         found = pattern.match(self.plain, self.at)
         start, self.at = self.at, found.end()
         return found[0], self.text[start : self.at]
 
-    def _field(self, named: re.Match[str]) -> Field | None:
+    def _find_field(self, named: re.Match[str]) -> FilterField | None:
         name = named[1].lower()
-        name = OTHER_NAMES.get(name, name)
+        name = FIELD_ALIASES.get(name, name)
         start, end = named.span(1)
         if name not in FIELDS:
-            self._unknown(name, start, end)
-        elif name not in self._known:
+            self._report_unknown(name, start, end)
+        elif name not in self._allowed_fields:
             self.trouble(str(FIELDS[name].refusal), start, self.at)
-        return self._known.get(name)
+        return self._allowed_fields.get(name)
 
-    def _unknown(self, name: str, start: int, end: int) -> None:
-        if near := get_close_matches(name, self._known, 1):
+    def _report_unknown(self, name: str, start: int, end: int) -> None:
+        if near := get_close_matches(name, self._allowed_fields, 1):
             sentence = _("There is no field “%(name)s”. Did you mean %(near)s?")
             self.trouble(sentence % {"name": name, "near": near[0]}, start, end, near[0])
         else:
@@ -216,13 +220,13 @@ class _Reading:
                 "There is no field “%(name)s”. Words are looked for in quotation marks."
             )
             typed = self.text[start : self.at]
-            self.trouble(sentence % {"name": name}, start, self.at, _in_quotes(typed))
+            self.trouble(sentence % {"name": name}, start, self.at, _quote(typed))
 
     @property
-    def _known(self) -> dict[str, Field]:
-        return filter_fields.known(is_reviewer=self.is_reviewer)
+    def _allowed_fields(self) -> dict[str, FilterField]:
+        return filter_fields.allowed_fields(is_reviewer=self.is_reviewer)
 
-    def _value(self, asked: Field, text: str, start: int, end: int) -> Any:
+    def _parse_value(self, asked: FilterField, text: str, start: int, end: int) -> Any:
         try:
             return asked.read(text)
         except BadValue as error:
@@ -233,5 +237,5 @@ class _Reading:
             return None
 
 
-def _in_quotes(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{text.replace(chr(34), "")}"'

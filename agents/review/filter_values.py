@@ -9,13 +9,13 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-MOST = 1e15
-YEARS = range(1970, 3000)
+MAX_NUMBER = 1e15
+VALID_YEARS = range(1970, 3000)
 NUMBER = re.compile(r"(\d+)(?:\.(\d+))?")
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(rf"({NUMBER.pattern})\s*(ms|s|min|m|h|d)?")
-AGO = re.compile(r"-(\d+)([mhd])")
-COMPARED = re.compile(r"(>=|<=|>|<)?(.*)", re.DOTALL)
+RELATIVE_TIME = re.compile(r"-(\d+)([mhd])")
+COMPARISON = re.compile(r"(>=|<=|>|<)?(.*)", re.DOTALL)
 DAYS_AGO = {"today": 0, "今日": 0, "yesterday": 1, "昨日": 1}
 
 Read = Callable[[str], Any]
@@ -36,22 +36,22 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class NamePattern:
     """A name, whole or, with a star behind it, its beginning."""
 
     text: str
     is_beginning: bool = False
 
 
-def word(text: str) -> Word:
-    return Word(text=text.removesuffix("*"), is_beginning=text.endswith("*"))
+def parse_name(text: str) -> NamePattern:
+    return NamePattern(text=text.removesuffix("*"), is_beginning=text.endswith("*"))
 
 
-def words(text: str) -> str:
+def parse_text(text: str) -> str:
     return text
 
 
-def one_of(choices: Mapping[str, Any]) -> Read:
+def choice_parser(choices: Mapping[str, Any]) -> Read:
     """One of these, by its name or as the page calls it."""
 
     def read(text: str) -> str:
@@ -64,24 +64,26 @@ def one_of(choices: Mapping[str, Any]) -> Read:
     return read
 
 
-def number(text: str) -> Range:
-    return _compared(text, _number, _("It takes a number, as in 5, >5, <=5 or 2..8."))
+def parse_number(text: str) -> Range:
+    return _parse_range(text, _read_number, _("It takes a number, as in 5, >5, <=5 or 2..8."))
 
 
-def money(text: str) -> Range:
+def parse_cost(text: str) -> Range:
     bare = text.replace("$", "").replace("US", "")
-    return _compared(bare, _number, _("It takes dollars, as in >0.01 or 0.5..2."))
+    return _parse_range(bare, _read_number, _("It takes dollars, as in >0.01 or 0.5..2."))
 
 
-def duration(text: str) -> Range:
-    return _compared(text, _duration, _("It takes a time, as in >5s, <300ms or 1m..1h."))
+def parse_duration(text: str) -> Range:
+    return _parse_range(
+        text, _read_duration, _("It takes a time, as in >5s, <300ms or 1m..1h.")
+    )
 
 
-def day(text: str) -> Range:
+def parse_day(text: str) -> Range:
     """A day, or several, as the moments at which it begins and at which it is over."""
     first, dots, last = text.partition("..")
     try:
-        begins, ends = _day(first), _day(last or first)
+        begins, ends = _read_day(first), _read_day(last or first)
     except (ValueError, OverflowError) as error:
         takes = _("It takes a day, as in 2026-11-01, today, yesterday, -7d or -12h.")
         raise BadValue(takes) from error
@@ -89,10 +91,10 @@ def day(text: str) -> Range:
     return Range(low=begins[0], high=None if is_open else ends[1], has_high=False)
 
 
-def _compared(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:
+def _parse_range(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:
     """`>5`, `2..8` or `5`, which is everything that would be written so."""
     try:
-        sign, rest = COMPARED.fullmatch(text.strip()).groups()
+        sign, rest = COMPARISON.fullmatch(text.strip()).groups()
         first, dots, last = rest.partition("..")
         if dots and not sign and (first or last):
             ends = [read(end)[0] if end else None for end in (first, last)]
@@ -108,50 +110,50 @@ def _compared(text: str, read: Callable[[str], tuple[float, float]], takes: str)
     return Range(low=value, high=value + grain, has_high=False)
 
 
-def _number(text: str) -> tuple[float, float]:
+def _read_number(text: str) -> tuple[float, float]:
     """A number and the least that would make it another one."""
     found = NUMBER.fullmatch(text.strip())
     if not found:
         raise ValueError(text)
     value = float(found[0])
-    if value > MOST:
+    if value > MAX_NUMBER:
         raise ValueError(text)
     return value, 10.0 ** -min(len(found[2] or ""), 9)
 
 
-def _duration(text: str) -> tuple[float, float]:
+def _read_duration(text: str) -> tuple[float, float]:
     found = DURATION.fullmatch(text.strip())
     if not found:
         raise ValueError(text)
-    value, grain = _number(found[1])
-    unit = UNITS[found[4] or "s"]
+    value, grain = _read_number(found[1])
+    unit = UNIT_SECONDS[found[4] or "s"]
     return value * unit, grain * unit
 
 
-def _day(text: str) -> tuple[datetime, datetime]:
+def _read_day(text: str) -> tuple[datetime, datetime]:
     text = text.strip().lower()
-    if found := AGO.fullmatch(text):
-        then = timezone.now() - timedelta(seconds=int(found[1]) * UNITS[found[2]])
-        return then, then + timedelta(seconds=UNITS[found[2]])
+    if found := RELATIVE_TIME.fullmatch(text):
+        then = timezone.now() - timedelta(seconds=int(found[1]) * UNIT_SECONDS[found[2]])
+        return then, then + timedelta(seconds=UNIT_SECONDS[found[2]])
     if text in DAYS_AGO:
-        return _whole(timezone.localdate() - timedelta(days=DAYS_AGO[text]))
+        return _day_bounds(timezone.localdate() - timedelta(days=DAYS_AGO[text]))
     if re.fullmatch(r"\d{4}-\d\d", text):
         first = date.fromisoformat(f"{text}-01")
-        return _begins(first), _begins((first + timedelta(days=31)).replace(day=1))
+        return _day_start(first), _day_start((first + timedelta(days=31)).replace(day=1))
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        return _whole(date.fromisoformat(text))
+        return _day_bounds(date.fromisoformat(text))
     moment = datetime.fromisoformat(text)
     moment = moment if moment.tzinfo else timezone.make_aware(moment)
-    if moment.year not in YEARS:
+    if moment.year not in VALID_YEARS:
         raise ValueError(text)
     return moment, moment + timedelta(minutes=1)
 
 
-def _whole(day: date) -> tuple[datetime, datetime]:
-    return _begins(day), _begins(day + timedelta(days=1))
+def _day_bounds(day: date) -> tuple[datetime, datetime]:
+    return _day_start(day), _day_start(day + timedelta(days=1))
 
 
-def _begins(day: date) -> datetime:
-    if day.year not in YEARS:
+def _day_start(day: date) -> datetime:
+    if day.year not in VALID_YEARS:
         raise ValueError(day)
     return timezone.make_aware(datetime.combine(day, time.min))

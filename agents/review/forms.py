@@ -8,11 +8,14 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from .reruns import AS_THE_AGENT, Setup, Wish, may_change
+from .reruns import AGENT_DEFAULT, RerunOptions, RerunSetup, can_override
 
-MOST_INSTRUCTIONS = 50_000
-AS_SET_UP = {"instructions", "model", "fallback", "guardrails"}
-AS_WRITTEN = {"instructions", "tools"}  # a workflow itself says what it does, and with what
+MAX_INSTRUCTIONS_CHARS = 50_000
+PRIVILEGED_FIELDS = {"instructions", "model", "fallback", "guardrails"}
+WORKFLOW_FIELDS = {
+    "instructions",
+    "tools",
+}  # a workflow itself says what it does, and with what
 
 
 class RerunForm(forms.Form):
@@ -29,7 +32,7 @@ class RerunForm(forms.Form):
     )
     instructions = forms.CharField(
         label=_("Instructions"),
-        max_length=MOST_INSTRUCTIONS,
+        max_length=MAX_INSTRUCTIONS_CHARS,
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}),
@@ -43,35 +46,37 @@ class RerunForm(forms.Form):
         label=_("Guardrails"), required=False, widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(self, setup: Setup, user, data=None) -> None:
+    def __init__(self, setup: RerunSetup, user, data=None) -> None:
         self.now, before = setup.now, setup.before
         super().__init__(data, initial=asdict(before), label_suffix="")
         models = dict.fromkeys([*setup.models, *before.fallback.split()])
         self.fields["model"].choices = _choices(setup.models)
         self.fields["fallback"].choices = [
-            (AS_THE_AGENT, _as_the_agent(setup)),
+            (AGENT_DEFAULT, _agent_default_label(setup)),
             ("", _("No other model is asked")),
-            *_choices(name for name in models if name != AS_THE_AGENT),
+            *_choices(name for name in models if name != AGENT_DEFAULT),
         ]
         self.fields["tools"].choices = _choices(setup.tools)
         self.fields["guardrails"].choices = _choices(setup.guardrails)
-        fixed = set() if may_change(user) else AS_SET_UP
-        for name in fixed | (AS_WRITTEN if setup.run.workflow_id else set()):
+        fixed = set() if can_override(user) else PRIVILEGED_FIELDS
+        for name in fixed | (WORKFLOW_FIELDS if setup.run.workflow_id else set()):
             del self.fields[name]
 
     @property
-    def wish(self) -> Wish:
-        offered = [name for name in Wish.__slots__ if name in self.fields]
+    def options(self) -> RerunOptions:
+        offered = [name for name in RerunOptions.__slots__ if name in self.fields]
         said = asdict(self.now) | {name: self.cleaned_data[name] for name in offered}
         # A browser sends lines as the web does, and the run had them as Unix does.
-        return Wish(**said | {"instructions": said["instructions"].replace("\r\n", "\n")})
+        return RerunOptions(
+            **said | {"instructions": said["instructions"].replace("\r\n", "\n")}
+        )
 
 
 def _choices(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, name) for name in names]
 
 
-def _as_the_agent(setup: Setup) -> str:
+def _agent_default_label(setup: RerunSetup) -> str:
     models = ", ".join(setup.agent.fallback_models.split())
     as_it_is = gettext("As the agent has it")
     return f"{as_it_is} ({models})" if models else as_it_is

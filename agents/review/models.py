@@ -7,10 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, Membership, Run
 
-A_NAME = 64
+MAX_NAME_CHARS = 64
 
 
-def _by(label, related_name="+"):
+def _user_foreign_key(label, related_name="+"):
     """Somebody who did something; what they did outlives their account."""
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -22,7 +22,7 @@ def _by(label, related_name="+"):
     )
 
 
-def _of_a_run(related_name):
+def _run_foreign_key(related_name):
     return models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name=related_name
     )
@@ -41,7 +41,7 @@ class Rating(models.Model):
         UNSAFE = "unsafe", _("It is harmful or shows what it should not")
         OTHER = "other", _("Something else")
 
-    run = _of_a_run("ratings")
+    run = _run_foreign_key("ratings")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("person"),
@@ -69,11 +69,11 @@ class Note(models.Model):
 
     personal = ("text",)
 
-    run = _of_a_run("review_notes")
+    run = _run_foreign_key("review_notes")
     step = models.PositiveIntegerField(
         _("step"), default=0, help_text=_("0: the run as a whole.")
     )
-    author = _by(_("author"))
+    author = _user_foreign_key(_("author"))
     text = models.TextField(_("text"))
     written_at = models.DateTimeField(_("written"), auto_now_add=True)
     edited_at = models.DateTimeField(_("edited"), null=True, blank=True)
@@ -90,7 +90,7 @@ class Note(models.Model):
 class CommentQuerySet(models.QuerySet):
     def for_user(self, user):
         """Those of conversations that this person is in. Reviewers have notes of their own."""
-        return self.filter(run__topic__in=Membership.objects.topics_of(user))
+        return self.filter(run__topic__in=Membership.objects.shared_topics(user))
 
 
 class Comment(models.Model):
@@ -100,7 +100,7 @@ class Comment(models.Model):
     ask what reviewers say to each other.
     """
 
-    run = _of_a_run("comments")
+    run = _run_foreign_key("comments")
     step = models.PositiveIntegerField(
         _("step"), default=0, help_text=_("0: the run as a whole.")
     )
@@ -127,12 +127,12 @@ class Comment(models.Model):
 class Label(models.Model):
     """A word by which a run, or one step of it, is found again."""
 
-    run = _of_a_run("labels")
+    run = _run_foreign_key("labels")
     step = models.PositiveIntegerField(
         _("step"), default=0, help_text=_("0: the run as a whole.")
     )
-    name = models.CharField(_("name"), max_length=A_NAME, db_index=True)
-    author = _by(_("author"))
+    name = models.CharField(_("name"), max_length=MAX_NAME_CHARS, db_index=True)
+    author = _user_foreign_key(_("author"))
     put_at = models.DateTimeField(_("put"), auto_now_add=True)
 
     class Meta:
@@ -179,14 +179,14 @@ class Review(models.Model):
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="review"
     )
     why = models.TextField(_("why it is here"), blank=True)
-    flagged_by = _by(_("flagged by"))
+    flagged_by = _user_foreign_key(_("flagged by"))
     flagged_at = models.DateTimeField(_("flagged"), auto_now_add=True)
-    assignee = _by(_("assigned to"), related_name="reviews")
+    assignee = _user_foreign_key(_("assigned to"), related_name="reviews")
     verdict = models.CharField(_("verdict"), max_length=10, choices=Verdict, blank=True)
-    decided_by = _by(_("decided by"))
+    decided_by = _user_foreign_key(_("decided by"))
     decided_at = models.DateTimeField(_("decided"), null=True, blank=True)
     correction = models.TextField(_("corrected answer"), blank=True)
-    corrected_by = _by(_("corrected by"))
+    corrected_by = _user_foreign_key(_("corrected by"))
     corrected_at = models.DateTimeField(_("corrected"), null=True, blank=True)
 
     objects = ReviewQuerySet.as_manager()
@@ -234,12 +234,12 @@ class Example(models.Model):
         blank=True,
         related_name="+",
     )
-    agent_name = models.CharField(_("agent's name"), max_length=A_NAME)
+    agent_name = models.CharField(_("agent's name"), max_length=MAX_NAME_CHARS)
     question = models.TextField(_("question"))
     history = models.JSONField(_("what was said before"), default=list, blank=True)
     observations = models.JSONField(_("what the tools said"), default=list, blank=True)
     expected = models.TextField(_("expected answer"), blank=True)
-    saved_by = _by(_("saved by"))
+    saved_by = _user_foreign_key(_("saved by"))
     saved_at = models.DateTimeField(_("saved"), auto_now_add=True)
     score = models.FloatField(_("last score"), null=True, blank=True)
     scored_at = models.DateTimeField(_("last tried"), null=True, blank=True)
@@ -262,7 +262,7 @@ class SavedView(models.Model):
         on_delete=models.CASCADE,
         related_name="saved_views",
     )
-    name = models.CharField(_("name"), max_length=A_NAME)
+    name = models.CharField(_("name"), max_length=MAX_NAME_CHARS)
     query = models.TextField(_("filter"), blank=True)
 
     class Meta:
@@ -289,10 +289,10 @@ class ShareLink(models.Model):
         REVIEWER = "reviewer", _("everything, with personal data masked")
         AUDITOR = "auditor", _("everything")
 
-    run = _of_a_run("share_links")
+    run = _run_foreign_key("share_links")
     digest = models.CharField(_("digest"), max_length=64, unique=True)
     level = models.CharField(_("what it shows"), max_length=10, choices=Level)
-    made_by = _by(_("made by"))
+    made_by = _user_foreign_key(_("made by"))
     made_at = models.DateTimeField(_("made"), auto_now_add=True)
     expires_at = models.DateTimeField(_("expires"))
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)

@@ -14,17 +14,17 @@ from typing import Any, ClassVar
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
-from agents.access.masking import Veil, masked
-from agents.engine.events import Event, Type
+from agents.access.masking import Masker, mask_row
+from agents.engine.events import Event, EventType
 from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
-from agents.runs.projection import Rows
+from agents.runs.projection import Projection
 from agents.web.presentation import RunView
-from agents.web.presentation.live_run import WORDS, Watched
+from agents.web.presentation.live_run import DELTA_TYPES, LiveRunView
 
-MOST_FRAMES = 250
-MOST_HTML = 1_500_000
+MAX_FRAMES = 250
+MAX_HTML_CHARS = 1_500_000
 # What a run was before anything of it was kept.
-BEGINNING: dict[str, Any] = {
+INITIAL_RUN: dict[str, Any] = {
     "status": Run.Status.RUNNING,
     "stopped_reason": "",
     "answer": "",
@@ -46,7 +46,7 @@ BEGINNING: dict[str, Any] = {
 }
 
 
-class Moment(Rows):
+class ReplayProjection(Projection):
     """A run, its steps and what was asked about them, as they were after an event."""
 
     def __init__(self, run: Run) -> None:
@@ -55,42 +55,42 @@ class Moment(Rows):
         self.speaker = ""
         self.last = run
         self.run = copy(run)
-        vars(self.run).update(BEGINNING)
+        vars(self.run).update(INITIAL_RUN)
         self._asked: dict[int, Approval] = {}
         self._names = dict(run.approvals.values_list("step", "pk"))
         self._list: list[AgentStep] = []
         self._questions: list[Approval] = []
         self.run._prefetched_objects_cache = {
-            "steps": _read(self.run.steps.all(), self._list),
-            "approvals": _read(self.run.approvals.all(), self._questions),
+            "steps": _prefill(self.run.steps.all(), self._list),
+            "approvals": _prefill(self.run.approvals.all(), self._questions),
         }
 
     @classmethod
-    def after(cls, run: Run, seq: int) -> "Moment":
+    def after(cls, run: Run, seq: int) -> "ReplayProjection":
         moment = cls(run)
         events = run.events.filter(seq__lte=seq).order_by("seq")
-        moment.pass_by(row.value for row in events.exclude(type__in=WORDS))
+        moment.apply_events(row.value for row in events.exclude(type__in=DELTA_TYPES))
         if (last := events.last()) is not None:
             moment.seq, moment.time = last.seq, last.time
         return moment
 
-    def pass_by(self, events: Iterable[Event]) -> None:
+    def apply_events(self, events: Iterable[Event]) -> None:
         for event in events:
             self.take(self.run.pk, event)
-            self._turn(event)
+            self._apply_status_change(event)
             self.seq, self.time = event.seq, event.time
-            if event.type not in WORDS:
+            if event.type not in DELTA_TYPES:
                 self.speaker = event.agent
 
-    def _turn(self, event: Event) -> None:
+    def _apply_status_change(self, event: Event) -> None:
         """What was done to the rows when this was kept, without an event of its own."""
         waits = any(question.is_waiting for question in self._questions)
-        if event.type is Type.APPROVAL_RESOLVED and not waits:
+        if event.type is EventType.APPROVAL_RESOLVED and not waits:
             self.run.status = Run.Status.RUNNING
-        if event.type is Type.RUN_FINISHED or event.data.get("kind") == "resumed":
+        if event.type is EventType.RUN_FINISHED or event.data.get("kind") == "resumed":
             self.run.takeovers = self.last.takeovers
 
-    def change_run(self, run: int, **changes: Any) -> None:
+    def update_run(self, run: int, **changes: Any) -> None:
         vars(self.run).update(changes)
 
     def count(self, run: int, **amounts: float) -> None:
@@ -103,14 +103,14 @@ class Moment(Rows):
     def add_hit(self, hit: GuardrailHit) -> None:
         """It was counted when it was kept."""
 
-    def change_step(self, run: int, event: Event, **changes: Any) -> None:
+    def update_step(self, run: int, event: Event, **changes: Any) -> None:
         self.steps(run, event).update(**changes)
 
-    def steps(self, run: int, event: Event) -> "Found":
-        return self._found(event.data["step"])
+    def steps(self, run: int, event: Event) -> "RowList":
+        return self._find_steps(event.data["step"])
 
     def depth(self, run: int, number: int) -> int:
-        return self._found(number)[0].depth
+        return self._find_steps(number)[0].depth
 
     def began(self, run: int) -> datetime:
         return self.run.started_at
@@ -136,7 +136,7 @@ class Moment(Rows):
     def withdraw(self, run: int, at: datetime, **which: Any) -> None:
         waiting = [question for question in self._questions if question.is_waiting]
         withdrawn = {"verdict": Approval.Verdict.WITHDRAWN, "decided_at": at}
-        Found(waiting).filter(**which).update(**withdrawn)
+        RowList(waiting).filter(**which).update(**withdrawn)
 
     def was_declined(self, run: int, number: int) -> bool:
         found = {step.status for step in self._list if step.parent == number}
@@ -147,15 +147,15 @@ class Moment(Rows):
 
     _write_steps = write
 
-    def _found(self, number: int) -> "Found":
-        return Found(step for step in self._list if step.number == number)
+    def _find_steps(self, number: int) -> "RowList":
+        return RowList(step for step in self._list if step.number == number)
 
 
-class Found(list[Any]):
+class RowList(list[Any]):
     """Rows that were looked for, and can be changed, as those of a database."""
 
-    def filter(self, **same: Any) -> "Found":
-        return Found(r for r in self if all(getattr(r, n) == v for n, v in same.items()))
+    def filter(self, **same: Any) -> "RowList":
+        return RowList(r for r in self if all(getattr(r, n) == v for n, v in same.items()))
 
     def update(self, **changes: Any) -> int:
         for row in self:
@@ -163,33 +163,33 @@ class Found(list[Any]):
         return len(self)
 
 
-def _read(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
+def _prefill(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
     """As if they had been read from the database, which nobody is to ask for them again."""
     rows._result_cache, rows._prefetch_done = found, True
     return rows
 
 
 @dataclass
-class Shown(Watched):
+class ReplayRunView(LiveRunView):
     """A page on which a run is shown again, from one of its moments on."""
 
-    moment: Moment = field(kw_only=True)
+    moment: ReplayProjection = field(kw_only=True)
 
     rest: ClassVar[float] = 0.0
 
-    def last_kept(self) -> int:
+    def last_saved_seq(self) -> int:
         return self.moment.seq
 
     def next(self, event: Event) -> str:
         """Frames for what happened next."""
-        self.moment.pass_by([event])
+        self.moment.apply_events([event])
         told = [event.to_dict()]
-        return self.words(told) if self.are_words(told) else self.changes(told)
+        return self.words(told) if self.are_deltas(told) else self.changes(told)
 
     def _row(self) -> Run:
         """What it says in the end is the only text of a run that was not there before."""
         run = self.moment.run
-        return run if self.veil is None or run.is_live else masked(run)
+        return run if self.veil is None or run.is_live else mask_row(run)
 
     def _view(self, run: Run) -> RunView:
         """What people have said of it since is of no moment of the run."""
@@ -207,7 +207,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class ReplayChunk:
     """A part of a run: how it was after an event, and a frame for each that came then."""
 
     after: int
@@ -217,32 +217,38 @@ class Scene:
     frames: list[Frame]
 
 
-def shown(run: Run, at: int, place: str = "chat", veil: Veil | None = None) -> Shown:
+def replay_view(
+    run: Run, at: int, place: str = "chat", veil: Masker | None = None
+) -> ReplayRunView:
     """The page of a run as it was after that event; before the first one, as it was asked.
 
     With a veil the run itself is masked already, and so is what is shown of it.
     """
-    return Shown(run.pk, place, veil=veil, moment=Moment.after(run, at))
+    return ReplayRunView(run.pk, place, veil=veil, moment=ReplayProjection.after(run, at))
 
 
-def scene(run: Run, after: int, place: str = "chat", veil: Veil | None = None) -> Scene:
-    page = shown(run, after, place, veil)
+def load_chunk(
+    run: Run, after: int, place: str = "chat", veil: Masker | None = None
+) -> ReplayChunk:
+    page = replay_view(run, after, place, veil)
     began, whole = page.moment.seq, page.snapshot()
-    ms, frames, size = since(run, page.moment.time), [], 0
-    for event in _following(run, began):
-        frames.append(Frame(seq=event.seq, ms=since(run, event.time), html=page.next(event)))
+    ms, frames, size = elapsed_ms(run, page.moment.time), [], 0
+    for event in _next_events(run, began):
+        frames.append(
+            Frame(seq=event.seq, ms=elapsed_ms(run, event.time), html=page.next(event))
+        )
         size += len(frames[-1].html)
-        if size > MOST_HTML:
+        if size > MAX_HTML_CHARS:
             break
     until = frames[-1].seq if frames else began
-    return Scene(after=began, until=until, ms=ms, whole=whole, frames=frames)
+    return ReplayChunk(after=began, until=until, ms=ms, whole=whole, frames=frames)
 
 
-def since(run: Run, time: datetime) -> int:
+def elapsed_ms(run: Run, time: datetime) -> int:
     """Milliseconds on the run's own clock."""
     return max(0, round((time - run.started_at).total_seconds() * 1000))
 
 
-def _following(run: Run, seq: int) -> Iterable[Event]:
-    rows = RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:MOST_FRAMES]
+def _next_events(run: Run, seq: int) -> Iterable[Event]:
+    rows = RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:MAX_FRAMES]
     return (row.value for row in rows)

@@ -10,26 +10,26 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from agents.access.masking import masked_text
-from agents.engine.events import Event, Type
+from agents.access.masking import mask_text
+from agents.engine.events import Event, EventType
 from agents.models import Absence, Run
-from agents.review.replay import MOST_FRAMES, since
-from agents.runs.engine_messages import told
+from agents.review.replay import MAX_FRAMES, elapsed_ms
+from agents.runs.engine_messages import translate
 from agents.web.presentation import status_text
 from agents.web.presentation.formatting import one_line
-from agents.web.presentation.live_run import WORDS
+from agents.web.presentation.live_run import DELTA_TYPES
 
 Work = Literal["run", "thought", "tool", "plan", "guardrail"]
 Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
 
 # What is seen with something else: of a tool's answer, when its step is over.
-UNSEEN = (Type.USAGE, Type.THOUGHT, Type.TOOL_RESPONSE)
-LONG_MS = 1000
+HIDDEN_TYPES = (EventType.USAGE, EventType.THOUGHT, EventType.TOOL_RESPONSE)
+MIN_GAP_MS = 1000
 WIDTH = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Marker:
     """Something worth stopping at: an event, or what was between two of them."""
 
     seq: int
@@ -55,7 +55,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Away:
+class AbsenceSpan:
     """A stretch in which a page of whoever asked was not shown what happened."""
 
     start: int
@@ -65,14 +65,14 @@ class Away:
     width: float
 
 
-class Timeline:
+class ReplayTimeline:
     """The whole of a run on its own clock."""
 
     def __init__(self, run: Run, *, is_masked: bool = False) -> None:
         self.run = run
-        self._shown = masked_text if is_masked else str
+        self._shown = mask_text if is_masked else str
         rows = run.events.order_by("seq").values_list("type", "time")
-        self._events = [(type, since(run, time)) for type, time in rows]
+        self._events = [(type, elapsed_ms(run, time)) for type, time in rows]
 
     @property
     def last(self) -> int:
@@ -85,19 +85,19 @@ class Timeline:
     @property
     def starts(self) -> list[int]:
         """When each part of it begins that is asked for at once."""
-        return [0, *(ms for _type, ms in self._events[MOST_FRAMES - 1 :: MOST_FRAMES])]
+        return [0, *(ms for _type, ms in self._events[MAX_FRAMES - 1 :: MAX_FRAMES])]
 
     @cached_property
-    def marks(self) -> list[Mark]:
-        rows = self.run.events.exclude(type__in=[*WORDS, *UNSEEN])
-        marks = self._marks(row.value for row in rows.order_by("seq"))
-        return sorted([*marks, *self._comings_and_goings()], key=_place)
+    def marks(self) -> list[Marker]:
+        rows = self.run.events.exclude(type__in=[*DELTA_TYPES, *HIDDEN_TYPES])
+        marks = self._event_markers(row.value for row in rows.order_by("seq"))
+        return sorted([*marks, *self._absence_markers()], key=_position)
 
     @cached_property
-    def absences(self) -> list[Away]:
-        return [self._away(row) for row in self._absences]
+    def absences(self) -> list[AbsenceSpan]:
+        return [self._absence_span(row) for row in self._absence_rows]
 
-    def away(self, ms: int) -> Away | None:
+    def away(self, ms: int) -> AbsenceSpan | None:
         """Where a page is away at this time; one that says so comes first."""
         now = [a for a in self.absences if a.start <= ms and (a.end is None or ms < a.end)]
         return max(now, key=lambda away: away.is_lost, default=None)
@@ -107,9 +107,9 @@ class Timeline:
         is_ours = False
         for (type, start), (_next, end) in pairwise([("", 0), *self._events]):
             # One of several questions may be answered long before the others.
-            is_still = is_ours and type == Type.APPROVAL_RESOLVED
-            is_ours = type == Type.RUN_PAUSED or is_still
-            if end - start > LONG_MS:
+            is_still = is_ours and type == EventType.APPROVAL_RESOLVED
+            is_ours = type == EventType.RUN_PAUSED or is_still
+            if end - start > MIN_GAP_MS:
                 x = self._x(start)
                 yield Gap(x=x, width=round(self._x(end) - x, 2), is_ours=is_ours)
 
@@ -121,27 +121,29 @@ class Timeline:
         until = self.ms(seq + 1) if seq < self.last else self.duration
         return max(self.ms(seq), min(ms, until))
 
-    def at(self, seq: int, ms: int) -> Mark | None:
+    def at(self, seq: int, ms: int) -> Marker | None:
         """What happens at this moment: what began last."""
-        return next((m for m in reversed(self.marks) if _place(m) <= (seq, ms)), None)
+        return next((m for m in reversed(self.marks) if _position(m) <= (seq, ms)), None)
 
     def before(self, seq: int, ms: int) -> str:
-        earlier = (mark.address for mark in reversed(self.marks) if _place(mark) < (seq, ms))
+        earlier = (mark.address for mark in reversed(self.marks) if _position(mark) < (seq, ms))
         return next(earlier, "?at=0")
 
     def next(self, seq: int, ms: int) -> str:
-        later = (mark.address for mark in self.marks if _place(mark) > (seq, ms))
+        later = (mark.address for mark in self.marks if _position(mark) > (seq, ms))
         return next(later, f"?at={self.last}")
 
-    def _marks(self, events: Iterable[Event]) -> Iterator[Mark]:
+    def _event_markers(self, events: Iterable[Event]) -> Iterator[Marker]:
         for event in events:
-            is_end = event.type is Type.RUN_FINISHED
-            if (said := _ended(self.run) if is_end else _said(event)) is not None:
-                yield self._mark(event, *said)
+            is_end = event.type is EventType.RUN_FINISHED
+            if (
+                said := _describe_end(self.run) if is_end else _describe_event(event)
+            ) is not None:
+                yield self._make_marker(event, *said)
 
-    def _mark(self, event: Event, kind: Kind, words: str) -> Mark:
-        ms = since(self.run, event.time)
-        return Mark(
+    def _make_marker(self, event: Event, kind: Kind, words: str) -> Marker:
+        ms = elapsed_ms(self.run, event.time)
+        return Marker(
             seq=event.seq,
             ms=ms,
             kind=kind,
@@ -151,16 +153,16 @@ class Timeline:
         )
 
     @cached_property
-    def _absences(self) -> list[Absence]:
+    def _absence_rows(self) -> list[Absence]:
         """Those that began while it lasted."""
         rows = self.run.absences.order_by("left_at", "pk")
-        return [row for row in rows if since(self.run, row.left_at) <= self.duration]
+        return [row for row in rows if elapsed_ms(self.run, row.left_at) <= self.duration]
 
-    def _away(self, row: Absence) -> Away:
-        start = since(self.run, row.left_at)
-        end = None if row.came_back_at is None else since(self.run, row.came_back_at)
+    def _absence_span(self, row: Absence) -> AbsenceSpan:
+        start = elapsed_ms(self.run, row.left_at)
+        end = None if row.came_back_at is None else elapsed_ms(self.run, row.came_back_at)
         until = self.duration if end is None else min(end, self.duration)
-        return Away(
+        return AbsenceSpan(
             start=start,
             end=end,
             is_lost=row.reason == Absence.Reason.LOST,
@@ -168,12 +170,12 @@ class Timeline:
             width=round(self._x(until) - self._x(start), 2),
         )
 
-    def _comings_and_goings(self) -> Iterator[Mark]:
-        for row in self._absences:
-            for time, words in told_away(row):
-                if (ms := since(self.run, time)) <= self.duration:
-                    yield Mark(
-                        seq=bisect_right(self._reached, ms),
+    def _absence_markers(self) -> Iterator[Marker]:
+        for row in self._absence_rows:
+            for time, words in absence_events(row):
+                if (ms := elapsed_ms(self.run, time)) <= self.duration:
+                    yield Marker(
+                        seq=bisect_right(self._latest_times, ms),
                         ms=ms,
                         kind="away",
                         words=words,
@@ -182,7 +184,7 @@ class Timeline:
                     )
 
     @cached_property
-    def _reached(self) -> list[int]:
+    def _latest_times(self) -> list[int]:
         """The latest time up to each event: side by side, one may be earlier than the last."""
         return list(accumulate((ms for _type, ms in self._events), max))
 
@@ -190,11 +192,11 @@ class Timeline:
         return round(ms / max(self.duration, 1) * WIDTH, 2)
 
 
-def _place(mark: Mark) -> tuple[int, int]:
+def _position(mark: Marker) -> tuple[int, int]:
     return mark.seq, mark.ms
 
 
-def told_away(absence: Absence) -> Iterator[tuple[datetime, str]]:
+def absence_events(absence: Absence) -> Iterator[tuple[datetime, str]]:
     """When a page went and when it came back, in words."""
     is_lost = absence.reason == Absence.Reason.LOST
     gone = _("The page loses its connection") if is_lost else _("The page is closed")
@@ -203,7 +205,7 @@ def told_away(absence: Absence) -> Iterator[tuple[datetime, str]]:
         yield absence.came_back_at, _("The page is back")
 
 
-def number(text: str | None, most: int) -> int:
+def parse_number(text: str | None, most: int) -> int:
     """The event that an address names; what is none is the nearest that is one."""
     digits = text or ""
     if not (digits.isascii() and digits.isdigit()):
@@ -211,38 +213,40 @@ def number(text: str | None, most: int) -> int:
     return min(int(digits[:12]), most)
 
 
-def _said(event: Event) -> tuple[Kind, str] | None:
+def _describe_event(event: Event) -> tuple[Kind, str] | None:
     """What an event is, in a few words; None for what only belongs to another one."""
     data = event.data
     match event.type:
-        case Type.RUN_STARTED:
+        case EventType.RUN_STARTED:
             return "run", _("%(agent)s begins") % {"agent": event.agent}
-        case Type.HANDOFF:
+        case EventType.HANDOFF:
             return "run", _("%(agent)s takes over the task") % {"agent": event.agent}
-        case Type.HANDOFF_RETURN:
+        case EventType.HANDOFF_RETURN:
             return "run", _("%(agent)s hands back its answer") % {"agent": event.agent}
-        case Type.STEP_STARTED:
+        case EventType.STEP_STARTED:
             return "thought", _("%(agent)s thinks") % {"agent": event.agent}
-        case Type.TOOL_CALL:
+        case EventType.TOOL_CALL:
             return "tool", _("%(tool)s is used") % {"tool": data["function"]["name"]}
-        case Type.STEP if data["kind"] == "tool":
-            return _used(data)
-        case Type.TASK if data["kind"] == "task":
+        case EventType.STEP if data["kind"] == "tool":
+            return _describe_tool_result(data)
+        case EventType.TASK if data["kind"] == "task":
             return "plan", _("%(step)s begins") % {"step": data["name"]}
-        case Type.PLAN:
+        case EventType.PLAN:
             return "plan", _("The plan: %(words)s") % {"words": data["description"]}
-        case Type.EVALUATION:
-            return _judged(data)
-        case Type.STEP if data["kind"] == "task":
-            return _came_to(data)
-        case Type.GUARDRAIL:
-            return "guardrail", _("A guardrail: %(reason)s") % {"reason": told(data["reason"])}
-        case Type.ERROR:
-            return "failed", told(data["message"])
-    return _waited(event)
+        case EventType.EVALUATION:
+            return _describe_evaluation(data)
+        case EventType.STEP if data["kind"] == "task":
+            return _describe_task_result(data)
+        case EventType.GUARDRAIL:
+            return "guardrail", _("A guardrail: %(reason)s") % {
+                "reason": translate(data["reason"])
+            }
+        case EventType.ERROR:
+            return "failed", translate(data["message"])
+    return _describe_waiting(event)
 
 
-def _used(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+def _describe_tool_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     """What came of a call; of one that was cut off or declined, something else tells."""
     tool = {"tool": data.get("action", "")}
     match data["status"]:
@@ -253,16 +257,16 @@ def _used(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     return None
 
 
-def _judged(data: Mapping[str, Any]) -> tuple[Kind, str]:
-    why = {"why": told(data["reason"])}
+def _describe_evaluation(data: Mapping[str, Any]) -> tuple[Kind, str]:
+    why = {"why": translate(data["reason"])}
     if data["is_met"]:
         return "plan", _("As expected: %(why)s") % why
     return "failed", _("Not as expected: %(why)s") % why
 
 
-def _came_to(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+def _describe_task_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     """What became of a step of a plan, unless it was simply done."""
-    about = {"step": data.get("action", ""), "why": told(data.get("reason", ""))}
+    about = {"step": data.get("action", ""), "why": translate(data.get("reason", ""))}
     match data["status"]:
         case "failed" if about["step"]:
             return "failed", _("%(step)s fails: %(why)s") % about
@@ -271,25 +275,27 @@ def _came_to(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     return None
 
 
-def _waited(event: Event) -> tuple[Kind, str] | None:
+def _describe_waiting(event: Event) -> tuple[Kind, str] | None:
     data = event.data
     match event.type:
-        case Type.APPROVAL_REQUESTED if data["why"] == "plan":
+        case EventType.APPROVAL_REQUESTED if data["why"] == "plan":
             return "waiting", _("A person is shown the plan")
-        case Type.APPROVAL_REQUESTED:
+        case EventType.APPROVAL_REQUESTED:
             name = data["function"]["name"]
             return "waiting", _("A person is asked about %(tool)s") % {"tool": name}
-        case Type.APPROVAL_RESOLVED:
+        case EventType.APPROVAL_RESOLVED:
             who = {"person": data.get("by_name", "")}
             yes, no = _("%(person)s approves"), _("%(person)s declines")
             return "waiting", (yes if data["is_approved"] else no) % who
-        case Type.RUN_PAUSED:
+        case EventType.RUN_PAUSED:
             return "waiting", _("It waits for a person")
-        case Type.STATUS if words := status_text.note(dict(data)):
+        case EventType.STATUS if words := status_text.note_sentence(dict(data)):
             return ("resumed" if data["kind"] == "resumed" else "run"), words
     return None
 
 
-def _ended(run: Run) -> tuple[Kind, str]:
+def _describe_end(run: Run) -> tuple[Kind, str]:
     kinds: dict[str, Kind] = {Run.Status.COMPLETED: "run", Run.Status.FAILED: "failed"}
-    return kinds.get(run.status, "stopped"), status_text.ending(run) or _("The answer is there")
+    return kinds.get(run.status, "stopped"), status_text.ending_sentence(run) or _(
+        "The answer is there"
+    )

@@ -15,21 +15,21 @@ from django.utils.translation import gettext as _
 from agents import runs
 from agents.access import audit, masking, permissions, quotas
 from agents.catalog import agent_factory, planner_factory
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.models import Agent, AgentStep, Run
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
-MAY = "agents.rerun_runs"
-AS_THE_AGENT = "agent"
-MOST_LIVE = 5
+RERUN_PERMISSION = "agents.rerun_runs"
+AGENT_DEFAULT = "agent"
+MAX_LIVE_RERUNS = 5
 
 
-class NotRerun(Exception):
+class RerunRejected(Exception):
     """It cannot be run again; the text says why, to the person who wants to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RerunOptions:
     """What is to be as in the run that is run again, or not; names of what is chosen."""
 
     instructions: str
@@ -39,14 +39,14 @@ class Wish:
     guardrails: list[str]
 
 
-class Setup:
+class RerunSetup:
     """What a run had, and what could be in its place now."""
 
     def __init__(self, run: Run, user: int | None = None) -> None:
         if run.agent is None or not run.agent.enabled:
-            raise NotRerun(_("The agent of this run is gone, or switched off."))
-        if run.agent_id in permissions.closed_to(user).agents:
-            raise NotRerun(_("You may not use the agent of this run."))
+            raise RerunRejected(_("The agent of this run is gone, or switched off."))
+        if run.agent_id in permissions.restrictions_for(user).agents:
+            raise RerunRejected(_("You may not use the agent of this run."))
         self.user = user
         self.run = run
         self.agent: Agent = run.agent
@@ -63,34 +63,34 @@ class Setup:
     @cached_property
     def models(self) -> list[str]:
         """Those that this installation uses: somebody has to pay for them."""
-        closed = permissions.closed_to(self.user).agents
+        closed = permissions.restrictions_for(self.user).agents
         agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
-        used = [planner_factory.models_of(agent) for agent in agents]
+        used = [planner_factory.model_names(agent) for agent in agents]
         names = {name for names in used for name in names}
-        return sorted({self.run.model, *names, *planner_factory.labels()})
+        return sorted({self.run.model, *names, *planner_factory.model_labels()})
 
     @property
-    def before(self) -> Wish:
+    def before(self) -> RerunOptions:
         """As the run began, as far as that can be had now."""
-        started = self._started
+        started = self._start_data
         known = {tool["function"]["name"] for tool in started.get("tools", ())}
         off = self.run.overrides.get("guardrails_off", ())
-        return Wish(
+        return RerunOptions(
             instructions=started.get("instructions")
-            or planner_factory.instructions(self.agent),
+            or planner_factory.agent_instructions(self.agent),
             model=self.run.model,
-            fallback=self.run.overrides.get("fallback_models", AS_THE_AGENT),
+            fallback=self.run.overrides.get("fallback_models", AGENT_DEFAULT),
             tools=[name for name in self.tools if name in known] if started else self.tools,
             guardrails=[name for name in self.guardrails if name not in off],
         )
 
     @property
-    def now(self) -> Wish:
+    def now(self) -> RerunOptions:
         """As the agent is."""
-        return Wish(
-            instructions=planner_factory.instructions(self.agent),
+        return RerunOptions(
+            instructions=planner_factory.agent_instructions(self.agent),
             model=planner_factory.model_name(self.agent),
-            fallback=AS_THE_AGENT,
+            fallback=AGENT_DEFAULT,
             tools=self.tools,
             guardrails=self.guardrails,
         )
@@ -98,17 +98,17 @@ class Setup:
     @property
     def missing(self) -> list[str]:
         """Tools that the run had, and that its agent has no more."""
-        had = {tool["function"]["name"] for tool in self._started.get("tools", ())}
+        had = {tool["function"]["name"] for tool in self._start_data.get("tools", ())}
         return [] if self.run.workflow_id else sorted(had - set(self.tools))
 
-    def overrides(self, wish: Wish) -> dict[str, Any]:
+    def overrides(self, wish: RerunOptions) -> dict[str, Any]:
         """What of the wish is not as the agent has it now."""
         agent, chosen = self.agent, {}
-        if wish.instructions and wish.instructions != planner_factory.instructions(agent):
+        if wish.instructions and wish.instructions != planner_factory.agent_instructions(agent):
             chosen["instructions"] = wish.instructions
         if wish.model != planner_factory.model_name(agent):
             chosen["model"] = wish.model
-        if wish.fallback != AS_THE_AGENT:
+        if wish.fallback != AGENT_DEFAULT:
             chosen["fallback_models"] = wish.fallback
         if set(wish.tools) != set(self.tools):
             chosen["tools"] = sorted(wish.tools)
@@ -117,32 +117,32 @@ class Setup:
         return chosen
 
     @cached_property
-    def _started(self) -> dict[str, Any]:
-        events = self.run.events.filter(type=Type.RUN_STARTED).order_by("seq")
+    def _start_data(self) -> dict[str, Any]:
+        events = self.run.events.filter(type=EventType.RUN_STARTED).order_by("seq")
         return events.values_list("data", flat=True).first() or {}
 
 
-def may(user, run: Run) -> bool:
+def can_rerun(user, run: Run) -> bool:
     """One's own runs; those of others with a right of its own, on top of seeing them."""
-    return run.user_id == user.pk or user.has_perm(MAY)
+    return run.user_id == user.pk or user.has_perm(RERUN_PERMISSION)
 
 
-def may_change(user) -> bool:
+def can_override(user) -> bool:
     """Whether more than the tools may differ from how the agent is set up now.
 
     Else whoever is held up by a guardrail could simply run again without it, and whoever
     asks would choose what is paid for.
     """
-    return user.has_perm(MAY)
+    return user.has_perm(RERUN_PERMISSION)
 
 
-def nearest(run: Run, number: int) -> int:
+def nearest_step(run: Run, number: int) -> int:
     """This step, or the nearest before it at which all that was begun had come to an end.
 
     That is so neither among calls that were asked about together, nor within what another
     agent was asked to do; and what a guardrail stopped is said anew.
     """
-    ends, found, busy_until, was_blocked = _ends(run), 1, 0.0, False
+    ends, found, busy_until, was_blocked = _step_end_seqs(run), 1, 0.0, False
     for step in run.steps.filter(number__lte=number).order_by("number"):
         if step.parent is None and step.first_seq > busy_until and not was_blocked:
             found = step.number
@@ -154,31 +154,31 @@ def nearest(run: Run, number: int) -> int:
 
 
 @transaction.atomic
-def prepare_once(run: Run, step: int, wish: Wish, user, token: str) -> tuple[Run, bool]:
+def prepare_once(run: Run, step: int, wish: RerunOptions, user, token: str) -> tuple[Run, bool]:
     """The new run, and whether it is new: the same form sent twice gives the same."""
     get_user_model().objects.select_for_update().get(pk=user.pk)  # one form at a time
     topic = _topic(token, user.pk, run.pk, step, asdict(wish))
     if (known := Run.objects.filter(user=user, topic=topic).first()) is not None:
         return known, False
-    _check_room(user)
+    _check_limit(user)
     return prepare(run, step, wish, user, topic), True
 
 
-def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
+def prepare(run: Run, step: int, wish: RerunOptions, user, topic: str = "") -> Run:
     """The new run as a row; for what others asked, it is kept who did that."""
-    setup = Setup(run, user.pk)
+    setup = RerunSetup(run, user.pk)
     try:
-        again = runs.prepare_again(
+        again = runs.prepare_rerun(
             run,
             topic=topic or _topic(uuid4().hex),
-            step=nearest(run, step),
+            step=nearest_step(run, step),
             overrides=setup.overrides(wish),
             user=user,
             agent=setup.agent,
         )
-    except (planner_factory.NotReady, quotas.UsedUp) as error:
-        raise NotRerun(f"{told(str(error))} {told(error.advice)}") from error
-    if masking.asker(run) != user.pk:
+    except (planner_factory.ModelNotConfigured, quotas.QuotaExceeded) as error:
+        raise RerunRejected(f"{translate(str(error))} {translate(error.advice)}") from error
+    if masking.asker_id(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
     return again
 
@@ -189,16 +189,16 @@ def _topic(*about: Any) -> str:
     return f"rerun.{digest}"
 
 
-def _check_room(user) -> None:
+def _check_limit(user) -> None:
     live = Run.objects.live().filter(user=user, origin_step__isnull=False)
-    if live.count() >= MOST_LIVE:
-        raise NotRerun(
+    if live.count() >= MAX_LIVE_RERUNS:
+        raise RerunRejected(
             _("%(most)d of your runs again are not over yet. Wait for one, or stop it.")
-            % {"most": MOST_LIVE}
+            % {"most": MAX_LIVE_RERUNS}
         )
 
 
-def _ends(run: Run) -> dict[int, int]:
+def _step_end_seqs(run: Run) -> dict[int, int]:
     """The number of the event with which each step ended."""
-    ended = run.events.filter(type=Type.STEP).order_by("seq")
+    ended = run.events.filter(type=EventType.STEP).order_by("seq")
     return {step: seq for seq, step in ended.values_list("seq", "data__step")}

@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
 from agents.access import masking
-from agents.access.masking import Veil
+from agents.access.masking import Masker
 from agents.models import Run
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.web.presentation import RunView
@@ -19,8 +19,10 @@ from agents.web.presentation.markdown import render_markdown
 
 from . import feedback
 
-A_PAGE = 30
-PEOPLE = [f"review__{who}" for who in ("flagged_by", "assignee", "decided_by", "corrected_by")]
+PAGE_SIZE = 30
+REVIEW_USERS = [
+    f"review__{who}" for who in ("flagged_by", "assignee", "decided_by", "corrected_by")
+]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ class CaseView:
     may_review: bool = True
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
-    veil: Veil | None = None  # where it is another's: `run` is masked, and so is what was said
+    veil: Masker | None = (
+        None  # where it is another's: `run` is masked, and so is what was said
+    )
     given: str = ""  # the answer, masked or not
 
     @property
@@ -45,7 +49,7 @@ class CaseView:
         """Whether they can have it looked at, or looked at again."""
         review = self.review
         is_done = not review or not review.is_open
-        return self.may_review or (is_done and self.run.is_of(self.user))
+        return self.may_review or (is_done and self.run.is_owned_by(self.user))
 
     @cached_property
     def view(self) -> RunView:
@@ -98,15 +102,17 @@ class CaseView:
     @cached_property
     def is_best_masked(self) -> bool:
         """Whether the best answer there is cannot be read as it is."""
-        return self.veil is not None and masking.masked_text(self._best) != self._best
+        return (
+            self.veil is not None and masking.mask_text(self._best_answer) != self._best_answer
+        )
 
     @property
     def best(self) -> str:
         """What forms begin with that write an answer: nobody is to be sent the masks."""
-        return "" if self.is_best_masked else self._best
+        return "" if self.is_best_masked else self._best_answer
 
     @property
-    def _best(self) -> str:
+    def _best_answer(self) -> str:
         review = getattr(self.run, "review", None)
         return (review.correction if review else "") or self.given
 
@@ -128,30 +134,30 @@ class CaseView:
         return list(self.run.examples.all())
 
     @property
-    def can_be_kept(self) -> bool:
+    def can_save_example(self) -> bool:
         is_question = self.run.agent_id is not None and self.run.workflow_id is None
         return not self.run.is_live and is_question
 
 
-def case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
+def build_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """A run as this person may judge it."""
-    may_review = feedback.reviewable(request.user).filter(pk=run.pk).exists()
-    for found in _cases(request, [run.pk], may_review=may_review, **about):
+    may_review = feedback.reviewable_runs(request.user).filter(pk=run.pk).exists()
+    for found in _build_cases(request, [run.pk], may_review=may_review, **about):
         return found
     raise Http404  # it was deleted since
 
 
-def queue(request: HttpRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
+def queue_page(request: HttpRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
     """A page of the queue, and what comes after it, if anything does."""
-    reviews = _ordered(_chosen(request.user, show), show)
+    reviews = _order_reviews(_filter_reviews(request.user, show), show)
     if after.isascii() and after.isdigit() and len(after) < 19:
-        reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
-    pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
-    more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
-    return _cases(request, pks[:A_PAGE]), more
+        reviews = reviews.filter(_after_filter(Review.objects.filter(run=after).first(), show))
+    pks = list(reviews.values_list("run_id", flat=True)[: PAGE_SIZE + 1])
+    more = str(pks[PAGE_SIZE - 1]) if len(pks) > PAGE_SIZE else ""
+    return _build_cases(request, pks[:PAGE_SIZE]), more
 
 
-def _behind(last: Review | None, show: str) -> Q:
+def _after_filter(last: Review | None, show: str) -> Q:
     """What comes after this one: what was decided meanwhile moves nothing."""
     if last is None:
         return Q()
@@ -161,7 +167,7 @@ def _behind(last: Review | None, show: str) -> Q:
     return Q(flagged_at__gt=last.flagged_at) | Q(flagged_at=last.flagged_at, pk__gt=last.pk)
 
 
-def _chosen(user, show: str) -> QuerySet[Review]:
+def _filter_reviews(user, show: str) -> QuerySet[Review]:
     reviews = Review.objects.for_user(user)
     match show:
         case "mine":
@@ -173,30 +179,30 @@ def _chosen(user, show: str) -> QuerySet[Review]:
     return reviews.open()
 
 
-def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
+def _order_reviews(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     """Those that have waited longest first; of those decided, the last one."""
     order = ("-decided_at", "-pk") if show == "decided" else ("flagged_at", "pk")
     return reviews.order_by(*order)
 
 
-def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
-    found = {run.pk: run for run in masking.with_origins(_judged(pks))}
+def _build_cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
+    found = {run.pk: run for run in masking.load_origins(_load_runs(pks))}
     if about.get("may_review", True):
         about["reviewers"] = feedback.reviewers()
-    return [_case(request, found[pk], **about) for pk in pks if pk in found]
+    return [_make_case(request, found[pk], **about) for pk in pks if pk in found]
 
 
-def _case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
+def _make_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """As this person may read it."""
     about["given"] = run.answer
-    if not masking.hides(run, request.user, request.session):
+    if not masking.is_masked_for(run, request.user, request.session):
         return CaseView(run, request.user, **about)
-    return CaseView(masking.masked(run), request.user, veil=Veil(), **about)
+    return CaseView(masking.mask_row(run), request.user, veil=Masker(), **about)
 
 
-def _judged(pks: Iterable[int]) -> QuerySet[Run]:
+def _load_runs(pks: Iterable[int]) -> QuerySet[Run]:
     """These runs with everything that was said of them, in a few queries."""
-    runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *PEOPLE)
+    runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *REVIEW_USERS)
     return runs.defer("history").prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user")),
         Prefetch("review_notes", Note.objects.select_related("author")),

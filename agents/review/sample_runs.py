@@ -15,28 +15,53 @@ from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.review.models import Label, Note, Rating, Review
 from agents.runs import event_store
 
-from .sample_stories import Story, Telling, story
+from .sample_stories import Story, StoryEvents, make_story
 
-STORIES = 1_000
-PEOPLE = 50
+STORY_COUNT = 1_000
+USER_COUNT = 50
 DAYS = 180
-A_BATCH = 10_000
+BATCH_SIZE = 10_000
 # The events of a story whose answer came in one piece, on average.
-USUAL_EVENTS = 10
+AVERAGE_EVENTS = 10
 NAMES = ["ada", "ben", "chie", "dai", "emi", "finn", "gen", "hana", "ito", "jun", "kana", "leo"]
 LABELS = ["refund", "tone", "wrong figure", "日本語", "praise"]
-MARK = "seeded-"
-PLAN = """
+USERNAME_PREFIX = "seeded-"
+PLAN_TABLE_SQL = """
 CREATE TEMPORARY TABLE seed_plan
 (run bigint PRIMARY KEY, story bigint, later bigint, person bigint)
 """
 # How many ask at each hour of a day, and on each day of a week.
-HOURS = [1, 1, 1, 1, 1, 2, 4, 8, 16, 24, 26, 24, 18, 24, 26, 24, 20, 16, 10, 8, 6, 4, 2, 1]
-WEEK = [20, 22, 21, 20, 17, 5, 4]
+HOUR_WEIGHTS = [
+    1,
+    1,
+    1,
+    1,
+    1,
+    2,
+    4,
+    8,
+    16,
+    24,
+    26,
+    24,
+    18,
+    24,
+    26,
+    24,
+    20,
+    16,
+    10,
+    8,
+    6,
+    4,
+    2,
+    1,
+]
+WEEKDAY_WEIGHTS = [20, 22, 21, 20, 17, 5, 4]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class RunCopy:
     """A run to be: which story, whose, and how many seconds after it."""
 
     run: int
@@ -45,44 +70,44 @@ class Copy:
     person: int
 
 
-def are_real() -> bool:
+def has_real_runs() -> bool:
     """Whether there are runs here that were not made by this."""
-    people = get_user_model().objects.filter(username__startswith=MARK)
+    people = get_user_model().objects.filter(username__startswith=USERNAME_PREFIX)
     return Run.objects.exclude(user__in=people).exists()
 
 
-def fill(runs: int, events: int, told: Callable[[str], None], seed: int = 7) -> None:
+def seed_runs(runs: int, events: int, told: Callable[[str], None], seed: int = 7) -> None:
     random = Random(seed)
-    people = [_person(number) for number in range(PEOPLE)]
-    extra = max(0, round(events / max(runs, 1)) - USUAL_EVENTS)
-    kept = _tell(random, min(runs, STORIES), people, 1 + extra)
+    people = [_get_user(number) for number in range(USER_COUNT)]
+    extra = max(0, round(events / max(runs, 1)) - AVERAGE_EVENTS)
+    kept = _save_stories(random, min(runs, STORY_COUNT), people, 1 + extra)
     told(f"{len(kept)} stories told")
-    copies = _plan(random, kept, people, runs - len(kept))
-    _copy(copies, told)
-    _review(random, since=min(kept))
-    _settle()
+    copies = _plan_copies(random, kept, people, runs - len(kept))
+    _insert_copies(copies, told)
+    _add_feedback(random, since=min(kept))
+    _reset_sequences()
 
 
-def keep(run: Run, story: Story, began: datetime) -> None:
+def save_story(run: Run, story: Story, began: datetime) -> None:
     """A story as rows, written as those of any run."""
     run.save()
     Run.objects.filter(pk=run.pk).update(started_at=began)
-    event_store.keep([(run.pk, event) for event in Telling(story, began).events()])
+    event_store.save([(run.pk, event) for event in StoryEvents(story, began).events()])
 
 
-def _person(number: int):
-    name = f"{MARK}{NAMES[number % len(NAMES)]}-{number}"
+def _get_user(number: int):
+    name = f"{USERNAME_PREFIX}{NAMES[number % len(NAMES)]}-{number}"
     return get_user_model().objects.get_or_create(username=name, is_active=False)[0]
 
 
 @transaction.atomic
-def _tell(random: Random, count: int, people: list, words: int) -> dict[int, datetime]:
+def _save_stories(random: Random, count: int, people: list, words: int) -> dict[int, datetime]:
     """The first runs, one after the other on the first day."""
     agents = {agent.name: agent for agent in Agent.objects.all()}
     began = timezone.now() - timedelta(days=DAYS)
     kept = {}
     for number in range(count):
-        told = story(random, 1_000 + number, words)
+        told = make_story(random, 1_000 + number, words)
         run = Run(
             user=random.choice(people),
             topic=f"seed.{number}",
@@ -94,19 +119,21 @@ def _tell(random: Random, count: int, people: list, words: int) -> dict[int, dat
             status=Run.Status.COMPLETED,
         )
         kept_at = began + timedelta(seconds=number * 20)
-        keep(run, told, kept_at)
+        save_story(run, told, kept_at)
         kept[run.pk] = kept_at
     return kept
 
 
-def _plan(random: Random, kept: dict[int, datetime], people: list, count: int) -> list[Copy]:
+def _plan_copies(
+    random: Random, kept: dict[int, datetime], people: list, count: int
+) -> list[RunCopy]:
     """Which story is told again when, in the order in which that happened."""
     last = Run.objects.aggregate(last=Max("pk"))["last"] or 0
     first_day = max(kept.values()) + timedelta(hours=1)
-    moments = sorted(_moments(random, first_day, count))
+    moments = sorted(_random_times(random, first_day, count))
     stories = random.choices(list(kept), k=count)
     return [
-        Copy(
+        RunCopy(
             run=last + 1 + at,
             story=story,
             later=int((moment - kept[story]).total_seconds()),
@@ -116,42 +143,44 @@ def _plan(random: Random, kept: dict[int, datetime], people: list, count: int) -
     ]
 
 
-def _moments(random: Random, first: datetime, count: int) -> Iterator[datetime]:
+def _random_times(random: Random, first: datetime, count: int) -> Iterator[datetime]:
     """Times at which people are at work, more of them lately."""
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     days = [midnight + timedelta(days=n) for n in range(DAYS - 1)]
-    weights = [WEEK[day.weekday()] * (1 + 2 * n / DAYS) for n, day in enumerate(days)]
-    hours = random.choices(range(24), HOURS, k=count)
+    weights = [
+        WEEKDAY_WEIGHTS[day.weekday()] * (1 + 2 * n / DAYS) for n, day in enumerate(days)
+    ]
+    hours = random.choices(range(24), HOUR_WEIGHTS, k=count)
     for day, hour in zip(random.choices(days, weights, k=count), hours, strict=True):
         yield day + timedelta(seconds=hour * 3600 + random.randrange(3600))
 
 
-def _copy(copies: list[Copy], told: Callable[[str], None]) -> None:
+def _insert_copies(copies: list[RunCopy], told: Callable[[str], None]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(PLAN)
-    for at in range(0, len(copies), A_BATCH):
-        _copy_batch(copies[at : at + A_BATCH])
-        told(f"{min(at + A_BATCH, len(copies))} of {len(copies)} copied")
+        cursor.execute(PLAN_TABLE_SQL)
+    for at in range(0, len(copies), BATCH_SIZE):
+        _insert_batch(copies[at : at + BATCH_SIZE])
+        told(f"{min(at + BATCH_SIZE, len(copies))} of {len(copies)} copied")
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE seed_plan")
 
 
 @transaction.atomic
-def _copy_batch(copies: list[Copy]) -> None:
+def _insert_batch(copies: list[RunCopy]) -> None:
     rows = [(copy.run, copy.story, copy.later, copy.person) for copy in copies]
     mine = {"id": "plan.run", "user_id": "plan.person", "topic": "'seed.' || plan.run"}
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM seed_plan")
         cursor.executemany("INSERT INTO seed_plan VALUES (%s, %s, %s, %s)", rows)
-        cursor.execute(_copied(Run, "id", mine, ["started_at", "ended_at"]))
+        cursor.execute(_copy_sql(Run, "id", mine, ["started_at", "ended_at"]))
         of_it = {"run_id": "plan.run"}
-        cursor.execute(_copied(AgentStep, "run_id", of_it, ["started_at", "ended_at"]))
-        cursor.execute(_copied(RunEvent, "run_id", of_it, ["time"]))
+        cursor.execute(_copy_sql(AgentStep, "run_id", of_it, ["started_at", "ended_at"]))
+        cursor.execute(_copy_sql(RunEvent, "run_id", of_it, ["time"]))
 
 
-def _copied(model: type[Model], story: str, changes: dict[str, str], times: list[str]) -> str:
+def _copy_sql(model: type[Model], story: str, changes: dict[str, str], times: list[str]) -> str:
     """The rows of a story for each run that is planned, with another owner and clock."""
-    changes = changes | {name: _later(f'told."{name}"') for name in times}
+    changes = changes | {name: _shift_sql(f'told."{name}"') for name in times}
     columns = [field.column for field in model._meta.concrete_fields]
     columns = [name for name in columns if name != "id" or name in changes]
     names = ", ".join(f'"{name}"' for name in columns)
@@ -164,40 +193,44 @@ def _copied(model: type[Model], story: str, changes: dict[str, str], times: list
     )
 
 
-def _later(column: str) -> str:
+def _shift_sql(column: str) -> str:
     if connection.vendor == "sqlite":
         return f"strftime('%Y-%m-%d %H:%M:%f', {column}, plan.later || ' seconds')"
     return f"{column} + plan.later * interval '1 second'"
 
 
-def _review(random: Random, since: int) -> None:
+def _add_feedback(random: Random, since: int) -> None:
     """What people and reviewers said of the runs that are new."""
-    made = Run.objects.filter(pk__gte=since, user__username__startswith=MARK)
+    made = Run.objects.filter(pk__gte=since, user__username__startswith=USERNAME_PREFIX)
     runs = list(made.order_by("pk").values_list("pk", "user_id"))
-    rated, flagged = _some(random, runs, 0.05), _some(random, runs, 0.01)
-    Rating.objects.bulk_create([_rating(random, *each) for each in rated], A_BATCH)
-    Review.objects.bulk_create([_verdict(random, run) for run, _ in flagged], A_BATCH)
-    labels = [(run, random.choice(LABELS)) for run, _ in _some(random, runs, 0.02)]
-    Label.objects.bulk_create([Label(run_id=run, name=name) for run, name in labels], A_BATCH)
-    noted = [run for run, _ in _some(random, runs, 0.005)]
-    Note.objects.bulk_create([Note(run_id=run, text="Have a look.") for run in noted], A_BATCH)
+    rated, flagged = _sample(random, runs, 0.05), _sample(random, runs, 0.01)
+    Rating.objects.bulk_create([_random_rating(random, *each) for each in rated], BATCH_SIZE)
+    Review.objects.bulk_create([_random_review(random, run) for run, _ in flagged], BATCH_SIZE)
+    labels = [(run, random.choice(LABELS)) for run, _ in _sample(random, runs, 0.02)]
+    Label.objects.bulk_create(
+        [Label(run_id=run, name=name) for run, name in labels], BATCH_SIZE
+    )
+    noted = [run for run, _ in _sample(random, runs, 0.005)]
+    Note.objects.bulk_create(
+        [Note(run_id=run, text="Have a look.") for run in noted], BATCH_SIZE
+    )
 
 
-def _some(random: Random, runs: list, share: float) -> list:
+def _sample(random: Random, runs: list, share: float) -> list:
     return random.sample(runs, int(len(runs) * share))
 
 
-def _rating(random: Random, run: int, user: int) -> Rating:
+def _random_rating(random: Random, run: int, user: int) -> Rating:
     is_good = random.random() < 0.7
     reason = "" if is_good else random.choice(Rating.Reason.values)
     return Rating(run_id=run, user_id=user, is_good=is_good, reason=reason)
 
 
-def _verdict(random: Random, run: int) -> Review:
+def _random_review(random: Random, run: int) -> Review:
     return Review(run_id=run, verdict=random.choice(["", "", *Review.Verdict.values]))
 
 
-def _settle() -> None:
+def _reset_sequences() -> None:
     """The next run gets the next number, and PostgreSQL knows by now what it holds."""
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), [Run]):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.loop.termination import StopReason
 
 # Dollars for a million tokens read and written.
@@ -26,7 +26,7 @@ TOOLS = {
     "weather": ("place", "Osaka", '{{"sky": "clear", "degrees": 21}}'),
 }
 # What is asked, what is answered, and which tools that takes.
-TALKS = [
+CONVERSATIONS = [
     ("What is {n} plus tax?", "With tax it comes to **{n}.1**.", ["calculator"]),
     ("Where is order {n}?", "Order {n} has been shipped.", ["shop_find_order"]),
     ("Which customers bought for more than {n} dollars?", "There are 12.", ["database"]),
@@ -40,12 +40,12 @@ TALKS = [
     ("売上が{n}円を超えた顧客を教えて。", "12名いらっしゃいます。", ["database"]),
     ("大阪の天気と注文{n}の状況は？", "晴れです。", ["weather", "shop_find_order"]),
 ]
-MORE = {
+FILLER = {
     True: "詳しくは担当の者からご連絡いたします。ご不明な点がありましたらお知らせください。",
     False: "If anything is missing, say so and somebody will look into it for you. ",
 }
 # How runs end, and how often.
-ENDINGS = {
+ENDING_WEIGHTS = {
     StopReason.COMPLETED: 86,
     StopReason.ERROR: 5,
     StopReason.CANCELLED: 3,
@@ -54,7 +54,7 @@ ENDINGS = {
     StopReason.DEGRADED: 1,
     StopReason.INTERRUPTED: 1,
 }
-FAULTS = [
+ERROR_MESSAGES = [
     "The model did not answer within 60 s.",
     "The tool database failed: too many connections.",
     "The provider says that there were too many requests.",
@@ -62,7 +62,7 @@ FAULTS = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class StoryCall:
     tool: str
     arguments: str
     result: str
@@ -78,7 +78,7 @@ class Story:
     answer: str
     agent: str
     model: str
-    calls: Sequence[Call]
+    calls: Sequence[StoryCall]
     ending: StopReason
     detail: str = ""
     history: Sequence[dict[str, Any]] = ()
@@ -94,21 +94,23 @@ class Story:
         return used | {"total_tokens": self.prompt_tokens + written, "cost": cost}
 
 
-def story(random: Random, number: int, words: int) -> Story:
-    query, answer, tools = random.choices(TALKS, [1 if talk[2] else 3 for talk in TALKS])[0]
-    ending = random.choices(list(ENDINGS), list(ENDINGS.values()))[0]
+def make_story(random: Random, number: int, words: int) -> Story:
+    query, answer, tools = random.choices(
+        CONVERSATIONS, [1 if talk[2] else 3 for talk in CONVERSATIONS]
+    )[0]
+    ending = random.choices(list(ENDING_WEIGHTS), list(ENDING_WEIGHTS.values()))[0]
     is_blocked = ending is StopReason.BLOCKED
     is_japanese = not query.isascii()
-    whole = answer.format(n=number) + MORE[is_japanese] * random.choice([1, 2, 2, 3, 5, 12])
+    whole = answer.format(n=number) + FILLER[is_japanese] * random.choice([1, 2, 2, 3, 5, 12])
     return Story(
         query=query.format(n=number),
         answer=whole if ending in {StopReason.COMPLETED, StopReason.DEGRADED} else "",
         agent=random.choice(AGENTS),
         model=random.choice(list(MODELS)),
-        calls=[] if is_blocked else [_call(random, tool, number) for tool in tools],
+        calls=[] if is_blocked else [_make_call(random, tool, number) for tool in tools],
         ending=ending,
-        detail=random.choice(FAULTS) if ending is StopReason.ERROR else "",
-        history=_before(random, number),
+        detail=random.choice(ERROR_MESSAGES) if ending is StopReason.ERROR else "",
+        history=_random_history(random, number),
         is_warned=random.random() < 0.03,
         thinks=random.lognormvariate(0.3, 0.7),
         words=words,
@@ -116,9 +118,9 @@ def story(random: Random, number: int, words: int) -> Story:
     )
 
 
-def _call(random: Random, tool: str, number: int) -> Call:
+def _make_call(random: Random, tool: str, number: int) -> StoryCall:
     name, value, result = TOOLS[tool]
-    return Call(
+    return StoryCall(
         tool=tool,
         arguments=json.dumps({name: value.format(n=number)}),
         result=result.format(n=number),
@@ -127,17 +129,17 @@ def _call(random: Random, tool: str, number: int) -> Call:
     )
 
 
-def _before(random: Random, number: int) -> list[dict[str, Any]]:
+def _random_history(random: Random, number: int) -> list[dict[str, Any]]:
     """What was said in the conversation before, in every third one."""
     talks = random.randint(1, 4) if random.random() < 0.33 else 0
     said = []
-    for query, answer, _ in random.choices(TALKS, k=talks):
+    for query, answer, _ in random.choices(CONVERSATIONS, k=talks):
         said.append({"role": "user", "content": query.format(n=number)})
-        said.append({"role": "assistant", "content": answer.format(n=number) + MORE[False]})
+        said.append({"role": "assistant", "content": answer.format(n=number) + FILLER[False]})
     return said
 
 
-class Telling:
+class StoryEvents:
     """The events of a story, on a clock that begins with it."""
 
     def __init__(self, story: Story, began: datetime) -> None:
@@ -146,39 +148,39 @@ class Telling:
 
     def events(self) -> Iterator[Event]:
         story = self.story
-        yield self._emit(Type.RUN_STARTED, **self._setup())
+        yield self._emit(EventType.RUN_STARTED, **self._start_data())
         if story.is_warned or story.ending is StopReason.BLOCKED:
-            yield self._guarded()
+            yield self._guardrail_event()
         for call in story.calls:
-            yield from self._turn(call)
+            yield from self._tool_turn(call)
         if story.ending is not StopReason.BLOCKED:
-            yield from self._last_turn()
-        yield self._finished()
+            yield from self._answer_turn()
+        yield self._finish_event()
 
-    def _setup(self) -> dict[str, Any]:
+    def _start_data(self) -> dict[str, Any]:
         story = self.story
         asked = {"query": story.query, "path": [story.agent], "model": story.model}
         how = {"dialect": "native", "road": "direct", "max_steps": 10}
         return asked | how | {"instructions": "Help the customers of the shop.", "tools": []}
 
-    def _guarded(self) -> Event:
+    def _guardrail_event(self) -> Event:
         self.step += 1
         is_blocked = self.story.ending is StopReason.BLOCKED
         said = {"action": "block" if is_blocked else "warn", "details": {"pattern": "numbers"}}
         reason = "It looks like the number of a card."
-        return self._emit(Type.GUARDRAIL, step=self.step, turn=0, reason=reason, **said)
+        return self._emit(EventType.GUARDRAIL, step=self.step, turn=0, reason=reason, **said)
 
-    def _turn(self, call: Call) -> Iterator[Event]:
-        yield self._thinks()
+    def _tool_turn(self, call: StoryCall) -> Iterator[Event]:
+        yield self._step_start_event()
         function = {"name": call.tool, "arguments": call.arguments}
-        self._pass(self.story.thinks)
-        yield self._emit(Type.USAGE, step=self.step, **self.story.usage(40))
+        self._advance(self.story.thinks)
+        yield self._emit(EventType.USAGE, step=self.step, **self.story.usage(40))
         started = {"started": self.now.isoformat(), "step": self.step, "turn": self.turn}
         call_id = {"id": f"call_{self.step}"}
-        yield self._emit(Type.TOOL_CALL, function=function, **call_id, **started)
-        self._pass(call.seconds)
+        yield self._emit(EventType.TOOL_CALL, function=function, **call_id, **started)
+        self._advance(call.seconds)
         yield self._emit(
-            Type.TOOL_RESPONSE,
+            EventType.TOOL_RESPONSE,
             tool_call_id=call_id["id"],
             name=call.tool,
             content_preview=call.result[:200],
@@ -188,43 +190,47 @@ class Telling:
             **started,
         )
         status = "failed" if call.is_error else "done"
-        yield self._emit(Type.STEP, kind="tool", status=status, action=call.tool, **started)
+        yield self._emit(
+            EventType.STEP, kind="tool", status=status, action=call.tool, **started
+        )
 
-    def _last_turn(self) -> Iterator[Event]:
-        yield self._thinks()
-        for words in _pieces(self.story.answer, self.story.words):
-            self._pass(self.story.thinks / self.story.words)
-            yield self._emit(Type.DELTA, content=words, step=self.step)
+    def _answer_turn(self) -> Iterator[Event]:
+        yield self._step_start_event()
+        for words in _split_text(self.story.answer, self.story.words):
+            self._advance(self.story.thinks / self.story.words)
+            yield self._emit(EventType.DELTA, content=words, step=self.step)
         if self.story.ending is StopReason.ERROR:
             about = {"type": "ModelError", "advice": "Ask again.", "step": self.step}
-            yield self._emit(Type.ERROR, message=self.story.detail, **about)
+            yield self._emit(EventType.ERROR, message=self.story.detail, **about)
             return
         written = max(20, len(self.story.answer) // 4)
-        yield self._emit(Type.USAGE, step=self.step, **self.story.usage(written))
+        yield self._emit(EventType.USAGE, step=self.step, **self.story.usage(written))
         status = "done" if self.story.answer else "cancelled"
-        yield self._emit(Type.STEP, step=self.step, kind="answer", status=status)
+        yield self._emit(EventType.STEP, step=self.step, kind="answer", status=status)
 
-    def _thinks(self) -> Event:
+    def _step_start_event(self) -> Event:
         self.step, self.turn = self.step + 1, self.turn + 1
         request = {"kept": 0, "messages": [{"role": "user", "content": self.story.query}]}
         about = {"step": self.step, "turn": self.turn, "kind": "thought", "request": request}
-        return self._emit(Type.STEP_STARTED, **about)
+        return self._emit(EventType.STEP_STARTED, **about)
 
-    def _finished(self) -> Event:
+    def _finish_event(self) -> Event:
         story = self.story
         calls, advice = len(story.calls), "Ask again." if story.detail else ""
         said = {"answer": story.answer, "detail": story.detail, "advice": advice}
         reason = {"stopped_reason": story.ending.value, "turns": self.turn}
-        return self._emit(Type.RUN_FINISHED, **said, **reason, tool_calls=calls, output=None)
+        return self._emit(
+            EventType.RUN_FINISHED, **said, **reason, tool_calls=calls, output=None
+        )
 
-    def _emit(self, type: Type, /, **data: Any) -> Event:
+    def _emit(self, type: EventType, /, **data: Any) -> Event:
         self.seq += 1
         return Event(type=type, data=data, agent=self.story.agent, time=self.now, seq=self.seq)
 
-    def _pass(self, seconds: float) -> None:
+    def _advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
 
-def _pieces(text: str, count: int) -> list[str]:
+def _split_text(text: str, count: int) -> list[str]:
     size = max(1, -(-len(text) // count))
     return [text[at : at + size] for at in range(0, len(text), size)] or [""]

@@ -7,58 +7,64 @@ from collections.abc import Iterable
 
 from django.db.models import Q, QuerySet
 
-from agents.access.masking import SEE_ALL, asker, masked_text, with_origins
+from agents.access.masking import UNMASK_PERMISSION, asker_id, load_origins, mask_text
 from agents.models import Run
 
 from . import filter_fields
 from .filter_language import Filter, Term
 
-COLUMNS = {"": ("query", "answer"), "error": ("detail",)}
+SEARCHED_COLUMNS = {"": ("query", "answer"), "error": ("detail",)}
 
 
-def is_due(user, asked: Filter) -> bool:
-    return any(_is_of_words(term) for term in asked.terms) and not user.has_perm(SEE_ALL)
+def is_needed(user, asked: Filter) -> bool:
+    return any(_is_text_term(term) for term in asked.terms) and not user.has_perm(
+        UNMASK_PERMISSION
+    )
 
 
-def apply(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
+def prefilter(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
     """Those that may match: what others' runs must not say is found out by `readable`."""
-    runs = runs.alias(**filter_fields.ALIASES)
+    runs = runs.alias(**filter_fields.QUERY_ALIASES)
     others = ~Q(user=user, origin_step=None)
     for term in asked.terms:
-        is_open = term.is_not and _is_of_words(term)
+        is_open = term.is_not and _is_text_term(term)
         runs = runs.filter(others | term.which if is_open else term.which)
     return runs
 
 
-def readable(user, asked: Filter, pks: Iterable[int]) -> set[int]:
+def readable_pks(user, asked: Filter, pks: Iterable[int]) -> set[int]:
     """Those of them that match as this person may read them."""
     runs = Run.objects.filter(pk__in=list(pks))
     own = set(runs.filter(user=user, origin_step=None).values_list("pk", flat=True))
-    terms = [term for term in asked.terms if _is_of_words(term)]
+    terms = [term for term in asked.terms if _is_text_term(term)]
     others = runs.exclude(pk__in=own).only(
         "user", "origin", "origin_step", "query", "answer", "detail"
     )
     return own | {
-        run.pk for run in with_origins(others) if all(_holds(term, run, user) for term in terms)
+        run.pk
+        for run in load_origins(others)
+        if all(_matches(term, run, user) for term in terms)
     }
 
 
-def _is_of_words(term: Term) -> bool:
-    return term.field in COLUMNS
+def _is_text_term(term: Term) -> bool:
+    return term.field in SEARCHED_COLUMNS
 
 
-def _holds(term: Term, run: Run, user) -> bool:
-    is_own = run.user_id == user.pk and asker(run) == user.pk
-    texts = [getattr(run, name) for name in COLUMNS[term.field]]
-    found = any(_says(text, words, is_own) for words in term.values for text in texts)
+def _matches(term: Term, run: Run, user) -> bool:
+    is_own = run.user_id == user.pk and asker_id(run) == user.pk
+    texts = [getattr(run, name) for name in SEARCHED_COLUMNS[term.field]]
+    found = any(
+        _contains_readable(text, words, is_own) for words in term.values for text in texts
+    )
     return found != term.is_not
 
 
-def _says(text: str, words: str, is_own: bool) -> bool:
+def _contains_readable(text: str, words: str, is_own: bool) -> bool:
     """Masked only where that can matter: it takes its time."""
-    return _has(text, words) and (is_own or _has(masked_text(text), words))
+    return _contains(text, words) and (is_own or _contains(mask_text(text), words))
 
 
-def _has(text: str, words: str) -> bool:
+def _contains(text: str, words: str) -> bool:
     """As databases look for it: capitals or not, of Latin letters only."""
     return words.encode().lower() in text.encode(errors="replace").lower()

@@ -7,15 +7,15 @@ from typing import Any
 
 from agents.access import masking
 from agents.access.masking import Row
-from agents.catalog.agent_factory import TRIED
-from agents.engine.events import Type
+from agents.catalog.agent_factory import DRAFT_KEY
+from agents.engine.events import EventType
 from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
-from agents.web.presentation.formatting import unfolded, unpacked
+from agents.web.presentation.formatting import format_json, parse_json_text
 
-HEAD, TAIL = 12_000, 4_000
-MOST_EVENTS = 200
-WORDS = [Type.DELTA, Type.THOUGHT_DELTA]
+HEAD_CHARS, TAIL_CHARS = 12_000, 4_000
+MAX_EVENTS = 200
+DELTA_TYPES = [EventType.DELTA, EventType.THOUGHT_DELTA]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Excerpt:
 
     @classmethod
     def of(cls, text: str) -> "Excerpt":
-        if len(text) <= HEAD + TAIL:
+        if len(text) <= HEAD_CHARS + TAIL_CHARS:
             return cls(text, "", len(text))
-        return cls(text[:HEAD], text[-TAIL:], len(text))
+        return cls(text[:HEAD_CHARS], text[-TAIL_CHARS:], len(text))
 
     @property
     def left_out(self) -> int:
@@ -38,7 +38,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class PromptMessage:
     """One message as the model was sent it."""
 
     role: str
@@ -46,8 +46,8 @@ class Sent:
     is_new: bool = False
 
     @classmethod
-    def of(cls, message: Message, is_new: bool = False) -> "Sent":
-        return cls(str(message.get("role", "")), Excerpt.of(_said(message)), is_new)
+    def of(cls, message: Message, is_new: bool = False) -> "PromptMessage":
+        return cls(str(message.get("role", "")), Excerpt.of(_message_text(message)), is_new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,24 @@ class Prompt:
     trimmed: list[Message]
 
     @property
-    def new(self) -> list[Sent]:
-        return [Sent.of(message, is_new=True) for message in self.messages[self.kept :]]
+    def new(self) -> list[PromptMessage]:
+        return [
+            PromptMessage.of(message, is_new=True) for message in self.messages[self.kept :]
+        ]
 
     @property
-    def left_out(self) -> list[Sent]:
-        return [Sent.of(message) for message in self.trimmed]
+    def left_out(self) -> list[PromptMessage]:
+        return [PromptMessage.of(message) for message in self.trimmed]
 
     @property
-    def all(self) -> list[Sent]:
-        return [Sent.of(m, is_new=at >= self.kept) for at, m in enumerate(self.messages)]
+    def all(self) -> list[PromptMessage]:
+        return [
+            PromptMessage.of(m, is_new=at >= self.kept) for at, m in enumerate(self.messages)
+        ]
 
 
 @dataclass(frozen=True)
-class Details:
+class StepDetails:
     run: Run
     step: AgentStep
     is_masked: bool = False  # both are then, and all else that is read has to be
@@ -80,19 +84,19 @@ class Details:
     @cached_property
     def result(self) -> str:
         step = self.step
-        text = step.observation or step.thought or self._answer()
-        value = unpacked(text)
-        return value if isinstance(value, str) else unfolded(value)
+        text = step.observation or step.thought or self._answer_text()
+        value = parse_json_text(text)
+        return value if isinstance(value, str) else format_json(value)
 
-    def _answer(self) -> str:
+    def _answer_text(self) -> str:
         """What is said to another agent, or in a form, is not what the run answered."""
         if self.step.kind != AgentStep.Kind.ANSWER:
             return ""
         if self.step.parent is None:
             return self.run.answer
-        ended = self.run.events.filter(type=Type.STEP, data__step=self.step.number)
+        ended = self.run.events.filter(type=EventType.STEP, data__step=self.step.number)
         told = (ended.values_list("data", flat=True).last() or {}).get("answer", "")
-        return masking.masked_value(told) if self.is_masked else told
+        return masking.mask_value(told) if self.is_masked else told
 
     @cached_property
     def prompt(self) -> Prompt | None:
@@ -100,7 +104,7 @@ class Details:
         if not (self.step.request and "messages" in self.step.request):
             return None
         before: list[Message] = []
-        for request in self._requests_before():
+        for request in self._previous_requests():
             before = [*before[: request["kept"]], *request["messages"]]
         kept, new = self.step.request["kept"], self.step.request["messages"]
         trimmed = [message for message in before[kept:] if message not in new]
@@ -109,16 +113,16 @@ class Details:
     @cached_property
     def replaced(self) -> dict[str, str]:
         """What the model was not shown, by what it was shown instead; masked for others."""
-        requests = [*self._requests_before(), self.step.request or {}]
+        requests = [*self._previous_requests(), self.step.request or {}]
         return {a: v for request in requests for a, v in request.get("replaced", {}).items()}
 
-    def _requests_before(self) -> Iterable[dict[str, Any]]:
+    def _previous_requests(self) -> Iterable[dict[str, Any]]:
         """Those of the same agent for the same task: each conversation grows by itself."""
         same = {"parent": self.step.parent, "agent_name": self.step.agent_name}
         earlier = self.run.steps.filter(number__lt=self.step.number, **same).order_by("number")
         for request in earlier.values_list("request", flat=True):
             if request and "messages" in request:
-                yield masking.masked_value(request) if self.is_masked else request
+                yield masking.mask_value(request) if self.is_masked else request
 
     @cached_property
     def tools(self) -> list[dict[str, Any]]:
@@ -133,76 +137,76 @@ class Details:
 
     @cached_property
     def _definitions(self) -> Mapping[str, dict[str, Any]]:
-        begun = self.run.events.filter(type__in=[Type.RUN_STARTED, Type.HANDOFF])
+        begun = self.run.events.filter(type__in=[EventType.RUN_STARTED, EventType.HANDOFF])
         begun = begun.filter(agent=self.step.agent_name, seq__lte=self.step.first_seq)
         started = begun.order_by("-seq").values_list("data", flat=True).first() or {}
         return {tool["function"]["name"]: tool for tool in started.get("tools", ())}
 
     @cached_property
     def parameters(self) -> str:
-        return unfolded((self.step.request or {}).get("parameters") or {})
+        return format_json((self.step.request or {}).get("parameters") or {})
 
     @cached_property
     def request(self) -> str:
         """Exactly what was sent, as JSON."""
         if self.prompt is None:
-            return unfolded(self.step.action_input) if self.step.action else ""
+            return format_json(self.step.action_input) if self.step.action else ""
         asked = self.step.request
         sent = {"model": asked.get("provider_model") or asked.get("model", self.run.model)}
         sent |= {"messages": self.prompt.messages, "tools": self.tools}
-        return unfolded(sent | (self.step.request.get("parameters") or {}))
+        return format_json(sent | (self.step.request.get("parameters") or {}))
 
     @cached_property
     def guardrails(self) -> list[AgentStep]:
         """What was said of this turn by those who check it."""
         same = {"turn": self.step.turn, "parent": self.step.parent}
         guards = self.run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, **same)
-        return [self._shown(guard) for guard in guards]
+        return [self._mask_row(guard) for guard in guards]
 
     @cached_property
     def usage(self) -> dict[str, Any]:
-        events = self._events.filter(type=Type.USAGE).order_by("seq")
+        events = self._events.filter(type=EventType.USAGE).order_by("seq")
         return events.values_list("data", flat=True).last() or {}
 
     @cached_property
-    def seconds_to_first_word(self) -> float | None:
-        first = self._events.filter(type__in=WORDS).order_by("seq").first()
+    def seconds_to_first_token(self) -> float | None:
+        first = self._events.filter(type__in=DELTA_TYPES).order_by("seq").first()
         return first and max(0.0, (first.time - self.step.started_at).total_seconds())
 
     @property
-    def milliseconds_to_first_word(self) -> float | None:
-        seconds = self.seconds_to_first_word
+    def ms_to_first_token(self) -> float | None:
+        seconds = self.seconds_to_first_token
         return None if seconds is None else seconds * 1000
 
     @property
-    def words_a_second(self) -> float | None:
+    def tokens_per_second(self) -> float | None:
         if self.step.ended_at is None or not self.step.completion_tokens:
             return None
         took = (self.step.ended_at - self.step.started_at).total_seconds()
-        took -= self.seconds_to_first_word or 0.0
+        took -= self.seconds_to_first_token or 0.0
         return self.step.completion_tokens / took if took > 0.05 else None
 
     @property
-    def share_of_cost(self) -> float | None:
+    def cost_share(self) -> float | None:
         return self.step.cost / self.run.cost if self.step.cost and self.run.cost else None
 
     @cached_property
     def raw(self) -> str:
         """The events of the step as they were told; of its words only how many there were."""
-        told = [self._shown(event) for event in self._told[:MOST_EVENTS]]
+        told = [self._mask_row(event) for event in self._visible_events[:MAX_EVENTS]]
         events = [event.value.to_dict() for event in told]
-        return unfolded(events)
+        return format_json(events)
 
     @cached_property
     def words(self) -> int:
-        return self._events.filter(type__in=WORDS).count()
+        return self._events.filter(type__in=DELTA_TYPES).count()
 
-    def _shown(self, row: Row) -> Row:
-        return masking.masked(row) if self.is_masked else row
+    def _mask_row(self, row: Row) -> Row:
+        return masking.mask_row(row) if self.is_masked else row
 
     @property
-    def _told(self):
-        return self._events.exclude(type__in=WORDS).order_by("seq")
+    def _visible_events(self):
+        return self._events.exclude(type__in=DELTA_TYPES).order_by("seq")
 
     @property
     def _events(self):
@@ -211,24 +215,24 @@ class Details:
         )
 
 
-def values_replaced(run: Run) -> int:
+def count_replaced_values(run: Run) -> int:
     """How many values were not shown to the models of this run."""
     asked = run.steps.filter(request__has_key="replaced").order_by()
     found = asked.values_list("request__replaced", flat=True)
     return len({alias for replaced in found for alias in replaced})
 
 
-def is_unkept(run: Run) -> bool:
+def is_masked_at_rest(run: Run) -> bool:
     """Whether personal data was masked before this run was kept, by what its agent was then."""
-    if run.is_trial:
-        return run.overrides[TRIED].get("personal_data") == Agent.PersonalData.UNKEPT
+    if run.is_draft_run:
+        return run.overrides[DRAFT_KEY].get("personal_data") == Agent.PersonalData.UNKEPT
     begun = AgentVersion.objects.filter(agent=run.agent_id, number=run.agent_version)
     return begun.filter(snapshot__personal_data=Agent.PersonalData.UNKEPT).exists()
 
 
-def _said(message: Message) -> str:
+def _message_text(message: Message) -> str:
     """Its text, and the calls it makes."""
     content = message.get("content")
-    text = content if isinstance(content, str) else unfolded(content) if content else ""
+    text = content if isinstance(content, str) else format_json(content) if content else ""
     calls = message.get("tool_calls")
-    return "\n\n".join(filter(None, [text, unfolded(calls) if calls else ""]))
+    return "\n\n".join(filter(None, [text, format_json(calls) if calls else ""]))

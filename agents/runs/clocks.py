@@ -5,15 +5,15 @@ from datetime import datetime
 
 from agents.engine.clock import Clock
 
-MOST = 10_000
+MAX_CLOCKS = 10_000
 
 _clocks: OrderedDict[int, Clock] = OrderedDict()
 
 
-def of(run: int) -> Clock:
+def get_clock(run: int) -> Clock:
     """The clock of this run, from now on at the latest."""
     clock = _clocks.setdefault(run, Clock())
-    while len(_clocks) > MOST:
+    while len(_clocks) > MAX_CLOCKS:
         _clocks.popitem(last=False)
     return clock
 

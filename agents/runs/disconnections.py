@@ -13,37 +13,38 @@ from django.utils import timezone
 from agents.models import Absence, Run
 
 # What a browser takes for an accident, after which its page connects again by itself.
-LOST = {1006, 1011, 1012, 1013}
-MOST_OF_A_RUN = 100
-MOST_AWAY = timedelta(days=7)
+LOST_CODES = {1006, 1011, 1012, 1013}
+MAX_PER_RUN = 100
+MAX_AWAY = timedelta(days=7)
 
 
-def left(runs: Iterable[int], page: str, code: int) -> None:
+def record_disconnect(runs: Iterable[int], page: str, code: int) -> None:
     """A page has gone while these went on."""
-    why = Absence.Reason.LOST if code in LOST else Absence.Reason.CLOSED
+    why = Absence.Reason.LOST if code in LOST_CODES else Absence.Reason.CLOSED
     now = timezone.now()
-    _keep(
+    _save(
         Absence(run=run, page=page, reason=why, left_at=now)
-        for run in _few(Run.objects.live().filter(pk__in=runs))
+        for run in _below_limit(Run.objects.live().filter(pk__in=runs))
     )
 
 
-def came_back(runs: Iterable[int], page: str, away: timedelta) -> None:
+def record_reconnect(runs: Iterable[int], page: str, away: timedelta) -> None:
     """A page is there again, which had lost its connection for so long."""
     now = timezone.now()
-    left_at = now - min(away, MOST_AWAY)
+    left_at = now - min(away, MAX_AWAY)
     known = Absence.objects.filter(run__in=runs, page=page, came_back_at=None)
     noticed = list(known.values_list("run", flat=True))
     # The page knows best why it was away: one that was closed does not come back.
     known.update(reason=Absence.Reason.LOST, left_at=left_at, came_back_at=now)
     meanwhile = Q(ended_at=None) | Q(ended_at__gt=left_at)
     missed = Run.objects.filter(meanwhile, pk__in=runs).exclude(pk__in=noticed)
-    _keep(
-        Absence(run=run, page=page, left_at=left_at, came_back_at=now) for run in _few(missed)
+    _save(
+        Absence(run=run, page=page, left_at=left_at, came_back_at=now)
+        for run in _below_limit(missed)
     )
 
 
-def opened(runs: Iterable[int]) -> None:
+def record_reopen(runs: Iterable[int]) -> None:
     """Somebody who had closed the page looks at it again, on whichever one."""
     closed = Absence.objects.filter(
         run__in=runs, reason=Absence.Reason.CLOSED, came_back_at=None
@@ -52,12 +53,12 @@ def opened(runs: Iterable[int]) -> None:
         closed.update(came_back_at=timezone.now())
 
 
-def _few(runs):
+def _below_limit(runs):
     """A page that comes and goes without end fills no table."""
-    return runs.annotate(kept=Count("absences")).filter(kept__lt=MOST_OF_A_RUN)
+    return runs.annotate(kept=Count("absences")).filter(kept__lt=MAX_PER_RUN)
 
 
-def _keep(absences: Iterable[Absence]) -> None:
+def _save(absences: Iterable[Absence]) -> None:
     try:
         with transaction.atomic():
             Absence.objects.bulk_create(absences)

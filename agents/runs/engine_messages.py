@@ -9,7 +9,7 @@ import re
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-MOST_TRANSLATED = 1_000
+MAX_TRANSLATED_CHARS = 1_000
 TEMPLATES = (
     _("%(sentence)s Tried %(models)s."),
     _("%(name)s has failed %(n)s times in a row; it is tried again in %(seconds)s seconds."),
@@ -336,22 +336,22 @@ SETTING_WORDS = (
     _("a location, e.g. europe-west1"),
     _("the JSON key of a service account"),
 )
-WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *SETTING_WORDS, *REASONS}
+EXACT_SENTENCES = {*SENTENCES, *PLAN_SENTENCES, *SETTING_WORDS, *REASONS}
 
 
-def told(sentence: str) -> str:
+def translate(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
     if not sentence:
         return ""
-    is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
-    for form in FORMS if is_form else ():
+    is_form = sentence not in EXACT_SENTENCES and len(sentence) <= MAX_TRANSLATED_CHARS
+    for form in MESSAGE_TEMPLATES if is_form else ():
         if found := form.match(sentence):
-            places = {name: told(words) for name, words in found.groupdict().items()}
+            places = {name: translate(words) for name, words in found.groupdict().items()}
             return gettext(form.template) % places
     return gettext(sentence)
 
 
-class Form:
+class MessageTemplate:
     """A template, and how a sentence is known that was made of it."""
 
     def __init__(self, template: str) -> None:
@@ -371,4 +371,6 @@ class Form:
         return self.pattern.fullmatch(sentence)
 
 
-FORMS = [Form(template) for template in (*TEMPLATES, *FORM_TEMPLATES, *PLAN_TEMPLATES)]
+MESSAGE_TEMPLATES = [
+    MessageTemplate(template) for template in (*TEMPLATES, *FORM_TEMPLATES, *PLAN_TEMPLATES)
+]

@@ -12,28 +12,33 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 from django.db.models.functions import Left, Length
 
-from agents.db.compiled_queries import prepared
-from agents.db.raw_cursor import document, execute_many, moment
-from agents.db.sanitize import storable
-from agents.engine.events import Event, Stamp, Type
-from agents.engine.loop.approval import AskPerson
-from agents.engine.loop.cancellation import Fate
+from agents.db.compiled_queries import compiled_query
+from agents.db.raw_cursor import adapt_datetime, adapt_json, execute_many
+from agents.db.sanitize import sanitize_event
+from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop.cancellation import CallOutcome
 from agents.engine.loop.termination import StopReason
-from agents.engine.privacy.redaction import Redaction
-from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, legal
+from agents.engine.privacy.redaction import Redactor
+from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, repair_history
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
 
 from . import clocks
-from .projection import Rows, mark
+from .projection import Projection, search_tag
 
-PREVIEW = 200
-WORDS = (Type.DELTA, Type.THOUGHT_DELTA)
-DECIDES = (Type.STEP, Type.TOOL_CALL, Type.APPROVAL_REQUESTED, Type.HANDOFF_RETURN)
-CORRECTED = "(A reviewer has corrected this answer. It should have been the following.)"
-MOST_FOUND = 2000
-NO_LONGER = "The account of whoever asked was switched off."
-CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
-UNSTARTED, FAILED = Fate(status="unstarted"), Fate(status="failed")
+PREVIEW_CHARS = 200
+DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
+DECISION_TYPES = (
+    EventType.STEP,
+    EventType.TOOL_CALL,
+    EventType.APPROVAL_REQUESTED,
+    EventType.HANDOFF_RETURN,
+)
+CORRECTION_NOTE = "(A reviewer has corrected this answer. It should have been the following.)"
+MAX_OBSERVATION_CHARS = 2000
+USER_DEACTIVATED = "The account of whoever asked was switched off."
+CANCELLED, UNKNOWN = CallOutcome(status="cancelled"), CallOutcome(status="unknown")
+UNSTARTED, FAILED = CallOutcome(status="unstarted"), CallOutcome(status="failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +52,15 @@ class Ending:
     reason: StopReason
     detail: str = ""
     advice: str = ""
-    fates: Mapping[int, Fate] = field(default_factory=dict)
+    fates: Mapping[int, CallOutcome] = field(default_factory=dict)
     is_sure: bool = True
 
-    def fate(self, step: AgentStep, why: str = "") -> Fate:
+    def fate(self, step: AgentStep, why: str = "") -> CallOutcome:
         """What became of a step; `why` a person is being asked about it, if one is."""
         if why == Approval.Why.UNKNOWN:
             return UNKNOWN  # it was begun once, and nobody has said yet what came of it
         is_call = step.kind == AgentStep.Kind.TOOL
-        if is_call and why and step.action != AskPerson.name:
+        if is_call and why and step.action != AskPersonTool.name:
             return UNSTARTED
         if step.number in self.fates:
             return self.fates[step.number]
@@ -66,18 +71,18 @@ class Ending:
         return UNKNOWN if is_call and step.is_live and not is_harmless else CANCELLED
 
 
-def keep(entries: Sequence[tuple[int, Event]]) -> None:
+def save(entries: Sequence[tuple[int, Event]]) -> None:
     """Write events of any runs, and what they mean for their steps."""
     ours = connections[DEFAULT_DB_ALIAS]  # looked up once: each thread has its own
-    execute_many(ours, _insertion(), [_columns(ours, *entry) for entry in entries])
-    rows = Rows()
+    execute_many(ours, _insert_sql(), [_column_values(ours, *entry) for entry in entries])
+    rows = Projection()
     for run, event in entries:
         rows.take(run, event)
     rows.write()
 
 
 @cache
-def _insertion() -> str:
+def _insert_sql() -> str:
     """Of an event, worked out once: there are many, and little else is done for a word."""
     about, quoted = RunEvent._meta, connection.ops.quote_name
     names = ("run", "seq", "type", "agent", "time", "data")
@@ -86,8 +91,8 @@ def _insertion() -> str:
     return f"INSERT INTO {quoted(about.db_table)} ({columns}) VALUES ({blanks})"
 
 
-def _columns(ours: BaseDatabaseWrapper, run: int, event: Event) -> tuple[Any, ...]:
-    time, data = moment(ours, event.time), document(ours, event.data)
+def _column_values(ours: BaseDatabaseWrapper, run: int, event: Event) -> tuple[Any, ...]:
+    time, data = adapt_datetime(ours, event.time), adapt_json(ours, event.data)
     return run, event.seq, event.type.value, event.agent, time, data
 
 
@@ -100,7 +105,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     run = Run.objects.live().select_for_update().filter(pk=run_pk).first()
     if run is None or epoch not in (None, run.epoch):
         return []
-    emit = partial(stamp_of(run, run.agent_name), **_ended(run, ending))
+    emit = partial(event_factory(run, run.agent_name), **_end_fields(run, ending))
     if run.is_waiting:
         ending = replace(ending, is_sure=True)  # nothing is under way while a person is asked
     asked = dict(
@@ -113,53 +118,53 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     events = [
         event
         for step in live
-        for event in _last_words(emit, run, step, ending, asked.get(step.number, ""))
+        for event in _closing_events(emit, run, step, ending, asked.get(step.number, ""))
     ]
-    events += _never_started(emit, run)
+    events += _unstarted_events(emit, run)
     events.append(
         emit(
-            Type.RUN_FINISHED,
-            answer=said_so_far(run),
+            EventType.RUN_FINISHED,
+            answer=streamed_answer(run),
             stopped_reason=ending.reason.value,
-            detail=ending.detail or _why_stopped(run, ending),
+            detail=ending.detail or _stop_detail(run, ending),
             advice=ending.advice,
             turns=run.turns,
             tool_calls=calls,
         )
     )
-    events = [storable(event) for event in _redacted(run, events)]
-    keep([(run_pk, event) for event in events])
+    events = [sanitize_event(event) for event in _redact(run, events)]
+    save([(run_pk, event) for event in events])
     return events
 
 
-def stamp_of(run: Run, agent: str) -> Stamp:
+def event_factory(run: Run, agent: str) -> EventFactory:
     """For what is told of a run from outside, by the clock of that run."""
     last = run.events.order_by("-seq").first()
-    stamp = Stamp(agent, after=last.seq if last else 0)
-    stamp.clock = clocks.of(run.pk)
+    stamp = EventFactory(agent, after=last.seq if last else 0)
+    stamp.clock = clocks.get_clock(run.pk)
     if last is not None:
-        stamp.clock.go_on_from(last.time)
+        stamp.clock.advance_to(last.time)
     return stamp
 
 
-def _redacted(run: Run, events: list[Event]) -> list[Event]:
+def _redact(run: Run, events: list[Event]) -> list[Event]:
     """What a tool found out in the last moment may not be kept as it is, either."""
     if run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT:
         return events
-    return list(map(Redaction().event, events))
+    return list(map(Redactor().event, events))
 
 
-def _why_stopped(run: Run, ending: Ending) -> str:
+def _stop_detail(run: Run, ending: Ending) -> str:
     """Whoever stops it need not say so: it is known whether somebody may ask no more."""
     is_stopped = ending.reason is StopReason.CANCELLED and run.user is not None
-    return "" if not is_stopped or run.user.is_active else NO_LONGER
+    return "" if not is_stopped or run.user.is_active else USER_DEACTIVATED
 
 
 def last_seq(run: Run) -> int:
     return next(iter(_last_seq(run.pk)), 0)
 
 
-@prepared
+@compiled_query
 def _last_seq(run):
     events = RunEvent.objects.filter(run=run).order_by("-seq")
     return events.values_list("seq", flat=True)[:1]
@@ -170,14 +175,14 @@ def last_speaker(run: Run) -> str:
     return next(iter(_last_speaker(run.pk)), "")
 
 
-@prepared
+@compiled_query
 def _last_speaker(run):
-    events = RunEvent.objects.filter(run=run).exclude(type__in=WORDS).order_by("-seq")
+    events = RunEvent.objects.filter(run=run).exclude(type__in=DELTA_TYPES).order_by("-seq")
     return events.values_list("agent", flat=True)[:1]
 
 
 def brief_steps(
-    run: Run, most: int = MOST_FOUND, without: Sequence[str] = ("request",)
+    run: Run, most: int = MAX_OBSERVATION_CHARS, without: Sequence[str] = ("request",)
 ) -> list[AgentStep]:
     """All steps, without what was sent for them, and of what they found only the beginning.
 
@@ -192,32 +197,36 @@ def brief_steps(
     return steps
 
 
-def first_words(run: Run) -> dict[int, datetime]:
+def first_delta_times(run: Run) -> dict[int, datetime]:
     """When each step said its first word."""
-    words = run.events.filter(type__in=[Type.DELTA, Type.THOUGHT_DELTA])
+    words = run.events.filter(type__in=[EventType.DELTA, EventType.THOUGHT_DELTA])
     firsts = words.order_by().values_list("data__step").annotate(first=Min("time"))
     return {step: first for step, first in firsts if step is not None}
 
 
-def said_so_far(run: Run, until: int | None = None) -> str:
+def streamed_answer(run: Run, until: int | None = None) -> str:
     """The answer as far as it was streamed: what was said since the last thought."""
-    events = run.events.filter(type__in=[Type.DELTA, Type.THOUGHT])
+    events = run.events.filter(type__in=[EventType.DELTA, EventType.THOUGHT])
     if until is not None:
         events = events.filter(seq__lte=until)
     text: list[str] = []
     for type, data in events.order_by("seq").values_list("type", "data"):
         if "parent" in data:
             continue  # what an agent says to another one is no answer yet
-        if type == Type.THOUGHT:
+        if type == EventType.THOUGHT:
             text.clear()
         else:
             text.append(data["content"])
     return "".join(text)
 
 
-def thought_so_far(run: Run, step: AgentStep, until: int | None = None) -> str:
+def streamed_thought(run: Run, step: AgentStep, until: int | None = None) -> str:
     """The words of a step; what an agent answers another one is among them."""
-    kinds = [Type.THOUGHT_DELTA] if step.parent is None else [Type.THOUGHT_DELTA, Type.DELTA]
+    kinds = (
+        [EventType.THOUGHT_DELTA]
+        if step.parent is None
+        else [EventType.THOUGHT_DELTA, EventType.DELTA]
+    )
     events = run.events.filter(type__in=kinds, seq__gte=step.first_seq)
     if until is not None:
         events = events.filter(seq__lte=until)
@@ -229,56 +238,57 @@ def transcript(run: Run) -> list[Message]:
     """The run as a model is told of it afterwards: always a whole exchange, or nothing."""
     if run.status == Run.Status.BLOCKED:
         return []
-    messages: list[Message] = [{"role": "user", "content": _asked(run)}]
+    messages: list[Message] = [{"role": "user", "content": _question(run)}]
     calls: list[AgentStep] = []
     used = run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None) if run.tool_calls else ()
     for step in [*used, None]:
         if calls and (step is None or step.turn != calls[0].turn):
-            messages += _exchange(calls)
+            messages += _tool_messages(calls)
             calls = []
         if step is not None:
             calls.append(step)
-    messages.append({"role": "assistant", "content": _last_word(run)})
-    return legal(messages)
+    messages.append({"role": "assistant", "content": _final_answer(run)})
+    return repair_history(messages)
 
 
-def _asked(run: Run) -> str:
+def _question(run: Run) -> str:
     """The question as the model was asked it: what was masked for it stays so."""
-    if mark(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
+    if search_tag(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
         return run.query
     masks = run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, action="mask", parent=None)
     said = (step.action_input.get("text") for step in masks)
     return next((text for text in said if text is not None), run.query)
 
 
-def _last_word(run: Run) -> str:
+def _final_answer(run: Run) -> str:
     """The answer, and what a reviewer says that it should have been."""
     answer, review = run.answer or _no_answer(run), getattr(run, "review", None)
     if review is None or not review.correction:
         return answer
-    return f"{answer}\n\n{CORRECTED}\n\n{review.correction}"
+    return f"{answer}\n\n{CORRECTION_NOTE}\n\n{review.correction}"
 
 
-def _exchange(calls: Sequence[AgentStep]) -> list[Message]:
+def _tool_messages(calls: Sequence[AgentStep]) -> list[Message]:
     asked = [
         {
             "id": step.call_id,
             "type": "function",
-            "function": {"name": step.action, "arguments": json.dumps(_object(step))},
+            "function": {"name": step.action, "arguments": json.dumps(_arguments(step))},
         }
         for step in calls
     ]
     answers = [
-        {"role": "tool", "tool_call_id": step.call_id, "content": _seen(step)} for step in calls
+        {"role": "tool", "tool_call_id": step.call_id, "content": _tool_result(step)}
+        for step in calls
     ]
     return [{"role": "assistant", "content": None, "tool_calls": asked}, *answers]
 
 
-def _object(step: AgentStep) -> dict[str, Any]:
+def _arguments(step: AgentStep) -> dict[str, Any]:
     return step.action_input if isinstance(step.action_input, dict) else {}
 
 
-def _seen(step: AgentStep) -> str:
+def _tool_result(step: AgentStep) -> str:
     is_whole = step.observation or step.status == AgentStep.Status.DONE
     missing = NOT_STARTED if step.status == AgentStep.Status.UNSTARTED else INTERRUPTED
     return step.observation if is_whole else missing
@@ -288,7 +298,7 @@ def _no_answer(run: Run) -> str:
     return f"(No answer: {run.detail or run.stopped_reason})"
 
 
-def _ended(run: Run, ending: Ending) -> dict[str, str]:
+def _end_fields(run: Run, ending: Ending) -> dict[str, str]:
     """When it ended: now, or, where its server had gone, when it was last heard of."""
     last = run.events.order_by("-seq").first()
     if ending.reason is not StopReason.INTERRUPTED or last is None:
@@ -296,26 +306,26 @@ def _ended(run: Run, ending: Ending) -> dict[str, str]:
     return {"ended": last.time.isoformat()}
 
 
-def _never_started(emit: Callable[..., Event], run: Run) -> Iterator[Event]:
+def _unstarted_events(emit: Callable[..., Event], run: Run) -> Iterator[Event]:
     """The calls that were decided on in a turn and that nobody came to make, as events."""
-    if not (calls := _open_calls(run)):
+    if not (calls := _pending_calls(run)):
         return
     turns = dict(run.steps.values_list("number", "turn"))
     for number, (step, parent, call) in enumerate(calls, max(turns) + 1):
         part = {} if parent is None else {"parent": parent}
         about = {"kind": "tool", "status": "unstarted", "turn": turns[step], "call": call}
-        yield emit(Type.STEP, step=number, **about, **part)
+        yield emit(EventType.STEP, step=number, **about, **part)
 
 
-def _open_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
+def _pending_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
     """Of all agents at work: in which step it was decided, what that is a part of, the call."""
     decided: dict[int | None, dict[str, Any]] = {}
-    found = run.events.filter(type__in=DECIDES).order_by("seq")
+    found = run.events.filter(type__in=DECISION_TYPES).order_by("seq")
     for type, data in found.values_list("type", "data"):
         parent = data.get("parent")
-        if type == Type.HANDOFF_RETURN:
+        if type == EventType.HANDOFF_RETURN:
             decided.pop(parent, None)
-        elif type != Type.STEP:
+        elif type != EventType.STEP:
             decided.get(parent, {}).pop(data["id"], None)
         elif "calls" in data:
             place = data["step"], parent
@@ -323,7 +333,7 @@ def _open_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
     return [call for calls in decided.values() for call in calls.values()]
 
 
-def _last_words(
+def _closing_events(
     emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending, why: str
 ) -> Iterator[Event]:
     """What became of a step that was live, as events."""
@@ -331,25 +341,25 @@ def _last_words(
     part = {} if step.parent is None else {"parent": step.parent}
     if fate.finished_anyway and step.number in ending.fates:
         yield _late_result(emit, step, fate, part)
-        yield emit(Type.STATUS, kind="finished_anyway", step=step.number)
+        yield emit(EventType.STATUS, kind="finished_anyway", step=step.number)
     yield emit(
-        Type.STEP,
+        EventType.STEP,
         step=step.number,
         kind=step.kind,
         status=fate.status,
-        thought=step.thought or thought_so_far(run, step),
+        thought=step.thought or streamed_thought(run, step),
         **part,
     )
 
 
 def _late_result(
-    emit: Callable[..., Event], step: AgentStep, fate: Fate, part: dict[str, int]
+    emit: Callable[..., Event], step: AgentStep, fate: CallOutcome, part: dict[str, int]
 ) -> Event:
     return emit(
-        Type.TOOL_RESPONSE,
+        EventType.TOOL_RESPONSE,
         tool_call_id=step.call_id,
         name=step.action,
-        content_preview=fate.result[:PREVIEW],
+        content_preview=fate.result[:PREVIEW_CHARS],
         content=fate.result,
         is_error=fate.status == "failed",
         attempts=step.attempts,

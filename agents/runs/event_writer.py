@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
-from agents.db.sanitize import storable
+from agents.db.sanitize import sanitize_event
 from agents.engine import fault_injection
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.models import Run, RunEvent
 
 from . import event_store, leases, pubsub
@@ -29,20 +29,20 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 Reader = Callable[[Run, list[Event]], None]
 
-MOST_UNDER_WAY = 8
-LATE = 10.0
+MAX_PENDING = 8
+LATE_SECONDS = 10.0
 # A database that restarts, is locked or is full: it is asked again for about half a minute.
-AWAY = (OperationalError, InterfaceError)
-PAUSES, PATIENCE = (0.05, 0.1, 0.2, 0.5), 30.0
-GATHER, LONGEST_GATHER = 0.0002, 0.01
-REST, LONGEST_REST = 0.001, 0.03
+DATABASE_ERRORS = (OperationalError, InterfaceError)
+RETRY_DELAYS_SECONDS, RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5), 30.0
+GATHER_SECONDS, MAX_GATHER_SECONDS = 0.0002, 0.01
+REST_SECONDS, MAX_REST_SECONDS = 0.001, 0.03
 # Kept, and nobody told yet.
-POINTS = {
-    Type.TOOL_RESPONSE: "P10",
-    Type.APPROVAL_REQUESTED: "P11",
-    Type.RUN_FINISHED: "P13",
+FAULT_POINTS = {
+    EventType.TOOL_RESPONSE: "P10",
+    EventType.APPROVAL_REQUESTED: "P11",
+    EventType.RUN_FINISHED: "P13",
 }
-SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
+FLUSH_TYPES = {EventType.TOOL_CALL, EventType.RUN_PAUSED, EventType.RUN_FINISHED}
 
 
 # Who else is handed what was kept, such as a monitor: at once, and never to be waited for.
@@ -70,7 +70,7 @@ class _Entry:
         self.pk = self.run.pk
 
 
-class Journal:
+class EventWriter:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._over: set[int] = set()
@@ -88,7 +88,7 @@ class Journal:
 
     def add(self, run: Run, event: Event) -> asyncio.Future[None]:
         """Done once this is in the database, and everything that was added before it."""
-        return self._add(_Entry(run, _future(), event=storable(event)))
+        return self._add(_Entry(run, _new_future(), event=sanitize_event(event)))
 
     async def close(
         self, run: Run, ending: event_store.Ending, epoch: int | None = None
@@ -97,7 +97,7 @@ class Journal:
 
         With an epoch, only while that lasts: a former owner cannot end what is another's now.
         """
-        await self._add(_Entry(run, _future(), ending=ending, epoch=epoch))
+        await self._add(_Entry(run, _new_future(), ending=ending, epoch=epoch))
         self._over.add(run.pk)
 
     def forget(self, run: Run) -> None:
@@ -113,7 +113,7 @@ class Journal:
     async def ask(self, question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
         """Put a question about runs to the database, between two batches."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _asked, question, runs)
+        return await loop.run_in_executor(self._thread, _run_query, question, runs)
 
     async def stop(self) -> None:
         """What was handed over is written; whoever comes later is told that it is over."""
@@ -136,83 +136,83 @@ class Journal:
         while self._entries or not self._is_closed:
             await self._wake.wait()
             # Words are read to a beat: where one run says something, the others are about to.
-            await asyncio.sleep(min(LONGEST_GATHER, GATHER * self._crowd))
+            await asyncio.sleep(min(MAX_GATHER_SECONDS, GATHER_SECONDS * self._crowd))
             self._wake.clear()
             batch, self._entries = self._entries, []
             if not batch:
                 continue  # it was only to end
             taken = time.monotonic()
-            late = loop.call_later(LATE, self._is_late, batch)
+            late = loop.call_later(LATE_SECONDS, self._on_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
             late.cancel()
-            self._note(taken)
-            for run, events in _by_run(batch):
-                await tell(run, events)
-            _settle(batch)
-            await asyncio.sleep(self._rest(batch))
+            self._record_lag(taken)
+            for run, events in _group_by_run(batch):
+                await publish(run, events)
+            _resolve_futures(batch)
+            await asyncio.sleep(self._rest_seconds(batch))
 
-    def _rest(self, batch: Iterable[_Entry]) -> float:
+    def _rest_seconds(self, batch: Iterable[_Entry]) -> float:
         """A commit costs the same however many share it: the more runs write, the more wait.
 
         Those who wrote a moment ago will write again, though but one was in this batch.
         """
         self._crowd = max(self._crowd // 2, len({entry.pk for entry in batch}))
-        return min(LONGEST_REST, REST * self._crowd)
+        return min(MAX_REST_SECONDS, REST_SECONDS * self._crowd)
 
-    def _is_late(self, batch: list[_Entry]) -> None:
+    def _on_late(self, batch: list[_Entry]) -> None:
         """Nothing can be written: whoever watches should know why nothing moves."""
-        self._telling = asyncio.create_task(_tell_late({entry.run.topic for entry in batch}))
+        self._telling = asyncio.create_task(_publish_late({entry.run.topic for entry in batch}))
 
-    def _note(self, taken: float) -> None:
+    def _record_lag(self, taken: float) -> None:
         """How long the oldest of a batch waited; what is left was added after it was taken."""
         if self._asked is not None:
             self._longest = max(self._longest, time.monotonic() - self._asked)
         self._asked = taken if self._entries else None
 
 
-class Pages:
+class RunEventBuffer:
     """The journal of one run. What belongs together is on its way together.
 
     A few events may be under way while the run goes on, but it never acts on the world, nor
     ends, before all that it has said is kept.
     """
 
-    def __init__(self, journal: Journal, run: Run) -> None:
+    def __init__(self, journal: EventWriter, run: Run) -> None:
         self.journal = journal
         self.run = run
         self._under_way: deque[asyncio.Future[None]] = deque()
 
     async def write(self, event: Event) -> None:
         self._under_way.append(self.journal.add(self.run, event))
-        if event.type in SETTLED:
-            await self.settle()
-        elif len(self._under_way) > MOST_UNDER_WAY:
+        if event.type in FLUSH_TYPES:
+            await self.flush()
+        elif len(self._under_way) > MAX_PENDING:
             await self._under_way.popleft()
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         while self._under_way:
             await self._under_way.popleft()
 
     def leave(self) -> None:
         """Nobody waits any more; what is under way is kept all the same."""
         for kept in self._under_way:
-            kept.add_done_callback(_seen)
+            kept.add_done_callback(_log_failure)
 
 
-def _seen(kept: asyncio.Future[None]) -> None:
+def _log_failure(kept: asyncio.Future[None]) -> None:
     error = None if kept.cancelled() else kept.exception()
     if error is not None and not isinstance(error, RunIsOver):
         logger.error("An event could not be kept.", exc_info=error)
 
 
-async def _tell_late(topics: set[str]) -> None:
+async def _publish_late(topics: set[str]) -> None:
     for topic in topics:
         await pubsub.publish(topic, "storage.late")
 
 
-async def tell(run: Run, events: list[Event]) -> None:
+async def publish(run: Run, events: list[Event]) -> None:
     for event in events:
-        fault_injection.point(POINTS.get(event.type, ""))
+        fault_injection.point(FAULT_POINTS.get(event.type, ""))
     for read in readers:
         read(run, events)
     facts = [event.to_dict() for event in events]
@@ -222,31 +222,31 @@ async def tell(run: Run, events: list[Event]) -> None:
 def _commit(batch: list[_Entry]) -> None:
     """All in one transaction; if that fails, each alone, so that one spoils no other."""
     try:
-        _commit_patiently(batch)
-    except AWAY as error:
+        _commit_with_retry(batch)
+    except DATABASE_ERRORS as error:
         for entry in batch:
             entry.error = error
     except Exception:
         for entry in batch:
-            _commit_alone(entry)
+            _commit_single(entry)
 
 
-def _commit_alone(entry: _Entry) -> None:
+def _commit_single(entry: _Entry) -> None:
     try:
-        _commit_patiently([entry])
+        _commit_with_retry([entry])
     except Exception as error:
         entry.error = error
 
 
-def _commit_patiently(batch: list[_Entry]) -> None:
+def _commit_with_retry(batch: list[_Entry]) -> None:
     """Again and again while the database is away, for as long as that can be borne."""
-    end = time.monotonic() + PATIENCE
-    for attempt, pause in enumerate(chain(PAUSES, repeat(1.0))):
+    end = time.monotonic() + RETRY_SECONDS
+    for attempt, pause in enumerate(chain(RETRY_DELAYS_SECONDS, repeat(1.0))):
         for entry in batch:
             entry.error, entry.told = None, []
         try:
-            return _commit_together(batch, is_again=attempt > 0)
-        except AWAY as error:
+            return _commit_batch(batch, is_again=attempt > 0)
+        except DATABASE_ERRORS as error:
             connection.close()
             if time.monotonic() + pause > end:
                 raise
@@ -254,26 +254,26 @@ def _commit_patiently(batch: list[_Entry]) -> None:
             sleep(pause)
 
 
-def _asked(question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
+def _run_query(question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
     try:
         return question(runs)
-    except AWAY:
+    except DATABASE_ERRORS:
         connection.close()  # the next question is put to a new one
         raise
 
 
-def _commit_together(batch: list[_Entry], is_again: bool) -> None:
+def _commit_batch(batch: list[_Entry], is_again: bool) -> None:
     events = [entry for entry in batch if entry.event is not None]
     with transaction.atomic():
         # The last time may have worked, and only the word of it have been lost.
-        known = [entry for entry in events if is_again and _is_kept(entry)]
+        known = [entry for entry in events if is_again and _is_saved(entry)]
         events = [entry for entry in events if entry not in known]
-        held = leases.held({entry.pk for entry in events}) if events else {}
+        held = leases.lock_epochs({entry.pk for entry in events}) if events else {}
         for entry in events:
             if held.get(entry.pk) != entry.run.epoch:
                 entry.error = RunIsOver()
         events = [entry for entry in events if entry.error is None]
-        event_store.keep([(entry.pk, entry.event) for entry in events])
+        event_store.save([(entry.pk, entry.event) for entry in events])
         for entry in batch:
             if entry.ending is not None:
                 entry.told = event_store.close(entry.pk, entry.ending, entry.epoch)
@@ -281,13 +281,13 @@ def _commit_together(batch: list[_Entry], is_again: bool) -> None:
         entry.told = [entry.event]
 
 
-def _is_kept(entry: _Entry) -> bool:
+def _is_saved(entry: _Entry) -> bool:
     event = entry.event
     same = {"seq": event.seq, "type": event.type.value, "time": event.time}
     return RunEvent.objects.filter(run=entry.run, **same).exists()
 
 
-def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
+def _group_by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
     runs: dict[int, tuple[Run, list[Event]]] = {}
     for entry in batch:
         if entry.told:
@@ -295,7 +295,7 @@ def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
     return runs.values()
 
 
-def _settle(batch: Iterable[_Entry]) -> None:
+def _resolve_futures(batch: Iterable[_Entry]) -> None:
     for entry in batch:
         if entry.kept.done():
             continue
@@ -305,5 +305,5 @@ def _settle(batch: Iterable[_Entry]) -> None:
             entry.kept.set_exception(entry.error)
 
 
-def _future() -> asyncio.Future[None]:
+def _new_future() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()

@@ -7,46 +7,46 @@ from contextlib import aclosing, suppress
 
 from agents.engine import clock, fault_injection
 from agents.engine.errors import AgentError
-from agents.engine.loop.cancellation import Fate, noting
+from agents.engine.loop.cancellation import CallOutcome, record_outcomes
 from agents.engine.loop.runtime import Events
 from agents.engine.loop.termination import StopReason
 from agents.models import Run
 
 from . import clocks, event_store, leases
-from .event_writer import AWAY, Journal, Pages, RunIsOver
+from .event_writer import DATABASE_ERRORS, EventWriter, RunEventBuffer, RunIsOver
 
 logger = logging.getLogger(__name__)
 
 Course = Callable[[Run], Awaitable[Events]]
 Follower = Callable[[Run | None], Awaitable[None]]
 
-STOP_WITHIN = 1.4
-LOOK = 0.4
+STOP_TIMEOUT_SECONDS = 1.4
+POLL_SECONDS = 0.4
 HANDOVER, SHUTDOWN, LOST = "handover", "shutdown", "lost"
 # Why a task is cancelled that leaves its run as it is.
-LEFT = {(HANDOVER,), (SHUTDOWN,), (LOST,)}
+DETACH_REASONS = {(HANDOVER,), (SHUTDOWN,), (LOST,)}
 ADVICE = "Try again; if it happens again, tell your administrator."
 
 
-class Workshop:
+class RunExecutor:
     def __init__(self) -> None:
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.runs: dict[int, Run] = {}
         self.following: set[asyncio.Task[None]] = set()
         self.is_closing = False
-        self.journal = Journal()
-        self.pulse = asyncio.create_task(self._beat())
+        self.journal = EventWriter()
+        self.pulse = asyncio.create_task(self._heartbeat_loop())
 
-    def set_going(self, run: Run, course: Course) -> None:
+    def start(self, run: Run, course: Course) -> None:
         task = asyncio.create_task(self._drive(run, course))
         self.tasks[run.pk], self.runs[run.pk] = task, run
-        task.add_done_callback(lambda task: self._leave(run, task))
+        task.add_done_callback(lambda task: self._on_done(run, task))
 
     async def cancel(self, run: Run) -> bool:
         """End what is driven here; False where it does not let itself be ended."""
         task = self.tasks[run.pk]
         task.cancel()
-        ended, _ = await asyncio.wait([task], timeout=STOP_WITHIN)
+        ended, _ = await asyncio.wait([task], timeout=STOP_TIMEOUT_SECONDS)
         return bool(ended)
 
     async def close(
@@ -60,7 +60,7 @@ class Workshop:
     def go_on(self, run: Run) -> None:
         """Let whoever waits for this run know, in a task that no Stop cuts off."""
         if not self.is_closing:
-            task = asyncio.create_task(follow(run))
+            task = asyncio.create_task(notify_followers(run))
             self.following.add(task)
             task.add_done_callback(self.following.discard)
 
@@ -79,7 +79,7 @@ class Workshop:
         for task in tasks:
             task.cancel(why)
         if tasks:
-            await asyncio.wait(tasks, timeout=STOP_WITHIN)
+            await asyncio.wait(tasks, timeout=STOP_TIMEOUT_SECONDS)
         for run in left if why == SHUTDOWN else ():
             # In any case: a task that was cancelled before its first step has done nothing.
             await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
@@ -88,7 +88,7 @@ class Workshop:
         await self.journal.stop()
         return left
 
-    def _leave(self, run: Run, task: asyncio.Task[None]) -> None:
+    def _on_done(self, run: Run, task: asyncio.Task[None]) -> None:
         """The run may have gone on already, in another task."""
         if self.tasks.get(run.pk) is task:
             del self.tasks[run.pk], self.runs[run.pk]
@@ -96,19 +96,21 @@ class Workshop:
             self.go_on(run)
 
     async def _drive(self, run: Run, course: Course) -> None:
-        with noting() as fates, clock.running(clocks.of(run.pk)):
-            await self._see_through(run, course, fates)
+        with record_outcomes() as fates, clock.use_clock(clocks.get_clock(run.pk)):
+            await self._run_to_end(run, course, fates)
 
-    async def _see_through(self, run: Run, course: Course, fates: dict[int, Fate]) -> None:
+    async def _run_to_end(
+        self, run: Run, course: Course, fates: dict[int, CallOutcome]
+    ) -> None:
         """The one place that may catch everything: whatever happens, the run gets an end."""
-        pages = Pages(self.journal, run)
+        pages = RunEventBuffer(self.journal, run)
         try:
             fault_injection.point("P3")
             async with aclosing(await course(run)) as events:
                 async for event in events:
                     await pages.write(event)
         except asyncio.CancelledError as cancelled:
-            if cancelled.args not in LEFT:
+            if cancelled.args not in DETACH_REASONS:
                 ending = event_store.Ending(StopReason.CANCELLED, fates=fates)
                 await self.close(run, ending, run.epoch)
         except AgentError as error:
@@ -116,7 +118,7 @@ class Workshop:
             await self.close(run, ending, run.epoch)
         except RunIsOver:
             logger.info("Run %s went on after it was cut off.", run.pk)
-        except AWAY as error:
+        except DATABASE_ERRORS as error:
             # Nothing can be kept of it now; whoever finds that nobody drives it goes on.
             logger.warning("Run %s is left until the database is back: %s", run.pk, error)
         except Exception:
@@ -127,25 +129,25 @@ class Workshop:
         finally:
             pages.leave()
 
-    async def _beat(self) -> None:
+    async def _heartbeat_loop(self) -> None:
         """Say that the runs are being worked on, and hear which of them are to end."""
         loop = asyncio.get_running_loop()
-        next_beat = loop.time() + leases.BEAT
+        next_beat = loop.time() + leases.HEARTBEAT_SECONDS
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_SECONDS)
             try:
                 if loop.time() >= next_beat:
-                    next_beat = loop.time() + leases.BEAT
+                    next_beat = loop.time() + leases.HEARTBEAT_SECONDS
                     await self.journal.ask(leases.renew, list(self.runs.values()))
-                await self._obey()
+                await self._apply_stop_requests()
             except Exception:  # whatever it was, a heart that stops loses every run
                 logger.exception("The heartbeat of the runs could not be written.")
 
-    async def _obey(self) -> None:
+    async def _apply_stop_requests(self) -> None:
         """Each is told once: a task that is ending already is left to it."""
         if not (asked := dict(self.runs)):
             return
-        to_stop, lost = await self.journal.ask(leases.orders, list(asked.values()))
+        to_stop, lost = await self.journal.ask(leases.stop_requests, list(asked.values()))
         for pk in to_stop | lost:
             # It may have ended meanwhile, and even gone on again, as another.
             if self.runs.get(pk) is asked[pk] and not self.tasks[pk].cancelling():
@@ -155,7 +157,7 @@ class Workshop:
 followers: list[Follower] = []
 
 
-async def follow(run: Run | None) -> None:
+async def notify_followers(run: Run | None) -> None:
     """Tell those who wait that this run is over, or that they may look around."""
     for follower in followers:
         try:
@@ -164,14 +166,14 @@ async def follow(run: Run | None) -> None:
             logger.exception("What waits for a run could not go on.")
 
 
-_workshops: dict[asyncio.AbstractEventLoop, Workshop] = {}
+_workshops: dict[asyncio.AbstractEventLoop, RunExecutor] = {}
 
 
-def here() -> Workshop:
+def current() -> RunExecutor:
     """The workshop of this event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _workshops:
-        _workshops[loop] = Workshop()
+        _workshops[loop] = RunExecutor()
     return _workshops[loop]
 
 
@@ -189,7 +191,7 @@ async def close(grace: float, why: str) -> list[Run]:
     return left
 
 
-def alive() -> int:
+def active_count() -> int:
     """How many runs this process drives; may be asked in any thread."""
     return sum(len(shop.tasks) for shop in list(_workshops.values()))
 

@@ -15,7 +15,7 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
     return joined
 
 
-def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
+def subtract(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
     """What is left of intervals where others are cut out of them."""
     left = intervals
     for start, end in taken:
@@ -28,10 +28,10 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
     return left
 
 
-def within(intervals: Iterable[Interval], start: float, end: float) -> list[Interval]:
+def clip(intervals: Iterable[Interval], start: float, end: float) -> list[Interval]:
     cut = ((max(first, start), min(last, end)) for first, last in intervals)
     return [(first, last) for first, last in cut if first < last]
 
 
-def length(intervals: Iterable[Interval]) -> float:
+def total_length(intervals: Iterable[Interval]) -> float:
     return sum(end - start for start, end in intervals)

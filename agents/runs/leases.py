@@ -23,21 +23,28 @@ from agents.db.raw_cursor import fetch
 from agents.models import AgentStep, Run
 
 # A number of its own: in a container every process has the same id as the one before it.
-PROCESS = secrets.token_hex(4)
+PROCESS_TOKEN = secrets.token_hex(4)
 # Machines may share a name; ids of processes mean something in one container of one boot only.
-NAMESPACE, BOOT = Path("/proc/self/ns/pid"), Path("/proc/sys/kernel/random/boot_id")
-PLACE = f"{BOOT.read_text()[:8]}.{NAMESPACE.stat().st_ino}" if BOOT.exists() else ""
-HOST = f"{socket.gethostname()}/{PLACE}"
-BEAT = 5.0
-LEASE = 20.0
-MOST_CRASHES = 5
+NAMESPACE_PATH, BOOT_ID_PATH = (
+    Path("/proc/self/ns/pid"),
+    Path("/proc/sys/kernel/random/boot_id"),
+)
+BOOT_NAMESPACE = (
+    f"{BOOT_ID_PATH.read_text()[:8]}.{NAMESPACE_PATH.stat().st_ino}"
+    if BOOT_ID_PATH.exists()
+    else ""
+)
+HOST = f"{socket.gethostname()}/{BOOT_NAMESPACE}"
+HEARTBEAT_SECONDS = 5.0
+LEASE_SECONDS = 20.0
+MAX_CRASHES = 5
 
 
 def owner() -> str:
-    return f"{os.getpid()}.{PROCESS}@{HOST}"
+    return f"{os.getpid()}.{PROCESS_TOKEN}@{HOST}"
 
 
-def next_owner() -> dict[str, Any]:
+def owner_fields() -> dict[str, Any]:
     """Whose a run is that is to go on now: ours, or that of the worker who takes it."""
     if settings.WORKERS:
         return {"owner": "", "heartbeat_at": None}
@@ -48,17 +55,17 @@ def is_ours(run: Run) -> bool:
     return run.owner == owner()
 
 
-def held(pks: Collection[int]) -> dict[int, int]:
+def lock_epochs(pks: Collection[int]) -> dict[int, int]:
     """The epoch of each of these runs that goes on: only whoever was given it may write.
 
     Asked in the transaction that writes for them: their rows are locked until it is over.
     """
     ours = connections[DEFAULT_DB_ALIAS]
-    return dict(fetch(ours, _running_among(len(pks)), [Run.Status.RUNNING, *pks]))
+    return dict(fetch(ours, _epochs_sql(len(pks)), [Run.Status.RUNNING, *pks]))
 
 
 @lru_cache(maxsize=256)
-def _running_among(count: int) -> str:
+def _epochs_sql(count: int) -> str:
     """Asked in every batch, and so put into SQL by hand."""
     table, blanks = connection.ops.quote_name(Run._meta.db_table), ", ".join(["%s"] * count)
     can_lock = connection.features.has_select_for_update
@@ -76,13 +83,13 @@ def release(run: Run) -> None:
     Run.objects.filter(pk=run.pk, epoch=run.epoch).update(heartbeat_at=None)
 
 
-def ask_to_stop(run: Run) -> bool:
+def request_stop(run: Run) -> bool:
     """Tell whoever drives it that it is to end; False where nobody does."""
     driven = Run.objects.running().filter(pk=run.pk, heartbeat_at__isnull=False)
     return bool(driven.update(is_to_stop=True))
 
 
-def orders(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
+def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
     """Of these runs, those that somebody wants to end, and those that are not ours any more."""
     asked = {run.pk: run.epoch for run in runs}
     rows = Run.objects.live().filter(pk__in=asked).values_list("pk", "epoch", "is_to_stop")
@@ -90,47 +97,47 @@ def orders(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
     return {pk for pk, is_to_stop in ours.items() if is_to_stop}, asked.keys() - ours.keys()
 
 
-def abandoned() -> list[Run]:
+def find_abandoned() -> list[Run]:
     """Runs that nobody drives: released, not heard of for too long, or of a dead process."""
     running = Run.objects.running().select_related("agent")
-    found = list(running.filter(_silent()))
+    found = list(running.filter(_expired_filter()))
     known = {run.pk for run in found}
     here = running.filter(owner__endswith=f"@{HOST}").exclude(pk__in=known)
     return found + [run for run in here if _is_dead(run.owner)]
 
 
-def take(run: Run) -> Run | None:
+def acquire(run: Run) -> Run | None:
     """The run, now ours; None where somebody was quicker, or it was heard of meanwhile."""
     same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
     if not _is_dead(run.owner):
-        same = same.filter(_silent())
+        same = same.filter(_expired_filter())
     # One that stood in line had no owner yet.
     before = 1 if run.owner else 0
-    ours = {"owner": owner(), "heartbeat_at": Now(), **_crashed(run)}
-    return _taken(same, run, **ours, takeovers=F("takeovers") + before)
+    ours = {"owner": owner(), "heartbeat_at": Now(), **_crash_fields(run)}
+    return _claim(same, run, **ours, takeovers=F("takeovers") + before)
 
 
-def is_given_up(run: Run) -> bool:
+def is_crash_looping(run: Run) -> bool:
     """Whether it ended one process after the other without getting a step further."""
-    is_stuck = _recorded(run) <= run.steps_at_crash
-    return not _was_handed_over(run) and is_stuck and run.crashes >= MOST_CRASHES
+    is_stuck = _finished_steps(run) <= run.steps_at_crash
+    return not _was_released(run) and is_stuck and run.crashes >= MAX_CRASHES
 
 
-def _crashed(run: Run) -> dict[str, Any]:
+def _crash_fields(run: Run) -> dict[str, Any]:
     """What is counted when a run is taken over; one that was handed over did nobody harm."""
-    if not run.owner or _was_handed_over(run):
+    if not run.owner or _was_released(run):
         return {}
-    recorded = _recorded(run)
+    recorded = _finished_steps(run)
     if recorded > run.steps_at_crash:
         return {"crashes": 0, "steps_at_crash": recorded}
     return {"crashes": F("crashes") + 1}
 
 
-def _was_handed_over(run: Run) -> bool:
+def _was_released(run: Run) -> bool:
     return run.heartbeat_at is None
 
 
-def _recorded(run: Run) -> int:
+def _finished_steps(run: Run) -> int:
     """The steps that came to an end; one that is cut off is taken again, and is no progress."""
     unfinished = [AgentStep.Status.RUNNING, AgentStep.Status.WAITING, AgentStep.Status.CUT]
     return run.steps.exclude(status__in=unfinished).count()
@@ -139,18 +146,18 @@ def _recorded(run: Run) -> int:
 def wake(run: Run) -> Run | None:
     """A run that waited, now running; None where somebody else was quicker."""
     same = Run.objects.waiting().filter(pk=run.pk)
-    return _taken(same, run, **next_owner(), status=Run.Status.RUNNING)
+    return _claim(same, run, **owner_fields(), status=Run.Status.RUNNING)
 
 
-def _taken(same, run: Run, **changes) -> Run | None:
+def _claim(same, run: Run, **changes) -> Run | None:
     if not same.update(**changes, epoch=F("epoch") + 1):
         return None
     return Run.objects.select_related("agent").filter(pk=run.pk).first()
 
 
-def _silent() -> Q:
+def _expired_filter() -> Q:
     late = ExpressionWrapper(
-        Now() - Value(timedelta(seconds=LEASE), output_field=DurationField()),
+        Now() - Value(timedelta(seconds=LEASE_SECONDS), output_field=DurationField()),
         output_field=Run._meta.get_field("heartbeat_at"),
     )
     return Q(heartbeat_at=None) | Q(heartbeat_at__lt=late)
@@ -163,7 +170,7 @@ def _is_dead(owner: str) -> bool:
     if host != HOST or not pid.isdigit():
         return False
     if int(pid) == os.getpid():
-        return process != PROCESS
+        return process != PROCESS_TOKEN
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

@@ -16,21 +16,21 @@ from channels.layers import InMemoryChannelLayer, get_channel_layer
 from agents.db import database
 from agents.models import Run, RunEvent
 
-from .leases import PROCESS
+from .leases import PROCESS_TOKEN
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0
-PAUSE = 1.0
-PING = 1.0
-TELL_WITHIN, AWAY = 0.5, 3.0
-JOIN_WITHIN = 1.0
-LOOK_AGAIN = "look.again"
+IDLE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+PING_TIMEOUT_SECONDS = 1.0
+SEND_TIMEOUT_SECONDS, BACKOFF_SECONDS = 0.5, 3.0
+JOIN_TIMEOUT_SECONDS = 1.0
+REFRESH_KIND = "look.again"
 
 Hear = Callable[[str, dict[str, Any]], None]
 
 
-def of_person(pk: int) -> str:
+def person_topic(pk: int) -> str:
     """The topic on which whatever somebody looks at is told to ask again what they may see."""
     return f"person.{pk}"
 
@@ -39,13 +39,13 @@ async def publish(topic: str, kind: str, **facts: Any) -> None:
     """All who hear it share these facts, and leave them as they are."""
     if (here := _topics.get(topic)) is not None:
         here.tell(kind, facts)
-    if _reaches_others():
+    if _has_shared_layer():
         text = json.dumps(facts, ensure_ascii=False)
-        told = {"type": "told", "by": PROCESS, "kind": kind, "facts": text}
+        told = {"type": "told", "by": PROCESS_TOKEN, "kind": kind, "facts": text}
         await _others.tell(topic, told)
 
 
-class _Others:
+class _RemoteProcesses:
     """Those in other processes. They read the rows by themselves, told or not: a layer that is
     away must cost nobody here more than a moment, now and then."""
 
@@ -56,23 +56,23 @@ class _Others:
         if time.monotonic() < self.away_until:
             return
         try:
-            async with asyncio.timeout(TELL_WITHIN):
+            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 await get_channel_layer().group_send(topic, told)
         except Exception as error:  # whatever it was, it is not worth a run
-            self.away_until = time.monotonic() + AWAY
+            self.away_until = time.monotonic() + BACKOFF_SECONDS
             logger.warning("Other processes cannot be told what happens: %r", error)
 
 
-_others = _Others()
+_others = _RemoteProcesses()
 
 
 @asynccontextmanager
-async def following(topic: str, hear: Hear) -> AsyncIterator[None]:
+async def subscribe(topic: str, hear: Hear) -> AsyncIterator[None]:
     """Have this called with everything that is told to the topic, here or elsewhere."""
     here = _topics.setdefault(topic, _Topic(topic))
     here.listeners.append(hear)
     try:
-        if _reaches_others():
+        if _has_shared_layer():
             await here.connect()
         yield
     finally:
@@ -99,7 +99,7 @@ class _Topic:
         """Come back once whatever is told elsewhere arrives here, too, or will soon."""
         self.wire = self.wire or asyncio.create_task(self._listen())
         try:
-            async with asyncio.timeout(JOIN_WITHIN):
+            async with asyncio.timeout(JOIN_TIMEOUT_SECONDS):
                 await self.is_joined.wait()
         except TimeoutError:
             self.is_joined.set()  # late: whoever listens then looks at the rows again
@@ -107,28 +107,28 @@ class _Topic:
     async def disconnect(self) -> None:
         if self.wire is not None:
             self.wire.cancel()
-            await asyncio.wait([self.wire], timeout=JOIN_WITHIN)
+            await asyncio.wait([self.wire], timeout=JOIN_TIMEOUT_SECONDS)
 
     async def _listen(self) -> None:
         while True:
             try:
-                await self._hear_others()
+                await self._receive_remote()
             except Exception:  # whatever it was, it is tried again, and the rows can be read
                 logger.exception("What other processes tell of %s is not heard.", self.name)
                 self.is_joined.set()
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_SECONDS)
 
-    async def _hear_others(self) -> None:
+    async def _receive_remote(self) -> None:
         layer = get_channel_layer()
         channel = await layer.new_channel()
         try:
             await layer.group_add(self.name, channel)
             if self.is_joined.is_set():
-                self.tell(LOOK_AGAIN, {})  # nobody knows what was told meanwhile
+                self.tell(REFRESH_KIND, {})  # nobody knows what was told meanwhile
             self.is_joined.set()
             while True:
                 told = await layer.receive(channel)
-                if told["by"] != PROCESS:  # what it says itself is heard already
+                if told["by"] != PROCESS_TOKEN:  # what it says itself is heard already
                     self.tell(told["kind"], json.loads(told["facts"]))
         finally:
             await layer.group_discard(self.name, channel)
@@ -137,7 +137,7 @@ class _Topic:
 _topics: dict[str, _Topic] = {}
 
 
-def _reaches_others() -> bool:
+def _has_shared_layer() -> bool:
     """Whether there is a layer to reach them by: one in memory is for this process alone."""
     return not isinstance(get_channel_layer(), InMemoryChannelLayer)
 
@@ -145,7 +145,7 @@ def _reaches_others() -> bool:
 async def ping() -> float:
     """Seconds until the layer hands back what it was given; raises where it does not."""
     layer, began = get_channel_layer(), time.monotonic()
-    async with asyncio.timeout(PING):
+    async with asyncio.timeout(PING_TIMEOUT_SECONDS):
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "ping"})
         await layer.receive(channel)
@@ -160,29 +160,29 @@ async def ping() -> float:
 async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
     """The events of a run as they are kept, to its last; None when none came for a while."""
     woken = asyncio.Event()
-    async with following(run.topic, lambda kind, facts: woken.set()):
+    async with subscribe(run.topic, lambda kind, facts: woken.set()):
         while True:
             woken.clear()
             # Asked first: what a run does last is kept before it is over.
             is_live = await Run.objects.live().filter(pk=run.pk).aexists()
-            batch = await database.ask(_after, run.pk, after)
+            batch = await database.run(_events_after, run.pk, after)
             for event in batch:
                 yield event
                 after = event.seq
             if not batch and not is_live:
                 return
-            if not batch and not await _is_set(woken):
+            if not batch and not await _wait_until_set(woken):
                 yield None
 
 
-async def _is_set(woken: asyncio.Event) -> bool:
+async def _wait_until_set(woken: asyncio.Event) -> bool:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(IDLE_SECONDS):
             await woken.wait()
     except TimeoutError:
         return False
     return True
 
 
-def _after(run: int, seq: int) -> list[RunEvent]:
+def _events_after(run: int, seq: int) -> list[RunEvent]:
     return list(RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:500])

@@ -19,19 +19,19 @@ from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion
 
 from . import clocks, event_store, event_writer, executor, job_queue, leases
-from .executor import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
+from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, Follower
 
 logger = logging.getLogger(__name__)
 
 # What PostgreSQL and SQLite call it that a topic has one live run.
-ONE_LIVE = ("one_live_run_a_topic", "agents_run.topic")
+ONE_LIVE_CONSTRAINT = ("one_live_run_a_topic", "agents_run.topic")
 
 
-class StillAnswering(Exception):
+class RunInProgress(Exception):
     """There is a run in this session already."""
 
 
-def when_over(follower: Follower) -> None:
+def on_finished(follower: Follower) -> None:
     """Have this called with every run that is over, and with None at every look around."""
     executor.followers.append(follower)
 
@@ -54,22 +54,22 @@ def prepare(
     """
     agent = agent or agent_factory.default_agent(user and user.pk)
     model = planner_factory.model_name(agent)
-    planner_factory.check(agent, model, user)
+    planner_factory.ensure_usable(agent, model, user)
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
-            _allow(user)
-            run = _created(agent, **asked, model=model)
+            _check_quota(user)
+            run = _create_run(agent, **asked, model=model)
     except IntegrityError as error:
-        if not any(name in str(error) for name in ONE_LIVE):
+        if not any(name in str(error) for name in ONE_LIVE_CONSTRAINT):
             raise
-        raise StillAnswering from error
-    _line_up(run)
+        raise RunInProgress from error
+    _enqueue(run)
     return run
 
 
-def prepare_again(
+def prepare_rerun(
     origin: Run, *, topic: str, step: int, overrides: dict[str, Any], user: Any, agent: Agent
 ) -> Run:
     """A run that goes the way of another one up to this step, as a row, on a topic of its own.
@@ -77,10 +77,10 @@ def prepare_again(
     What is told of it again, and how it goes on from there, is `resume`'s to see to.
     """
     model = overrides.get("model") or planner_factory.model_name(agent)
-    planner_factory.check(agent, model, user)
+    planner_factory.ensure_usable(agent, model, user)
     with transaction.atomic():
-        _allow(user)
-        run = _created(
+        _check_quota(user)
+        run = _create_run(
             agent,
             query=origin.query,
             history=origin.history,
@@ -93,57 +93,62 @@ def prepare_again(
             workflow=origin.workflow,
             parameters=origin.parameters,
         )
-        _line_up(run)
+        _enqueue(run)
     return run
 
 
-def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
+def prepare_continuation(origin: Run, *, topic: str, user: Any) -> Run:
     """A run that goes on with the plan of one that was stopped, as a row."""
     if origin.agent is None or not origin.agent.enabled:
-        raise agent_factory.NoAgent("The agent of this run was switched off.")
-    if origin.agent_id in permissions.closed_to(user and user.pk).agents:
-        raise agent_factory.NotForThem
+        raise agent_factory.NoAgentAvailable("The agent of this run was switched off.")
+    if origin.agent_id in permissions.restrictions_for(user and user.pk).agents:
+        raise agent_factory.AgentForbidden
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
     about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}
-    return prepare_again(origin, agent=origin.agent, **about)
+    return prepare_rerun(origin, agent=origin.agent, **about)
 
 
-def prepare_trial(
+def prepare_draft_run(
     draft: Agent, description: Description, *, query: str, topic: str, user: Any
 ) -> Run:
     """A run of an agent as it is described, and as no row has it, as a row of its own."""
     kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
-    kept |= {"overrides": {agent_factory.TRIED: description}, "history": [], "parameters": {}}
+    kept |= {
+        "overrides": {agent_factory.DRAFT_KEY: description},
+        "history": [],
+        "parameters": {},
+    }
     model = planner_factory.model_name(draft)
     with transaction.atomic():
-        run = _created(draft, query=query, topic=topic, user=user, model=model, **kept)
-        _line_up(run)
+        run = _create_run(draft, query=query, topic=topic, user=user, model=model, **kept)
+        _enqueue(run)
     return run
 
 
-def _allow(user: Any) -> None:
+def _check_quota(user: Any) -> None:
     """Whatever of theirs is being begun in the same moment is counted before, or after."""
     if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
-        quotas.hold(user)
+        quotas.lock_user(user)
         quotas.check(user)
 
 
-def _created(agent: Agent, /, **columns: Any) -> Run:
+def _create_run(agent: Agent, /, **columns: Any) -> Run:
     workflow = columns.get("workflow")
     columns = {"agent": agent, "agent_version": agent.version or None} | columns
     asked = {name: columns[name] for name in ("query", "history", "parameters")}
     run = Run(
-        **columns | {name: masking.kept(agent, value) for name, value in asked.items()},
-        agent_name=agent_factory.name_of(workflow) if workflow else agent.name,
+        **columns
+        | {name: masking.mask_for_storage(agent, value) for name, value in asked.items()},
+        agent_name=agent_factory.workflow_agent_name(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         # Where a plan is carried out, turns say nothing about how far it is.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,
         marks="",
-        **leases.next_owner(),
+        **leases.owner_fields(),
     )
     run.save(force_insert=True)
-    clocks.of(run.pk)
+    clocks.get_clock(run.pk)
     run.unkept = asked
     return run
 
@@ -152,26 +157,26 @@ def wake(run: Run) -> Run | None:
     """A run that waited, about to go on; None where somebody else was quicker."""
     woken = leases.wake(run)
     if woken is not None:
-        _line_up(woken)
+        _enqueue(woken)
     return woken
 
 
 def launch(run: Run) -> None:
     """Set it going, if it is ours to drive; whoever wants to see it watches its topic."""
     if leases.is_ours(run):
-        course = agent_factory.resume if run.is_rerun else agent_factory.begin
-        executor.here().set_going(run, course)
+        course = agent_factory.resume if run.is_rerun else agent_factory.start
+        executor.current().start(run, course)
 
 
 def resume(run: Run) -> None:
     """Let it go on from its events, if it is ours to drive."""
     if leases.is_ours(run):
-        executor.here().set_going(run, agent_factory.resume)
+        executor.current().start(run, agent_factory.resume)
 
 
 async def drive(run: int) -> None:
     """See a run to its end, as a worker does, unless it is somebody else's by now."""
-    ours = await database.ask(_taken, run)
+    ours = await database.run(_acquire, run)
     if ours is not None:
         resume(ours)
         await wait(ours)
@@ -179,10 +184,10 @@ async def drive(run: int) -> None:
 
 async def stop(run: Run) -> None:
     """End it now, in the model's stream or inside a tool; come back when it has ended."""
-    shop = executor.here()
+    shop = executor.current()
     is_here = run.pk in shop.tasks
-    is_driven = is_here or await database.ask(leases.ask_to_stop, run)
-    has_ended = is_driven and await (shop.cancel(run) if is_here else _has_obeyed(run))
+    is_driven = is_here or await database.run(leases.request_stop, run)
+    has_ended = is_driven and await (shop.cancel(run) if is_here else _wait_stopped(run))
     if is_driven and not has_ended:
         logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
     # In any case: a task that was cancelled before its first step has closed nothing, and of
@@ -193,27 +198,27 @@ async def stop(run: Run) -> None:
 
 async def wait(run: Run) -> None:
     """Come back when this run has ended."""
-    if (task := executor.here().tasks.get(run.pk)) is not None:
+    if (task := executor.current().tasks.get(run.pk)) is not None:
         await asyncio.wait([task])
 
 
-async def tend() -> None:
+async def recover_periodically() -> None:
     """Take over what nobody drives any more, for as long as the server runs."""
     while True:
         try:
-            await take_over()
+            await recover_abandoned()
         except Exception:  # whatever it was, the next look may find what this one did not
             logger.exception("Abandoned runs could not be looked for.")
-        await executor.follow(None)
-        await asyncio.sleep(leases.BEAT)
+        await executor.notify_followers(None)
+        await asyncio.sleep(leases.HEARTBEAT_SECONDS)
 
 
-async def take_over() -> int:
+async def recover_abandoned() -> int:
     """See to it that the runs that were left behind go on; say how many."""
-    mine = set(executor.here().tasks)
-    left, ended = await database.ask(_left_behind, mine)
+    mine = set(executor.current().tasks)
+    left, ended = await database.run(_claim_abandoned, mine)
     for run, events in ended:
-        await event_writer.tell(run, events)
+        await event_writer.publish(run, events)
     for run in left:
         resume(run)
     return len(left)
@@ -226,55 +231,55 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     """
     left = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that all is written: whoever takes them over starts from what is there.
-    await database.ask(_leave_behind, left)
+    await database.run(_release_all, left)
     await mcp_servers.shut_down()
     await http.close()
 
 
-def _left_behind(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]]]]:
+def _claim_abandoned(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]]]]:
     """Those that are ours now, and those that were ended, with what is to be told of them.
 
     Where workers drive the runs, they are lined up instead.
     """
     going_on, ended = [], []
-    known = mine | (job_queue.in_line() if settings.WORKERS else set())
-    for run in leases.abandoned():
+    known = mine | (job_queue.queued_runs() if settings.WORKERS else set())
+    for run in leases.find_abandoned():
         if run.pk in known:
             continue
-        if leases.is_given_up(run):
+        if leases.is_crash_looping(run):
             events = event_store.close(
                 run.pk, event_store.Ending(StopReason.INTERRUPTED), run.epoch
             )
             ended += [(run, events)] if events else []
         elif settings.WORKERS:
-            job_queue.add(run.pk)
-        elif (ours := leases.take(run)) is not None:
+            job_queue.enqueue(run.pk)
+        elif (ours := leases.acquire(run)) is not None:
             going_on.append(ours)
     return going_on, ended
 
 
-def _leave_behind(left: list[Run]) -> None:
+def _release_all(left: list[Run]) -> None:
     for run in left:
         leases.release(run)
-        _line_up(run)
+        _enqueue(run)
 
 
-def _line_up(run: Run) -> None:
+def _enqueue(run: Run) -> None:
     """Where workers drive the runs, one of them is to take it."""
     if settings.WORKERS:
-        job_queue.add(run.pk)
+        job_queue.enqueue(run.pk)
 
 
-def _taken(pk: int) -> Run | None:
+def _acquire(pk: int) -> Run | None:
     run = Run.objects.running().filter(pk=pk).first()
-    return run and leases.take(run)
+    return run and leases.acquire(run)
 
 
-async def _has_obeyed(run: Run) -> bool:
+async def _wait_stopped(run: Run) -> bool:
     """Whether the process that drives it ends it in time, now that it was asked to."""
-    end = time.monotonic() + STOP_WITHIN + LOOK
+    end = time.monotonic() + STOP_TIMEOUT_SECONDS + POLL_SECONDS
     while is_running := await Run.objects.running().filter(pk=run.pk).aexists():
         if time.monotonic() > end:
             break
-        await asyncio.sleep(LOOK / 4)
+        await asyncio.sleep(POLL_SECONDS / 4)
     return not is_running

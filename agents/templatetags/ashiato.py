@@ -9,23 +9,23 @@ register = template.Library()
 
 for code in (
     formatting.duration,
-    formatting.whole,
+    formatting.integer,
     formatting.cost,
     formatting.count,
-    formatting.scrolls,
-    formatting.beginning,
+    formatting.is_scrollable,
+    formatting.shorten,
 ):
     register.filter(code.__name__, code)
 
 for code in (
     icons.icon,
     icons.status_mark,
-    icons.path,
-    template_cache.alike,
+    icons.cached_url,
+    template_cache.cached_part,
     template_cache.run_section,
-    template_cache.run_head,
+    template_cache.run_header,
     template_cache.step_row,
-    template_cache.untold,
+    template_cache.unstarted_run,
     template_cache.rating,
     template_cache.run_columns,
 ):

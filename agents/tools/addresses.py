@@ -8,20 +8,20 @@ from typing import Self
 
 import httpx2
 
-HOST = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.I)
+HOST_PATTERN = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.I)
 
 IPAddress = IPv4Address | IPv6Address
-LOCAL = (ip_address("127.0.0.1"), ip_address("::1"))
+LOOPBACK_ADDRESSES = (ip_address("127.0.0.1"), ip_address("::1"))
 GLOBAL_UNICAST = ip_network("2000::/3")
 NAT64 = ip_network("64:ff9b::/96")
 ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
 # `is_global` of this or that Python takes these for public. Behind the first and in the second,
 # virtual machines find services of their cloud that trust them.
-SPECIAL = [ip_network("168.63.129.16"), ip_network("192.0.0.0/24")]
-SPECIAL += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
+SPECIAL_NETWORKS = [ip_network("168.63.129.16"), ip_network("192.0.0.0/24")]
+SPECIAL_NETWORKS += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
 # Protocol assignments, and 6to4, which is deprecated: newer Pythons don't take them for public.
-SPECIAL += [ip_network("2001::/23"), ip_network("2002::/16")]
-KINDS = {
+SPECIAL_NETWORKS += [ip_network("2001::/23"), ip_network("2002::/16")]
+PRIVATE_KINDS = {
     "is_unspecified": "this machine itself",
     "is_loopback": "this machine itself",
     "is_link_local": "on the link of this machine",
@@ -41,23 +41,23 @@ class Exemption:
     @classmethod
     def read(cls, entry: str) -> Self:
         """From `host`, `host:port`, an address, or a network such as 10.1.0.0/16."""
-        if found := _network(entry):
+        if found := _parse_network(entry):
             return cls(network=found)
         try:
             # A scheme without a port of its own: the web's 80 would be taken for any.
             url = httpx2.URL(f"any://{entry}")
         except httpx2.InvalidURL as error:
-            raise ValueError(_unreadable(entry)) from error
+            raise ValueError(_invalid_entry(entry)) from error
         host = url.raw_host.decode()
         is_whole = url.netloc.decode() == str(url).removeprefix("any://")
         if not (is_whole and is_host(host) and is_port(url.port)):
-            raise ValueError(_unreadable(entry))
-        return cls(name=bare(host), network=_network(host), port=url.port)
+            raise ValueError(_invalid_entry(entry))
+        return cls(name=normalize_host(host), network=_parse_network(host), port=url.port)
 
     def fits(self, host: str, port: int, address: IPAddress) -> bool:
         if self.port is not None and self.port != port:
             return False
-        return address in self.network if self.network else self.name == bare(host)
+        return address in self.network if self.network else self.name == normalize_host(host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +71,24 @@ class AllowList:
         """Raises ValueError with a sentence about the first entry that cannot be read."""
         return cls(tuple(Exemption.read(entry.strip()) for entry in entries))
 
-    def admits(self, host: str, port: int, address: IPAddress) -> bool:
+    def allows(self, host: str, port: int, address: IPAddress) -> bool:
         return any(exemption.fits(host, port, address) for exemption in self.exemptions)
 
 
-def kind_of(address: IPAddress) -> str:
+def private_kind(address: IPAddress) -> str:
     """What an address is that is not public; empty where it is."""
-    for inner in _carried(address):
-        if kind := kind_of(inner):
+    for inner in _embedded_ipv4(address):
+        if kind := private_kind(inner):
             return f"a way to {inner}, which is {kind}"
-    for question, kind in KINDS.items():
+    for question, kind in PRIVATE_KINDS.items():
         if getattr(address, question):
             return kind
-    is_special = any(address in network for network in SPECIAL)
+    is_special = any(address in network for network in SPECIAL_NETWORKS)
     is_routed = address.version == 4 or address in GLOBAL_UNICAST or address in NAT64
     return "" if address.is_global and is_routed and not is_special else "not public"
 
 
-def _carried(address: IPAddress) -> Iterator[IPv4Address]:
+def _embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
     """The IPv4 addresses that an IPv6 address stands for, or may be turned into on its way."""
     if address.version == 4:
         return
@@ -99,7 +99,7 @@ def _carried(address: IPAddress) -> Iterator[IPv4Address]:
     yield from address.teredo or ()
 
 
-def _network(text: str) -> IPv4Network | IPv6Network | None:
+def _parse_network(text: str) -> IPv4Network | IPv6Network | None:
     try:
         return ip_network(text)
     except ValueError:
@@ -108,25 +108,27 @@ def _network(text: str) -> IPv4Network | IPv6Network | None:
 
 def is_host(text: str) -> bool:
     # An address with a zone is good on one machine only, and no address for the web.
-    return bool(HOST.fullmatch(text)) or (_network(text) is not None and "%" not in text)
+    return bool(HOST_PATTERN.fullmatch(text)) or (
+        _parse_network(text) is not None and "%" not in text
+    )
 
 
 def is_port(port: int | None) -> bool:
     return port is None or 0 < port < 65_536
 
 
-def bare(host: str) -> str:
+def normalize_host(host: str) -> str:
     return host.lower().rstrip(".")
 
 
-def literal(host: str) -> tuple[IPAddress, ...]:
+def literal_addresses(host: str) -> tuple[IPAddress, ...]:
     try:
         return (ip_address(host),)
     except ValueError:
         return ()
 
 
-def _unreadable(entry: str) -> str:
+def _invalid_entry(entry: str) -> str:
     return (
         f"{entry!r} is not an address that can be allowed: write a host, host:port, or a "
         "network such as 10.1.0.0/16."

@@ -15,18 +15,18 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from agents.engine.errors import ToolError
-from agents.engine.tool import ToolInput, ToolResult, argument
+from agents.engine.tool import ToolInput, ToolResult, text_argument
 
-MAX_LENGTH = 500
+MAX_CHARS = 500
 MAX_DEPTH = 250
 MAX_BITS = 4096
 MAX_EXACT_DIGITS = 40
 ROUNDED_DIGITS = 15
-LARGEST = Fraction(sys.float_info.max)
-SMALLEST = Fraction(5e-324)
+MAX_VALUE = Fraction(sys.float_info.max)
+MIN_VALUE = Fraction(5e-324)
 
 # What cannot be exact is worked out with so many more digits that those written are right.
-ROUNDING = Context(
+ROUNDING_CONTEXT = Context(
     prec=ROUNDED_DIGITS + 35,
     Emax=sys.float_info.max_10_exp,
     Emin=-323,
@@ -44,7 +44,7 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+UNARY_OPERATORS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
@@ -57,7 +57,7 @@ HINTS: dict[type[ast.AST], str] = {
     ast.Tuple: "A comma may only part thousands, as in 1,234.5; the decimal sign is a point.",
 }
 # Not NFKC: it would read 5² as 52.
-SIGNS_PEOPLE_WRITE: dict[int, str | int] = {
+CHARACTER_MAP: dict[int, str | int] = {
     **{wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)},
     **dict.fromkeys(map(ord, "×⋅·∙∗✕"), "*"),
     **dict.fromkeys(map(ord, "÷∕"), "/"),
@@ -72,10 +72,10 @@ PERCENT = re.compile(
     r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)(?:%(?= [+-] |\s*\+)|\s*%(?=\s*(?:$|[*/)])))"
 )
 TOO_SMALL = "The result is too close to zero to be told from it."
-OF = re.compile(r"%\s*of\b", re.IGNORECASE)
+PERCENT_OF = re.compile(r"%\s*of\b", re.IGNORECASE)
 
 
-class BadExpression(ToolError):
+class CalculationError(ToolError):
     """This cannot be worked out."""
 
 
@@ -99,14 +99,14 @@ class CalculatorTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
-            found = evaluate(argument(input, "expression"))
-        except BadExpression as refusal:
+            found = evaluate(text_argument(input, "expression"))
+        except CalculationError as refusal:
             return ToolResult(error=str(refusal), mendable=True)
         note = f"rounded to {ROUNDED_DIGITS} significant digits" if found.is_rounded else ""
         return ToolResult(found.text, note=note, is_data=True)
 
 
-class Result(NamedTuple):
+class CalculationResult(NamedTuple):
     """A number written out, and whether digits were left off."""
 
     text: str
@@ -118,28 +118,28 @@ def calculate(text: str) -> str:
     return evaluate(text).text
 
 
-def evaluate(text: str) -> Result:
+def evaluate(text: str) -> CalculationResult:
     """The value of an expression; raises BadExpression where it has none."""
     try:
-        return written(_Reading(text).result())
+        return format_number(_Evaluator(text).result())
     except ZeroDivisionError:
-        raise BadExpression("Division by zero has no result.") from None
+        raise CalculationError("Division by zero has no result.") from None
     except (OverflowError, Overflow):
-        raise BadExpression("A number in this calculation is too large.") from None
+        raise CalculationError("A number in this calculation is too large.") from None
     except (RecursionError, MemoryError):
-        raise BadExpression("This is nested too deeply: work it out in parts.") from None
+        raise CalculationError("This is nested too deeply: work it out in parts.") from None
 
 
-def written(value: Number) -> Result:
+def format_number(value: Number) -> CalculationResult:
     """A number as a person would write it: 0.3, and every digit of 987654321098765.4."""
     if isinstance(value, int):
-        return Result(str(value), is_rounded=False)
-    if isinstance(value, Fraction) and (decimal := _decimal(value)) is not None:
-        return Result(_digits(decimal), is_rounded=False)
-    return Result(_short(float(value)), is_rounded=True)
+        return CalculationResult(str(value), is_rounded=False)
+    if isinstance(value, Fraction) and (decimal := _exact_decimal(value)) is not None:
+        return CalculationResult(_format_decimal(decimal), is_rounded=False)
+    return CalculationResult(_format_float(float(value)), is_rounded=True)
 
 
-def _decimal(value: Fraction) -> Decimal | None:
+def _exact_decimal(value: Fraction) -> Decimal | None:
     """The fraction as a decimal, where that comes to an end after few enough digits."""
     rest, places = value.denominator, 0
     for prime in (2, 5):
@@ -155,11 +155,11 @@ def _decimal(value: Fraction) -> Decimal | None:
     return decimal if significant <= MAX_EXACT_DIGITS else None
 
 
-def _digits(decimal: Decimal) -> str:
+def _format_decimal(decimal: Decimal) -> str:
     sign, digits, exponent = decimal.as_tuple()
     significant = "".join(map(str, digits)).strip("0")
     if len(significant) <= ROUNDED_DIGITS:
-        return _short(float(decimal))
+        return _format_float(float(decimal))
     if -7 <= decimal.adjusted() < MAX_EXACT_DIGITS:
         plain = format(decimal, "f")
         return plain.rstrip("0").rstrip(".") if "." in plain else plain
@@ -167,134 +167,138 @@ def _digits(decimal: Decimal) -> str:
     return f"{'-' * sign}{mantissa}e{decimal.adjusted():+03d}"
 
 
-def _short(value: float) -> str:
+def _format_float(value: float) -> str:
     if value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return repr(float(f"{value:.{ROUNDED_DIGITS}g}"))
 
 
-def _checked(text: str) -> str:
+def _validate(text: str) -> str:
     """What is parsed: not too long, and as Python writes it."""
-    if len(text) > MAX_LENGTH:
-        raise BadExpression(
-            f"This has {len(text)} characters; at most {MAX_LENGTH} can be worked out at once."
+    if len(text) > MAX_CHARS:
+        raise CalculationError(
+            f"This has {len(text)} characters; at most {MAX_CHARS} can be worked out at once."
         )
-    tidy = _tidied(text)
+    tidy = _normalize(text)
     if not tidy:
-        raise BadExpression("There is nothing to work out: write an expression such as 2 + 2.")
-    if OF.search(tidy):
-        raise BadExpression("Write 12.5% of 3480 as 12.5 / 100 * 3480.")
+        raise CalculationError(
+            "There is nothing to work out: write an expression such as 2 + 2."
+        )
+    if PERCENT_OF.search(tidy):
+        raise CalculationError("Write 12.5% of 3480 as 12.5 / 100 * 3480.")
     return tidy
 
 
-def _tidied(text: str) -> str:
+def _normalize(text: str) -> str:
     """What people and models write, as Python writes it."""
-    plain = text.translate(SIGNS_PEOPLE_WRITE).strip().removeprefix("=")
+    plain = text.translate(CHARACTER_MAP).strip().removeprefix("=")
     plain = re.sub(r"\s*=\s*\??$", "", plain).strip()
     plain = THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
     return PERCENT.sub(r"(\1@100)", plain)
 
 
-class _Reading:
+class _Evaluator:
     """Works out a tree, with the text that it was read from at hand for its digits."""
 
     def __init__(self, text: str) -> None:
-        self.text = _checked(text)
+        self.text = _validate(text)
         try:
             self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError):
-            raise BadExpression(
+            raise CalculationError(
                 f"{text.strip()[:80]!r} is not an arithmetic expression: write numbers, "
                 "parentheses and + - * / // % **, as in (12.5 + 3) * 4."
             ) from None
 
     def result(self) -> Number:
-        return self._value(self.tree)
+        return self._evaluate(self.tree)
 
-    def _value(self, node: ast.expr, depth: int = 0) -> Number:
+    def _evaluate(self, node: ast.expr, depth: int = 0) -> Number:
         if depth > MAX_DEPTH:
             raise RecursionError
         match node:
             case ast.Constant(value=bool()):
                 pass
             case ast.Constant(value=int() as number):
-                return _bounded(number)
+                return _limit_size(number)
             case ast.Constant(value=float() as number):
-                return self._literal(node, number)
-            case ast.UnaryOp(op=sign) if type(sign) in SIGNS:
-                return _bounded(SIGNS[type(sign)](self._value(node.operand, depth + 1)))
+                return self._parse_literal(node, number)
+            case ast.UnaryOp(op=sign) if type(sign) in UNARY_OPERATORS:
+                return _limit_size(
+                    UNARY_OPERATORS[type(sign)](self._evaluate(node.operand, depth + 1))
+                )
             case ast.BinOp(op=ast.MatMult()):
-                return Fraction(self._value(node.left, depth + 1)) / 100
+                return Fraction(self._evaluate(node.left, depth + 1)) / 100
             case ast.BinOp(op=act) if type(act) in OPERATORS:
-                left = self._value(node.left, depth + 1)
-                right = self._value(node.right, depth + 1)
-                if isinstance(act, ast.Add | ast.Sub) and _is_share(node.right):
-                    _check_share(node, left, right)
-                return _result(act, left, right)
-        raise BadExpression(_hint(node))
+                left = self._evaluate(node.left, depth + 1)
+                right = self._evaluate(node.right, depth + 1)
+                if isinstance(act, ast.Add | ast.Sub) and _is_percentage(node.right):
+                    _check_percentage(node, left, right)
+                return _apply(act, left, right)
+        raise CalculationError(_hint(node))
 
-    def _literal(self, node: ast.expr, rough: float) -> Number:
+    def _parse_literal(self, node: ast.expr, rough: float) -> Number:
         """The number as it is written; a float would have lost its last digits."""
         if not math.isfinite(rough):
             raise OverflowError
         decimal = Decimal(ast.get_source_segment(self.text, node) or repr(rough))
         if decimal and not rough:
-            raise BadExpression(TOO_SMALL)
-        return _bounded(Fraction(decimal))
+            raise CalculationError(TOO_SMALL)
+        return _limit_size(Fraction(decimal))
 
 
-def _is_share(node: ast.expr) -> bool:
+def _is_percentage(node: ast.expr) -> bool:
     while isinstance(node, ast.UnaryOp):
         node = node.operand
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
 
 
-def _check_share(node: ast.BinOp, left: Number, share: Number) -> None:
+def _check_percentage(node: ast.BinOp, left: Number, share: Number) -> None:
     """`200 + 10%` is 220 to some and 200.1 to others; `1 + 10%` and `5% + 10%` are clear."""
     first = node.left
     while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add | ast.Sub):
-        if not _is_share(first.right):
+        if not _is_percentage(first.right):
             break
         first = first.left
-    if left == 1 or _is_share(first):
+    if left == 1 or _is_percentage(first):
         return
     sign = "+" if isinstance(node.op, ast.Add) else "-"
-    whole, percent = written(left).text, written(share * 100).text
+    whole, percent = format_number(left).text, format_number(share * 100).text
     more = "more" if sign == "+" else "less"
-    raise BadExpression(
+    raise CalculationError(
         f"{whole} {sign} {percent}% can mean two things. For {percent}% {more}, write "
-        f"{whole} * (1 {sign} {percent} / 100); for {written(share).text} {more}, write "
+        f"{whole} * (1 {sign} {percent} / 100); for {format_number(share).text} {more}, write "
         f"{whole} {sign} {percent} / 100."
     )
 
 
-def _result(act: ast.operator, left: Number, right: Number) -> Number:
+def _apply(act: ast.operator, left: Number, right: Number) -> Number:
     if isinstance(act, ast.Pow):
-        return _bounded(_power(left, right))
+        return _limit_size(_power(left, right))
     if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return _bounded(_rounded_result(act, _rounded(left), _rounded(right)))
-    return _bounded(OPERATORS[type(act)](left, right))
+        return _limit_size(_apply_rounded(act, _to_decimal(left), _to_decimal(right)))
+    return _limit_size(OPERATORS[type(act)](left, right))
 
 
-def _rounded_result(act: ast.operator, left: Decimal, right: Decimal) -> Decimal:
+def _apply_rounded(act: ast.operator, left: Decimal, right: Decimal) -> Decimal:
     if not right and isinstance(act, ast.Div | ast.FloorDiv | ast.Mod):
         raise ZeroDivisionError
     match act:
         case ast.Add():
-            return ROUNDING.add(left, right)
+            return ROUNDING_CONTEXT.add(left, right)
         case ast.Sub():
-            return ROUNDING.subtract(left, right)
+            return ROUNDING_CONTEXT.subtract(left, right)
         case ast.Mult():
-            result = ROUNDING.multiply(left, right)
+            result = ROUNDING_CONTEXT.multiply(left, right)
         case ast.FloorDiv():
-            return ROUNDING.divide(left, right).to_integral_value(ROUND_FLOOR)
+            return ROUNDING_CONTEXT.divide(left, right).to_integral_value(ROUND_FLOOR)
         case ast.Mod():
-            whole = ROUNDING.divide(left, right).to_integral_value(ROUND_FLOOR)
-            return ROUNDING.subtract(left, ROUNDING.multiply(right, whole))
+            whole = ROUNDING_CONTEXT.divide(left, right).to_integral_value(ROUND_FLOOR)
+            return ROUNDING_CONTEXT.subtract(left, ROUNDING_CONTEXT.multiply(right, whole))
         case _:
-            result = ROUNDING.divide(left, right)
+            result = ROUNDING_CONTEXT.divide(left, right)
     if left and not result:
-        raise BadExpression(TOO_SMALL)
+        raise CalculationError(TOO_SMALL)
     return result
 
 
@@ -316,12 +320,12 @@ def _power(base: Number, exponent: Number) -> Number:
 def _root(base: Number, exponent: Number) -> Number:
     """A power that is rounded, unless it can be shown to be exact."""
     if base < 0 and exponent != int(exponent):
-        raise BadExpression("A root of a negative number is no real number.")
+        raise CalculationError("A root of a negative number is no real number.")
     if not base and exponent < 0:
         raise ZeroDivisionError
-    rough = ROUNDING.power(_rounded(base), _rounded(exponent))
+    rough = ROUNDING_CONTEXT.power(_to_decimal(base), _to_decimal(exponent))
     if base and not rough:
-        raise BadExpression(TOO_SMALL)
+        raise CalculationError(TOO_SMALL)
     if isinstance(base, Decimal) or not isinstance(exponent, Fraction):
         return rough
     exact = Fraction(Decimal(f"{rough:.{ROUNDED_DIGITS}g}"))
@@ -331,28 +335,28 @@ def _root(base: Number, exponent: Number) -> Number:
     return exact if exact**exponent.denominator == base**exponent.numerator else rough
 
 
-def _rounded(number: Number) -> Decimal:
+def _to_decimal(number: Number) -> Decimal:
     if isinstance(number, Decimal):
         return number
-    return ROUNDING.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return ROUNDING_CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
-def _bounded(number: Number) -> Number:
+def _limit_size(number: Number) -> Number:
     """The number, where it is not too large; a fraction with too many digits is rounded."""
     if isinstance(number, Decimal):
         return number
     if isinstance(number, int):
-        _fits(number.bit_length())
+        _check_bits(number.bit_length())
         return number
-    if abs(number) > LARGEST:
+    if abs(number) > MAX_VALUE:
         raise OverflowError
-    if 0 < abs(number) < SMALLEST:
-        raise BadExpression(TOO_SMALL)
+    if 0 < abs(number) < MIN_VALUE:
+        raise CalculationError(TOO_SMALL)
     bits = max(number.numerator.bit_length(), number.denominator.bit_length())
-    return _rounded(number) if bits > MAX_BITS else number
+    return _to_decimal(number) if bits > MAX_BITS else number
 
 
-def _fits(bits: int) -> None:
+def _check_bits(bits: int) -> None:
     if bits > MAX_BITS:
         raise OverflowError
 

@@ -23,28 +23,28 @@ import httpx2
 
 from agents.engine.errors import ToolError
 from agents.tools.addresses import (
-    LOCAL,
+    LOOPBACK_ADDRESSES,
     AllowList,
     IPAddress,
-    bare,
     is_host,
     is_port,
-    kind_of,
-    literal,
+    literal_addresses,
+    normalize_host,
+    private_kind,
 )
 
-MOST_REDIRECTS = 3
-MOST_HEADERS = 100
-MOST_HEADER_BYTES = 32_768
-PIECE = 65_536
-READING = frozenset({"GET", "HEAD"})
-METHODS = READING | {"POST", "PUT", "PATCH", "DELETE"}
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-FOR_ANYBODY = frozenset({"accept", "accept-language", "user-agent"})
+MAX_REDIRECTS = 3
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32_768
+CHUNK_BYTES = 65_536
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+CROSS_ORIGIN_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 
-UNREACHABLE = {
+UNREACHABLE_REASONS = {
     socket.gaierror: "no host of this name is known",
     httpx2.ConnectTimeout: "nobody answered in time",
     ssl.SSLError: "the secure connection failed",
@@ -68,22 +68,22 @@ class EgressFailed(ToolError):
         self.was_sent = was_sent  # so it may have been done, whatever was asked for
 
 
-class AnswerTooLarge(EgressFailed):
+class ResponseTooLarge(EgressFailed):
     """The answer is larger than allowed."""
 
     is_passing = False
 
 
-async def look_up(host: str, port: int) -> list[str]:
+async def resolve_host(host: str, port: int) -> list[str]:
     """The addresses of a host, from the system, in the order in which to try them."""
     found = await asyncio.get_running_loop().run_in_executor(
-        _resolvers(), lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        _resolver_threads(), lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     )
     return [str(address[0]) for *_, address in found]
 
 
 @cache
-def _resolvers() -> ThreadPoolExecutor:
+def _resolver_threads() -> ThreadPoolExecutor:
     """Threads of their own: a name server that hangs must not use up the shared ones."""
     return ThreadPoolExecutor(8, thread_name_prefix="look-up")
 
@@ -96,7 +96,7 @@ class Egress:
     timeout: float = 20.0
     most_bytes: int = 5_000_000
     trust: ssl.SSLContext | None = None  # None trusts whom the system trusts
-    resolve: Resolve = look_up
+    resolve: Resolve = resolve_host
 
     @property
     def patience(self) -> float:
@@ -109,26 +109,30 @@ class Egress:
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "The name has no address.")
         for address in map(ip_address, found):
-            if kind := self._objection(host, port, address):
+            if kind := self._denial_reason(host, port, address):
                 raise EgressRefused(
                     f"{host} was not asked, because its address {address} is {kind}. "
                     f"An administrator can add '{_netloc(host, port)}' to ASHIATO_EGRESS_ALLOW."
                 )
         return found
 
-    def foreseen(self, url: str) -> str:
+    def required_exemption(self, url: str) -> str:
         """The `host:port` that would have to be allowed, where the address itself says so.
 
         Empty where it is allowed or public, or where only a look-up of its name could tell.
         """
-        host, port = _place(admit(url))
-        addresses = LOCAL if bare(host) == "localhost" else literal(host)
-        objections = [self._objection(host, port, address) for address in addresses]
+        host, port = _host_and_port(validate_url(url))
+        addresses = (
+            LOOPBACK_ADDRESSES
+            if normalize_host(host) == "localhost"
+            else literal_addresses(host)
+        )
+        objections = [self._denial_reason(host, port, address) for address in addresses]
         return _netloc(host, port) if objections and all(objections) else ""
 
-    def _objection(self, host: str, port: int, address: IPAddress) -> str:
+    def _denial_reason(self, host: str, port: int, address: IPAddress) -> str:
         """What an address is that may not be asked; empty where it may."""
-        return "" if self.allow.admits(host, port, address) else kind_of(address)
+        return "" if self.allow.allows(host, port, address) else private_kind(address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,20 +158,20 @@ async def fetch(
     """
     if method not in METHODS:
         raise EgressRefused(f"{method!r} is not a method that is sent.")
-    asked = _Asked(method, admit(url), dict(headers or {}), content)
+    asked = _Request(method, validate_url(url), dict(headers or {}), content)
     try:
-        async with asyncio.timeout(policy.timeout), client(policy) as http:
-            return await _followed(http, asked)
+        async with asyncio.timeout(policy.timeout), create_client(policy) as http:
+            return await _follow_redirects(http, asked)
     except TimeoutError as error:
         late = f"{asked.url.host} did not answer within {policy.timeout:g} seconds."
         raise EgressFailed(late) from error
     except UnicodeEncodeError as error:
-        raise EgressFailed(_malformed(asked.url.host), was_sent=False) from error
+        raise EgressFailed(_malformed_message(asked.url.host), was_sent=False) from error
     except httpx2.HTTPError as error:
-        raise _explained(error) from error
+        raise _explain(error) from error
 
 
-def admit(url: str | httpx2.URL) -> httpx2.URL:
+def validate_url(url: str | httpx2.URL) -> httpx2.URL:
     """The address, where it has a form that may be asked; raises EgressRefused."""
     try:
         parsed = httpx2.URL(url)
@@ -184,7 +188,7 @@ def admit(url: str | httpx2.URL) -> httpx2.URL:
     return parsed
 
 
-def client(
+def create_client(
     policy: Egress,
     *,
     headers: Mapping[str, str] | None = None,
@@ -198,7 +202,7 @@ def client(
     decides what goes along.
     """
     return httpx2.AsyncClient(
-        transport=Transport(policy),
+        transport=EgressTransport(policy),
         headers={"User-Agent": "Ashiato", **(headers or {})},
         timeout=timeout or httpx2.Timeout(policy.timeout, connect=policy.patience),
         auth=auth,
@@ -207,22 +211,22 @@ def client(
     )
 
 
-class Transport(httpx2.AsyncBaseTransport):
+class EgressTransport(httpx2.AsyncBaseTransport):
     """Sends what may be sent, and hands on no more of an answer than is allowed."""
 
     def __init__(self, policy: Egress) -> None:
         self._policy = policy
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=policy.trust or _trust(),
-            network_backend=_Network(policy),
+            ssl_context=policy.trust or _ssl_context(),
+            network_backend=_CheckedNetwork(policy),
             keepalive_expiry=5,
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = admit(request.url)
+        url = validate_url(request.url)
         request.headers.update({"Host": url.netloc.decode(), "Accept-Encoding": "gzip"})
-        with _translated():
-            reply = await self._pool.handle_async_request(_raw(request))
+        with _translate_errors():
+            reply = await self._pool.handle_async_request(_to_httpcore(request))
         body = _Body(reply, url.host, self._policy.most_bytes)
         try:
             headers = body.headers()
@@ -237,7 +241,7 @@ class Transport(httpx2.AsyncBaseTransport):
         await self._pool.aclose()
 
 
-class _Network(httpcore2.AsyncNetworkBackend):
+class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
     """Connects to addresses that were checked, and to nothing else."""
 
     def __init__(self, policy: Egress) -> None:
@@ -247,7 +251,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
     async def connect_tcp(
         self, host: str, port: int, *_: Any, **__: Any
     ) -> httpcore2.AsyncNetworkStream:
-        *others, last = await self._addresses(host, port)
+        *others, last = await self._resolve(host, port)
         share = self._policy.patience / (len(others) + 1)
         for address in others:
             try:
@@ -256,7 +260,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
                 continue
         return await self._sockets.connect_tcp(last, port, share)
 
-    async def _addresses(self, host: str, port: int) -> list[str]:
+    async def _resolve(self, host: str, port: int) -> list[str]:
         try:
             async with asyncio.timeout(self._policy.patience):
                 return await self._policy.addresses(host, port)
@@ -282,7 +286,7 @@ class _Body(httpx2.AsyncByteStream):
         """The headers as they are true of the content once it is unpacked."""
         raw = self._reply.headers
         size = sum(len(name) + len(value) for name, value in raw)
-        if len(raw) > MOST_HEADERS or size > MOST_HEADER_BYTES:
+        if len(raw) > MAX_HEADERS or size > MAX_HEADER_BYTES:
             raise EgressFailed(f"{self._host} sent more headers than are taken.")
         headers = httpx2.Headers(raw)
         packing = headers.pop("content-encoding", "identity").strip().lower()
@@ -295,25 +299,25 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = given = 0
-        with _translated(), self._readable():
+        with _translate_errors(), self._translate_zlib_errors():
             async for data in self._reply.aiter_stream():
                 received += len(data)
                 for piece in self._gzip.pieces(data) if self._gzip else [data]:
                     given += len(piece)
-                    self._check(given)
+                    self._check_size(given)
                     yield piece
-                self._check(received)
+                self._check_size(received)
         if self._gzip and received and not self._gzip.is_whole:
             raise EgressFailed(f"The answer of {self._host} was cut off.")
 
-    def _check(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         if size > self._most:
-            raise AnswerTooLarge(
+            raise ResponseTooLarge(
                 f"The answer of {self._host} is larger than {self._most:,} bytes."
             )
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _translate_zlib_errors(self) -> Iterator[None]:
         try:
             yield
         except zlib.error as error:
@@ -327,7 +331,7 @@ class _Gzip:
     """Unpacks as much as is asked for at a time: a kilobyte may hold a megabyte."""
 
     def __init__(self) -> None:
-        self._member = _member()
+        self._member = _decompressor()
 
     @property
     def is_whole(self) -> bool:
@@ -337,36 +341,40 @@ class _Gzip:
         is_more = True
         while is_more:
             if self._member.eof:
-                self._member = _member()
-            piece = self._member.decompress(data, PIECE)
+                self._member = _decompressor()
+            piece = self._member.decompress(data, CHUNK_BYTES)
             yield piece
             data = self._member.unused_data or self._member.unconsumed_tail
-            is_more = bool(data) or (len(piece) == PIECE and not self._member.eof)
+            is_more = bool(data) or (len(piece) == CHUNK_BYTES and not self._member.eof)
 
 
-def _member() -> Any:
+def _decompressor() -> Any:
     return zlib.decompressobj(16 + zlib.MAX_WBITS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     method: str
     url: httpx2.URL
     headers: Mapping[str, str]
     content: bytes | None
 
 
-async def _followed(http: httpx2.AsyncClient, asked: _Asked) -> Response:
-    for _ in range(MOST_REDIRECTS + 1):
-        response = await _answer(http, asked)
+async def _follow_redirects(http: httpx2.AsyncClient, asked: _Request) -> Response:
+    for _ in range(MAX_REDIRECTS + 1):
+        response = await _send(http, asked)
         place = response.headers.get("location", "")
-        if response.status not in REDIRECTS or asked.method not in READING or not place:
+        if (
+            response.status not in REDIRECT_STATUSES
+            or asked.method not in SAFE_METHODS
+            or not place
+        ):
             return response
-        asked = _redirected(asked, place)
-    raise EgressFailed(f"There were more than {MOST_REDIRECTS} redirects.")
+        asked = _redirect_request(asked, place)
+    raise EgressFailed(f"There were more than {MAX_REDIRECTS} redirects.")
 
 
-async def _answer(http: httpx2.AsyncClient, asked: _Asked) -> Response:
+async def _send(http: httpx2.AsyncClient, asked: _Request) -> Response:
     async with http.stream(
         asked.method, asked.url, headers=asked.headers, content=asked.content
     ) as reply:
@@ -374,20 +382,22 @@ async def _answer(http: httpx2.AsyncClient, asked: _Asked) -> Response:
     return Response(status=reply.status_code, headers=dict(reply.headers), content=content)
 
 
-def _redirected(asked: _Asked, place: str) -> _Asked:
+def _redirect_request(asked: _Request, place: str) -> _Request:
     """The next request; to another origin go only the headers that anybody may read."""
     try:
-        url = admit(asked.url.join(place))
+        url = validate_url(asked.url.join(place))
     except (httpx2.InvalidURL, ValueError) as error:
         raise EgressRefused(f"{asked.url.host} redirects to no web address.") from error
     if asked.url.scheme == "https" and url.scheme == "http":
         raise EgressRefused(f"{asked.url.host} redirects to an address that is not secured.")
     is_same = (asked.url.scheme, asked.url.netloc) == (url.scheme, url.netloc)
-    kept = {k: v for k, v in asked.headers.items() if is_same or k.lower() in FOR_ANYBODY}
-    return _Asked(asked.method, url, kept, None)
+    kept = {
+        k: v for k, v in asked.headers.items() if is_same or k.lower() in CROSS_ORIGIN_HEADERS
+    }
+    return _Request(asked.method, url, kept, None)
 
 
-def _raw(request: httpx2.Request) -> httpcore2.Request:
+def _to_httpcore(request: httpx2.Request) -> httpcore2.Request:
     url = request.url
     return httpcore2.Request(
         request.method,
@@ -401,7 +411,7 @@ def _raw(request: httpx2.Request) -> httpcore2.Request:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """The errors of the connection as a client knows them: there they have the same names."""
     try:
         yield
@@ -409,43 +419,45 @@ def _translated() -> Iterator[None]:
         raise getattr(httpx2, type(e).__name__)(str(e)) from e
 
 
-def _explained(error: httpx2.HTTPError) -> EgressFailed:
+def _explain(error: httpx2.HTTPError) -> EgressFailed:
     """In words, and none of them the library's: it may quote a header, and thus a secret."""
     host = error.request.url.host
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-        causes = list(_causes(error))
-        kinds = (kind for kind in UNREACHABLE if any(isinstance(c, kind) for c in causes))
-        reason = UNREACHABLE[next(kinds)]
+        causes = list(_exception_chain(error))
+        kinds = (
+            kind for kind in UNREACHABLE_REASONS if any(isinstance(c, kind) for c in causes)
+        )
+        reason = UNREACHABLE_REASONS[next(kinds)]
         return EgressFailed(f"Could not reach {host}: {reason}.", was_sent=False)
     if isinstance(error, httpx2.LocalProtocolError):
-        return EgressFailed(_malformed(host), was_sent=False)
+        return EgressFailed(_malformed_message(host), was_sent=False)
     if isinstance(error, httpx2.TimeoutException):
         return EgressFailed(f"{host} did not answer in time.")
     return EgressFailed(f"The answer of {host} was cut off or cannot be read.")
 
 
-def _malformed(host: str) -> str:
+def _malformed_message(host: str) -> str:
     return f"{host} was not asked: a header is malformed."
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
-def warm() -> None:
+def warm_up() -> None:
     """Read the certificates before somebody waits for it."""
-    _trust()
+    _ssl_context()
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Made once: reading all certificates takes longer than a request."""
     return httpx2.create_ssl_context()
 
 
-def _place(url: httpx2.URL) -> tuple[str, int]:
+def _host_and_port(url: httpx2.URL) -> tuple[str, int]:
     return url.host, url.port or (443 if url.scheme == "https" else 80)
 
 

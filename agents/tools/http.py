@@ -19,25 +19,49 @@ from agents.engine.errors import BadSchema
 from agents.engine.privacy.secrets import MASK
 from agents.engine.tool import Effect, ToolInput, ToolResult
 
-from .egress import AnswerTooLarge, Egress, EgressFailed, EgressRefused, Response, admit, fetch
+from .egress import (
+    Egress,
+    EgressFailed,
+    EgressRefused,
+    Response,
+    ResponseTooLarge,
+    fetch,
+    validate_url,
+)
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-MOST_INPUT = 200_000
-MOST_ADDRESS = 8_000
-MOST_CHARACTERS = 100_000
-MOST_COMPLAINT = 500
-SHORTEST_SECRET = 6
-UNSURE = " It may have been done all the same."
+MAX_INPUT_BYTES = 200_000
+MAX_URL_CHARS = 8_000
+MAX_OUTPUT_CHARS = 100_000
+MAX_ERROR_CHARS = 500
+MIN_SECRET_CHARS = 6
+UNCERTAIN_OUTCOME = " It may have been done all the same."
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-PLACE = re.compile(r"\{([^{}/]*)\}")
-HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-OWN_HEADERS = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
-OPEN_HEADERS = re.compile(r"accept(-language)?|content-type|user-agent|prefer|.*version", re.I)
+FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+PATH_PARAMETER = re.compile(r"\{([^{}/]*)\}")
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+RESERVED_HEADERS = {
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept-encoding",
+}
+PUBLIC_HEADERS = re.compile(
+    r"accept(-language)?|content-type|user-agent|prefer|.*version", re.I
+)
 SECRET_NAMES = re.compile(r"key|token|secret|pass|auth|sig|appid", re.I)
 # Whoever says nothing of other arguments, and has no rule that could bring in more, has none.
-OPENERS = {"additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "patternProperties"}
-TEXTS = {"json", "xml", "yaml", "x-yaml", "javascript", "x-ndjson", "x-www-form-urlencoded"}
+OPEN_KEYWORDS = {"additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "patternProperties"}
+TEXT_SUBTYPES = {
+    "json",
+    "xml",
+    "yaml",
+    "x-yaml",
+    "javascript",
+    "x-ndjson",
+    "x-www-form-urlencoded",
+}
 CHARSETS = {
     *("utf-8", "ascii", "utf-16", "iso8859-1", "cp1252", "shift_jis", "cp932", "euc_jp"),
     *("iso2022_jp", "gb18030", "gbk", "big5", "euc_kr", "iso8859-15", "koi8-r"),
@@ -62,19 +86,19 @@ class HttpTool:
         effect: Effect | None = None,
         timeout: float = 20.0,
     ) -> None:
-        function = _function(definition)
+        function = _parse_function(definition)
         self.name: str = function["name"]
         self.description: str = function.get("description") or ""
-        self.parameters = _parameters(function)
-        self.method = _method(method)
+        self.parameters = _parse_parameters(function)
+        self.method = _validate_method(method)
         self.effect: Effect = effect or ("read" if method == "GET" else "at_most_once")
         self.needs_approval = self.effect != "read"
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
         self._endpoint = _Endpoint.read(endpoint, self.parameters)
         self.reaches = f"{self.method} {self._endpoint.template}"
-        self._headers = _checked(headers or {})
+        self._headers = _validate_headers(headers or {})
         self._policy = replace(egress or Egress(), timeout=timeout)
-        self._secrets = _secrets(self._headers, self._endpoint.query)
+        self._secrets = _secret_forms(self._headers, self._endpoint.query)
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
@@ -92,13 +116,13 @@ class HttpTool:
         return await asyncio.to_thread(self._result, response)
 
     def _request(self, input: ToolInput) -> tuple[str, dict[str, str], bytes | None]:
-        arguments = self._fitting(input)
-        path, rest = self._endpoint.filled(arguments)
+        arguments = self._validate_input(input)
+        path, rest = self._endpoint.fill_path(arguments)
         has_body = self.method != "GET" and (bool(rest) or self.method != "DELETE")
         url = self._endpoint.asked(path, {} if has_body else rest)
-        return url, self._sent(has_body), _json(rest) if has_body else None
+        return url, self._build_headers(has_body), _to_json(rest) if has_body else None
 
-    def _sent(self, has_body: bool) -> dict[str, str]:
+    def _build_headers(self, has_body: bool) -> dict[str, str]:
         """The headers that were given, and ours where they say nothing."""
         ours = {"Accept": "application/json, text/*"}
         if has_body:
@@ -106,12 +130,12 @@ class HttpTool:
         given = {name.lower() for name in self._headers}
         return {k: v for k, v in ours.items() if k.lower() not in given} | self._headers
 
-    def _fitting(self, input: ToolInput) -> dict[str, Any]:
+    def _validate_input(self, input: ToolInput) -> dict[str, Any]:
         """The arguments by name; raises ValueError, with the reasons, where they do not fit."""
         first = list(self.parameters.get("properties", {}))[:1]
         given = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
-        if len(_json(given)) > MOST_INPUT:
-            raise ValueError(f"It is larger than {MOST_INPUT:,} bytes.")
+        if len(_to_json(given)) > MAX_INPUT_BYTES:
+            raise ValueError(f"It is larger than {MAX_INPUT_BYTES:,} bytes.")
         try:
             problems = json_schema.violations(self.parameters, given)
         except (json_schema.TooManyChecks, RecursionError) as error:
@@ -122,25 +146,29 @@ class HttpTool:
 
     def _failed(self, error: EgressRefused | EgressFailed) -> ToolResult:
         was_sent = isinstance(error, EgressFailed) and error.was_sent
-        is_large = isinstance(error, AnswerTooLarge)
-        sentence = f"{error}{UNSURE if was_sent and self.effect == 'at_most_once' else ''}"
+        is_large = isinstance(error, ResponseTooLarge)
+        sentence = (
+            f"{error}{UNCERTAIN_OUTCOME if was_sent and self.effect == 'at_most_once' else ''}"
+        )
         if is_large and self.effect == "read":
             sentence += " Ask for less."
         return ToolResult(error=self._hidden(sentence), mendable=is_large)
 
     def _result(self, response: Response) -> ToolResult:
         host = self._endpoint.host
-        kind, charset = _media(response)
-        text = self._hidden(_decoded(response.content, charset)) if _is_text(kind) else ""
+        kind, charset = _content_type(response)
+        text = self._hidden(_decode(response.content, charset)) if _is_text(kind) else ""
         if response.status >= 300:
-            return _unfortunate(host, response.status, text)
+            return _status_error(host, response.status, text)
         if response.content and not _is_text(kind):
             return ToolResult(error=f"{host} answered with {kind}: not a text.", mendable=True)
         if not text.strip():
-            return ToolResult(f"Done, without a word in reply ({_status(response.status)}).")
+            return ToolResult(
+                f"Done, without a word in reply ({_format_status(response.status)})."
+            )
         is_data = "json" in kind
-        shown = self._hidden(_pretty(text)) if is_data else text
-        return ToolResult(_cut(shown), is_data=is_data)
+        shown = self._hidden(_pretty_json(text)) if is_data else text
+        return ToolResult(_truncate(shown), is_data=is_data)
 
     def _hidden(self, text: str) -> str:
         for secret in self._secrets:
@@ -163,10 +191,10 @@ class _Endpoint:
             raise ValueError("Braces can stand in the path of the endpoint only.")
         if parts.fragment:
             raise ValueError("An endpoint has no '#'.")
-        _check_places(parts.path, parameters)
-        example = parts._replace(path=_safe_path(PLACE.sub("x", parts.path))).geturl()
+        _check_path_parameters(parts.path, parameters)
+        example = parts._replace(path=_safe_path(PATH_PARAMETER.sub("x", parts.path))).geturl()
         try:
-            return cls(parts=parts, host=admit(example).host)
+            return cls(parts=parts, host=validate_url(example).host)
         except EgressRefused as refusal:
             raise ValueError(f"The endpoint cannot be used: {refusal}") from refusal
 
@@ -178,31 +206,33 @@ class _Endpoint:
     def query(self) -> list[tuple[str, str]]:
         return parse_qsl(self.parts.query, keep_blank_values=True)
 
-    def filled(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def fill_path(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """The path with its arguments in it, and the arguments that had no place there."""
         path = self.parts.path
-        names = PLACE.findall(path)
-        filled = PLACE.sub(lambda place: _segment(place[1], arguments[place[1]]), path)
+        names = PATH_PARAMETER.findall(path)
+        filled = PATH_PARAMETER.sub(
+            lambda place: _encode_segment(place[1], arguments[place[1]]), path
+        )
         rest = {name: value for name, value in arguments.items() if name not in names}
         return _safe_path(filled), rest
 
     def asked(self, path: str, arguments: Mapping[str, Any]) -> str:
         if taken := arguments.keys() & dict(self.query):
             raise ValueError(f"{min(taken)}: this is part of the endpoint already.")
-        more = urlencode(list(_pairs(arguments)))
+        more = urlencode(list(_query_pairs(arguments)))
         query = "&".join(part for part in (self.parts.query, more) if part)
         url = self.parts._replace(path=path, query=query).geturl()
-        if len(url) > MOST_ADDRESS:
-            raise ValueError(f"It makes an address of more than {MOST_ADDRESS:,} characters.")
+        if len(url) > MAX_URL_CHARS:
+            raise ValueError(f"It makes an address of more than {MAX_URL_CHARS:,} characters.")
         return url
 
 
-def _function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+def _parse_function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is defined, whether or not it is wrapped as `{"type": "function", …}`."""
     function = definition.get("function", definition)
     if not isinstance(function, Mapping):
         raise ValueError("The definition of a function is an object.")
-    if not NAME.fullmatch(str(function.get("name") or "")):
+    if not FUNCTION_NAME.fullmatch(str(function.get("name") or "")):
         raise ValueError(
             "A function needs a 'name' of at most 64 letters, digits, '_' and '-', "
             f"not {function.get('name')!r}."
@@ -212,7 +242,7 @@ def _function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
     return function
 
 
-def _parameters(function: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
     given = function.get("parameters", {})
     if given in (None, {}):
         given = {"type": "object", "properties": {}}
@@ -222,42 +252,42 @@ def _parameters(function: Mapping[str, Any]) -> dict[str, Any]:
             "of type 'object'."
         )
     try:
-        usable = json_schema.usable(given)
+        usable = json_schema.validate_schema(given)
     except BadSchema as error:
         raise ValueError(f"The 'parameters' cannot be used: {error}") from error
-    if not usable.keys() & OPENERS:
+    if not usable.keys() & OPEN_KEYWORDS:
         usable["additionalProperties"] = False
     return usable
 
 
-def _method(method: str) -> str:
+def _validate_method(method: str) -> str:
     if method not in METHODS:
         raise ValueError(f"The method is one of {', '.join(METHODS)}, not {method!r}.")
     return method
 
 
-def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+def _validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers as they are; a complaint never shows a value, which may be a secret."""
     for name, value in headers.items():
-        if not HEADER.fullmatch(name):
+        if not HEADER_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a header.")
-        if name.lower() in OWN_HEADERS:
+        if name.lower() in RESERVED_HEADERS:
             raise ValueError(f"The header {name!r} is set by the request itself.")
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
             raise ValueError(f"The header {name!r} has a value that cannot be sent.")
     return {name: value.strip() for name, value in headers.items()}
 
 
-def _secrets(headers: Mapping[str, str], query: list[tuple[str, str]]) -> list[str]:
+def _secret_forms(headers: Mapping[str, str], query: list[tuple[str, str]]) -> list[str]:
     """What must not be shown, in each form in which it may come back, the longest first."""
-    closed = [value for name, value in headers.items() if not OPEN_HEADERS.fullmatch(name)]
+    closed = [value for name, value in headers.items() if not PUBLIC_HEADERS.fullmatch(name)]
     closed += [value for name, value in query if SECRET_NAMES.search(name)]
-    known = {part for value in closed for part in _parts(value)}
+    known = {part for value in closed for part in _credential_parts(value)}
     forms = {form for s in known for form in (s, json.dumps(s)[1:-1], quote(s, safe=""))}
-    return sorted((f for f in forms if len(f) >= SHORTEST_SECRET), key=len, reverse=True)
+    return sorted((f for f in forms if len(f) >= MIN_SECRET_CHARS), key=len, reverse=True)
 
 
-def _parts(value: str) -> Iterator[str]:
+def _credential_parts(value: str) -> Iterator[str]:
     """`Basic bmFtZTp3b3Jk` whole, without its scheme, and what it says."""
     yield value
     scheme, _, token = value.partition(" ")
@@ -270,20 +300,20 @@ def _parts(value: str) -> Iterator[str]:
         yield from (pair, pair.partition(":")[2])
 
 
-def _check_places(path: str, parameters: Mapping[str, Any]) -> None:
-    if set("{}") & set(PLACE.sub("", path)):
+def _check_path_parameters(path: str, parameters: Mapping[str, Any]) -> None:
+    if set("{}") & set(PATH_PARAMETER.sub("", path)):
         raise ValueError("A brace in the path of the endpoint has no partner.")
-    for name in PLACE.findall(path):
+    for name in PATH_PARAMETER.findall(path):
         if name not in parameters.get("properties", {}):
             raise ValueError(f"The path has a place for {name!r}, which is no parameter.")
         if name not in parameters.get("required", ()):
             raise ValueError(f"The path has a place for {name!r}, which is not required.")
 
 
-def _segment(name: str, value: Any) -> str:
+def _encode_segment(name: str, value: Any) -> str:
     if value is None or isinstance(value, list | dict) or value == "":
         raise ValueError(f"{name}: only a text or a number can stand in an address.")
-    text = _text(value)
+    text = _to_text(value)
     # Encoded, they are decoded by many servers before the path is read.
     if any(sign in "/\\%" or category(sign) == "Cc" for sign in text):
         raise ValueError(
@@ -300,25 +330,25 @@ def _safe_path(path: str) -> str:
     return path
 
 
-def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _query_pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in arguments.items():
         for item in value if isinstance(value, list) else [value]:
             if item is not None:
-                yield name, _text(item)
+                yield name, _to_text(item)
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _json(value: Any) -> bytes:
+def _to_json(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, UnicodeEncodeError, RecursionError) as error:
         raise ValueError("It has something in it that JSON cannot say.") from error
 
 
-def _media(response: Response) -> tuple[str, str]:
+def _content_type(response: Response) -> tuple[str, str]:
     """The type of the content and its charset; text where nothing is said of it."""
     message = Message()
     message["content-type"] = response.headers.get("content-type", "text/plain")
@@ -327,10 +357,10 @@ def _media(response: Response) -> tuple[str, str]:
 
 def _is_text(kind: str) -> bool:
     main, _, sub = kind.partition("/")
-    return main == "text" or sub in TEXTS or sub.endswith(("+json", "+xml"))
+    return main == "text" or sub in TEXT_SUBTYPES or sub.endswith(("+json", "+xml"))
 
 
-def _decoded(content: bytes, charset: str) -> str:
+def _decode(content: bytes, charset: str) -> str:
     # Only charsets that are plain tables: Python knows others that take for ever.
     try:
         name = codecs.lookup(charset).name
@@ -340,38 +370,38 @@ def _decoded(content: bytes, charset: str) -> str:
     return content.decode(known, errors="replace").replace("\0", "\ufffd")
 
 
-def _unfortunate(host: str, status: int, text: str) -> ToolResult:
+def _status_error(host: str, status: int, text: str) -> ToolResult:
     said = " ".join(text.split())
-    short = said if len(said) <= MOST_COMPLAINT else f"{said[:MOST_COMPLAINT]}…"
-    error = f"{host} answered {_status(status)}{f': {short}' if short else '.'}"
+    short = said if len(said) <= MAX_ERROR_CHARS else f"{said[:MAX_ERROR_CHARS]}…"
+    error = f"{host} answered {_format_status(status)}{f': {short}' if short else '.'}"
     return ToolResult(error=error, mendable=400 <= status < 500 and status not in {408, 429})
 
 
-def _status(status: int) -> str:
+def _format_status(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)
 
 
-def _pretty(text: str) -> str:
+def _pretty_json(text: str) -> str:
     """JSON in lines, where it is JSON and does not get too long by it."""
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_OUTPUT_CHARS:
         return text
     encoder, pieces, length = json.JSONEncoder(indent=2, ensure_ascii=False), [], 0
     try:
         for piece in encoder.iterencode(json.loads(text)):
             pieces.append(piece)
             length += len(piece)
-            if length > MOST_CHARACTERS:
+            if length > MAX_OUTPUT_CHARS:
                 return text
     except (ValueError, RecursionError):
         return text
     return "".join(pieces).encode(errors="replace").decode()  # half a character is no text
 
 
-def _cut(text: str) -> str:
-    if len(text) <= MOST_CHARACTERS:
+def _truncate(text: str) -> str:
+    if len(text) <= MAX_OUTPUT_CHARS:
         return text
-    cut = len(text) - MOST_CHARACTERS
-    return f"{text[:MOST_CHARACTERS]}\n[… {cut:,} more characters were cut]"
+    cut = len(text) - MAX_OUTPUT_CHARS
+    return f"{text[:MAX_OUTPUT_CHARS]}\n[… {cut:,} more characters were cut]"

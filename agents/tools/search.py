@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from agents.engine.tool import ToolInput, ToolResult, argument
+from agents.engine.tool import ToolInput, ToolResult, text_argument
 
-MAX_QUERY = 2_000
+MAX_QUERY_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +51,19 @@ class SearchTool:
         self.top_k = top_k
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
-        query = argument(input, "query").strip()
+        query = text_argument(input, "query").strip()
         if not query:
-            return _refused("There is no query: write what to look for.")
-        if len(query) > MAX_QUERY:
-            return _refused(
-                f"This query has {len(query):,} characters: say it in {MAX_QUERY:,} or fewer."
+            return _input_error("There is no query: write what to look for.")
+        if len(query) > MAX_QUERY_CHARS:
+            return _input_error(
+                f"This query has {len(query):,} characters: "
+                f"say it in {MAX_QUERY_CHARS:,} or fewer."
             )
         passages = await self.search(query, self.top_k)
-        return ToolResult(cited(passages[: self.top_k]) or _nothing(query))
+        return ToolResult(format_passages(passages[: self.top_k]) or _no_results(query))
 
 
-def cited(passages: Sequence[Passage]) -> str:
+def format_passages(passages: Sequence[Passage]) -> str:
     """The passages as a model reads them, numbered so that it can say which it used."""
     return "\n\n".join(
         f"[{number}] {passage.citation}\n{passage.text.strip()}"
@@ -70,11 +71,11 @@ def cited(passages: Sequence[Passage]) -> str:
     )
 
 
-def _refused(sentence: str) -> ToolResult:
+def _input_error(sentence: str) -> ToolResult:
     return ToolResult(error=sentence, mendable=True)
 
 
-def _nothing(query: str) -> str:
+def _no_results(query: str) -> str:
     return (
         f"No passage was found for {query[:200]!r}. Try other or fewer words; if that finds "
         "nothing too, say that the documents do not tell."

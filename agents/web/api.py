@@ -11,13 +11,13 @@ from django.views.decorators.http import require_GET
 
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
-from agents.access.masking import Veil
+from agents.access.masking import Masker
 from agents.db import database
 from agents.models import Run
 from agents.runs import pubsub
 
-MOST_ID = 10
-LOOK = 5.0  # seconds
+MAX_SEQ_DIGITS = 10
+RECHECK_SECONDS = 5.0  # seconds
 
 
 @require_GET
@@ -27,31 +27,33 @@ async def events(request: HttpRequest, pk: int) -> HttpResponse:
     Of another's run it is masked: words come a little behind, and the last of them only with
     the event that ends their step.
     """
-    run, veil = await database.ask(_find, request, pk)
+    run, veil = await database.run(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
-    seq = int(after) if after.isascii() and after.isdigit() and len(after) < MOST_ID else 0
+    seq = (
+        int(after) if after.isascii() and after.isdigit() and len(after) < MAX_SEQ_DIGITS else 0
+    )
     response = StreamingHttpResponse(
-        _lines(request, run, seq, veil), content_type="text/event-stream"
+        _stream(request, run, seq, veil), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-def _find(request: HttpRequest, pk: int) -> tuple[Run, Veil | None]:
+def _find(request: HttpRequest, pk: int) -> tuple[Run, Masker | None]:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    audit.viewed(request.user, run, "api")
-    return run, Veil() if masking.hides(run, request.user, request.session) else None
+    audit.record_view(request.user, run, "api")
+    return run, Masker() if masking.is_masked_for(run, request.user, request.session) else None
 
 
-async def _lines(
-    request: HttpRequest, run: Run, after: int, veil: Veil | None
+async def _stream(
+    request: HttpRequest, run: Run, after: int, veil: Masker | None
 ) -> AsyncIterator[str]:
     # Whatever was said before tells whether what is said now is a part of something personal.
     looked = time.monotonic()
     async for row in pubsub.events(run, after if veil is None else 0):
-        if row is None or time.monotonic() - looked > LOOK:
-            if not await database.ask(_may_still_see, request, run, veil):
+        if row is None or time.monotonic() - looked > RECHECK_SECONDS:
+            if not await database.run(_can_still_view, request, run, veil):
                 return
             looked = time.monotonic()
         if row is None:
@@ -65,11 +67,11 @@ async def _lines(
         yield f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
 
 
-def _may_still_see(request: HttpRequest, run: Run, veil: Veil | None) -> bool:
+def _can_still_view(request: HttpRequest, run: Run, veil: Masker | None) -> bool:
     """Asked anew from time to time: whoever has logged out hears no more."""
     session = SessionStore(request.session.session_key)
-    user = authentication.of(session)
+    user = authentication.session_user(session)
     if not user.is_authenticated:
         return False
-    is_right = veil is not None or not masking.hides(run, user, session)
+    is_right = veil is not None or not masking.is_masked_for(run, user, session)
     return is_right and Run.objects.for_user(user).filter(pk=run.pk).exists()

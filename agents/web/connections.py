@@ -15,7 +15,7 @@ class TooManySockets(Exception):
 
 
 @contextmanager
-def opened(person: int, page: str, close: Close) -> Iterator[None]:
+def track_socket(person: int, page: str, close: Close) -> Iterator[None]:
     """Counted for as long as it is open.
 
     A page that comes back takes the place of its former socket, which the network may have

@@ -24,32 +24,32 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
-from agents.access.masking import Veil
+from agents.access.masking import Masker
 from agents.db import database, errors
-from agents.engine.concurrency.thread import SMALL
+from agents.engine.concurrency.thread import MAX_INLINE_CHARS
 from agents.engine.resilience.rate_limiter import TokenBucket
 from agents.models import Run
 from agents.observability import process_status
 from agents.runs import pubsub as live
 
 from . import connections, first_frames, frames
-from .presentation.live_run import Watched
+from .presentation.live_run import LiveRunView
 
 logger = logging.getLogger(__name__)
 
-MOST_FRAME = 1_048_576
+MAX_FRAME_CHARS = 1_048_576
 NOT_FOUND = 4404
-TRY_AGAIN = 1013  # what a browser's page does a little later
+TRY_AGAIN_LATER = 1013  # what a browser's page does a little later
 REPLACED = 4409  # by a newer socket of the same page
 TOO_MANY = 4429
-FRAMES_AT_ONCE = 60
-FRAMES_A_SECOND = 10
-LOOK_WHILE_LIVE = 5
-LOOK_WHILE_IDLE = 300
+FRAME_BURST = 60
+FRAMES_PER_SECOND = 10
+LIVE_POLL_SECONDS = 5
+IDLE_POLL_SECONDS = 300
 # A page to which nothing happened for so long is asked who watches before it is shown more.
-TRUSTED = 30
-MOST_TOLD = 1000
-TOLD_WITHIN = timedelta(seconds=0.5)  # what is not as old may be on its way
+RECHECK_SECONDS = 30
+MAX_QUEUED = 1000
+DELIVERY_GRACE = timedelta(seconds=0.5)  # what is not as old may be on its way
 
 Events = Sequence[dict[str, Any]]
 Told = tuple[str, dict[str, Any]]
@@ -61,7 +61,7 @@ class BadFrame(Exception):
     """The browser sent something that cannot be read."""
 
 
-class WatchingConsumer(AsyncWebsocketConsumer):
+class LiveConsumer(AsyncWebsocketConsumer):
     """Shows live runs to one page, each from where that page stands.
 
     The topic is joined before the rows are read, and every batch that is told carries its
@@ -79,7 +79,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.told: list[Told] = []
         self.woken = asyncio.Event()
         try:
-            with process_status.socket():
+            with process_status.count_socket():
                 async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
                     await super().__call__(scope, receive, send)
         except* StopConsumer:
@@ -93,51 +93,51 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.code = code
 
     async def connect(self) -> None:
-        self.watched: dict[int, Watched] = {}
+        self.watched: dict[int, LiveRunView] = {}
         self.looked = time.monotonic()
         self.turn = asyncio.Lock()
-        self.pace = TokenBucket(FRAMES_AT_ONCE, FRAMES_A_SECOND)
+        self.pace = TokenBucket(FRAME_BURST, FRAMES_PER_SECOND)
         self.patience = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
         self.asked = parse_qs(query, keep_blank_values=True)
         self.language = _language(self.scope, self.asked.get("language", [""])[0])
         await self.accept()
         if first_frames.is_full():
-            await self.close(TRY_AGAIN)
+            await self.close(TRY_AGAIN_LATER)
             return
-        topic = await database.ask_later(self.find_topic)
+        topic = await database.run_deferred(self.find_topic)
         if topic is None:
             await self.close(NOT_FOUND)
             return
         person, page = self.scope["user"].pk, self.asked.get("page", [""])[0]
         name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
         try:
-            self.stack.enter_context(connections.opened(person, name, self._replaced))
+            self.stack.enter_context(connections.track_socket(person, name, self._on_replaced))
         except connections.TooManySockets:
             await self.close(TOO_MANY)
             return
         self.begin()
-        for followed in (topic, live.of_person(person)):
-            await self.stack.enter_async_context(live.following(followed, self.hear))
-        self._go_on(self._watch())
+        for followed in (topic, live.person_topic(person)):
+            await self.stack.enter_async_context(live.subscribe(followed, self.hear))
+        self._spawn(self._watch())
 
-    def _go_on(self, part: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, part: Coroutine[Any, Any, None]) -> None:
         """Beside what the page sends, for as long as it is there."""
         self.stack.callback(self.tasks.create_task(part).cancel)
 
     async def _watch(self) -> None:
         """What a page sends meanwhile is not held up by what it is shown first."""
         try:
-            await self.greet()
-        except first_frames.TooMany:
-            await self._end(TRY_AGAIN)
-        self._go_on(self._show_told())
-        self._go_on(self._beat())
+            await self.send_initial()
+        except first_frames.TooManyWaiting:
+            await self._end(TRY_AGAIN_LATER)
+        self._spawn(self._process_queue())
+        self._spawn(self._poll_loop())
 
-    def _replaced(self) -> None:
+    def _on_replaced(self) -> None:
         ending = self._end(REPLACED)
         try:
-            self._go_on(ending)
+            self._spawn(ending)
         except RuntimeError:  # it is ending by itself: its place is free, and that is enough
             ending.close()
 
@@ -150,71 +150,71 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def hear(self, kind: str, facts: dict[str, Any]) -> None:
         """A page that is far behind misses some of it, and then reads the rows again."""
-        if len(self.told) < MOST_TOLD:
+        if len(self.told) < MAX_QUEUED:
             self.told.append((kind, facts))
             self.woken.set()
 
-    async def _show_told(self) -> None:
+    async def _process_queue(self) -> None:
         """One after the other, in the order in which it was told."""
         while True:
             await self.woken.wait()
             self.woken.clear()
             told, self.told = self.told, []
-            if time.monotonic() - self.looked > TRUSTED:
+            if time.monotonic() - self.looked > RECHECK_SECONDS:
                 await self.look_again({})
-            for kind, facts in _joined(told):
+            for kind, facts in _coalesce(told):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
         """Answer every frame, whatever it holds; a bad one must not end the socket."""
         if not self.pace.allows():
-            await self._slow_down()
+            await self._warn_rate_limit()
             return
         try:
-            await self.handle(_decoded(text_data))
+            await self.handle(_parse_frame(text_data))
         except BadFrame as error:
-            await self.refuse(error.args[0])
+            await self.send_error(error.args[0])
         except StopConsumer:
             raise
         except OperationalError as error:
             logger.warning("A frame came while the database was away: %s", error)
-            await self.refuse(self._in_language(errors.trouble, error))
+            await self.send_error(self._in_language(errors.error_message, error))
         except Exception:
             logger.exception("A frame could not be handled.")
-            await self.refuse(_("Something went wrong. Please try again."))
+            await self.send_error(_("Something went wrong. Please try again."))
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Straight on; Channels would wait for the database's thread first."""
         await getattr(self, get_handler_name(message))(message)
 
-    async def _slow_down(self) -> None:
+    async def _warn_rate_limit(self) -> None:
         """One sentence a second, for all that came too fast: each would cost as much as it."""
         if self.patience.allows():
-            await self.refuse(_("That was too much at once. Wait a moment and try again."))
+            await self.send_error(_("That was too much at once. Wait a moment and try again."))
 
     async def run_events(self, told: dict[str, Any]) -> None:
         run, events = told["run"], told["events"]
         watched = self.watched.get(run)
-        if watched is not None and watched.are_words(events):
-            await self._show_words(watched, events)
+        if watched is not None and watched.are_deltas(events):
+            await self._send_deltas(watched, events)
         else:
-            await self.show(self.news, run, events)
+            await self.show(self.event_frames, run, events)
 
-    async def _show_words(self, watched: Watched, events: Events) -> None:
+    async def _send_deltas(self, watched: LiveRunView, events: Events) -> None:
         """Words need no row; a long block of them is rendered beside the event loop."""
-        if watched.effort(events) <= SMALL:
+        if watched.render_cost(events) <= MAX_INLINE_CHARS:
             await self.send(watched.words(events))
             return
         async with self.turn:
             await self.send(await asyncio.to_thread(watched.words, events))
 
-    def news(self, run: int, events: Events) -> str:
+    def event_frames(self, run: int, events: Events) -> str:
         """Frames for what happened in a run, where rows have to be read for them."""
         watched = self.watched.get(run)
         if watched is None or events[-1]["seq"] <= watched.seq:
             return ""
         try:
-            is_next = watched.follows(events)
+            is_next = watched.is_contiguous(events)
             return watched.changes(events) if is_next else watched.snapshot()
         except Run.DoesNotExist:
             del self.watched[run]
@@ -228,9 +228,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def run_commented(self, told: dict[str, Any]) -> None:
         """Somebody in the conversation has said something about a step."""
         if (watched := self.on_page(told["run"])) is not None:
-            await self.show(watched.commented, told["step"])
+            await self.show(watched.comment_frames, told["step"])
 
-    def on_page(self, run: int) -> Watched | None:
+    def on_page(self, run: int) -> LiveRunView | None:
         """A run that stands here: others of its topic may not be for whoever looks."""
         return self.watched.get(run)
 
@@ -267,22 +267,22 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def missed(self) -> str:
         """Frames for whatever this page should have been told of by now, and was not."""
-        by_now = timezone.now() - TOLD_WITHIN
+        by_now = timezone.now() - DELIVERY_GRACE
         live = [watched for watched in list(self.watched.values()) if watched.is_live]
-        return "".join(w.snapshot() if w.is_behind(by_now) else w.owed() for w in live)
+        return "".join(w.snapshot() if w.is_behind(by_now) else w.deferred_plan() for w in live)
 
-    async def _beat(self) -> None:
+    async def _poll_loop(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
         while True:
-            due = self.looked + LOOK_WHILE_LIVE - time.monotonic()
-            await asyncio.sleep(due if due > 0 else LOOK_WHILE_LIVE)
+            due = self.looked + LIVE_POLL_SECONDS - time.monotonic()
+            await asyncio.sleep(due if due > 0 else LIVE_POLL_SECONDS)
             # Asked after the sleep: what was idle when it began may have a run by now.
             is_live = any(watched.is_live for watched in self.watched.values())
-            longest = LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE
+            longest = LIVE_POLL_SECONDS if is_live else IDLE_POLL_SECONDS
             if time.monotonic() - self.looked >= longest:
-                self.hear(live.LOOK_AGAIN, {})
+                self.hear(live.REFRESH_KIND, {})
 
-    async def show(self, fragment, *subject: Any, ask: Ask = database.ask) -> Shown:
+    async def show(self, fragment, *subject: Any, ask: Ask = database.run) -> Shown:
         """In its turn: what was worked out first is sent first, whoever asked for it."""
         async with self.turn:
             html = await ask(self._in_language, fragment, *subject)
@@ -299,7 +299,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if not html:
             return
         try:
-            for frame in frames.bounded(html, self.language):
+            for frame in frames.split_frames(html, self.language):
                 await AsyncConsumer.send(self, {"type": "websocket.send", "text": frame})
         except Disconnected:
             raise StopConsumer from None
@@ -311,20 +311,20 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
         self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
-        self.scope["user"] = authentication.of(self.login)
+        self.scope["user"] = authentication.session_user(self.login)
         return self.scope["user"].is_authenticated
 
-    async def greet(self) -> None:
+    async def send_initial(self) -> None:
         """What the page is shown once it is connected."""
 
     async def handle(self, frame: dict[str, Any]) -> None:
         raise BadFrame(_("This page takes no messages."))
 
-    async def refuse(self, sentence: StrPromise | str) -> None:
+    async def send_error(self, sentence: StrPromise | str) -> None:
         """Tell the person what was wrong with what the page sent."""
 
 
-class RunConsumer(WatchingConsumer):
+class RunConsumer(LiveConsumer):
     """The page of one run."""
 
     place = "trace"
@@ -335,35 +335,35 @@ class RunConsumer(WatchingConsumer):
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
         self.run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
-        if self.run is None or self._is_masked_by_now():
+        if self.run is None or self._became_masked():
             return None
         return self.run.topic
 
-    def _is_masked_by_now(self) -> bool:
+    def _became_masked(self) -> bool:
         """Whether what was shown as it is must be masked: the page is to be loaded anew."""
         was, user = self.is_masked, self.scope["user"]
-        self.is_masked = masking.hides(self.run, user, self.login)
+        self.is_masked = masking.is_masked_for(self.run, user, self.login)
         return self.is_masked and not was
 
-    async def greet(self) -> None:
+    async def send_initial(self) -> None:
         try:
-            async with first_frames.turn():
-                shown = await self.show(self.look_in, ask=database.ask_later)
+            async with first_frames.acquire_slot():
+                shown = await self.show(self.initial_frames, ask=database.run_deferred)
             if shown is None:
                 await self._end(self.last_word)
         except audit.NotRecorded:
-            await self._end(TRY_AGAIN)
+            await self._end(TRY_AGAIN_LATER)
 
-    def look_in(self) -> str | None:
+    def initial_frames(self) -> str | None:
         # It may have waited for its turn: what was allowed when it came may not be by now.
         if self.find_topic() is None:
             return None
         user, run = self.scope["user"], self.run
-        audit.viewed(user, run, "socket")
-        veil = Veil() if self.is_masked else None
+        audit.record_view(user, run, "socket")
+        veil = Masker() if self.is_masked else None
         # Nobody agrees to what is masked.
-        may_decide = veil is None and run.is_decided_by(user)
-        watched = Watched(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
+        may_decide = veil is None and run.is_decidable_by(user)
+        watched = LiveRunView(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
         watched.veil, self.watched[run.pk] = veil, watched
         # The page of a run that was over when it was loaded shows it as it is, unless it was
         # away: then something may have been said of it.
@@ -373,7 +373,7 @@ class RunConsumer(WatchingConsumer):
         return watched.snapshot()
 
 
-def _joined(told: list[Told]) -> list[Told]:
+def _coalesce(told: list[Told]) -> list[Told]:
     """What was told of a run in several pieces, as one: a page that is behind catches up.
 
     It looks again once, and last: before, it would find itself behind what is told here.
@@ -381,19 +381,19 @@ def _joined(told: list[Told]) -> list[Told]:
     if len(told) == 1:
         return told
     joined: list[Told] = []
-    for kind, facts in sorted(told, key=lambda each: each[0] == live.LOOK_AGAIN):
+    for kind, facts in sorted(told, key=lambda each: each[0] == live.REFRESH_KIND):
         last_kind, last = joined[-1] if joined else ("", {})
         if kind == last_kind == "run.events" and facts["run"] == last["run"]:
             joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
-        elif not kind == last_kind == live.LOOK_AGAIN:
+        elif not kind == last_kind == live.REFRESH_KIND:
             joined.append((kind, facts))
     return joined
 
 
-def _decoded(text: str | None) -> dict[str, Any]:
+def _parse_frame(text: str | None) -> dict[str, Any]:
     if text is None:
         raise BadFrame(_("This page takes text, not binary data."))
-    if len(text) > MOST_FRAME:
+    if len(text) > MAX_FRAME_CHARS:
         raise BadFrame(_("That is too long to be sent."))
     try:
         frame = json.loads(text)

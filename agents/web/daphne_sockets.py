@@ -8,47 +8,49 @@ from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
 logger = logging.getLogger(__name__)
 
-MOST_UNSENT = 8_000_000
-ENOUGH_UNSENT = 1_000_000  # of an answer that can wait for its reader
+MAX_UNSENT_BYTES = 8_000_000
+LOW_WATER_BYTES = 1_000_000  # of an answer that can wait for its reader
 # The first byte of a frame that is a whole text; how long one may be whose length is a byte,
 # and is two.
-TEXT, SHORTEST_LONG, LONGEST_SHORT = 0x81, 126, 0xFFFF
-PATIENCE, LOOK = 60.0, 0.05  # seconds
+TEXT_FRAME_BYTE, MIN_EXTENDED_LENGTH, MAX_EXTENDED_LENGTH = 0x81, 126, 0xFFFF
+READ_TIMEOUT_SECONDS, POLL_SECONDS = 60.0, 0.05  # seconds
 
 
-class Patient:
+class BackpressureMixin:
     """A part of Daphne's server: an answer in pieces waits for whoever reads it."""
 
     # No server by itself: whoever imports Daphne's chooses the reactor, which is theirs to do.
 
     async def handle_reply(self, protocol, message) -> None:
-        if _is_words(message) and protocol.state == protocol.STATE_OPEN:
+        if _is_text_frame(message) and protocol.state == protocol.STATE_OPEN:
             # Straight on: what Daphne would ask first is true of a socket that is open.
             protocol.sendMessage(message["text"].encode())
             return
         await super().handle_reply(protocol, message)
         if message.get("more_body"):
-            await _read(protocol)
+            await _wait_for_reader(protocol)
 
 
-def _is_words(message) -> bool:
+def _is_text_frame(message) -> bool:
     return message["type"] == "websocket.send" and bool(message.get("text"))
 
 
-async def _read(request) -> None:
+async def _wait_for_reader(request) -> None:
     """Come back when most of it was taken; whoever takes nothing for long is let go."""
     least, since = float("inf"), time.monotonic()
-    while request.channel and (left := _unsent(request.channel.transport)) > ENOUGH_UNSENT:
+    while (
+        request.channel and (left := _unsent_bytes(request.channel.transport)) > LOW_WATER_BYTES
+    ):
         if left < least:
             least, since = left, time.monotonic()
-        elif time.monotonic() - since > PATIENCE:
+        elif time.monotonic() - since > READ_TIMEOUT_SECONDS:
             logger.info("%r does not read what it is sent; it is let go.", request)
             request.channel.transport.abortConnection()
             return
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_SECONDS)
 
 
-class PromptSocket(WebSocketProtocol):
+class LowLatencySocket(WebSocketProtocol):
     """Hands a frame to the system at once, not in the next round of the event loop.
 
     Only what the system does not take yet is left to Twisted, which asks to be told when it
@@ -61,36 +63,38 @@ class PromptSocket(WebSocketProtocol):
         """What is short and text in one go: Autobahn has many questions about each frame."""
         is_usual = self.state == self.STATE_OPEN and self._perMessageCompress is None
         size = len(payload)
-        if isBinary or more or options or size > LONGEST_SHORT or not is_usual:
+        if isBinary or more or options or size > MAX_EXTENDED_LENGTH or not is_usual:
             super().sendMessage(payload, isBinary, *more, **options)
-        elif size < SHORTEST_LONG:
-            self.sendData(bytes((TEXT, size)) + payload)
+        elif size < MIN_EXTENDED_LENGTH:
+            self.sendData(bytes((TEXT_FRAME_BYTE, size)) + payload)
         else:
-            self.sendData(bytes((TEXT, SHORTEST_LONG)) + size.to_bytes(2) + payload)
+            self.sendData(
+                bytes((TEXT_FRAME_BYTE, MIN_EXTENDED_LENGTH)) + size.to_bytes(2) + payload
+            )
 
     def sendData(self, data, sync=False, chopsize=None) -> None:
-        unsent = _unsent(self.transport)
-        if unsent > MOST_UNSENT:
+        unsent = _unsent_bytes(self.transport)
+        if unsent > MAX_UNSENT_BYTES:
             # At once and without a word: it would wait behind all that is not read.
             logger.info("%r does not read what it is sent; it is let go.", self)
             self.dropConnection(abort=True)
             return
-        if not (sync or chopsize or self.send_queue or unsent or self._is_held_up()):
+        if not (sync or chopsize or self.send_queue or unsent or self._needs_buffering()):
             sent = self.transport.writeSomeData(data)
             data = data[sent:] if isinstance(sent, int) else data
         if data:
             super().sendData(data, sync, chopsize)
 
-    def _is_held_up(self) -> bool:
+    def _needs_buffering(self) -> bool:
         """Whether what is sent is encrypted on its way, or will never arrive."""
         wire = self.transport
         return bool(wire.TLS or wire.disconnecting or not wire.connected)
 
 
-def _unsent(wire) -> int:
+def _unsent_bytes(wire) -> int:
     """Bytes that the system has not taken yet, in both of Twisted's buffers."""
     return len(wire.dataBuffer) - wire.offset + wire._tempDataLen
 
 
-def use_prompt_sockets() -> None:
-    WebSocketFactory.protocol = PromptSocket
+def install_socket_class() -> None:
+    WebSocketFactory.protocol = LowLatencySocket

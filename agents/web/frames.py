@@ -11,51 +11,51 @@ from django.utils.translation import gettext as _
 logger = logging.getLogger(__name__)
 
 # Daphne closes a socket over which it is to send more than 1 MiB at once.
-MOST_SENT = 524_288
-MOST_OPENING = 2_000  # characters of a tag
-LONGEST_LETTER = 4  # bytes
+MAX_FRAME_BYTES = 524_288
+MAX_TAG_CHARS = 2_000  # characters of a tag
+MAX_CHAR_BYTES = 4  # bytes
 TAG = re.compile(r"""<(/?)([a-zA-Z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*?(/?)>""")
-VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+VOID_TAGS = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
 
-def bounded(html: str, language: str | None = None) -> list[str]:
+def split_frames(html: str, language: str | None = None) -> list[str]:
     """The same elements in frames of at most MOST_SENT bytes.
 
     Whoever makes elements sees to it that none is longer by itself. Of one that is, a mark is
     sent in its place, in the language of the page.
     """
-    if len(html) * LONGEST_LETTER <= MOST_SENT or len(html.encode()) <= MOST_SENT:
+    if len(html) * MAX_CHAR_BYTES <= MAX_FRAME_BYTES or len(html.encode()) <= MAX_FRAME_BYTES:
         return [html]
     frames: list[str] = []
     room = 0
-    for element in _elements(html):
+    for element in _top_elements(html):
         size = len(element.encode())
-        if size > MOST_SENT:
+        if size > MAX_FRAME_BYTES:
             logger.error("An element of %d bytes is not sent whole: %.80s", size, element)
-            element = _mark(element, language)
+            element = _too_long_notice(element, language)
             size = len(element.encode())
         if not element:
             continue
         if size > room:
             frames.append(element)
-            room = MOST_SENT - size
+            room = MAX_FRAME_BYTES - size
         else:
             frames[-1] += element
             room -= size
     return frames
 
 
-def _mark(element: str, language: str | None) -> str:
+def _too_long_notice(element: str, language: str | None) -> str:
     """The element with a sentence in it, so that a page doesn't go on showing what was."""
     opening = TAG.match(element)
-    if opening is None or len(opening[0]) > MOST_OPENING:
+    if opening is None or len(opening[0]) > MAX_TAG_CHARS:
         return ""
     with translation.override(language or translation.get_language()):
         words = _("This part is too long to show here. Open the trace to see all of it.")
     return f'{opening[0]}<p class="too-long">{escape(words)}</p></{opening[2]}>'
 
 
-def _elements(html: str) -> Iterator[str]:
+def _top_elements(html: str) -> Iterator[str]:
     """Those at the top; text between them is nothing that a page would show."""
     depth = start = 0
     for tag in TAG.finditer(html):
@@ -64,7 +64,7 @@ def _elements(html: str) -> Iterator[str]:
             depth -= 1
         elif depth == 0:
             start = tag.start()
-        if not closes and not is_empty and name.lower() not in VOID:
+        if not closes and not is_empty and name.lower() not in VOID_TAGS:
             depth += 1
         if depth == 0:
             yield html[start : tag.end()]

@@ -22,36 +22,36 @@ from . import first_frames
 
 logger = logging.getLogger(__name__)
 
-DEADLINE = 2.0
-LEAST_SPACE = 500_000_000
+TIMEOUT_SECONDS = 2.0
+MIN_FREE_BYTES = 500_000_000
 HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 
-async def answer(scope, receive, send) -> None:
+async def handle_health(scope, receive, send) -> None:
     """200 while pages can be served, though something may be degraded; 503 otherwise.
 
     Without the layer pages follow a few seconds late, and a full disk can still be read.
     """
-    is_down = not await database.says_yes()
-    trouble = ["database"] if is_down else await _troubles()
+    is_down = not await database.is_ok()
+    trouble = ["database"] if is_down else await _degradations()
     status = "down" if is_down else "degraded" if trouble else "ok"
     await _send(send, 503 if is_down else 200, status, trouble)
 
 
-async def alive(scope, receive, send) -> None:
+async def handle_live(scope, receive, send) -> None:
     """200 whenever the process answers at all: where it does not, it is to be started anew."""
     await _send(send, 200, "alive", [])
 
 
-async def ready(scope, receive, send) -> None:
+async def handle_ready(scope, receive, send) -> None:
     """200 where this process may be sent people; 503 while it must not be."""
-    trouble = ["leaving"] if _is_leaving else await _obstacles()
+    trouble = ["leaving"] if _is_leaving else await _readiness_problems()
     # Many have just come, and wait: whoever comes now is better off elsewhere.
     trouble += ["connections"] if first_frames.is_full() else []
     await _send(send, 503 if trouble else 200, "not ready" if trouble else "ready", trouble)
 
 
-def leave() -> None:
+def start_draining() -> None:
     """This process was told to end: whoever asks is to send people elsewhere."""
     global _is_leaving
     _is_leaving = True
@@ -60,10 +60,10 @@ def leave() -> None:
 _is_leaving = False
 
 
-async def _obstacles() -> list[str]:
-    if not await database.says_yes():
+async def _readiness_problems() -> list[str]:
+    if not await database.is_ok():
         return ["database"]
-    return [] if await migrations.says_yes() else ["migrations"]
+    return [] if await migrations.is_ok() else ["migrations"]
 
 
 async def _send(send: Callable[..., Any], code: int, status: str, trouble: list[str]) -> None:
@@ -72,13 +72,13 @@ async def _send(send: Callable[..., Any], code: int, status: str, trouble: list[
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
 
-async def _troubles() -> list[str]:
-    layer = [] if await layer_delay() is not None else ["layer"]
+async def _degradations() -> list[str]:
+    layer = [] if await layer_latency() is not None else ["layer"]
     crowd = ["connections"] if first_frames.is_full() else []
-    return layer + (["disk"] if space_left() < LEAST_SPACE else []) + crowd
+    return layer + (["disk"] if free_bytes() < MIN_FREE_BYTES else []) + crowd
 
 
-async def layer_delay() -> float | None:
+async def layer_latency() -> float | None:
     """Seconds until the channel layer answers; None where it does not."""
     try:
         return await pubsub.ping()
@@ -87,12 +87,12 @@ async def layer_delay() -> float | None:
         return None
 
 
-def space_left() -> int:
+def free_bytes() -> int:
     """Bytes left where our data lives."""
     return shutil.disk_usage(settings.DATA_DIR).free
 
 
-class _Question:
+class _Probe:
     """Asked in a thread of its own, so that a database which hangs holds up nothing else.
 
     One at a time: whoever comes meanwhile waits for the same answer.
@@ -103,13 +103,15 @@ class _Question:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="health")
         self._asked: Future[bool] | None = None
 
-    async def says_yes(self) -> bool:
+    async def is_ok(self) -> bool:
         if self._asked is None or self._asked.done():
-            self._asked = self._thread.submit(self._answer)
-        answered, _ = await asyncio.wait([asyncio.wrap_future(self._asked)], timeout=DEADLINE)
+            self._asked = self._thread.submit(self._run_check)
+        answered, _ = await asyncio.wait(
+            [asyncio.wrap_future(self._asked)], timeout=TIMEOUT_SECONDS
+        )
         return any(each.result() for each in answered)
 
-    def _answer(self) -> bool:
+    def _run_check(self) -> bool:
         try:
             return self._ask()
         except Error as error:
@@ -119,12 +121,12 @@ class _Question:
             connection.close()
 
 
-def _can_be_read() -> bool:
+def _is_readable() -> bool:
     ServerProcess.objects.exists()
     return True
 
 
-class _Migrations:
+class _MigrationCheck:
     """Whether all of this version are applied; once they are, they stay so."""
 
     def __init__(self) -> None:
@@ -138,5 +140,5 @@ class _Migrations:
         return self._are_applied
 
 
-database = _Question(lambda: _can_be_read())
-migrations = _Question(_Migrations())
+database = _Probe(lambda: _is_readable())
+migrations = _Probe(_MigrationCheck())

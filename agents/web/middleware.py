@@ -11,41 +11,41 @@ from django.utils.deprecation import MiddlewareMixin
 from agents.access import authentication
 from agents.access.audit import NotRecorded, request_context
 
-TRY_AGAIN = "30"  # seconds
+RETRY_AFTER_SECONDS = "30"  # seconds
 
 
 @sync_and_async_middleware
-def remembering(get_response: Any) -> Any:
+def audit_context_middleware(get_response: Any) -> Any:
     """What is kept while a request is answered can say by whom and from where it was asked."""
 
     async def answer_async(request: HttpRequest) -> HttpResponse:
-        with request_context.of(request):
+        with request_context.bind_request(request):
             return await get_response(request)
 
     def answer(request: HttpRequest) -> HttpResponse:
-        with request_context.of(request):
+        with request_context.bind_request(request):
             return get_response(request)
 
     return answer_async if iscoroutinefunction(get_response) else answer
 
 
-class EnoughProof(MiddlewareMixin):
+class RequireMfaMiddleware(MiddlewareMixin):
     """A session that proves less than is demanded by now has ended: they sign in again."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         user = request.user
-        if not user.is_authenticated or authentication.proves_enough(request.session, user):
+        if not user.is_authenticated or authentication.has_required_mfa(request.session, user):
             return None
         logout(request)
         return redirect_to_login(request.get_full_path())
 
 
-class NothingUnrecorded(MiddlewareMixin):
+class AuditRequiredMiddleware(MiddlewareMixin):
     """Who looks at another's run where that cannot be kept is told so, and shown nothing."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, NotRecorded):
             return None
         response = render(request, "503.html", {"sentence": str(error)}, status=503)
-        response["Retry-After"] = TRY_AGAIN
+        response["Retry-After"] = RETRY_AFTER_SECONDS
         return response

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import Resolver404, resolve
 
 
-def page_before(request: HttpRequest) -> str:
+def previous_page(request: HttpRequest) -> str:
     """Return the path and query of the page in `Referer`; empty unless it is a page of ours.
 
     The header is whatever a client sends: no path, no address at all, or two slashes that a

@@ -14,11 +14,13 @@ from twisted.web.http import HTTPChannel
 
 logger = logging.getLogger(__name__)
 
-HEADERS, IDLE = 10.0, 10.0  # seconds
-LEAST = 1_000  # bytes
+HEADERS_SECONDS, IDLE_SECONDS = 10.0, 10.0  # seconds
+MIN_BODY_BYTES = 1_000  # bytes
 # An event loop that was held up hears of its timers before it hears of what came meanwhile.
-ONCE_MORE = 0.25  # seconds
-TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+GRACE_SECONDS = 0.25  # seconds
+TIMEOUT_RESPONSE = (
+    b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+)
 
 
 class TimedChannel(HTTPChannel):
@@ -31,12 +33,12 @@ class TimedChannel(HTTPChannel):
 
     def connectionMade(self) -> None:
         super().connectionMade()
-        self._wait(HEADERS)
+        self._set_deadline(HEADERS_SECONDS)
 
     def dataReceived(self, data: bytes) -> None:
         # Between two requests a browser may keep quiet for longer; Twisted ends that.
         if self.deadline is None and not self.is_answering:
-            self._wait(HEADERS)
+            self._set_deadline(HEADERS_SECONDS)
         self.received += len(data)
         super().dataReceived(data)
 
@@ -45,10 +47,10 @@ class TimedChannel(HTTPChannel):
         self.requests[-1].requestHeaders.removeHeader(b"Daphne-Root-Path")
         super().allHeadersReceived()
         self.has_headers = True
-        self._wait(IDLE)
+        self._set_deadline(IDLE_SECONDS)
 
     def allContentReceived(self) -> None:
-        self._forget()
+        self._cancel_deadline()
         self.has_headers, self.is_answering = False, True
         super().allContentReceived()
 
@@ -57,33 +59,33 @@ class TimedChannel(HTTPChannel):
         super().requestDone(request)
 
     def connectionLost(self, reason: Any = None) -> None:
-        self._forget()
+        self._cancel_deadline()
         super().connectionLost(reason)
 
-    def _wait(self, seconds: float) -> None:
-        self._forget()
+    def _set_deadline(self, seconds: float) -> None:
+        self._cancel_deadline()
         self.received = 0
         self.deadline = self.callLater(seconds, self._look, seconds)
 
     def _look(self, seconds: float) -> None:
-        self.deadline = self.callLater(ONCE_MORE, self._judge, seconds)
+        self.deadline = self.callLater(GRACE_SECONDS, self._check_deadline, seconds)
 
-    def _judge(self, seconds: float) -> None:
+    def _check_deadline(self, seconds: float) -> None:
         self.deadline = None
-        if self.has_headers and self.received >= LEAST:
-            self._wait(seconds)
+        if self.has_headers and self.received >= MIN_BODY_BYTES:
+            self._set_deadline(seconds)
             return
         if self.requests or self.received:
             who = self.transport.getPeer().host
             logger.info("%s did not finish sending its request; connection closed.", who)
-            self.transport.write(TOO_LATE)
+            self.transport.write(TIMEOUT_RESPONSE)
         self.timeoutConnection()
 
-    def _forget(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self.deadline is not None:
             self.deadline.cancel()
             self.deadline = None
 
 
-def use_request_timeouts() -> None:
+def install_request_timeouts() -> None:
     HTTPFactory.protocol = TimedChannel

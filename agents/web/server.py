@@ -23,15 +23,17 @@ from agents.models import ServerProcess
 from agents.observability import process_status
 
 from . import health, warmup
-from .daphne_sockets import Patient, use_prompt_sockets
-from .request_timeout import use_request_timeouts
+from .daphne_sockets import BackpressureMixin, install_socket_class
+from .request_timeout import install_request_timeouts
 
-SOON = 1.0  # seconds, so that the first page doesn't wait for what the first message needs
+WARMUP_DELAY_SECONDS = (
+    1.0  # seconds, so that the first page doesn't wait for what the first message needs
+)
 
 _tasks: list[asyncio.Task] = []
 
 
-class LeavingServer(Patient, Server):
+class DrainingServer(BackpressureMixin, Server):
     """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
 
     port = None
@@ -39,7 +41,7 @@ class LeavingServer(Patient, Server):
     def listen_success(self, port) -> None:
         self.port = port
         super().listen_success(port)
-        reactor.callLater(SOON, warmup.start)
+        reactor.callLater(WARMUP_DELAY_SECONDS, warmup.start)
 
     def stop_listening(self) -> None:
         if self.port is not None:
@@ -47,17 +49,17 @@ class LeavingServer(Patient, Server):
 
 
 def serve(host: str, port: int) -> None:
-    leave_alone_what_stays()
-    use_prompt_sockets()
-    use_request_timeouts()
-    reactor.callWhenRunning(_tend)
-    reactor.addSystemEventTrigger("before", "shutdown", health.leave)
+    freeze_gc()
+    install_socket_class()
+    install_request_timeouts()
+    reactor.callWhenRunning(_start_background)
+    reactor.addSystemEventTrigger("before", "shutdown", health.start_draining)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
     # No headers of proxies are read here: who is believed about addresses is asked in one place
     # (agents.access.audit.request_context).
-    server = LeavingServer(
+    server = DrainingServer(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
         signal_handlers=True,
@@ -70,7 +72,7 @@ def serve(host: str, port: int) -> None:
     server.run()
 
 
-def leave_alone_what_stays() -> None:
+def freeze_gc() -> None:
     """Programs and settings are no rubbish: looking through them again costs half a second."""
     gc.collect()
     gc.freeze()
@@ -81,8 +83,8 @@ def _close_connections(**about) -> None:
     connections.close_all()
 
 
-def _tend() -> None:
-    _tasks.append(asyncio.ensure_future(runs.tend()))
+def _start_background() -> None:
+    _tasks.append(asyncio.ensure_future(runs.recover_periodically()))
     asyncio.get_event_loop().call_soon(process_status.start, ServerProcess.Kind.WEB)
 
 
@@ -90,10 +92,10 @@ def _shut_down() -> Deferred:
     """Let every run end, or leave it to the next process, before this one has its end."""
     for task in _tasks:
         task.cancel()
-    return Deferred.fromFuture(asyncio.ensure_future(_leave(settings.ENVIRONMENT.grace)))
+    return Deferred.fromFuture(asyncio.ensure_future(_drain(settings.ENVIRONMENT.grace)))
 
 
-async def _leave(grace: float) -> None:
+async def _drain(grace: float) -> None:
     try:
         await runs.shut_down(grace)
     finally:

@@ -13,30 +13,34 @@ from agents.runs import approvals as service
 from agents.runs import plan_edits
 
 from . import presentation
-from .referrer import page_before
+from .referrer import previous_page
 
-ADD = "add"
+ADD_STEP = "add"
 
 
 @require_GET
 def approvals(request: HttpRequest) -> HttpResponse:
     """What waits for this person: what they are asked, and calls in all their sessions."""
-    return render(request, "approvals.html", _sorted(_waiting(request)))
+    return render(request, "approvals.html", _approvals_context(_waiting_views(request)))
 
 
 @require_GET
-def newly_asked(request: HttpRequest) -> HttpResponse:
+def new_approvals(request: HttpRequest) -> HttpResponse:
     """For a list that is open: what waits by now and is not in it, and what waits no more."""
-    waiting = _waiting(request)
+    waiting = _waiting_views(request)
     shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
     gone = shown - {str(view.pk) for view in waiting}
     new = [view for view in waiting if str(view.pk) not in shown]
     if not gone and not new:
         return HttpResponse(status=204)
-    return render(request, "approvals.html#newly_asked", {**_sorted(new), "gone": sorted(gone)})
+    return render(
+        request, "approvals.html#newly_asked", {**_approvals_context(new), "gone": sorted(gone)}
+    )
 
 
-def _sorted(waiting: list[presentation.ApprovalView], **more: object) -> dict[str, object]:
+def _approvals_context(
+    waiting: list[presentation.ApprovalView], **more: object
+) -> dict[str, object]:
     return {
         "questions": [view for view in waiting if view.asks_person],
         "calls": [view for view in waiting if not view.asks_person],
@@ -54,31 +58,33 @@ def approvals_link(request: HttpRequest) -> HttpResponse:
 async def decide(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
-        form = await database.ask(_plan_form, request, user, pk)
-        if form and request.POST.get("verdict") == ADD:
-            return await database.ask(_with_a_step, request, pk, form)
-        run = await service.decide(user, pk, _word(request.POST, pk, form))
+        form = await database.run(_plan_form, request, user, pk)
+        if form and request.POST.get("verdict") == ADD_STEP:
+            return await database.run(_add_step_response, request, pk, form)
+        run = await service.decide(user, pk, _parse_decision(request.POST, pk, form))
     except Approval.DoesNotExist:
         raise Http404 from None
-    except service.NotDecided as reason:
-        return await database.ask(_not_decided, request, pk, reason, form)
+    except service.DecisionRejected as reason:
+        return await database.run(_rejection_response, request, pk, reason, form)
     if request.htmx:
         return HttpResponse(status=204)
-    return redirect(await database.ask(_back, request, run))
+    return redirect(await database.run(_return_url, request, run))
 
 
-def _plan_form(request: HttpRequest, user: Any, pk: int) -> plan_edits.Form | None:
+def _plan_form(request: HttpRequest, user: Any, pk: int) -> plan_edits.PlanForm | None:
     """What was typed about a plan, where it is one that this person may decide about."""
     approval = Approval.objects.for_user(user).get(pk=pk)
     if not approval.is_plan:
         return None
-    return plan_edits.Form(request.POST, approval, plan_edits.Means.of(approval))
+    return plan_edits.PlanForm(request.POST, approval, plan_edits.PlanCapabilities.of(approval))
 
 
-def _word(form: QueryDict, pk: int, plan: plan_edits.Form | None = None) -> service.Word:
+def _parse_decision(
+    form: QueryDict, pk: int, plan: plan_edits.PlanForm | None = None
+) -> service.Decision:
     """Fields are named after their approval: without JavaScript they share one form."""
     verdict = form.get("verdict", "")
-    return service.Word(
+    return service.Decision(
         digest=form.get(f"digest-{pk}", ""),
         is_approved=verdict == "approve",
         arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
@@ -86,65 +92,72 @@ def _word(form: QueryDict, pk: int, plan: plan_edits.Form | None = None) -> serv
     )
 
 
-def _not_decided(
-    request: HttpRequest, pk: int, reason: service.NotDecided, plan: plan_edits.Form | None
+def _rejection_response(
+    request: HttpRequest,
+    pk: int,
+    reason: service.DecisionRejected,
+    plan: plan_edits.PlanForm | None,
 ) -> HttpResponse:
     """Why, beside what was typed: nothing of it is lost."""
     problem = str(reason)
-    if isinstance(reason, service.NoSuchPlan) and plan:
+    if isinstance(reason, service.InvalidPlan) and plan:
         typed = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
-        return _typed(request, pk, status=422, problem=problem, **typed)
+        return _form_response(request, pk, status=422, problem=problem, **typed)
     if request.htmx:
         context = {"pk": pk, "problem": problem}
         return render(request, "_approval_problem.html", context)
-    return _typed(request, pk, status=422, problem=problem, draft=plan and plan.draft)
+    return _form_response(request, pk, status=422, problem=problem, draft=plan and plan.draft)
 
 
-def _with_a_step(request: HttpRequest, pk: int, plan: plan_edits.Form) -> HttpResponse:
+def _add_step_response(
+    request: HttpRequest, pk: int, plan: plan_edits.PlanForm
+) -> HttpResponse:
     picked = request.POST.get(f"plan-{pk}-pick", "")
-    return _typed(request, pk, draft=plan.draft.added(picked))
+    return _form_response(request, pk, draft=plan.draft.added(picked))
 
 
-def _typed(request: HttpRequest, pk: int, *, status: int = 200, **about: Any) -> HttpResponse:
+def _form_response(
+    request: HttpRequest, pk: int, *, status: int = 200, **about: Any
+) -> HttpResponse:
     """What waits, and with it what this person has typed about one of it."""
     named = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
     typed = {name: text.replace("\r\n", "\n") for name, text in named.items()}
     waiting = [
         replace(view, typed=typed, **about) if view.pk == pk and view.may_decide else view
-        for view in _waiting(request)
+        for view in _waiting_views(request)
     ]
     mine = next((view for view in waiting if view.typed), None)
     if request.htmx and mine is not None:
         return render(request, "_approval.html", {"approval": mine, "is_oob": True})
     problem = "" if mine is not None else about.get("problem", "")
-    context = _sorted(waiting, problem=problem)
+    context = _approvals_context(waiting, problem=problem)
     return render(request, "approvals.html", context, status=status)
 
 
-def _back(request: HttpRequest, run: Run) -> str:
+def _return_url(request: HttpRequest, run: Run) -> str:
     """To the page on which it was decided, if that is one of ours."""
-    before = page_before(request).partition("?")[0]
+    before = previous_page(request).partition("?")[0]
     if before and before != request.path:
         return before
-    is_inside = run.is_shown_where_asked(request.user)
+    is_inside = run.has_participant(request.user)
     home = presentation.RunView(run).chat_url if is_inside else ""
     return home or reverse("runs:approvals")
 
 
-def _waiting(request: HttpRequest) -> list[presentation.ApprovalView]:
+def _waiting_views(request: HttpRequest) -> list[presentation.ApprovalView]:
     waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
-    return [_view(request, approval) for approval in waiting]
+    return [_approval_view(request, approval) for approval in waiting]
 
 
-def _view(request: HttpRequest, approval: Approval) -> presentation.ApprovalView:
+def _approval_view(request: HttpRequest, approval: Approval) -> presentation.ApprovalView:
     """Of a run again of what somebody else asked: masked, and then it is not decided here.
 
     Whoever is asked for what they know is shown the question as it is, and nothing else.
     """
-    if approval.asks_person and not approval.run.is_shown_where_asked(request.user):
+    if approval.asks_person and not approval.run.has_participant(request.user):
         return presentation.ApprovalView(approval, is_inside=False)
-    if not masking.hides(approval.run, request.user, request.session):
+    if not masking.is_masked_for(approval.run, request.user, request.session):
         return presentation.ApprovalView(approval)
-    hidden = masking.masked(approval)
-    hidden.run = masking.masked(approval.run)
+    hidden = masking.mask_row(approval)
+    hidden.run = masking.mask_row(approval.run)
     return presentation.ApprovalView(hidden, may_decide=False)

@@ -24,32 +24,32 @@ from .presentation import markdown
 logger = logging.getLogger(__name__)
 
 
-def start_early() -> Thread:
+def start_tokenizer() -> Thread:
     """The tokenizer, while nobody is served yet: no other thread runs until it is loaded."""
     gc.freeze()
-    return _in_a_thread(_load_tokens)
+    return _start_thread(_load_tokenizer)
 
 
 def start() -> Thread:
-    return _in_a_thread(run)
+    return _start_thread(run_all)
 
 
-def _in_a_thread(work: Callable[[], None]) -> Thread:
+def _start_thread(work: Callable[[], None]) -> Thread:
     """One that never holds up the end of the process."""
     thread = Thread(target=work, name="warmup", daemon=True)
     thread.start()
     return thread
 
 
-def _load_tokens() -> None:
+def _load_tokenizer() -> None:
     tokens.count("warm")
     gc.freeze()
 
 
-def run() -> None:
+def run_all() -> None:
     """Everything, one after the other: what fails here fails again where it is needed."""
     began = time.monotonic()
-    for step in (*STEPS, *_steps()):
+    for step in (*STEPS, *_optional_steps()):
         try:
             step()
         except Exception:
@@ -60,35 +60,38 @@ def run() -> None:
 
 
 STEPS: tuple[Callable[[], object], ...] = (
-    http.warm,
-    lambda: model_info.window("warm"),
+    http.warm_up,
+    lambda: model_info.context_window("warm"),
     markdown.warm,
-    egress.warm,
+    egress.warm_up,
 )
 
 
-def _steps() -> Iterator[Callable[[], object]]:
+def _optional_steps() -> Iterator[Callable[[], object]]:
     """What only some installations need."""
     try:
-        providers, has_servers = _providers(), McpServer.objects.filter(enabled=True).exists()
+        providers, has_servers = (
+            _litellm_providers(),
+            McpServer.objects.filter(enabled=True).exists(),
+        )
     finally:
         connections.close_all()  # nobody else would close those of this thread
     if has_servers:
         yield lambda: import_module("agents.tools.mcp.client")
     for prefix in providers:
-        yield litellm_model.rehearse(prefix).result
+        yield litellm_model.warm_up_provider(prefix).result
 
 
-def _providers() -> list[str]:
+def _litellm_providers() -> list[str]:
     """Those that agents ask through LiteLLM."""
     agents = Agent.objects.filter(enabled=True)
     setups = [
         s
         for agent in agents
-        for s in planner_factory.chain(agent, planner_factory.model_name(agent))
+        for s in planner_factory.model_chain(agent, planner_factory.model_name(agent))
     ]
     asked = [
-        s for s in setups if getattr(planner_factory.connected(s), "road", "") == "litellm"
+        s for s in setups if getattr(planner_factory.build_llm(s), "road", "") == "litellm"
     ]
     names = [setup.row.model if setup.row else setup.name for setup in asked]
-    return sorted({parameters.prefix_of(name) for name in names})
+    return sorted({parameters.provider_prefix(name) for name in names})

@@ -14,19 +14,19 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.models import Schedule, WorkflowVersion
-from agents.workflows.versions import Line, difference
+from agents.workflows.versions import DiffLine, diff_lines
 
 SALT = "agents.workflows.acceptance"
 SWITCHED_OFF = "switched_off"  # beside the terms: by the owner, so that nobody else undoes it
 Terms = dict[str, Any]
 
 
-class Changed(Exception):
+class StaleAcceptance(Exception):
     """What is to be accepted is not what its owner was shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class AcceptanceRequest:
     """What a schedule would start, beside what its owner accepted before."""
 
     schedule: Schedule
@@ -44,9 +44,9 @@ class Offer:
         return why_held(self.schedule, self.version)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[DiffLine]:
         """The lines of the workflow that are not as they were accepted."""
-        return list(difference(self.before.text, self.version.text)) if self.before else []
+        return list(diff_lines(self.before.text, self.version.text)) if self.before else []
 
     @property
     def facts(self) -> list[tuple[str, str, str]]:
@@ -55,12 +55,12 @@ class Offer:
         now = terms(self.schedule, self.version)
         names = {"cron": _("when"), "parameters": _("parameters")}
         return [
-            (label, _written(now[name]), _written(accepted.get(name, now[name])))
+            (label, _format_value(now[name]), _format_value(accepted.get(name, now[name])))
             for name, label in names.items()
         ]
 
 
-def offer(schedule: Schedule) -> Offer | None:
+def build_request(schedule: Schedule) -> AcceptanceRequest | None:
     """What waits for its owner, or was accepted; None where the workflow has no version."""
     version = schedule.workflow.newest
     if version is None:
@@ -68,10 +68,12 @@ def offer(schedule: Schedule) -> Offer | None:
     accepted = schedule.accepted or {}
     is_same = accepted.get("workflow") == schedule.workflow_id
     known = schedule.workflow.versions.filter(number=accepted.get("version", 0))
-    return Offer(schedule=schedule, version=version, before=known.first() if is_same else None)
+    return AcceptanceRequest(
+        schedule=schedule, version=version, before=known.first() if is_same else None
+    )
 
 
-def waiting_for(user: Any) -> list[Schedule]:
+def awaiting_acceptance(user: Any) -> list[Schedule]:
     """Schedules that start nothing until this person has accepted them."""
     mine = Schedule.objects.filter(user=user, enabled=True, workflow__enabled=True)
     rows = mine.select_related("workflow", "user")
@@ -105,7 +107,7 @@ def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
     return _("This schedule was changed. Waiting for %(owner)s to accept it.") % about
 
 
-def settle(schedule: Schedule, by: Any) -> bool:
+def update_acceptance(schedule: Schedule, by: Any) -> bool:
     """Whether it can start, now that somebody saved it.
 
     Owners accept what they save themselves, but for a version that they were not shown.
@@ -125,12 +127,12 @@ def settle(schedule: Schedule, by: Any) -> bool:
 
 
 @transaction.atomic
-def answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None:
+def record_answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None:
     """Keep what its owner says to it; raises Changed where they were shown something else."""
     row = Schedule.objects.select_for_update().select_related("workflow", "user")
-    found = offer(row.get(pk=schedule.pk, user=by))
+    found = build_request(row.get(pk=schedule.pk, user=by))
     if found is None or not constant_time_compare(found.seal, seal):
-        raise Changed
+        raise StaleAcceptance
     told = {"name": str(schedule), "version": found.version.number}
     if is_accepted:
         now = terms(found.schedule, found.version)
@@ -142,7 +144,7 @@ def answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None
         audit.record(by, audit.SCHEDULE_DECLINED, schedule, **told)
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if not value:
         return "—"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,19 +12,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.engine.errors import BadExpression
-from agents.engine.expressions import Expression, filled, parse, pieces
-from agents.engine.plans.graph import order
+from agents.engine.expressions import Expression, interpolate, parse, parse_template
+from agents.engine.plans.graph import topological_order
 from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
-MOST_SHOWN = 200
-MOST_CHARACTERS = 400
+MAX_STEPS = 200
+MAX_VALUE_CHARS = 400
 
 Fate = Literal["runs", "skipped", "depends", "fails"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class StepPreview:
     """A step as it would be done; `level` is how many plans it is inside of."""
 
     step: ExecutionStep
@@ -36,46 +36,52 @@ class Act:
     question: str = ""
 
 
-def rehearse(plan: ExecutionPlan, parameters: Mapping[str, Any]) -> list[Act]:
+def simulate(plan: ExecutionPlan, parameters: Mapping[str, Any]) -> list[StepPreview]:
     """The steps in an order in which they could be done, as far as one wants to read."""
     names = {"parameters": {**plan.parameters, **parameters}}
     acts = []
-    for act in _acts(plan, names, 0):
+    for act in _simulate_steps(plan, names, 0):
         acts.append(act)
-        if len(acts) == MOST_SHOWN:
+        if len(acts) == MAX_STEPS:
             break
     return acts
 
 
-def _acts(plan: ExecutionPlan, names: Mapping[str, Any], level: int) -> Iterator[Act]:
-    for step in order(plan.steps):
+def _simulate_steps(
+    plan: ExecutionPlan, names: Mapping[str, Any], level: int
+) -> Iterator[StepPreview]:
+    for step in topological_order(plan.steps):
         inside = dict(names)
-        times = _times(step, inside)
-        act = _act(step, inside, level, times)
+        times = _repetitions(step, inside)
+        act = _simulate_step(step, inside, level, times)
         yield act
         if step.plan is not None and act.fate != "skipped":
             more = {"parameters": {**names["parameters"], **step.plan.parameters}}
-            yield from _acts(step.plan, inside | more, level + 1)
+            yield from _simulate_steps(step.plan, inside | more, level + 1)
 
 
-def _act(step: ExecutionStep, names: Mapping[str, Any], level: int, times: str) -> Act:
+def _simulate_step(
+    step: ExecutionStep, names: Mapping[str, Any], level: int, times: str
+) -> StepPreview:
     try:
-        fate, why = _fate(step, names)
-        arguments = [(name, _shown(_told(v, names))) for name, v in step.arguments.items()]
-        return Act(
+        fate, why = _predict_outcome(step, names)
+        arguments = [
+            (name, _shorten(_fill_known(v, names))) for name, v in step.arguments.items()
+        ]
+        return StepPreview(
             step=step,
             level=level,
             fate=fate,
             why=why,
             times=times,
             arguments=tuple(arguments),
-            question=_shown(_told(step.ask, names)) if step.ask else "",
+            question=_shorten(_fill_known(step.ask, names)) if step.ask else "",
         )
     except BadExpression as error:
-        return Act(step=step, level=level, fate="fails", why=told(str(error)))
+        return StepPreview(step=step, level=level, fate="fails", why=translate(str(error)))
 
 
-def _fate(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fate, str]:
+def _predict_outcome(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fate, str]:
     if step.condition == FAILURE:
         return "depends", _("only where a step before it has failed")
     if step.condition in (ALWAYS, SUCCESS):
@@ -90,14 +96,14 @@ def _fate(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fate, str]:
     return "skipped", _("it is not so that %(condition)s") % about
 
 
-def _times(step: ExecutionStep, names: dict[str, Any]) -> str:
+def _repetitions(step: ExecutionStep, names: dict[str, Any]) -> str:
     """How often it is done; the first item stands for all of them."""
     if step.until:
         about = {"rounds": step.rounds, "condition": step.until}
         return _("until %(condition)s, %(rounds)d times at most") % about
     if step.for_each is None:
         return ""
-    items = _items(step, names)
+    items = _loop_items(step, names)
     if not isinstance(items, list):
         return _("once for each of %(items)s") % {"items": step.for_each}
     names |= {"item": items[0] if items else None, "index": 0}
@@ -105,9 +111,9 @@ def _times(step: ExecutionStep, names: dict[str, Any]) -> str:
     return ngettext("%(count)d time", "%(count)d times", count) % {"count": count}
 
 
-def _items(step: ExecutionStep, names: Mapping[str, Any]) -> Any:
+def _loop_items(step: ExecutionStep, names: Mapping[str, Any]) -> Any:
     if not isinstance(step.for_each, str):
-        return _told(list(step.for_each), names)
+        return _fill_known(list(step.for_each), names)
     try:
         expression = parse(step.for_each)
         return expression.value(names) if _is_known(expression, names) else None
@@ -119,36 +125,38 @@ def _is_known(expression: Expression, names: Mapping[str, Any]) -> bool:
     return not expression.steps and expression.names <= names.keys()
 
 
-def _told(value: Any, names: Mapping[str, Any]) -> Any:
+def _fill_known(value: Any, names: Mapping[str, Any]) -> Any:
     """The value with all filled in that is known, and the rest as it is written."""
     if isinstance(value, Mapping):
-        return {name: _told(one, names) for name, one in value.items()}
+        return {name: _fill_known(one, names) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_told(one, names) for one in value]
+        return [_fill_known(one, names) for one in value]
     if not isinstance(value, str):
         return value
     unknown = [
-        p for p in pieces(value) if isinstance(p, Expression) and not _is_known(p, names)
+        p
+        for p in parse_template(value)
+        if isinstance(p, Expression) and not _is_known(p, names)
     ]
-    return filled(value, names) if not unknown else _partly(value, names)
+    return interpolate(value, names) if not unknown else _fill_template(value, names)
 
 
-def _partly(template: str, names: Mapping[str, Any]) -> str:
+def _fill_template(template: str, names: Mapping[str, Any]) -> str:
     words = []
-    for piece in pieces(template):
+    for piece in parse_template(template):
         if isinstance(piece, str):
             words.append(piece)
         elif _is_known(piece, names):
-            words.append(_text(piece.value(names)))
+            words.append(_to_text(piece.value(names)))
         else:
             words.append(f"⟨{piece.text}⟩")
     return "".join(words)
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _shown(value: Any) -> str:
-    text = _text(value)
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+def _shorten(value: Any) -> str:
+    text = _to_text(value)
+    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"

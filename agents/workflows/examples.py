@@ -49,7 +49,7 @@ steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class WorkflowExample:
     key: str
     title: str
     about: str
@@ -59,13 +59,13 @@ class Example:
 EXAMPLES = {
     example.key: example
     for example in (
-        Example(
+        WorkflowExample(
             "pipeline",
             _("Survey report"),
             _("Four steps, one after the other. Register tools of these names to run it."),
             PIPELINE,
         ),
-        Example(
+        WorkflowExample(
             "sales",
             _("Best products"),
             _("Asks the sample shop, a person and an agent; it runs as it is."),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.expressions.functions import FUNCTIONS, OPERATORS
 
-ABOUT: dict[str, str | Promise] = {
+FUNCTION_HELP: dict[str, str | Promise] = {
     "len": _("Number of characters in a text, or of items in a list or mapping."),
     "lower": _("Text in lowercase."),
     "upper": _("Text in uppercase."),
@@ -25,19 +25,19 @@ ABOUT: dict[str, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FunctionEntry:
     name: str
     about: str | Promise
     example: str
     gives: str
 
 
-def functions() -> Iterator[Entry]:
+def functions() -> Iterator[FunctionEntry]:
     for name, function in FUNCTIONS.items():
-        yield Entry(
-            name=name, about=ABOUT[name], example=function.example, gives=function.gives
+        yield FunctionEntry(
+            name=name, about=FUNCTION_HELP[name], example=function.example, gives=function.gives
         )
 
 
-def signs() -> str:
+def operators() -> str:
     return " ".join([*OPERATORS, "and", "or", "not"])

@@ -9,24 +9,24 @@ from django.contrib.auth.models import Group
 
 from agents.catalog import tool_factory
 from agents.engine.plans.plan import ExecutionPlan
-from agents.engine.plans.validation import Schemas, missing
-from agents.engine.plans.yaml_reader import MOST_PROBLEMS, Problem
-from agents.engine.tool import ONE_TEXT
+from agents.engine.plans.validation import Schemas, missing_resources
+from agents.engine.plans.yaml_reader import MAX_PROBLEMS, PlanProblem
+from agents.engine.tool import TEXT_INPUT_SCHEMA
 from agents.models import Agent, ToolRegistration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Company:
+class Resources:
     tools: Schemas
     agents: frozenset[str]
     roles: frozenset[str]
 
-    def missing(self, plan: ExecutionPlan) -> list[Problem]:
+    def missing(self, plan: ExecutionPlan) -> list[PlanProblem]:
         """What this plan needs and is not there, as far as one wants to read it."""
-        found = missing(plan, self.tools, self.agents, self.roles)
-        return list(islice(found, MOST_PROBLEMS))
+        found = missing_resources(plan, self.tools, self.agents, self.roles)
+        return list(islice(found, MAX_PROBLEMS))
 
-    def absent(self, plan: ExecutionPlan) -> dict[str, list[str]]:
+    def missing_names(self, plan: ExecutionPlan) -> dict[str, list[str]]:
         """The names of the tools, agents and roles that are not there, by kind."""
         known = {"tool": self.tools, "agent": self.agents, "role": self.roles}
         wanted = {
@@ -40,28 +40,29 @@ class Company:
         return {kind: names for kind, names in lacking.items() if names}
 
 
-def present(user: Any = None) -> Company:
+def available(user: Any = None) -> Resources:
     """For this person; without one, all that there is."""
     agents = Agent.objects.usable_by(user).filter(enabled=True)
     groups = Group.objects.values_list("name", flat=True)
     roles = {role for agent in agents for role in agent.role_names}
-    return Company(
-        tools=_schemas(user),
+    return Resources(
+        tools=_tool_schemas(user),
         agents=frozenset(agent.name for agent in agents),
         roles=frozenset(roles | {name.lower() for name in groups}),
     )
 
 
-def _schemas(user: Any) -> Schemas:
+def _tool_schemas(user: Any) -> Schemas:
     rows = ToolRegistration.objects.usable_by(user).filter(enabled=True, is_gone=False)
     here = {
-        tool.name: getattr(tool, "parameters", ONE_TEXT) for tool in tool_factory.made(rows)
+        tool.name: getattr(tool, "parameters", TEXT_INPUT_SCHEMA)
+        for tool in tool_factory.build_tools(rows)
     }
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    return here | {row.name: _parameters(row.definition) for row in remote}
+    return here | {row.name: _definition_parameters(row.definition) for row in remote}
 
 
-def _parameters(definition: Any) -> Mapping[str, Any]:
+def _definition_parameters(definition: Any) -> Mapping[str, Any]:
     function = definition if isinstance(definition, dict) else {}
     parameters = function.get("function", function).get("parameters")
     return parameters if isinstance(parameters, dict) else {}

@@ -12,31 +12,33 @@ from agents import runs
 from agents.db import database
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 from . import acceptance, start
 
 logger = logging.getLogger(__name__)
 
 
-class NoTime(ValueError):
+class InvalidCron(ValueError):
     """There is no such time; the text says why."""
 
 
-def following(cron: str, after: datetime) -> datetime:
+def next_time(cron: str, after: datetime) -> datetime:
     """The next time that is meant, in the time zone of this installation; raises NoTime."""
     try:
         return next(CronSim(cron, timezone.localtime(after)))
     except CronSimError as error:
-        raise NoTime(_("This is no time as in a crontab: %(why)s.") % {"why": error}) from error
+        raise InvalidCron(
+            _("This is no time as in a crontab: %(why)s.") % {"why": error}
+        ) from error
     except StopIteration:
-        raise NoTime(_("That time never comes.")) from None
+        raise InvalidCron(_("That time never comes.")) from None
 
 
-async def look_around(run: Run | None) -> None:
+async def launch_due(run: Run | None) -> None:
     """Start what is due; asked at every look around, and of no use when a run is over."""
     if run is None:
-        for started in await database.ask(start_due, timezone.now()):
+        for started in await database.run(start_due, timezone.now()):
             runs.launch(started)
 
 
@@ -45,44 +47,44 @@ def start_due(now: datetime) -> list[Run]:
     due = Schedule.objects.filter(enabled=True, workflow__enabled=True, next_at__lte=now)
     fresh = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
     for schedule in fresh:
-        _take(schedule, now)
+        _claim(schedule, now)
     started = []
     for schedule in due.select_related("workflow", "user"):
         try:
-            started.append(_started(schedule, now))
+            started.append(_start_schedule(schedule, now))
         except Exception:  # whatever it was, the others need not wait for it
             logger.exception("Schedule %s could not be started.", schedule.pk)
     return [run for run in started if run is not None]
 
 
-def _started(schedule: Schedule, now: datetime) -> Run | None:
+def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:
     """The run, kept in one transaction with the next time; None where another was quicker."""
     try:
         with transaction.atomic():
-            return _run(schedule) if _take(schedule, now, last_run_at=now) else None
-    except (start.NotStarted, runs.StillAnswering, AgentError) as reason:
-        sentence = told(str(reason)) or _("The last run is not over yet.")
+            return _prepare_run(schedule) if _claim(schedule, now, last_run_at=now) else None
+    except (start.WorkflowNotStarted, runs.RunInProgress, AgentError) as reason:
+        sentence = translate(str(reason)) or _("The last run is not over yet.")
         logger.warning("Schedule %s was not started: %s", schedule.pk, sentence)
-        _take(schedule, now, trouble=sentence)
+        _claim(schedule, now, trouble=sentence)
         return None
 
 
-def _take(schedule: Schedule, now: datetime, **facts: object) -> bool:
+def _claim(schedule: Schedule, now: datetime, **facts: object) -> bool:
     """Whether nobody else has moved it on meanwhile."""
     try:
-        facts = {"next_at": following(schedule.cron, now), "trouble": "", **facts}
-    except NoTime as error:
+        facts = {"next_at": next_time(schedule.cron, now), "trouble": "", **facts}
+    except InvalidCron as error:
         facts = {"next_at": None, "trouble": str(error)}
     same = Schedule.objects.filter(pk=schedule.pk, next_at=schedule.next_at)
     return same.update(**facts) == 1
 
 
-def _run(schedule: Schedule) -> Run:
+def _prepare_run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
-        raise start.NotStarted(_("The person of this schedule is switched off."))
+        raise start.WorkflowNotStarted(_("The person of this schedule is switched off."))
     version = schedule.workflow.newest
     if held := acceptance.why_held(schedule, version):
-        raise start.NotStarted(held)
-    given = start.as_typed(schedule.parameters)
-    wish = start.wish(schedule.workflow, given, schedule.user, version=version)
-    return start.start(wish, schedule.user, f"schedule.{schedule.pk}")
+        raise start.WorkflowNotStarted(held)
+    given = start.format_parameters(schedule.parameters)
+    wish = start.build_request(schedule.workflow, given, schedule.user, version=version)
+    return start.prepare_run(wish, schedule.user, f"schedule.{schedule.pk}")

@@ -11,29 +11,32 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
-from agents.db.sanitize import NUL
-from agents.engine.plans.definition import Definition, read
-from agents.engine.plans.yaml_reader import MOST_LEVELS
+from agents.db.sanitize import NUL_ESCAPE
+from agents.engine.plans.definition import PlanDefinition, read_definition
+from agents.engine.plans.yaml_reader import MAX_DEPTH
 from agents.models import Run, Workflow, WorkflowVersion
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 from . import resources
 
-NAME = "/workflow"
-COMMAND = re.compile(rf"{NAME}(?!\S)(.*)", re.DOTALL)
-FIELD = "parameter-"
-WORD = re.compile(
+COMMAND_NAME = "/workflow"
+COMMAND_PATTERN = re.compile(rf"{COMMAND_NAME}(?!\S)(.*)", re.DOTALL)
+FIELD_PREFIX = "parameter-"
+WORD_PATTERN = re.compile(
     r"""([^\s="'「]+)=|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|「([^」]*)」|(\S+)"""
 )
-TRUE, FALSE = {"true", "yes", "on", "1", "はい"}, {"false", "no", "off", "0", "いいえ", ""}
+TRUE_WORDS, FALSE_WORDS = (
+    {"true", "yes", "on", "1", "はい"},
+    {"false", "no", "off", "0", "いいえ", ""},
+)
 
 
-class NotStarted(Exception):
+class WorkflowNotStarted(Exception):
     """It was not started; the text says why, to the person who wanted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class StartRequest:
     """A version of a workflow, and what it is to be started with."""
 
     version: WorkflowVersion
@@ -42,71 +45,73 @@ class Wish:
     @property
     def query(self) -> str:
         """As one would type it."""
-        given = [f"{name}={_quoted(written(v))}" for name, v in self.parameters.items()]
-        return " ".join([NAME, _quoted(self.version.workflow.name), *given])
+        given = [f"{name}={_quote(format_value(v))}" for name, v in self.parameters.items()]
+        return " ".join([COMMAND_NAME, _quote(self.version.workflow.name), *given])
 
 
-def wished(text: str, user: Any) -> Wish | None:
+def parse_command(text: str, user: Any) -> StartRequest | None:
     """What a message asks for, if it begins with the command; raises NotStarted."""
-    if (command := COMMAND.match(text.strip())) is None:
+    if (command := COMMAND_PATTERN.match(text.strip())) is None:
         return None
-    name, given = _read(command[1])
+    name, given = _parse_arguments(command[1])
     mine = Workflow.objects.for_user(user).filter(enabled=True)
-    return wish(named(name, mine), given, user)
+    return build_request(find_workflow(name, mine), given, user)
 
 
-def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
+def find_workflow(name: str, mine: QuerySet[Workflow]) -> Workflow:
     """That of these which is called so; raises NotStarted."""
     found = mine.filter(name=name).first() or mine.filter(name__iexact=name).first()
     if found is None:
-        raise NotStarted(_unknown(name, list(mine.values_list("name", flat=True))))
+        raise WorkflowNotStarted(
+            _unknown_workflow_message(name, list(mine.values_list("name", flat=True)))
+        )
     return found
 
 
-def wish(
+def build_request(
     workflow: Workflow,
     given: Mapping[str, str],
     user: Any = None,
     *,
     version: WorkflowVersion | None = None,
-) -> Wish:
+) -> StartRequest:
     """This version, or else the newest, with these parameters; raises NotStarted."""
     version = version or workflow.newest
     if version is None or not workflow.enabled:
-        raise NotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
-    definition = read(version.text)
-    problems = definition.problems or resources.present(user).missing(definition.plan)
+        raise WorkflowNotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
+    definition = read_definition(version.text)
+    problems = definition.problems or resources.available(user).missing(definition.plan)
     if problems:
-        raise NotStarted(told(problems[0].message))
-    return Wish(version=version, parameters=parameters(definition, given))
+        raise WorkflowNotStarted(translate(problems[0].message))
+    return StartRequest(version=version, parameters=resolve_parameters(definition, given))
 
 
-def parameters(definition: Definition, given: Mapping[str, str]) -> dict[str, Any]:
+def resolve_parameters(definition: PlanDefinition, given: Mapping[str, str]) -> dict[str, Any]:
     """All parameters, typed as their defaults are; raises NotStarted."""
     declared = definition.plan.parameters
     for name in given.keys() - declared.keys():
         near = get_close_matches(name, declared, n=1)
-        raise NotStarted(_not_declared(name, near))
-    values = {name: _typed(name, given[name], declared[name]) for name in given}
+        raise WorkflowNotStarted(_unknown_parameter_message(name, near))
+    values = {name: _convert_parameter(name, given[name], declared[name]) for name in given}
     found = {**declared, **values}
     for name, value in found.items():
         if value is None:
-            raise NotStarted(_("%(name)s has to be given.") % {"name": name})
+            raise WorkflowNotStarted(_("%(name)s has to be given.") % {"name": name})
     return found
 
 
-def given(form: Mapping[str, str]) -> dict[str, str]:
+def form_parameters(form: Mapping[str, str]) -> dict[str, str]:
     """The parameters in a form, as they were typed."""
-    fields = [(key, text) for key, text in form.items() if key.startswith(FIELD)]
-    return {key.removeprefix(FIELD): text.replace("\0", "") for key, text in fields}
+    fields = [(key, text) for key, text in form.items() if key.startswith(FIELD_PREFIX)]
+    return {key.removeprefix(FIELD_PREFIX): text.replace("\0", "") for key, text in fields}
 
 
-def as_typed(values: Mapping[str, Any]) -> dict[str, str]:
+def format_parameters(values: Mapping[str, Any]) -> dict[str, str]:
     """Kept parameters, as a person would have typed them; null is one that is not given."""
-    return {name: written(value) for name, value in values.items() if value is not None}
+    return {name: format_value(value) for name, value in values.items() if value is not None}
 
 
-def start(wish: Wish, user: Any, topic: str) -> Run:
+def prepare_run(wish: StartRequest, user: Any, topic: str) -> Run:
     """The run as a row, on its way as soon as it is launched."""
     return runs.prepare(
         query=wish.query,
@@ -117,39 +122,41 @@ def start(wish: Wish, user: Any, topic: str) -> Run:
     )
 
 
-def _read(text: str) -> tuple[str, dict[str, str]]:
+def _parse_arguments(text: str) -> tuple[str, dict[str, str]]:
     """A name, which may have blanks in it, and what is behind it."""
     name: list[str] = []
     given: dict[str, list[str]] = {}
     words = name
-    for found in WORD.finditer(text):
+    for found in WORD_PATTERN.finditer(text):
         key, *values = found.groups()
         if key:
             words = given.setdefault(key, [])
         else:
-            words.append(_unescaped(values))
+            words.append(_unescape(values))
     return " ".join(name), {key: " ".join(words) for key, words in given.items()}
 
 
-def _unescaped(values: Iterable[str | None]) -> str:
+def _unescape(values: Iterable[str | None]) -> str:
     text = next(value for value in values if value is not None)
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def _typed(name: str, text: str, default: Any) -> Any:
+def _convert_parameter(name: str, text: str, default: Any) -> Any:
     try:
-        return _kept(_as(text, default))
+        return _check_storable(_convert_text(text, default))
     except (ValueError, RecursionError):
         about = {"name": name, "text": text[:60]}
-        raise NotStarted(_("%(text)s does not fit the parameter %(name)s.") % about) from None
+        raise WorkflowNotStarted(
+            _("%(text)s does not fit the parameter %(name)s.") % about
+        ) from None
 
 
-def _as(text: str, default: Any) -> Any:
+def _convert_text(text: str, default: Any) -> Any:
     """The text as something of the kind of the default."""
     if isinstance(default, bool):
-        if text.lower() not in TRUE | FALSE:
+        if text.lower() not in TRUE_WORDS | FALSE_WORDS:
             raise ValueError
-        return text.lower() in TRUE
+        return text.lower() in TRUE_WORDS
     if isinstance(default, int):
         return int(text)
     if isinstance(default, float):
@@ -162,23 +169,23 @@ def _as(text: str, default: Any) -> Any:
     return text if text or default is not None else None
 
 
-def _kept(value: Any) -> Any:
+def _check_storable(value: Any) -> Any:
     """The value itself; raises ValueError for what a database does not take as JSON."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     text.encode()
-    if NUL in text or _is_deep(value, MOST_LEVELS):
+    if NUL_ESCAPE in text or _is_too_deep(value, MAX_DEPTH):
         raise ValueError
     return value
 
 
-def _is_deep(value: Any, levels: int) -> bool:
+def _is_too_deep(value: Any, levels: int) -> bool:
     if not isinstance(value, list | dict):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deep(one, levels - 1) for one in inner)
+    return not levels or any(_is_too_deep(one, levels - 1) for one in inner)
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def _unknown_workflow_message(name: str, known: list[str]) -> str:
     if not known:
         return _("There is no workflow that you could start.")
     if not name:
@@ -188,20 +195,20 @@ def _unknown(name: str, known: list[str]) -> str:
     return _("There is no workflow named %(name)s. Did you mean %(near)s?") % about
 
 
-def _not_declared(name: str, near: list[str]) -> str:
+def _unknown_parameter_message(name: str, near: list[str]) -> str:
     if not near:
         return _("This workflow has no parameter %(name)s.") % {"name": name}
     about = {"name": name, "near": near[0]}
     return _("This workflow has no parameter %(name)s. Did you mean %(near)s?") % about
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if text and not re.search(r"""[\s="'「」\\]""", text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

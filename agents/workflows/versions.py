@@ -9,15 +9,15 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.definition import PlanDefinition, read_definition
 from agents.models import Workflow, WorkflowVersion
 
 
-class NotSaved(Exception):
+class WorkflowNotSaved(Exception):
     """It was not kept; the text says why, to the person who wrote it."""
 
 
-class Overtaken(NotSaved):
+class VersionConflict(WorkflowNotSaved):
     """Somebody else has saved another version meanwhile."""
 
     def __init__(self, newest: WorkflowVersion) -> None:
@@ -30,7 +30,7 @@ class Overtaken(NotSaved):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class DiffLine:
     """A line of the difference between two versions: kept, added or removed."""
 
     sign: str
@@ -39,15 +39,15 @@ class Line:
 
 def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 0) -> Workflow:
     """A new version on top of the one it was made from; the same text again is none."""
-    text = cleaned(text)
-    definition = read(text)
+    text = clean_text(text)
+    definition = read_definition(text)
     if definition.problems:
-        raise NotSaved(_("It has problems, so it was not saved. Mend them first."))
+        raise WorkflowNotSaved(_("It has problems, so it was not saved. Mend them first."))
     try:
         with transaction.atomic():
-            return _saved(text, definition, user, workflow, base)
+            return _save_version(text, definition, user, workflow, base)
     except IntegrityError:
-        raise NotSaved(
+        raise WorkflowNotSaved(
             _("There is a workflow named %(name)s already.") % {"name": definition.name}
         ) from None
 
@@ -59,33 +59,33 @@ def restore(workflow: Workflow, number: int, user: Any) -> Workflow:
     return save(old.text, user, workflow=workflow, base=newest.number if newest else 0)
 
 
-def difference(old: str, new: str) -> Iterator[Line]:
+def diff_lines(old: str, new: str) -> Iterator[DiffLine]:
     """The lines that changed, with a few around them."""
     lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
     for line in lines:
         if not line.startswith(("---", "+++")):
-            yield Line(sign=line[:1], text=line if line.startswith("@@") else line[1:])
+            yield DiffLine(sign=line[:1], text=line if line.startswith("@@") else line[1:])
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     """As every database takes it, with the line ends of this system."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     return text.encode(errors="replace").decode()
 
 
-def _saved(
-    text: str, definition: Definition, user: Any, workflow: Workflow | None, base: int
+def _save_version(
+    text: str, definition: PlanDefinition, user: Any, workflow: Workflow | None, base: int
 ) -> Workflow:
     if workflow is None:
-        workflow = Workflow.objects.create(**_facts(definition))
+        workflow = Workflow.objects.create(**_definition_fields(definition))
     else:
         Workflow.objects.select_for_update().get(pk=workflow.pk)  # one at a time
         newest = workflow.newest
         if newest is not None and newest.text == text:
             return workflow
         if newest is not None and newest.number != base:
-            raise Overtaken(newest)
-        Workflow.objects.filter(pk=workflow.pk).update(**_facts(definition))
+            raise VersionConflict(newest)
+        Workflow.objects.filter(pk=workflow.pk).update(**_definition_fields(definition))
         workflow.refresh_from_db()
     workflow.versions.create(number=base + 1, text=text, author=user)
     told = {"name": workflow.name, "version": base + 1}
@@ -93,5 +93,5 @@ def _saved(
     return workflow
 
 
-def _facts(definition: Definition) -> dict[str, str]:
+def _definition_fields(definition: PlanDefinition) -> dict[str, str]:
     return {"name": definition.name, "description": definition.description}

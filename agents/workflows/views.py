@@ -13,23 +13,23 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.definition import PlanDefinition, read_definition
 from agents.engine.plans.plan import ExecutionStep
-from agents.engine.plans.yaml_reader import Problem
+from agents.engine.plans.yaml_reader import PlanProblem
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
-from agents.models.workflows import MAY_CHANGE
-from agents.runs.engine_messages import told
+from agents.models.workflows import CHANGE_PERMISSION
+from agents.runs.engine_messages import translate
 from agents.web.presentation import RunView, plan_graph
 from agents.workflows.examples import EXAMPLES
 
 from . import acceptance, dry_run, reference, resources, start, versions
 
-SHOWN_RUNS = 10
-SHOWN_VERSIONS = 50
+MAX_RUNS = 10
+MAX_VERSIONS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class EditorProblem:
     """A problem as a page shows it: a link to the line in which it stands."""
 
     line: int
@@ -38,7 +38,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class ParameterField:
     """A parameter as a form asks for it."""
 
     name: str
@@ -48,14 +48,14 @@ class Field:
 
     @property
     def key(self) -> str:
-        return f"{start.FIELD}{self.name}"
+        return f"{start.FIELD_PREFIX}{self.name}"
 
     @property
     def is_on(self) -> bool:
-        return self.value.lower() in start.TRUE
+        return self.value.lower() in start.TRUE_WORDS
 
 
-class Sheet:
+class WorkflowPreview:
     """A text in the editor: what it says, what is wrong with it, and what it would do."""
 
     def __init__(
@@ -66,39 +66,39 @@ class Sheet:
         self.editor = editor  # where its lines can be seen; None where they cannot
 
     @cached_property
-    def definition(self) -> Definition:
-        return read(self.text)
+    def definition(self) -> PlanDefinition:
+        return read_definition(self.text)
 
     @cached_property
-    def problems(self) -> list[Trouble]:
-        return [_trouble(problem) for problem in self.definition.problems]
+    def problems(self) -> list[EditorProblem]:
+        return [_to_problem(problem) for problem in self.definition.problems]
 
     @cached_property
-    def missing(self) -> list[Trouble]:
+    def missing(self) -> list[EditorProblem]:
         """What it needs and is not there: that can be seen to later."""
-        found = resources.present().missing(self.definition.plan)
-        return [_trouble(self.definition.placed(problem)) for problem in found]
+        found = resources.available().missing(self.definition.plan)
+        return [_to_problem(self.definition.locate(problem)) for problem in found]
 
     @cached_property
     def graph(self) -> SafeString:
         steps = self.definition.plan.steps
-        lines = {step.name: self._line(place) for place, step in enumerate(steps)}
+        lines = {step.name: self._step_line(place) for place, step in enumerate(steps)}
 
-        def href(step: ExecutionStep, state: plan_graph.State) -> str:
+        def href(step: ExecutionStep, state: plan_graph.StepState) -> str:
             return "" if self.editor is None else f"{self.editor}#line-{lines[step.name]}"
 
         label = _("The steps of this workflow")
-        return plan_graph.drawn(self.definition.plan, {}, href, label=label)
+        return plan_graph.render_graph(self.definition.plan, {}, href, label=label)
 
     @cached_property
-    def fields(self) -> list[Field]:
+    def fields(self) -> list[ParameterField]:
         declared = self.definition.plan.parameters.items()
-        return [_field(name, value, self.typed.get(name)) for name, value in declared]
+        return [_parameter_field(name, value, self.typed.get(name)) for name, value in declared]
 
     @cached_property
-    def rehearsed(self) -> list[dry_run.Act]:
+    def step_previews(self) -> list[dry_run.StepPreview]:
         """What it would do with what was typed; what does not fit is as ever."""
-        return dry_run.rehearse(self.definition.plan, self._parameters[0])
+        return dry_run.simulate(self.definition.plan, self._parameters[0])
 
     @property
     def complaint(self) -> str:
@@ -110,13 +110,13 @@ class Sheet:
         declared = self.definition.plan.parameters
         given = {name: text for name, text in self.typed.items() if name in declared}
         try:
-            return start.parameters(self.definition, given), ""
-        except start.NotStarted as reason:
+            return start.resolve_parameters(self.definition, given), ""
+        except start.WorkflowNotStarted as reason:
             return {}, str(reason)
 
-    def _line(self, place: int) -> int:
-        problem = Problem(message="", path=("steps", place))
-        return self.definition.placed(problem).line
+    def _step_line(self, place: int) -> int:
+        problem = PlanProblem(message="", path=("steps", place))
+        return self.definition.locate(problem).line
 
 
 @require_GET
@@ -125,7 +125,7 @@ def listing(request: HttpRequest) -> HttpResponse:
         number=Max("versions__number"), run_count=Count("versions__runs", distinct=True)
     )
     context = {"workflows": rows, "examples": EXAMPLES.values(), "may_edit": _may_edit(request)}
-    context |= {"held": acceptance.waiting_for(request.user)}
+    context |= {"held": acceptance.awaiting_acceptance(request.user)}
     return render(request, "workflows/list.html", context)
 
 
@@ -133,17 +133,17 @@ def listing(request: HttpRequest) -> HttpResponse:
 def workflow(request: HttpRequest, pk: int) -> HttpResponse:
     """What it does and how it went; here it is started."""
     found = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
-    newest, may_edit = _newest(found), _may_edit(request)
+    newest, may_edit = _get_newest(found), _may_edit(request)
     editor = reverse("workflows:edit", args=[pk]) if may_edit else None
     runs = Run.objects.for_user(request.user).filter(workflow__workflow=found)
     context = {
         "workflow": found,
         "newest": newest,
-        "sheet": Sheet(newest.text, editor=editor),
-        "runs": [RunView(r) for r in runs.select_related("workflow", "user")[:SHOWN_RUNS]],
+        "sheet": WorkflowPreview(newest.text, editor=editor),
+        "runs": [RunView(r) for r in runs.select_related("workflow", "user")[:MAX_RUNS]],
         "may_edit": may_edit,
-        "versions": found.versions.select_related("author")[:SHOWN_VERSIONS],
-        "schedules": _schedules(request, found, newest),
+        "versions": found.versions.select_related("author")[:MAX_VERSIONS],
+        "schedules": _visible_schedules(request, found, newest),
         "may_schedule": request.user.is_staff and request.user.has_perm("agents.add_schedule"),
     }
     return render(request, "workflows/workflow.html", context)
@@ -152,7 +152,7 @@ def workflow(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     """What a schedule would start with its owner's rights, for its owner alone."""
-    return _offered(request, _own_schedule(request, pk))
+    return _render_schedule(request, _own_schedule(request, pk))
 
 
 @require_POST
@@ -161,9 +161,9 @@ def answer_schedule(request: HttpRequest, pk: int) -> HttpResponse:
     is_accepted = request.POST.get("answer") == "accept"
     seal = request.POST.get("seal", "")
     try:
-        acceptance.answer(found, request.user, seal, is_accepted=is_accepted)
-    except acceptance.Changed:
-        return _offered(request, _own_schedule(request, pk), is_changed=True)
+        acceptance.record_answer(found, request.user, seal, is_accepted=is_accepted)
+    except acceptance.StaleAcceptance:
+        return _render_schedule(request, _own_schedule(request, pk), is_changed=True)
     return redirect("workflows:workflow", found.workflow_id)
 
 
@@ -172,10 +172,10 @@ def _own_schedule(request: HttpRequest, pk: int) -> Schedule:
     return get_object_or_404(rows, pk=pk)
 
 
-def _offered(
+def _render_schedule(
     request: HttpRequest, found: Schedule, *, is_changed: bool = False
 ) -> HttpResponse:
-    if (offer := acceptance.offer(found)) is None:
+    if (offer := acceptance.build_request(found)) is None:
         raise Http404
     context = {"offer": offer, "schedule": found, "is_changed": is_changed}
     status = 409 if is_changed else 200
@@ -183,12 +183,12 @@ def _offered(
 
 
 @require_http_methods(["GET", "POST"])
-@permission_required(MAY_CHANGE, raise_exception=True)
+@permission_required(CHANGE_PERMISSION, raise_exception=True)
 def new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _save(request, None)
     example = EXAMPLES.get(request.GET.get("example", ""))
-    return _editor(request, None, example.text if example else "")
+    return _render_editor(request, None, example.text if example else "")
 
 
 @require_http_methods(["GET", "POST"])
@@ -196,15 +196,15 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
     if request.method == "POST":
         return _save(request, found)
-    newest = _newest(found)
-    return _editor(request, found, newest.text, base=newest.number)
+    newest = _get_newest(found)
+    return _render_editor(request, found, newest.text, base=newest.number)
 
 
 @require_POST
-@permission_required(MAY_CHANGE, raise_exception=True)
+@permission_required(CHANGE_PERMISSION, raise_exception=True)
 def check(request: HttpRequest) -> HttpResponse:
     """What is wrong with a text that is being written, and what it would do."""
-    sheet = Sheet(_text(request), start.given(request.POST))
+    sheet = WorkflowPreview(_posted_text(request), start.form_parameters(request.POST))
     return render(request, "workflows/edit.html#checked", {"sheet": sheet})
 
 
@@ -220,14 +220,14 @@ def completions(request: HttpRequest) -> JsonResponse:
 def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """A version, and what it changed."""
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
-    shown = _version(found, number)
+    shown = _get_version(found, number)
     before = found.versions.filter(number__lt=shown.number).order_by("-number").first()
     context = {
         "workflow": found,
         "version": shown,
         "before": before,
-        "newest": _newest(found),
-        "lines": list(versions.difference(before.text, shown.text)) if before else [],
+        "newest": _get_newest(found),
+        "lines": list(versions.diff_lines(before.text, shown.text)) if before else [],
     }
     return render(request, "workflows/version.html", context)
 
@@ -235,42 +235,44 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
-    old = _version(found, number)
+    old = _get_version(found, number)
     try:
         versions.restore(found, old.number, request.user)
-    except versions.NotSaved as reason:
-        return _editor(request, found, old.text, base=_newest(found).number, reason=reason)
+    except versions.WorkflowNotSaved as reason:
+        return _render_editor(
+            request, found, old.text, base=_get_newest(found).number, reason=reason
+        )
     return redirect("workflows:workflow", pk)
 
 
 def _save(request: HttpRequest, found: Workflow | None) -> HttpResponse:
-    text = _text(request)
+    text = _posted_text(request)
     base = request.POST.get("base", "")
     number = int(base) if base.isdecimal() and len(base) < 9 else 0
     try:
         saved = versions.save(text, request.user, workflow=found, base=number)
-    except versions.NotSaved as reason:
-        return _editor(request, found, text, base=number, reason=reason)
+    except versions.WorkflowNotSaved as reason:
+        return _render_editor(request, found, text, base=number, reason=reason)
     return redirect("workflows:workflow", saved.pk)
 
 
-def _editor(
+def _render_editor(
     request: HttpRequest,
     found: Workflow | None,
     text: str,
     *,
     base: int = 0,
-    reason: versions.NotSaved | None = None,
+    reason: versions.WorkflowNotSaved | None = None,
 ) -> HttpResponse:
-    newest = reason.newest if isinstance(reason, versions.Overtaken) else None
+    newest = reason.newest if isinstance(reason, versions.VersionConflict) else None
     context = {
         "workflow": found,
-        "sheet": Sheet(text, start.given(request.POST)),
+        "sheet": WorkflowPreview(text, start.form_parameters(request.POST)),
         # Whoever saves now has seen the other text.
         "base": newest.number if newest else base,
         "reason": reason,
         "newest": newest,
-        "lines": list(versions.difference(newest.text, text)) if newest else [],
+        "lines": list(versions.diff_lines(newest.text, text)) if newest else [],
         "examples": () if text else EXAMPLES.values(),
         "reference": reference,
     }
@@ -278,7 +280,7 @@ def _editor(
     return render(request, "workflows/edit.html", context, status=status)
 
 
-def _schedules(
+def _visible_schedules(
     request: HttpRequest, found: Workflow, newest: WorkflowVersion
 ) -> list[Schedule]:
     """All of them for whoever may edit, and for everybody their own."""
@@ -290,33 +292,35 @@ def _schedules(
 
 
 def _may_edit(request: HttpRequest) -> bool:
-    return request.user.has_perm(MAY_CHANGE)
+    return request.user.has_perm(CHANGE_PERMISSION)
 
 
-def _newest(found: Workflow) -> WorkflowVersion:
+def _get_newest(found: Workflow) -> WorkflowVersion:
     newest = found.newest
     if newest is None:
         raise Http404
     return newest
 
 
-def _version(found: Workflow, number: int) -> WorkflowVersion:
+def _get_version(found: Workflow, number: int) -> WorkflowVersion:
     rows = found.versions.select_related("author")
     return get_object_or_404(rows, number=min(number, 2**31 - 1))
 
 
-def _text(request: HttpRequest) -> str:
-    return versions.cleaned(request.POST.get("text", ""))
+def _posted_text(request: HttpRequest) -> str:
+    return versions.clean_text(request.POST.get("text", ""))
 
 
-def _trouble(problem: Problem) -> Trouble:
-    return Trouble(line=problem.line, column=problem.column, sentence=told(problem.message))
+def _to_problem(problem: PlanProblem) -> EditorProblem:
+    return EditorProblem(
+        line=problem.line, column=problem.column, sentence=translate(problem.message)
+    )
 
 
-def _field(name: str, default: Any, typed: str | None) -> Field:
+def _parameter_field(name: str, default: Any, typed: str | None) -> ParameterField:
     kinds = {bool: "flag", int: "whole", float: "number", list: "json", dict: "json"}
-    written = "" if default is None else start.written(default)
-    return Field(
+    written = "" if default is None else start.format_value(default)
+    return ParameterField(
         name=name,
         value=written if typed is None else typed,
         kind=kinds.get(type(default), "text"),

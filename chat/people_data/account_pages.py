@@ -13,20 +13,20 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
 from agents.accounts import sign_in, throttle
-from agents.accounts.views.sign_in import too_often
+from agents.accounts.views.sign_in import throttled_message
 from agents.web.downloads import download
 
 from . import data_export, erasure
 
 
 @require_GET
-def data(request: HttpRequest) -> HttpResponse:
-    return _page(request)
+def data_page(request: HttpRequest) -> HttpResponse:
+    return _render_page(request)
 
 
 @require_POST
-def take(request: HttpRequest) -> HttpResponse:
-    return archive(request, request.user)
+def download_data(request: HttpRequest) -> HttpResponse:
+    return archive_response(request, request.user)
 
 
 @require_POST
@@ -35,13 +35,13 @@ def erase(request: HttpRequest) -> HttpResponse:
     if not settings.SELF_ERASURE:
         raise Http404
     if not sign_in.is_confirmed(request):
-        return redirect(sign_in.ask_again(request, reverse("chat:data")))
+        return redirect(sign_in.request_confirmation(request, reverse("chat:data")))
     try:
-        problem = _hindrance(request)
-    except throttle.TooOften as wait:
-        return _page(request, problem=too_often(wait), status=429)
+        problem = _erase_problem(request)
+    except throttle.TooManyAttempts as wait:
+        return _render_page(request, problem=throttled_message(wait), status=429)
     if problem:
-        return _page(request, problem=problem, status=422)
+        return _render_page(request, problem=problem, status=422)
     user = request.user
     logout(request)
     report = async_to_sync(erasure.erase)(user, None)
@@ -50,31 +50,31 @@ def erase(request: HttpRequest) -> HttpResponse:
     return redirect("login")
 
 
-def archive(request: HttpRequest, user) -> HttpResponse:
+def archive_response(request: HttpRequest, user) -> HttpResponse:
     """All that is kept of somebody, as a file; who took it is kept, too."""
     audit.record(request.user, audit.PERSON_EXPORTED, audit.person(user))
     name = f"ashiato-{user.pk}-{timezone.localdate():%Y-%m-%d}.zip"
     return download(data_export.archive(user), name, "application/zip")
 
 
-def _hindrance(request: HttpRequest) -> str:
+def _erase_problem(request: HttpRequest) -> str:
     """Why it is not to be done, in words; mostly nothing."""
     name = request.user.get_username()
     if request.POST.get("name", "").strip() != name:
         return _("Type your name, %(name)s, to say that you mean it.") % {"name": name}
     try:
         erasure.check(request.user)
-    except erasure.NotErased as reason:
+    except erasure.ErasureRejected as reason:
         return str(reason)
     typed = request.POST.get("password", "")
-    if request.user.has_usable_password() and not sign_in.is_password(
+    if request.user.has_usable_password() and not sign_in.verify_password(
         request, request.user, typed, "erase"
     ):
         return _("This is not your password.")
     return ""
 
 
-def _page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
+def _render_page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
     context = {
         "plan": erasure.plan(request.user),
         "may_erase": settings.SELF_ERASURE,

@@ -12,38 +12,38 @@ from agents.models import Run, RunEvent
 from chat import queue
 from chat.models import ChatSession
 
-RUNS = 10
-EVENTS = 2_000
+RUN_BATCH = 10
+EVENT_BATCH = 2_000
 
 
-def shrink(session: ChatSession, before: datetime | None = None) -> bool:
+def delete_session_batch(session: ChatSession, before: datetime | None = None) -> bool:
     """Take away a bit of a session, or all that is left; whether there may be more.
 
     With a time, only as long as nobody has used it since.
     """
     with transaction.atomic():
-        if not queue.hold(session) or not _is_idle(session, before):
+        if not queue.lock(session) or not _is_idle(session, before):
             return False
         runs = Run.objects.filter(message__session=session).order_by("pk")
-        if _shrink_runs(runs):
+        if _delete_run_batch(runs):
             return True
         session.delete()
     return False
 
 
-def shrink_runs(runs: QuerySet[Run]) -> bool:
+def delete_run_batch(runs: QuerySet[Run]) -> bool:
     """Take away some of these, or a bit of the first; whether there may be more."""
     with transaction.atomic():
-        return _shrink_runs(runs.order_by("pk"))
+        return _delete_run_batch(runs.order_by("pk"))
 
 
-def _shrink_runs(runs: QuerySet[Run]) -> bool:
-    found = list(runs.values_list("pk", flat=True)[:RUNS])
+def _delete_run_batch(runs: QuerySet[Run]) -> bool:
+    found = list(runs.values_list("pk", flat=True)[:RUN_BATCH])
     if not found:
         return False
     events = RunEvent.objects.filter(run__in=found)
-    bit = list(events.order_by("pk").values_list("pk", flat=True)[:EVENTS])
-    if len(bit) == EVENTS:
+    bit = list(events.order_by("pk").values_list("pk", flat=True)[:EVENT_BATCH])
+    if len(bit) == EVENT_BATCH:
         RunEvent.objects.filter(pk__in=bit).delete()
     else:
         Run.objects.filter(pk__in=found).delete()

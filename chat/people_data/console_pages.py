@@ -14,38 +14,38 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access import audit, masking
 from agents.accounts import sign_in
-from agents.accounts.admin import may_touch
+from agents.accounts.admin import can_edit_user
 
 from . import erasure
-from .account_pages import archive
+from .account_pages import archive_response
 
-MAY_ERASE = "auth.delete_user"
+ERASE_PERMISSION = "auth.delete_user"
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
     return [
-        path("person/<int:pk>/data/", site.admin_view(take), name="chat_person_data"),
+        path("person/<int:pk>/data/", site.admin_view(download_data), name="chat_person_data"),
         path("person/<int:pk>/erase/", site.admin_view(erase), name="chat_person_erase"),
     ]
 
 
 @require_POST
-@permission_required(["auth.view_user", masking.SEE_ALL], raise_exception=True)
-def take(request: HttpRequest, pk: int) -> HttpResponse:
-    return archive(request, _found(request, pk))
+@permission_required(["auth.view_user", masking.UNMASK_PERMISSION], raise_exception=True)
+def download_data(request: HttpRequest, pk: int) -> HttpResponse:
+    return archive_response(request, _get_person(request, pk))
 
 
 @require_http_methods(["GET", "POST"])
-@permission_required(MAY_ERASE, raise_exception=True)
+@permission_required(ERASE_PERMISSION, raise_exception=True)
 def erase(request: HttpRequest, pk: int) -> HttpResponse:
     """Says what will go; with the name typed once more, it goes."""
-    person = _found(request, pk)
+    person = _get_person(request, pk)
     if request.method == "GET":
-        return _page(request, person)
+        return _render_page(request, person)
     if not sign_in.is_confirmed(request):
-        return redirect(sign_in.ask_again(request, request.path))
-    if problem := _hindrance(request, person):
-        return _page(request, person, problem=problem, status=422)
+        return redirect(sign_in.request_confirmation(request, request.path))
+    if problem := _erase_problem(request, person):
+        return _render_page(request, person, problem=problem, status=422)
     token = audit.person(person)
     report = async_to_sync(erasure.erase)(person, request.user)
     token.refresh_from_db()
@@ -54,27 +54,29 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("admin:auth_user_changelist")
 
 
-def _found(request: HttpRequest, pk: int) -> Any:
+def _get_person(request: HttpRequest, pk: int) -> Any:
     """Not whoever may do more than they: that person is not theirs to touch."""
     person = get_user_model()._default_manager.filter(pk=pk).first()
-    if person is None or not may_touch(request.user, person):
+    if person is None or not can_edit_user(request.user, person):
         raise Http404
     return person
 
 
-def _hindrance(request: HttpRequest, person: Any) -> str:
+def _erase_problem(request: HttpRequest, person: Any) -> str:
     if person.pk == request.user.pk:
         return _("This is your own account: somebody else has to erase it.")
     if request.POST.get("name", "").strip() != person.get_username():
         return _("Type the name exactly as it is, to say whom you mean.")
     try:
         erasure.check(person)
-    except erasure.NotErased as reason:
+    except erasure.ErasureRejected as reason:
         return str(reason)
     return ""
 
 
-def _page(request: HttpRequest, person: Any, problem: str = "", status: int = 200) -> Any:
+def _render_page(
+    request: HttpRequest, person: Any, problem: str = "", status: int = 200
+) -> Any:
     context = {
         **admin.site.each_context(request),
         "title": _("Erase %(name)s") % {"name": person.get_username()},

@@ -19,19 +19,19 @@ from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
 from chat.models import ChatSession, Message
 
-A_PAGE = 100
+PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"
-SIGNING_IN = r"^(signin|password|mfa)\."
+SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
 File = tuple[str, Iterator[str]]
 
 
 def archive(user: Any) -> Iterator[bytes]:
     """The ZIP, in pieces."""
-    outbox = _Outbox()
+    outbox = _ChunkBuffer()
     with zipfile.ZipFile(outbox, "w", zipfile.ZIP_DEFLATED) as archived:
         for name, pieces in files(user):
-            with archived.open(_dated(name), "w", force_zip64=True) as entry:
+            with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
                 for piece in pieces:
                     entry.write(piece.encode(errors="replace"))
                     yield from outbox.taken()
@@ -39,21 +39,21 @@ def archive(user: Any) -> Iterator[bytes]:
 
 
 def files(user: Any) -> Iterator[File]:
-    yield "README.md", iter([_introduction(user)])
-    yield "account.json", iter([_dumped(_account(user))])
+    yield "README.md", iter([_readme(user)])
+    yield "account.json", iter([_to_json(_account(user))])
     for name, rows, columns in _tables(user):
-        yield f"{name}.json", _list(rows, columns)
+        yield f"{name}.json", _table_json(rows, columns)
     yield "sign-ins.json", _signins(user)
-    for chat in _pages(ChatSession.objects.for_user(user)):
-        yield f"sessions/{chat.pk}.json", _session(chat)
-        yield f"sessions/{chat.pk}.md", _conversation(chat)
-    for run in _pages(_runs(user)):
-        is_masked = not masking.is_open(run, user)
+    for chat in _paginate(ChatSession.objects.for_user(user)):
+        yield f"sessions/{chat.pk}.json", _session_json(chat)
+        yield f"sessions/{chat.pk}.md", _session_markdown(chat)
+    for run in _paginate(_runs(user)):
+        is_masked = not masking.is_participant(run, user)
         yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
         yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
 
 
-class _Outbox:
+class _ChunkBuffer:
     """What was written and not sent yet."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class _Outbox:
             self.written.clear()
 
 
-def _dated(name: str) -> zipfile.ZipInfo:
+def _zip_entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, timezone.localtime().timetuple()[:6])
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o600 << 16
@@ -89,9 +89,9 @@ def _contents() -> dict[str, str]:
     }
 
 
-def _introduction(user: Any) -> str:
+def _readme(user: Any) -> str:
     parts = [
-        f"# {_line(user.get_username())}",
+        f"# {_escape_line(user.get_username())}",
         _("What Ashiato keeps of this person, as it was on %(time)s.")
         % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
         "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
@@ -109,8 +109,8 @@ def _account(user: Any) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         **{name: getattr(user, name) for name in (*named, "is_superuser")},
-        "date_joined": _plain(user.date_joined),
-        "last_login": _plain(user.last_login),
+        "date_joined": _json_value(user.date_joined),
+        "last_login": _json_value(user.last_login),
         "groups": sorted(user.groups.values_list("name", flat=True)),
         "permissions": sorted(user.get_all_permissions()),
     }
@@ -125,9 +125,9 @@ def _tables(user: Any) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     return [
         ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
         ("ratings", Rating.objects.filter(user=user), rated),
-        ("comments", _by(Comment, user), (*of_a_run, "text", "written_at")),
-        ("notes", _by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
-        ("labels", _by(Label, user), (*of_a_run, "name", "put_at")),
+        ("comments", _authored_by(Comment, user), (*of_a_run, "text", "written_at")),
+        ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
+        ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
         ("approvals", Approval.objects.filter(decided_by=user), decided),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("saved-views", SavedView.objects.filter(user=user), ("name", "query")),
@@ -135,17 +135,17 @@ def _tables(user: Any) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
-        ("workflows", _by(WorkflowVersion, user), ("workflow_id", "number", "text")),
+        ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
     ]
 
 
-def _by(model: type[Model], user: Any) -> QuerySet[Any]:
+def _authored_by(model: type[Model], user: Any) -> QuerySet[Any]:
     return model._default_manager.filter(author=user)
 
 
 def _runs(user: Any) -> QuerySet[Run]:
     """Their own, and what was asked where they are: not what they may see as reviewers."""
-    here = Membership.objects.topics_of(user)
+    here = Membership.objects.shared_topics(user)
     return Run.objects.filter(Q(user=user) | Q(topic__in=here)).select_related("user", "origin")
 
 
@@ -153,80 +153,86 @@ def _signins(user: Any) -> Iterator[str]:
     """What the log has of them coming and going, also where it was in vain."""
     person = audit.person(user)
     about = Q(person=person) | Q(subject=person.subject)
-    rows = AuditEntry.objects.filter(about, action__regex=SIGNING_IN)
-    yield from _listed(
-        {"at": _plain(entry.at), "action": entry.action, **_place(entry)}
-        for entry in _pages(rows.select_related("person"))
+    rows = AuditEntry.objects.filter(about, action__regex=SIGN_IN_ACTIONS)
+    yield from _json_list(
+        {"at": _json_value(entry.at), "action": entry.action, **_sign_in_origin(entry)}
+        for entry in _paginate(rows.select_related("person"))
     )
 
 
-def _place(entry: AuditEntry) -> dict[str, str]:
+def _sign_in_origin(entry: AuditEntry) -> dict[str, str]:
     return json.loads(entry.person.opened(entry.place) or "{}")
 
 
-def _session(chat: ChatSession) -> Iterator[str]:
+def _session_json(chat: ChatSession) -> Iterator[str]:
     about = {"id": chat.pk, "title": chat.title, "owner": chat.user.get_username()}
-    about |= {"created_at": _plain(chat.created_at), "updated_at": _plain(chat.updated_at)}
-    yield f'{_dumped(about)[:-2]},\n"messages": '
-    yield from _listed(
+    about |= {
+        "created_at": _json_value(chat.created_at),
+        "updated_at": _json_value(chat.updated_at),
+    }
+    yield f'{_to_json(about)[:-2]},\n"messages": '
+    yield from _json_list(
         {
             "author": message.author.get_username(),
             "text": message.text,
             "run": message.run_id,
-            "created_at": _plain(message.created_at),
+            "created_at": _json_value(message.created_at),
         }
-        for message in _said(chat)
+        for message in _session_messages(chat)
     )
     yield "}\n"
 
 
-def _conversation(chat: ChatSession) -> Iterator[str]:
-    yield f"# {_line(chat.title)}\n"
-    for message in _said(chat):
+def _session_markdown(chat: ChatSession) -> Iterator[str]:
+    yield f"# {_escape_line(chat.title)}\n"
+    for message in _session_messages(chat):
         when = timezone.localtime(message.created_at).strftime("%Y-%m-%d %H:%M")
-        yield f"\n**{_line(message.author.get_username())}** · {when}\n\n"
-        yield _quoted(message.text)
+        yield f"\n**{_escape_line(message.author.get_username())}** · {when}\n\n"
+        yield _quote(message.text)
         if message.run is not None and message.run.answer:
-            yield f"\n**{_line(message.run.agent_name)}**\n\n{_quoted(message.run.answer)}"
+            agent = _escape_line(message.run.agent_name)
+            yield f"\n**{agent}**\n\n{_quote(message.run.answer)}"
 
 
-def _said(chat: ChatSession) -> Iterator[Message]:
+def _session_messages(chat: ChatSession) -> Iterator[Message]:
     rows = Message.objects.filter(session=chat).select_related("author", "run")
-    return _pages(rows.defer("run__history"))
+    return _paginate(rows.defer("run__history"))
 
 
-def _pages(rows: QuerySet[Any]) -> Iterator[Any]:
+def _paginate(rows: QuerySet[Any]) -> Iterator[Any]:
     """All of them, a few at a time."""
     last = 0
-    while page := list(rows.order_by("pk").filter(pk__gt=last)[:A_PAGE]):
+    while page := list(rows.order_by("pk").filter(pk__gt=last)[:PAGE_SIZE]):
         yield from page
         last = page[-1].pk
 
 
-def _list(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[str]:
-    told = ({name: _plain(getattr(row, name)) for name in columns} for row in _pages(rows))
-    yield from _listed(told)
+def _table_json(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[str]:
+    told = (
+        {name: _json_value(getattr(row, name)) for name in columns} for row in _paginate(rows)
+    )
+    yield from _json_list(told)
 
 
-def _listed(items: Iterable[Any]) -> Iterator[str]:
+def _json_list(items: Iterable[Any]) -> Iterator[str]:
     yield "["
     for at, item in enumerate(items):
         yield f"{',' if at else ''}\n{json.dumps(item, ensure_ascii=False)}"
     yield "]\n"
 
 
-def _dumped(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "".join(f"> {line}".rstrip() + "\n" for line in text.splitlines())
 
 
-def _line(text: str) -> str:
+def _escape_line(text: str) -> str:
     """A line in which nothing is Markdown."""
     return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

@@ -26,7 +26,7 @@ from agents import runs
 from agents.access import audit
 from agents.accounts import roles, sessions
 from agents.db import database
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.models import (
     AgentStep,
     AgentVersion,
@@ -44,16 +44,16 @@ from chat.models import ChatSession, Message
 
 from . import batched_delete, free_space, quotations
 
-A_PAGE = 200
-DECIDED = ("approved", "declined")
+PAGE_SIZE = 200
+DECISION_WORDS = ("approved", "declined")
 
 
-class NotErased(Exception):
+class ErasureRejected(Exception):
     """This person stays; the text says why, to whoever wanted them gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ErasureCount:
     """One kind of thing, and how many there are."""
 
     what: str
@@ -65,8 +65,8 @@ class Line:
 class Plan:
     """What goes, and what stays without a name."""
 
-    goes: list[Line]
-    stays: list[Line]
+    goes: list[ErasureCount]
+    stays: list[ErasureCount]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ class Report:
     """What was found where: rows that are gone, rows of others in which words were replaced,
     what was left as it is, and whether the database has overwritten it all."""
 
-    removed: list[Line]
-    replaced: list[Line]
-    left: list[Line]
+    removed: list[ErasureCount]
+    replaced: list[ErasureCount]
+    left: list[ErasureCount]
     storage: str
 
     @property
@@ -90,8 +90,12 @@ class Report:
                 self.left,
             ),
         ]
-        told = [said % {"found": _listed(lines)} for said, lines in parts if _listed(lines)]
-        return [*told, *([_said_of_storage()[self.storage]] if self.storage else [])]
+        told = [
+            said % {"found": _format_counts(lines)}
+            for said, lines in parts
+            if _format_counts(lines)
+        ]
+        return [*told, *([_storage_messages()[self.storage]] if self.storage else [])]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -100,11 +104,11 @@ class Report:
         return {name: {line.kind: line.count for line in kinds[name]} for name in kinds}
 
 
-def _listed(lines: list[Line]) -> str:
+def _format_counts(lines: list[ErasureCount]) -> str:
     return ", ".join(f"{line.what} ({line.count:,})" for line in lines if line.count)
 
 
-def _said_of_storage() -> dict[str, str]:
+def _storage_messages() -> dict[str, str]:
     return {
         free_space.OVERWRITTEN: _(
             "The database and its log have been overwritten where this data was stored."
@@ -120,36 +124,40 @@ def _said_of_storage() -> dict[str, str]:
 
 def plan(user: Any) -> Plan:
     own, said = ChatSession.objects.owned_by(user), Message.objects.filter(author=user)
-    theirs = Run.objects.filter(_of(user))
+    theirs = Run.objects.filter(_runs_filter(user))
     return Plan(
         goes=[
-            Line(what=_("Sessions, with all that was said in them"), count=own.count()),
-            Line(
+            ErasureCount(what=_("Sessions, with all that was said in them"), count=own.count()),
+            ErasureCount(
                 what=_("of these shared with others"), count=own.filter(is_shared=True).count()
             ),
-            Line(
+            ErasureCount(
                 what=_("Messages in sessions of others"),
                 count=said.exclude(session__user=user).count(),
             ),
-            Line(what=_("Runs"), count=theirs.count()),
-            Line(what=_("Steps"), count=AgentStep.objects.filter(run__in=theirs).count()),
-            Line(what=_("Events"), count=RunEvent.objects.filter(run__in=theirs).count()),
-            Line(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
-            Line(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
-            Line(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
+            ErasureCount(what=_("Runs"), count=theirs.count()),
+            ErasureCount(
+                what=_("Steps"), count=AgentStep.objects.filter(run__in=theirs).count()
+            ),
+            ErasureCount(
+                what=_("Events"), count=RunEvent.objects.filter(run__in=theirs).count()
+            ),
+            ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
+            ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
+            ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
         ],
         stays=[
-            Line(
+            ErasureCount(
                 what=_("Decisions about calls of others"),
-                count=_decided(user).count(),
+                count=_decisions(user).count(),
             ),
-            Line(
+            ErasureCount(
                 what=_("Notes on runs of others"),
                 count=Note.objects.filter(author=user).exclude(run__in=theirs).count(),
             ),
-            Line(
+            ErasureCount(
                 what=_("Entries of the audit log"),
-                count=AuditEntry.objects.filter(_about(user)).count(),
+                count=AuditEntry.objects.filter(_audit_filter(user)).count(),
             ),
         ],
     )
@@ -160,12 +168,12 @@ async def erase(user: Any, by: Any) -> Report:
 
     What runs where they took part is stopped, too: it would repeat what it was told.
     """
-    await database.ask(begin, user, by)
-    topics = await database.ask(_topics, user)
+    await database.run(begin, user, by)
+    topics = await database.run(_topics, user)
     near = Run.objects.running().filter(topic__in=topics)
-    async for run in (Run.objects.live().filter(_of(user)) | near).distinct():
+    async for run in (Run.objects.live().filter(_runs_filter(user)) | near).distinct():
         await runs.stop(run)
-    return await database.ask(finish, user)
+    return await database.run(finish, user)
 
 
 def check(user: Any) -> None:
@@ -173,7 +181,9 @@ def check(user: Any) -> None:
     with transaction.atomic():
         is_last = roles.is_last_administrator(user)
     if is_last:
-        raise NotErased(_("This is the last administrator: make somebody else one first."))
+        raise ErasureRejected(
+            _("This is the last administrator: make somebody else one first.")
+        )
 
 
 def begin(user: Any, by: Any) -> None:
@@ -186,52 +196,52 @@ def begin(user: Any, by: Any) -> None:
         get_user_model().objects.filter(pk=user.pk).update(is_active=False)
         Schedule.objects.filter(user=user).update(enabled=False)
         if is_new:
-            audit.record(by, audit.ERASURE_BEGUN, person)
-    _end_visits(user)
+            audit.record(by, audit.ERASURE_STARTED, person)
+    _end_sessions(user)
 
 
 def finish(user: Any) -> Report:
     """What is left, to the end."""
-    said = _Said(user)
-    removed = _counted(user)
-    since = quotations.newest()
-    near = _connected(user)
+    said = _PersonTexts(user)
+    removed = _count_rows(user)
+    since = quotations.latest_pks()
+    near = _related_runs(user)
     # Not in what they are known from: who is cut off in the middle needs it once more.
-    found = said.replaced(near, {}, but=_sources(user))
-    _forget_decisions(user, said)
-    _forget_judgements(user)
+    found = said.replaced(near, {}, but=_source_rows(user))
+    _anonymize_decisions(user, said)
+    _anonymize_feedback(user)
     for chat in ChatSession.objects.owned_by(user):
         queue.clear(chat)
-        while batched_delete.shrink(chat):
+        while batched_delete.delete_session_batch(chat):
             pass
     elsewhere = Message.objects.filter(author=user)
     answered = Run.objects.filter(message__in=elsewhere.values("pk"))
-    while batched_delete.shrink_runs(answered):
+    while batched_delete.delete_run_batch(answered):
         pass
     elsewhere.delete()
-    while batched_delete.shrink_runs(Run.objects.filter(_of(user))):
+    while batched_delete.delete_run_batch(Run.objects.filter(_runs_filter(user))):
         pass
     # What was asked meanwhile was asked with all that had been said before.
-    found += said.replaced(near | _connected(user, said.topics), since, but={})
+    found += said.replaced(near | _related_runs(user, said.topics), since, but={})
     left = said.left()
-    _leave(user)
+    _leave_sessions(user)
     with transaction.atomic():
-        _forget_account(user)
+        _delete_account(user)
         # Nobody's: whoever had it done is named where it began.
         person = said.person
-        lines = {"removed": removed, "replaced": _lines(found), "left": _lines(left)}
+        lines = {"removed": removed, "replaced": _to_counts(found), "left": _to_counts(left)}
         audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
-    return Report(**lines, storage=free_space.wipe(_tables()))
+    return Report(**lines, storage=free_space.wipe(_table_names()))
 
 
-def _tables() -> set[str]:
-    models = [*quotations.PLACES, get_user_model(), Session]
+def _table_names() -> set[str]:
+    models = [*quotations.TEXT_COLUMNS, get_user_model(), Session]
     return {model._meta.db_table for model in models}
 
 
-def _lines(found: Counter) -> list[Line]:
+def _to_counts(found: Counter) -> list[ErasureCount]:
     return [
-        Line(
+        ErasureCount(
             what=str(model._meta.verbose_name_plural), count=count, kind=model._meta.model_name
         )
         for model, count in found.items()
@@ -239,9 +249,9 @@ def _lines(found: Counter) -> list[Line]:
     ]
 
 
-def _counted(user: Any) -> list[Line]:
+def _count_rows(user: Any) -> list[ErasureCount]:
     """Rows that will be gone."""
-    theirs = Run.objects.filter(_of(user))
+    theirs = Run.objects.filter(_runs_filter(user))
     own = ChatSession.objects.owned_by(user)
     rows: list[QuerySet[Any]] = [
         own,
@@ -257,72 +267,77 @@ def _counted(user: Any) -> list[Line]:
         Schedule.objects.filter(user=user),
         SavedView.objects.filter(user=user),
     ]
-    return _lines(Counter({row.model: row.distinct().count() for row in rows}))
+    return _to_counts(Counter({row.model: row.distinct().count() for row in rows}))
 
 
-class _Said:
+class _PersonTexts:
     """What a person said, as far as it is known, and where that is looked for."""
 
     def __init__(self, user: Any) -> None:
         self.person, self.topics = audit.person(user), _topics(user)
-        own = set(_texts(user))
-        own -= quotations.said_by_others(user, own)
+        own = set(_authored_texts(user))
+        own -= quotations.texts_by_others(user, own)
         told = Run.objects.filter(message__author=user).exclude(message__session__user=user)
         answers = set(told.exclude(answer="").values_list("answer", flat=True))
         name = user.get_username()
-        self.near = quotations.Words(
+        self.near = quotations.QuotationMatcher(
             own | answers,
-            phrases=[f"{name} {what}" for what in DECIDED],
-            answers=dict(_decided(user).values_list("call_id", "reason")),
+            phrases=[f"{name} {what}" for what in DECISION_WORDS],
+            answers=dict(_decisions(user).values_list("call_id", "reason")),
         )
-        self._far = quotations.Words(filter(quotations.is_distinctive, own))
-        self._decided = list(_decided(user).exclude(reason="").values("run", "step", "reason"))
+        self._far = quotations.QuotationMatcher(filter(quotations.is_distinctive, own))
+        self._decided = list(
+            _decisions(user).exclude(reason="").values("run", "step", "reason")
+        )
 
     def replaced(
         self, near: set[int], since: dict[Any, int], but: dict[type[Model], Q]
     ) -> Counter:
         """Replace it: all of it in what they had to do with, and what is long everywhere."""
-        runs_, chats = quotations.of_runs(sorted(near)), quotations.of_sessions(self._chats)
-        found = quotations.replace_in(self.near, chain(runs_, chats), but)
-        found[RunEvent] += quotations.replace_in_pieces(self.near, sorted(near))
-        found[AgentStep] += self._answers_replaced()
+        runs_, chats = (
+            quotations.run_rows(sorted(near)),
+            quotations.session_rows(self._session_pks),
+        )
+        found = quotations.redact_rows(self.near, chain(runs_, chats), but)
+        found[RunEvent] += quotations.redact_deltas(self.near, sorted(near))
+        found[AgentStep] += self._replace_answers()
         if self._far:
             hit: set[int] = set()
-            found += quotations.replace_in(self._far, quotations.everywhere(since), but, hit)
-            found[RunEvent] += quotations.replace_in_pieces(self._far, sorted(hit - near))
+            found += quotations.redact_rows(self._far, quotations.all_rows(since), but, hit)
+            found[RunEvent] += quotations.redact_deltas(self._far, sorted(hit - near))
         return found
 
     def left(self) -> Counter:
-        return quotations.repeated_in_setup(self._far) if self._far else Counter()
+        return quotations.count_in_config(self._far) if self._far else Counter()
 
     @property
-    def _chats(self) -> list[int]:
+    def _session_pks(self) -> list[int]:
         named = (topic.partition(".") for topic in sorted(self.topics))
         return [int(pk) for kind, _dot, pk in named if kind == "chat" and pk.isdecimal()]
 
-    def _answers_replaced(self) -> int:
+    def _replace_answers(self) -> int:
         """What they were asked is answered in a step of its own, however short the answer."""
         count = 0
         for about in self._decided:
             steps = AgentStep.objects.filter(run=about["run"], number=about["step"])
             for step in steps.filter(observation__contains=about["reason"]):
-                text = step.observation.replace(about["reason"], quotations.GONE)
+                text = step.observation.replace(about["reason"], quotations.REDACTED)
                 count += AgentStep.objects.filter(pk=step.pk).update(observation=text)
-            events = RunEvent.objects.filter(run=about["run"], type=Type.STEP)
+            events = RunEvent.objects.filter(run=about["run"], type=EventType.STEP)
             for event in events.filter(data__step=about["step"]):
                 told = str(event.data.get("observation", ""))
                 data = {
                     **event.data,
-                    "observation": told.replace(about["reason"], quotations.GONE),
+                    "observation": told.replace(about["reason"], quotations.REDACTED),
                 }
                 if told and data != event.data:
                     RunEvent.objects.filter(pk=event.pk).update(data=data)
         return count
 
 
-def _sources(user: Any) -> dict[type[Model], Q]:
+def _source_rows(user: Any) -> dict[type[Model], Q]:
     """Rows that what they said is known from, which go, or are cleared, afterwards."""
-    theirs = Run.objects.filter(_of(user)).values("pk")
+    theirs = Run.objects.filter(_runs_filter(user)).values("pk")
     return {
         Message: Q(author=user) | Q(session__user=user),
         ChatSession: Q(user=user),
@@ -337,7 +352,7 @@ def _sources(user: Any) -> dict[type[Model], Q]:
     }
 
 
-def _texts(user: Any) -> Iterator[str]:
+def _authored_texts(user: Any) -> Iterator[str]:
     """Everything that they wrote and others may have seen."""
     runs_ = Run.objects.filter(user=user)
     masks = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
@@ -353,21 +368,21 @@ def _texts(user: Any) -> Iterator[str]:
         (Review.objects.filter(flagged_by=user), "why"),
         (Review.objects.filter(corrected_by=user), "correction"),
     ):
-        yield from rows.values_list(column, flat=True).iterator(A_PAGE)
-    for about in masks.values_list("action_input", flat=True).iterator(A_PAGE):
+        yield from rows.values_list(column, flat=True).iterator(PAGE_SIZE)
+    for about in masks.values_list("action_input", flat=True).iterator(PAGE_SIZE):
         if isinstance(about, dict) and isinstance(about.get("text"), str):
             yield about["text"]
     for typed in decided.exclude(new_arguments="").values_list("new_arguments", flat=True):
-        yield from _leaves(json.loads(typed))
+        yield from _string_values(json.loads(typed))
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _string_values(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     items: Iterable[Any] = value.values() if isinstance(value, dict) else value
     if isinstance(value, dict | list):
         for item in items:
-            yield from _leaves(item)
+            yield from _string_values(item)
 
 
 def _topics(user: Any) -> set[str]:
@@ -380,73 +395,75 @@ def _topics(user: Any) -> set[str]:
     return {*found, *(chat.topic for chat in chats)}
 
 
-def _connected(user: Any, topics: Iterable[str] = ()) -> set[int]:
+def _related_runs(user: Any, topics: Iterable[str] = ()) -> set[int]:
     """Runs of others that may repeat them: where they took part, and what was run again."""
     there = {*topics, *_topics(user)}
     judged = Q(comments__author=user) | Q(review_notes__author=user) | Q(ratings__user=user)
     judged |= Q(review__flagged_by=user) | Q(review__corrected_by=user)
     near = Run.objects.filter(Q(topic__in=there) | judged)
-    found = set(near.exclude(_of(user)).values_list("pk", flat=True))
+    found = set(near.exclude(_runs_filter(user)).values_list("pk", flat=True))
     newly = found
     while newly:
-        again = Run.objects.filter(origin__in=newly).exclude(_of(user))
+        again = Run.objects.filter(origin__in=newly).exclude(_runs_filter(user))
         newly = set(again.values_list("pk", flat=True)) - found
         found |= newly
     return found
 
 
-def _of(user: Any) -> Q:
+def _runs_filter(user: Any) -> Q:
     """Their runs, and those in sessions of theirs, and what others ran again of these."""
     own = Q(user=user) | Q(message__session__user=user)
     return own | Q(origin__user=user) | Q(origin__message__session__user=user)
 
 
-def _about(user: Any) -> Q:
+def _audit_filter(user: Any) -> Q:
     person = audit.person(user)
     return Q(person=person) | Q(subject=person.subject)
 
 
-def _decided(user: Any) -> QuerySet[Approval]:
+def _decisions(user: Any) -> QuerySet[Approval]:
     return Approval.objects.filter(decided_by=user).exclude(run__user=user)
 
 
-def _end_visits(user: Any) -> None:
+def _end_sessions(user: Any) -> None:
     """Whatever browser they are signed in with; what is open in it closes."""
     sessions.end(user.visits.all())
     last = ""
-    while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:A_PAGE]):
+    while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:PAGE_SIZE]):
         theirs = [row.pk for row in page if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
         Session.objects.filter(pk__in=theirs).delete()
         last = page[-1].pk
 
 
-def _forget_judgements(user: Any) -> None:
+def _anonymize_feedback(user: Any) -> None:
     """That something was judged stays, for the sake of what was; in which words does not."""
-    Note.objects.filter(author=user).update(text=quotations.GONE, author=None)
-    Review.objects.filter(flagged_by=user).exclude(why="").update(why=quotations.GONE)
+    Note.objects.filter(author=user).update(text=quotations.REDACTED, author=None)
+    Review.objects.filter(flagged_by=user).exclude(why="").update(why=quotations.REDACTED)
     corrected = Review.objects.filter(corrected_by=user).exclude(correction="")
-    corrected.update(correction=quotations.GONE)
+    corrected.update(correction=quotations.REDACTED)
     AgentVersion.objects.filter(author=user).update(note="")
     Label.objects.filter(author=user).annotate(size=Length("name")).filter(
-        size__gte=quotations.TELLING
+        size__gte=quotations.MIN_TEXT_CHARS
     ).delete()
     for example in Example.objects.filter(saved_by=user):
-        name = f"{quotations.GONE} {example.pk}"
+        name = f"{quotations.REDACTED} {example.pk}"
         Example.objects.filter(pk=example.pk).update(name=name, expected="", saved_by=None)
 
 
-def _leave(user: Any) -> None:
+def _leave_sessions(user: Any) -> None:
     """Sessions of others, whose pages are told."""
     Membership.objects.filter(user=user, member__session__user=user).delete()
     for chat in ChatSession.objects.shared_with(user):
         sharing.leave(chat, user)
 
 
-def _forget_decisions(user: Any, said: "_Said") -> None:
+def _anonymize_decisions(user: Any, said: "_PersonTexts") -> None:
     """What was decided stays, for the run's sake; who decided it, and their words, do not."""
-    for approval in _decided(user):
+    for approval in _decisions(user):
         with transaction.atomic():
-            told = approval.run.events.filter(type=Type.APPROVAL_RESOLVED, data__by=user.pk)
+            told = approval.run.events.filter(
+                type=EventType.APPROVAL_RESOLVED, data__by=user.pk
+            )
             for event in told:
                 data = event.data | {"by": None, "by_name": "", "reason": ""}
                 RunEvent.objects.filter(pk=event.pk).update(data=data)
@@ -458,7 +475,7 @@ def _forget_decisions(user: Any, said: "_Said") -> None:
             )
 
 
-def _forget_account(user: Any) -> None:
+def _delete_account(user: Any) -> None:
     """The log keeps a token of which nobody knows whose it was."""
     person = audit.person(user)
     AuditPerson.objects.filter(pk=person.pk).update(name="", key="")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from django.db import DatabaseError, connection
 
-TRIES, PAUSE = 20, 0.25  # seconds
+MAX_ATTEMPTS, RETRY_SECONDS = 20, 0.25  # seconds
 
 # What the report of an erasure says of it.
 OVERWRITTEN, VACUUMED, LATER = "overwritten", "vacuumed", "later"
@@ -19,13 +19,13 @@ def wipe(tables: Iterable[str]) -> str:
     """
     if connection.vendor == "postgresql":
         return _vacuum(tables)
-    for _attempt in range(TRIES):
+    for _attempt in range(MAX_ATTEMPTS):
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             is_busy, *_pages = cursor.fetchone()
         if not is_busy:
             return OVERWRITTEN
-        time.sleep(PAUSE)
+        time.sleep(RETRY_SECONDS)
     return LATER
 
 

@@ -21,8 +21,8 @@ from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from agents.access import masking
-from agents.engine.events import Type
-from agents.engine.loop.approval import AskPerson
+from agents.engine.events import EventType
+from agents.engine.loop.approval import AskPersonTool
 from agents.models import (
     Agent,
     AgentStep,
@@ -37,18 +37,18 @@ from agents.models import (
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat.models import ChatSession, Message
 
-GONE = "‹…›"
+REDACTED = "‹…›"
 # What is shorter may be anybody's words; what is longer is nobody else's by chance.
-TELLING, A_SENTENCE, DISTINCTIVE = 12, 30, 40
-CUT = 40  # so much of the beginning is enough to know a text that was cut off
-A_PATTERN, A_PAGE = 1_000, 500
-MOST_MEMORY = 64 << 20
-SENTENCES = re.compile(r"(?<=[.!?。！？])\s*|\n+")
-MASKS = re.compile(r"‹[^›]*›")
-DELTAS = (Type.DELTA, Type.THOUGHT_DELTA)
+MIN_TEXT_CHARS, MIN_SENTENCE_CHARS, MIN_DISTINCTIVE_CHARS = 12, 30, 40
+PREFIX_CHARS = 40  # so much of the beginning is enough to know a text that was cut off
+PATTERN_BATCH, PAGE_SIZE = 1_000, 500
+MAX_REGEX_BYTES = 64 << 20
+SENTENCE_BREAK = re.compile(r"(?<=[.!?。！？])\s*|\n+")
+MASK_PATTERN = re.compile(r"‹[^›]*›")
+DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
 
 # Everywhere that words of people get to.
-PLACES: dict[type[Model], tuple[str, ...]] = {
+TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Message: ("text",),
     ChatSession: ("title",),
     Run: (
@@ -76,25 +76,25 @@ PLACES: dict[type[Model], tuple[str, ...]] = {
     LogEntry: ("object_repr", "change_message"),
 }
 # What an installation is set up with belongs to it: that it repeats somebody is only told.
-SET_UP: dict[type[Model], tuple[str, ...]] = {
+CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Agent: ("description", "instructions"),
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     Chunk: ("text",),
 }
 # Names and kinds by which rows are read: whatever somebody wrote, these stay.
-STRUCTURE = {
+STRUCTURAL_KEYS = {
     *("role", "type", "kind", "status", "id", "tool_call_id", "call_id", "model", "digest"),
     *("name", "tool", "effect", "agent", "why", "action", "stopped_reason", "limit"),
 }
 
 
-SAID = ("content", "content_preview", "observation")
+CONTENT_KEYS = ("content", "content_preview", "observation")
 
 Rows = Iterable[tuple[type[Model], QuerySet[Any]]]
 
 
-class Words:
+class QuotationMatcher:
     """What somebody said, to be found in what others have."""
 
     def __init__(
@@ -104,68 +104,68 @@ class Words:
         answers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`phrases` go however short they are; `answers` are what was said to which call."""
-        told = {text.strip() for text in texts} - {"", GONE}
+        told = {text.strip() for text in texts} - {"", REDACTED}
         self._answers = {call: text for call, text in answers.items() if text}
-        self.short = {text for text in told if len(text) < TELLING}
+        self.short = {text for text in told if len(text) < MIN_TEXT_CHARS}
         whole = told - self.short
         self._all = "\n".join(whole)
-        pieces = {piece for text in whole for piece in _pieces(text)} | {*phrases}
+        pieces = {piece for text in whole for piece in _text_variants(text)} | {*phrases}
         self._forms: dict[str, list[str]] = {}
-        for form in {form for piece in pieces for form in _written(piece)}:
-            self._forms.setdefault(form[:CUT], []).append(form)
+        for form in {form for piece in pieces for form in _json_encodings(piece)}:
+            self._forms.setdefault(form[:PREFIX_CHARS], []).append(form)
         keys = sorted(self._forms, key=len, reverse=True)
-        self._patterns = [_pattern(some) for some in _batched(keys, A_PATTERN)]
+        self._patterns = [_compile_pattern(some) for some in _batches(keys, PATTERN_BATCH)]
 
     def __bool__(self) -> bool:
         return bool(self._patterns or self.short or self._answers)
 
-    def are_in(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         return any(pattern.search(text) for pattern in self._patterns)
 
-    def may_be_in(self, text: str) -> bool:
+    def may_match(self, text: str) -> bool:
         """Whether it is worth to read it: what is short is known only by its place."""
-        has_place = '"role"' in text or f'"{AskPerson.name}"' in text
+        has_place = '"role"' in text or f'"{AskPersonTool.name}"' in text
         is_answer = any(call in text for call in self._answers)
-        return bool(self.short and has_place) or is_answer or self.are_in(text)
+        return bool(self.short and has_place) or is_answer or self.matches(text)
 
     def without(self, value: Any) -> Any:
         """The same value with these words replaced in all its texts."""
         if isinstance(value, str):
-            return self._cleared(value)
+            return self._redact_text(value)
         if isinstance(value, list):
             return [self.without(item) for item in value]
         if isinstance(value, dict):
-            return {name: self._field(value, name, item) for name, item in value.items()}
+            return {name: self._redact_field(value, name, item) for name, item in value.items()}
         return value
 
-    def _field(self, about: dict[str, Any], name: str, item: Any) -> Any:
-        if name in STRUCTURE and isinstance(item, str):
+    def _redact_field(self, about: dict[str, Any], name: str, item: Any) -> Any:
+        if name in STRUCTURAL_KEYS and isinstance(item, str):
             return item
-        if isinstance(item, str) and item in self.short and _is_said(about, name):
-            return GONE
-        if name in SAID and isinstance(item, str):
+        if isinstance(item, str) and item in self.short and _is_user_text(about, name):
+            return REDACTED
+        if name in CONTENT_KEYS and isinstance(item, str):
             answer = self._answers.get(str(about.get("tool_call_id", "")))
-            item = item.replace(answer, GONE) if answer else item
+            item = item.replace(answer, REDACTED) if answer else item
         if name == "replaced" and isinstance(item, dict):
             # What stands for personal data in a request: an alias, and what it was.
-            return {alias: self._alias(value) for alias, value in item.items()}
+            return {alias: self._redact_alias(value) for alias, value in item.items()}
         return self.without(item)
 
-    def _alias(self, value: Any) -> Any:
+    def _redact_alias(self, value: Any) -> Any:
         is_theirs = isinstance(value, str) and value and value in self._all
-        return GONE if is_theirs else self.without(value)
+        return REDACTED if is_theirs else self.without(value)
 
-    def _cleared(self, text: str) -> str:
+    def _redact_text(self, text: str) -> str:
         for pattern in self._patterns:
             parts, done = [], 0
             for found in pattern.finditer(text):
                 if found.start() >= done:
-                    parts += [text[done : found.start()], GONE]
-                    done = found.start() + self._length(text[found.start() :], found[0])
+                    parts += [text[done : found.start()], REDACTED]
+                    done = found.start() + self._match_length(text[found.start() :], found[0])
             text = "".join([*parts, text[done:]])
         return text
 
-    def _length(self, text: str, key: str) -> int:
+    def _match_length(self, text: str, key: str) -> int:
         """How far the text goes on as one of these does."""
         forms = self._forms[key]
         agreed = max((os.path.commonprefix([text, form]) for form in forms), key=len)
@@ -176,25 +176,25 @@ class Words:
         return len(agreed) if escape < 0 else max(escape, 1)
 
 
-def _is_said(about: dict[str, Any], name: str) -> bool:
+def _is_user_text(about: dict[str, Any], name: str) -> bool:
     """Whether a text has this place because a person said it."""
-    is_asked = name == "observation" and about.get("tool") == AskPerson.name
+    is_asked = name == "observation" and about.get("tool") == AskPersonTool.name
     return is_asked or (name == "content" and about.get("role") == "user")
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _text_variants(text: str) -> Iterator[str]:
     """A text, its lines and sentences, also as they are where personal data is masked."""
     yield text
     yield " ".join(text.split())
-    sentences = [part.strip() for part in SENTENCES.split(text)]
-    yield from (part for part in sentences if _says(part) >= A_SENTENCE)
-    masked = masking.masked_text(text)
+    sentences = [part.strip() for part in SENTENCE_BREAK.split(text)]
+    yield from (part for part in sentences if _weighted_length(part) >= MIN_SENTENCE_CHARS)
+    masked = masking.mask_text(text)
     if masked != text:
-        parts = [part.strip() for part in MASKS.split(masked)]
-        yield from (part for part in parts if len(part) >= TELLING)
+        parts = [part.strip() for part in MASK_PATTERN.split(masked)]
+        yield from (part for part in parts if len(part) >= MIN_TEXT_CHARS)
 
 
-def _written(text: str) -> Iterator[str]:
+def _json_encodings(text: str) -> Iterator[str]:
     """As it stands in a text, in JSON, and in JSON that stands in JSON."""
     yield text
     for is_ascii in (True, False):
@@ -202,24 +202,27 @@ def _written(text: str) -> Iterator[str]:
         yield from (once, json.dumps(once, ensure_ascii=is_ascii)[1:-1])
 
 
-def _pattern(keys: Iterable[str]) -> Any:
+def _compile_pattern(keys: Iterable[str]) -> Any:
     options = re2.Options()
-    options.max_mem, options.log_errors = MOST_MEMORY, False
+    options.max_mem, options.log_errors = MAX_REGEX_BYTES, False
     return re2.compile("|".join(map(re2.escape, keys)), options)
 
 
 def is_distinctive(text: str) -> bool:
     """Whether nobody else writes just this by chance."""
-    return _says(text) >= DISTINCTIVE
+    return _weighted_length(text) >= MIN_DISTINCTIVE_CHARS
 
 
-def _says(text: str) -> int:
+def _weighted_length(text: str) -> int:
     """How much a text says, in letters: a sign of Japanese says as much as two."""
     return len(text) + sum(ord(sign) > 0x2E80 for sign in text)
 
 
-def replace_in(
-    words: Words, rows: Rows, but: Mapping[type[Model], Q], runs: set[int] | None = None
+def redact_rows(
+    words: QuotationMatcher,
+    rows: Rows,
+    but: Mapping[type[Model], Q],
+    runs: set[int] | None = None,
 ) -> Counter:
     """Replace these words in these rows, `but` for some; says in how many of each kind.
 
@@ -228,12 +231,12 @@ def replace_in(
     counts: Counter = Counter()
     hit: set[int] = set() if runs is None else runs
     for model, queryset in rows:
-        for page in _pages(queryset.exclude(but[model]) if model in but else queryset):
-            counts[model] += _replace(words, model, page, hit)
+        for page in _pk_pages(queryset.exclude(but[model]) if model in but else queryset):
+            counts[model] += _redact_page(words, model, page, hit)
     return counts
 
 
-def replace_in_pieces(words: Words, runs: Iterable[int]) -> int:
+def redact_deltas(words: QuotationMatcher, runs: Iterable[int]) -> int:
     """Replace them in words that were sent bit by bit, where no bit has all of them.
 
     The first bit then says all of it, and the others nothing: none is missing.
@@ -241,60 +244,62 @@ def replace_in_pieces(words: Words, runs: Iterable[int]) -> int:
     count = 0
     for run in runs:
         with transaction.atomic():
-            bits = RunEvent.objects.filter(run=run, type__in=DELTAS).order_by("seq")
+            bits = RunEvent.objects.filter(run=run, type__in=DELTA_TYPES).order_by("seq")
             by_step = sorted(bits, key=lambda bit: (bit.type, bit.data.get("step", 0), bit.seq))
             for _place, found in groupby(by_step, lambda b: (b.type, b.data.get("step", 0))):
-                count += _replace_bits(words, list(found))
+                count += _redact_delta_group(words, list(found))
     return count
 
 
-def repeated_in_setup(words: Words) -> Counter:
+def count_in_config(words: QuotationMatcher) -> Counter:
     """What an installation is set up with and repeats these words, which stays."""
     counts: Counter = Counter()
-    for model, columns in SET_UP.items():
-        for page in _pages(model._default_manager.all()):
+    for model, columns in CONFIG_COLUMNS.items():
+        for page in _pk_pages(model._default_manager.all()):
             counts[model] += sum(
-                words.are_in(text) for _pk, text in _texts(model, page, columns)
+                words.matches(text) for _pk, text in _row_texts(model, page, columns)
             )
     return +counts
 
 
-def of_runs(runs: Sequence[int]) -> Rows:
+def run_rows(runs: Sequence[int]) -> Rows:
     """All rows of these runs and of what was said about them."""
-    for some in _batched(runs, A_PAGE):
-        for model in PLACES:
+    for some in _batches(runs, PAGE_SIZE):
+        for model in TEXT_COLUMNS:
             names = {field.name for field in model._meta.get_fields()}
             if model is Run:
                 yield model, Run.objects.filter(pk__in=some)
             elif model is RunEvent:
-                yield model, RunEvent.objects.filter(run__in=some).exclude(type__in=DELTAS)
+                yield model, RunEvent.objects.filter(run__in=some).exclude(type__in=DELTA_TYPES)
             elif "run" in names and model is not Message:
                 yield model, model._default_manager.filter(run__in=some)
 
 
-def of_sessions(sessions: Sequence[int]) -> Rows:
+def session_rows(sessions: Sequence[int]) -> Rows:
     """What is said in these sessions, and what they are called."""
-    for some in _batched(sessions, A_PAGE):
+    for some in _batches(sessions, PAGE_SIZE):
         yield ChatSession, ChatSession.objects.filter(pk__in=some)
         yield Message, Message.objects.filter(session__in=some)
 
 
-def everywhere(after: Mapping[type[Model], int]) -> Rows:
+def all_rows(after: Mapping[type[Model], int]) -> Rows:
     """All rows that words get to, or those that came after these numbers."""
-    for model in PLACES:
+    for model in TEXT_COLUMNS:
         rows = model._default_manager.filter(pk__gt=after.get(model, 0))
-        yield model, rows.exclude(type__in=DELTAS) if model is RunEvent else rows
+        yield model, rows.exclude(type__in=DELTA_TYPES) if model is RunEvent else rows
 
 
-def newest() -> dict[type[Model], int]:
+def latest_pks() -> dict[type[Model], int]:
     """The last number of each kind."""
-    rows = {model: model._default_manager.order_by("-pk") for model in PLACES}
+    rows = {model: model._default_manager.order_by("-pk") for model in TEXT_COLUMNS}
     return {model: rows[model].values_list("pk", flat=True).first() or 0 for model in rows}
 
 
-def _replace(words: Words, model: type[Model], page: list[int], runs: set[int]) -> int:
-    columns = PLACES[model]
-    hit = [pk for pk, text in _texts(model, page, columns) if words.may_be_in(text)]
+def _redact_page(
+    words: QuotationMatcher, model: type[Model], page: list[int], runs: set[int]
+) -> int:
+    columns = TEXT_COLUMNS[model]
+    hit = [pk for pk, text in _row_texts(model, page, columns) if words.may_match(text)]
     if not hit:
         return 0
     count = 0
@@ -304,27 +309,27 @@ def _replace(words: Words, model: type[Model], page: list[int], runs: set[int]) 
             new = {name: words.without(value) for name, value in old.items()}
             changed = {name: value for name, value in new.items() if value != old[name]}
             if changed:
-                _save(model, row.pk, changed)
+                _save_row(model, row.pk, changed)
                 count += 1
                 run = row.pk if model is Run else getattr(row, "run_id", None)
                 runs.update([run] if run else [])
     return count
 
 
-def _save(model: type[Model], pk: int, changed: dict[str, Any]) -> None:
+def _save_row(model: type[Model], pk: int, changed: dict[str, Any]) -> None:
     for name, value in changed.items():
         most = getattr(model._meta.get_field(name), "max_length", None)
         if most and isinstance(value, str):
             changed[name] = value[:most]
     if model is Example and "name" in changed:  # which has to be one of its kind
-        changed["name"] = f"{GONE} {pk}"
+        changed["name"] = f"{REDACTED} {pk}"
     if model is Label and "name" in changed:
         model._default_manager.filter(pk=pk).delete()
         return
     model._default_manager.filter(pk=pk).update(**changed)
 
 
-def _texts(
+def _row_texts(
     model: type[Model], page: list[int], columns: tuple[str, ...]
 ) -> Iterator[tuple[int, str]]:
     """Each row as one text: to read it as data takes longer, and mostly nothing is in it."""
@@ -340,14 +345,14 @@ def _texts(
         yield pk, "\n".join(text for text in texts if text)
 
 
-def _pages(rows: QuerySet[Any]) -> Iterator[list[int]]:
+def _pk_pages(rows: QuerySet[Any]) -> Iterator[list[int]]:
     last, ordered = 0, rows.order_by("pk").values_list("pk", flat=True)
-    while page := list(ordered.filter(pk__gt=last)[:A_PAGE]):
+    while page := list(ordered.filter(pk__gt=last)[:PAGE_SIZE]):
         yield page
         last = page[-1]
 
 
-def _replace_bits(words: Words, bits: list[RunEvent]) -> int:
+def _redact_delta_group(words: QuotationMatcher, bits: list[RunEvent]) -> int:
     said = "".join(str(bit.data.get("content", "")) for bit in bits)
     left = words.without(said)
     if left == said:
@@ -358,10 +363,10 @@ def _replace_bits(words: Words, bits: list[RunEvent]) -> int:
     return len(bits)
 
 
-def said_by_others(user: Any, texts: Iterable[str]) -> set[str]:
+def texts_by_others(user: Any, texts: Iterable[str]) -> set[str]:
     """Those of these texts that somebody else has said, too, word by word."""
     found: set[str] = set()
-    for some in _batched(texts, A_PAGE):
+    for some in _batches(texts, PAGE_SIZE):
         theirs = Message.objects.exclude(author=user).filter(text__in=some)
         asked = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=some)
         found |= {
@@ -371,7 +376,7 @@ def said_by_others(user: Any, texts: Iterable[str]) -> set[str]:
     return found
 
 
-def _batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def _batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     left = iter(items)
     while some := list(islice(left, size)):
         yield some

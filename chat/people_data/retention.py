@@ -23,16 +23,16 @@ from . import batched_delete, erasure
 
 logger = logging.getLogger(__name__)
 
-NAME = "prune"
-EVERY = timedelta(days=1)
-LOOK = 60.0
-LEFT_FOR = timedelta(minutes=5)
-A_PAGE = 200
-BREATH = 0.02
+JOB_NAME = "prune"
+PRUNE_INTERVAL = timedelta(days=1)
+POLL_SECONDS = 60.0
+RESUME_AFTER = timedelta(minutes=5)
+PAGE_SIZE = 200
+PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PruneResult:
     """How much was deleted, or would be; `spared` is old, and stays for a reason."""
 
     sessions: int = 0
@@ -42,42 +42,42 @@ class Pruned:
     signins: int = 0
 
     @property
-    def is_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.sessions or self.runs or self.entries or self.signins)
 
 
-def prune(*, dry_run: bool = False) -> Pruned:
+def prune(*, dry_run: bool = False) -> PruneResult:
     """Delete what is too old, in small bits; with `dry_run` only count it."""
     now = timezone.now()
-    old = _before(now, settings.KEEP_RUNS_DAYS)
+    old = _cutoff(now, settings.KEEP_RUNS_DAYS)
     sessions, runs, spared = _prune_runs(old, dry_run) if old else (0, 0, 0)
-    done = Pruned(
+    done = PruneResult(
         sessions=sessions,
         runs=runs,
         spared=spared,
-        entries=_prune_entries(_before(now, settings.KEEP_AUDIT_DAYS), dry_run),
+        entries=_prune_audit(_cutoff(now, settings.KEEP_AUDIT_DAYS), dry_run),
         signins=_prune_signins(now, dry_run),
     )
     if not dry_run:
-        _remember(done, now)
+        _save_result(done, now)
     return done
 
 
-async def look_around(run: Run | None) -> None:
+async def run_if_due(run: Run | None) -> None:
     """Once a day, by whichever process comes first, in a thread of its own."""
     global _next_look
     if run is not None or time.monotonic() < _next_look:
         return
-    _next_look = time.monotonic() + LOOK
-    is_due, left = await database.ask(_due, timezone.now())
+    _next_look = time.monotonic() + POLL_SECONDS
+    is_due, left = await database.run(_claim_turn, timezone.now())
     if is_due or left:
-        threading.Thread(target=_work, args=[is_due], name="upkeep", daemon=True).start()
+        threading.Thread(target=_run_upkeep, args=[is_due], name="upkeep", daemon=True).start()
 
 
 _next_look = 0.0
 
 
-def spared(before: datetime) -> set[int]:
+def protected_runs(before: datetime) -> set[int]:
     """Runs that stay however old: live, in review, kept as an example; and what these are
     runs again of, which they would go with."""
     open_reviews = Review.objects.open().values("run")
@@ -93,21 +93,21 @@ def spared(before: datetime) -> set[int]:
     return found
 
 
-def _due(now: datetime) -> tuple[bool, bool]:
+def _claim_turn(now: datetime) -> tuple[bool, bool]:
     """Whether it is this process's turn, and whether an erasure was cut off."""
-    Upkeep.objects.get_or_create(name=NAME)
-    waits = Q(at=None) | Q(at__lt=now - EVERY)
-    is_due = Upkeep.objects.filter(waits, name=NAME).update(at=now) == 1
-    return is_due, _left(now).exists()
+    Upkeep.objects.get_or_create(name=JOB_NAME)
+    waits = Q(at=None) | Q(at__lt=now - PRUNE_INTERVAL)
+    is_due = Upkeep.objects.filter(waits, name=JOB_NAME).update(at=now) == 1
+    return is_due, _unfinished_erasures(now).exists()
 
 
-def _left(now: datetime) -> QuerySet[AuditPerson]:
-    return AuditPerson.objects.filter(leaves_at__lt=now - LEFT_FOR, user__isnull=False)
+def _unfinished_erasures(now: datetime) -> QuerySet[AuditPerson]:
+    return AuditPerson.objects.filter(leaves_at__lt=now - RESUME_AFTER, user__isnull=False)
 
 
-def _work(is_due: bool) -> None:
+def _run_upkeep(is_due: bool) -> None:
     try:
-        for person in _left(timezone.now()).select_related("user"):
+        for person in _unfinished_erasures(timezone.now()).select_related("user"):
             erasure.finish(person.user)
         if is_due:
             prune()
@@ -117,12 +117,12 @@ def _work(is_due: bool) -> None:
         connections.close_all()
 
 
-def _before(now: datetime, days: int | None) -> datetime | None:
+def _cutoff(now: datetime, days: int | None) -> datetime | None:
     return now - timedelta(days=days) if days else None
 
 
 def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
-    stays = spared(before)
+    stays = protected_runs(before)
     old = ChatSession.objects.filter(updated_at__lt=before).order_by("pk")
     kept = Message.objects.filter(session=OuterRef("pk"), run__in=stays)
     alone = Run.objects.filter(started_at__lt=before, message=None)
@@ -132,27 +132,27 @@ def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
     inside = Run.objects.filter(message__session__in=sessions)
     gone = sessions.count(), inside.count() + runs.count(), count
     if not dry_run:
-        for session in _one_by_one(sessions):
-            while batched_delete.shrink(session, before):
-                time.sleep(BREATH)
-        while batched_delete.shrink_runs(runs):
-            time.sleep(BREATH)
+        for session in _paginate(sessions):
+            while batched_delete.delete_session_batch(session, before):
+                time.sleep(PAUSE_SECONDS)
+        while batched_delete.delete_run_batch(runs):
+            time.sleep(PAUSE_SECONDS)
     return gone
 
 
-def _one_by_one(sessions: QuerySet[ChatSession]) -> Iterator[ChatSession]:
+def _paginate(sessions: QuerySet[ChatSession]) -> Iterator[ChatSession]:
     last = 0
-    while page := list(sessions.filter(pk__gt=last)[:A_PAGE]):
+    while page := list(sessions.filter(pk__gt=last)[:PAGE_SIZE]):
         last = page[-1].pk  # what is deleted has none any more
         yield from page
 
 
-def _prune_entries(before: datetime | None, dry_run: bool) -> int:
+def _prune_audit(before: datetime | None, dry_run: bool) -> int:
     if before is None:
         return 0
     if dry_run:
         return AuditEntry.objects.filter(at__lt=before).count()
-    return audit.cut(before=before)
+    return audit.truncate(before=before)
 
 
 def _prune_signins(now: datetime, dry_run: bool) -> int:
@@ -160,13 +160,13 @@ def _prune_signins(now: datetime, dry_run: bool) -> int:
     if dry_run:
         return over.count()
     gone = 0
-    while page := list(over.values_list("pk", flat=True)[:A_PAGE]):
+    while page := list(over.values_list("pk", flat=True)[:PAGE_SIZE]):
         gone += Session.objects.filter(pk__in=page).delete()[0]
     return gone
 
 
-def _remember(done: Pruned, now: datetime) -> None:
+def _save_result(done: PruneResult, now: datetime) -> None:
     """On the health page always, and in the log where anything was deleted."""
-    Upkeep.objects.update_or_create({"at": now, "report": asdict(done)}, name=NAME)
-    if not done.is_nothing:
+    Upkeep.objects.update_or_create({"at": now, "report": asdict(done)}, name=JOB_NAME)
+    if not done.is_empty:
         audit.record(None, audit.PRUNED, "retention", **asdict(done))

@@ -12,20 +12,20 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from agents.models import Run
-from agents.web.presentation.template_cache import A_NUMBER
+from agents.web.presentation.template_cache import RUN_PLACEHOLDER
 from chat import listing
 from chat.models import ChatSession
 
 register = template.Library()
 
 # Of no language, and so in no sentence around them.
-A_TITLE, A_NAME = "\ue000", "\ue001"
+TITLE_PLACEHOLDER, NAME_PLACEHOLDER = "\ue000", "\ue001"
 
 
 @register.filter
 def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
     """Under headings that say when they were used last."""
-    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), listing.midnights()
+    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), listing.day_starts()
     days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
     return [(headings[day], list(group)) for day, group in days]
 
@@ -34,20 +34,24 @@ def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
 def session_rows(rows: Iterable[ChatSession], here: int | None) -> SafeString:
     """A hundred of them, and all are alike but for the number and the names."""
     language = get_language()
-    return mark_safe("".join(_row(row, row.pk == here, language) for row in rows))
+    return mark_safe("".join(_render_row(row, row.pk == here, language) for row in rows))
 
 
-def _row(row: ChatSession, is_here: bool, language: str) -> str:
+def _render_row(row: ChatSession, is_here: bool, language: str) -> str:
     status = row.live.status if row.live else ""
-    drawn = _drawn(language, status, is_here, row.is_shared, bool(row.whose))
-    drawn = drawn.replace(str(A_NUMBER), str(row.pk)).replace(A_NAME, escape(row.whose))
-    return drawn.replace(A_TITLE, escape(row.title))
+    drawn = _cached_row(language, status, is_here, row.is_shared, bool(row.whose))
+    drawn = drawn.replace(str(RUN_PLACEHOLDER), str(row.pk)).replace(
+        NAME_PLACEHOLDER, escape(row.whose)
+    )
+    return drawn.replace(TITLE_PLACEHOLDER, escape(row.title))
 
 
 @cache
-def _drawn(language: str, status: str, is_here: bool, is_shared: bool, is_others: bool) -> str:
-    row = ChatSession(pk=A_NUMBER, title=A_TITLE, is_shared=is_shared)
-    row.whose = A_NAME if is_others else ""
+def _cached_row(
+    language: str, status: str, is_here: bool, is_shared: bool, is_others: bool
+) -> str:
+    row = ChatSession(pk=RUN_PLACEHOLDER, title=TITLE_PLACEHOLDER, is_shared=is_shared)
+    row.whose = NAME_PLACEHOLDER if is_others else ""
     row.live = Run(status=status) if status else None
     about = {"row": row, "is_here": is_here}
     return render_to_string("chat/session.html#session_row", about)

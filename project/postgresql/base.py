@@ -5,12 +5,12 @@ from typing import Any
 
 from django.db.backends.postgresql import base
 
-PAUSES = (0.1, 0.2, 0.4, 0.8, 1.5, 2, 2, 2)
+RETRY_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.5, 2, 2, 2)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        for pause in PAUSES:
+        for pause in RETRY_SECONDS:
             try:
                 return super().get_new_connection(conn_params)
             except self.Database.OperationalError:

@@ -24,8 +24,8 @@ def plant(secrets: dict[str, str], provider: str, notes: str) -> dict[str, Any]:
     people = {user.username: user for user in get_user_model().objects.all()}
     people["owner"].set_password(secrets["password"])
     people["owner"].save()
-    factors.add_app(people["reader"], secrets["totp"], 0)
-    codes = factors.new_codes(people["reader"])
+    factors.add_authenticator(people["reader"], secrets["totp"], 0)
+    codes = factors.create_recovery_codes(people["reader"])
     tools = [*_servers(secrets, provider, notes, people["root"]), _endpoint(secrets, provider)]
     helper.tools.add(*tools)
     _models(secrets, provider)

@@ -12,7 +12,7 @@ from django.urls import get_resolver
 
 from agents.models import AuditEntry, AuditHead, AuditPerson, Run, Workflow
 from chat.consumers import ChatConsumer
-from chat.sharing import READS_ONLY
+from chat.sharing import READ_ONLY_MESSAGE
 from project.asgi import application
 from tests.access.doors import ACCOUNTS, DOORS, MEMBERS, READERS, WRITERS
 from tests.access.world import MISSING, ROLES, World, made
@@ -179,7 +179,7 @@ async def test_who_only_reads_changes_nothing_over_the_socket(kind, fresh):
         await frames_until(socket, "composer-state")
         before = await sync_to_async(rows)()
         await socket.send_json_to({"type": kind, **FRAMES[kind]})
-        await frames_until(socket, str(READS_ONLY))
+        await frames_until(socket, str(READ_ONLY_MESSAGE))
         assert await sync_to_async(rows)() == before
         await socket.disconnect()
 

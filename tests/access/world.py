@@ -28,7 +28,7 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Note, SavedView, ShareLink
-from agents.review.sharing import digest
+from agents.review.sharing import token_digest
 from chat.models import ChatSession, Invitation, Member, Message
 
 MISSING = 987_654_321
@@ -137,9 +137,9 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     WorkflowVersion.objects.create(workflow=workflow, number=1, text=WORKFLOW, author=owner)
     times = {"workflow": workflow, "user": owner, "cron": "0 9 * * *"}
     schedule = Schedule.objects.create(**times, enabled=False)
-    link = Invitation.objects.create(session=chat, digest=digest(TOKEN), expires_at=soon)
+    link = Invitation.objects.create(session=chat, digest=token_digest(TOKEN), expires_at=soon)
     share = ShareLink.objects.create(
-        run=run, digest=digest(TOKEN), level="person", made_by=owner, expires_at=soon
+        run=run, digest=token_digest(TOKEN), level="person", made_by=owner, expires_at=soon
     )
     note = Note.objects.create(run=run, step=1, text="Hm.", author=people["reviewer"])
     pattern, _is_new = GuardrailPattern.objects.get_or_create(name="Sums", enabled=False)

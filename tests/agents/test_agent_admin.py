@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.catalog import agent_versions
-from agents.console.agent_templates import STARTERS
+from agents.console.agent_templates import AGENT_TEMPLATES
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, Run
 from tests.agents.test_agent_tools import posted
@@ -59,7 +59,7 @@ def test_each_save_that_changes_something_is_a_version_with_its_author_and_note(
 
 
 def test_the_history_says_what_changed_word_by_word(root, agent):
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     form = filled(instructions="Be very brief.", **posted("search", max_calls="2"))
     root.post(page("change", agent.pk), form)
     root.post(page("change", agent.pk), form | {"instructions": "Be rather brief."})
@@ -82,7 +82,7 @@ def test_an_agent_without_versions_says_when_there_will_be_one(root, agent):
 
 
 def test_a_version_is_restored_by_a_click(root, agent):
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     root.post(page("change", agent.pk), filled(instructions="Be brief."))
 
     answer = root.post(page("restore", agent.pk, 1), follow=True)
@@ -102,7 +102,7 @@ def test_an_agent_is_copied_by_a_click(root, agent):
 
 @pytest.mark.parametrize("route", ["restore", "clone", "try", "trial_stop"])
 def test_nothing_is_changed_by_looking_at_it(root, agent, route):
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     args = {"restore": [agent.pk, 1], "clone": [agent.pk], "try": [], "trial_stop": [1]}
 
     assert root.get(page(route, *args[route])).status_code == 405
@@ -117,7 +117,7 @@ def test_what_is_not_there_is_not_found(root, route):
 
 
 def test_who_may_only_look_changes_nothing(agent, django_user_model):
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     viewer = django_user_model.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_agent"))
     client = Client()
@@ -132,7 +132,7 @@ def test_who_may_only_look_changes_nothing(agent, django_user_model):
     assert Agent.objects.count() == 1
 
 
-@pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.key)
+@pytest.mark.parametrize("starter", AGENT_TEMPLATES, ids=lambda starter: starter.key)
 def test_whatever_one_starts_from_can_be_saved_as_it_is(root, starter):
     choice = root.get(page("add")).content.decode()
     form = root.get(page("add"), {"start": starter.key}).context["adminform"].form
@@ -169,7 +169,7 @@ def test_a_second_agent_of_a_kind_is_offered_another_name(root):
 
 
 def test_the_list_says_how_an_agent_is_used(root, agent, administrator):
-    agent_versions.keep(agent, administrator)
+    agent_versions.save(agent, administrator)
     for at, status in enumerate(["completed", "failed", "completed", "completed"]):
         Run.objects.create(agent=agent, query="?", status=status, topic=f"chat.{at}")
     Run.objects.create(agent=agent, query="?", status="failed", topic="trial.1")
@@ -190,7 +190,7 @@ def test_the_list_costs_as_many_queries_for_many_agents(
     root, agent, django_assert_max_num_queries
 ):
     for number in range(20):
-        agent_versions.keep(Agent.objects.create(name=f"a-{number}"), None)
+        agent_versions.save(Agent.objects.create(name=f"a-{number}"), None)
 
     with django_assert_max_num_queries(12):
         root.get(page("changelist"))
@@ -224,7 +224,7 @@ async def test_a_draft_is_tried_as_it_stands_and_nothing_of_it_is_saved(
 
     run = await the_end(await tried(tester, form))
 
-    assert (run.status, run.answer, run.is_trial) == ("completed", "42", True)
+    assert (run.status, run.answer, run.is_draft_run) == ("completed", "42", True)
     assert (run.agent_id, run.agent_version) == (agent.pk, None)
     assert model.requests[0]["messages"][0]["content"].startswith("Be a pirate.")
     assert [tool["function"]["name"] for tool in model.requests[0]["tools"]] == ["calculator"]
@@ -346,7 +346,7 @@ async def test_a_trial_is_marked_as_such_where_runs_are_listed(tester, administr
 
 
 async def test_a_run_shows_the_version_of_its_agent_and_is_found_by_it(tester, agent, scripted):
-    await sync_to_async(agent_versions.keep)(agent, None)
+    await sync_to_async(agent_versions.save)(agent, None)
     run = await Run.objects.acreate(
         query="?", agent=agent, agent_name="helper", agent_version=1, status="completed"
     )

@@ -10,7 +10,7 @@ from django.utils import timezone, translation
 
 from agents.models import AgentStep, Approval, Run
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.template_cache import alike, run_head, step_row
+from agents.web.presentation.template_cache import cached_part, run_header, step_row
 
 LANGUAGES = ("en", "ja")
 BEGAN = timezone.now()
@@ -23,8 +23,10 @@ def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, n
     view, template = RunView(Run(pk=7)), f"_{name}.html"
 
     with translation.override(language):
-        assert alike(template, view) == render_to_string(template, {"view": view, "pk": 7})
-        assert "7" in alike(template, view)
+        assert cached_part(template, view) == render_to_string(
+            template, {"view": view, "pk": 7}
+        )
+        assert "7" in cached_part(template, view)
 
 
 def drawn(step):
@@ -133,7 +135,7 @@ def test_a_head_is_what_the_template_makes_of_it(language, place):
     with translation.override(language):
         for run in RUNS:
             view = RunView(run, place, speaker=run.agent_name, now=NOW, has_asked=False)
-            assert run_head(view) == render_to_string("_run_head.html", {"view": view})
+            assert run_header(view) == render_to_string("_run_head.html", {"view": view})
 
 
 @pytest.mark.parametrize("verdict", ["waiting", "approved"])
@@ -143,7 +145,7 @@ def test_a_head_says_how_long_people_are_or_were_waited_for(verdict):
         said = None if verdict == "waiting" else NOW
         asked = Approval(asked_at=BEGAN, decided_at=said, verdict=verdict)
         view.__dict__["questions"] = [asked]
-        assert run_head(view) == render_to_string("_run_head.html", {"view": view})
+        assert run_header(view) == render_to_string("_run_head.html", {"view": view})
 
 
 def test_a_head_says_who_is_at_work_for_whom():
@@ -152,5 +154,5 @@ def test_a_head_says_who_is_at_work_for_whom():
     view = RunView(run, speaker="critic", now=NOW, has_asked=False)
     view.__dict__["steps"] = [step]
 
-    assert run_head(view) == render_to_string("_run_head.html", {"view": view})
-    assert "helper → critic" in run_head(view)
+    assert run_header(view) == render_to_string("_run_head.html", {"view": view})
+    assert "helper → critic" in run_header(view)

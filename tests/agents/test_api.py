@@ -83,7 +83,7 @@ async def test_a_live_run_is_streamed_as_it_goes_even_if_nobody_is_told(
         """A layer that loses everything."""
 
     monkeypatch.setattr(pubsub, "publish", lose)
-    monkeypatch.setattr(pubsub, "PATIENCE", 0.02)
+    monkeypatch.setattr(pubsub, "IDLE_SECONDS", 0.02)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await sync_to_async(runs.prepare)(query="What is it?", topic="chat.1", user=person)
     answer = await client.get(f"/api/runs/{run.pk}/events/")

@@ -14,8 +14,8 @@ from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
 from agents.runs import approvals
-from agents.runs.approvals import NotDecided, Word
-from agents.web.presentation.live_run import Watched
+from agents.runs.approvals import Decision, DecisionRejected
+from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import render_exact
 from tests.conftest import asked, checked
 
@@ -51,7 +51,7 @@ class Letter:
 @pytest.fixture
 def letter(monkeypatch):
     tool = Letter()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     return tool
 
 
@@ -64,7 +64,7 @@ async def waiting(letter, scripted, person):
 
 
 def word(approval, **more):
-    return Word(digest=approval.digest, **({"is_approved": True} | more))
+    return Decision(digest=approval.digest, **({"is_approved": True} | more))
 
 
 async def finished(approval):
@@ -87,7 +87,7 @@ async def test_an_approved_call_is_made_and_the_run_ends_as_ever(waiting, letter
 
 async def test_a_run_can_be_decided_after_the_server_was_started_anew(waiting, letter, person):
     await runs.shut_down()
-    taken = await runs.take_over()
+    taken = await runs.recover_abandoned()
 
     await approvals.decide(person, waiting.pk, word(waiting))
 
@@ -131,7 +131,7 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
 
     results = await asyncio.gather(*both, return_exceptions=True)
 
-    refused = [result for result in results if isinstance(result, NotDecided)]
+    refused = [result for result in results if isinstance(result, DecisionRejected)]
     assert len(refused) == 1
     assert "decided already" in str(refused[0])
     await finished(waiting)
@@ -155,7 +155,7 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
 async def test_arguments_the_tool_cannot_take_are_refused_in_words(
     waiting, letter, person, arguments, sentence
 ):
-    with pytest.raises(NotDecided) as refused:
+    with pytest.raises(DecisionRejected) as refused:
         await approvals.decide(person, waiting.pk, word(waiting, arguments=arguments))
 
     await waiting.arefresh_from_db()
@@ -165,15 +165,15 @@ async def test_arguments_the_tool_cannot_take_are_refused_in_words(
 
 
 async def test_a_word_about_another_call_is_not_taken(waiting, letter, person):
-    with pytest.raises(NotDecided, match="not the call that you were shown"):
-        await approvals.decide(person, waiting.pk, Word(digest="0" * 64, is_approved=True))
+    with pytest.raises(DecisionRejected, match="not the call that you were shown"):
+        await approvals.decide(person, waiting.pk, Decision(digest="0" * 64, is_approved=True))
 
     assert letter.sent == []
 
 
 async def test_whoever_only_reads_is_told_whom_it_waits_for(waiting):
     def shown(may_decide: bool) -> str:
-        watched = Watched(waiting.run_id, "chat", may_decide=may_decide)
+        watched = LiveRunView(waiting.run_id, "chat", may_decide=may_decide)
         return watched.snapshot()
 
     assert "It waits for whoever asked" in await sync_to_async(shown)(False)
@@ -204,7 +204,7 @@ async def test_stop_ends_a_run_that_waits(waiting, letter, person):
     await waiting.arefresh_from_db()
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
     assert (step.status, waiting.verdict) == ("unstarted", "withdrawn")
-    with pytest.raises(NotDecided):
+    with pytest.raises(DecisionRejected):
         await approvals.decide(person, waiting.pk, word(waiting))
     assert letter.sent == []
 
@@ -249,9 +249,9 @@ async def test_an_administrator_decides_which_tools_ask(setting, status, scripte
 
 
 async def test_the_page_watched_is_the_page_reloaded_while_a_run_waits(waiting, person):
-    before = Watched(waiting.run_id)
+    before = LiveRunView(waiting.run_id)
     await sync_to_async(before.snapshot)()
-    html = await sync_to_async(Watched(waiting.run_id).snapshot)()
+    html = await sync_to_async(LiveRunView(waiting.run_id).snapshot)()
 
     assert 'data-status="waiting"' in html
     assert "Exactly these arguments" in html

@@ -4,9 +4,9 @@ from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.web.presentation import RunView
-from agents.web.presentation.formatting import cost, count, duration, scrolls
+from agents.web.presentation.formatting import cost, count, duration, is_scrollable
 from agents.web.presentation.icons import icon
-from agents.web.presentation.template_cache import rating, untold
+from agents.web.presentation.template_cache import rating, unstarted_run
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(languag
         view = RunView(run, until=0, now=began)
 
         with translation.override(language):
-            assert untold(view) == render_to_string("_run.html", {"view": view})
+            assert unstarted_run(view) == render_to_string("_run.html", {"view": view})
 
 
 def test_what_is_long_or_has_many_lines_may_scroll():
-    assert not scrolls("Why?", 120)
-    assert scrolls("x" * 121, 120)
-    assert scrolls("\n" * 7, 120)
+    assert not is_scrollable("Why?", 120)
+    assert is_scrollable("x" * 121, 120)
+    assert is_scrollable("\n" * 7, 120)

@@ -111,10 +111,10 @@ def own_tools(settings):
 
     def use(*modules):
         settings.TOOL_MODULES = list(modules)
-        tool_factory.from_code.cache_clear()
+        tool_factory.code_tools.cache_clear()
 
     yield use
-    tool_factory.from_code.cache_clear()
+    tool_factory.code_tools.cache_clear()
 
 
 async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
@@ -142,7 +142,7 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
     own_tools(*modules)
 
     with pytest.raises(ImproperlyConfigured, match=reason):
-        tool_factory.own_names()
+        tool_factory.installed_names()
 
 
 @pytest.mark.parametrize("name", ["calculator", "database", "search"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.tool import Tool, specification
-from agents.tools.calculator import BadExpression, CalculatorTool, calculate, written
+from agents.tools.calculator import CalculationError, CalculatorTool, calculate, format_number
 from tests.examples import many
 
 WORKED_OUT = {
@@ -175,7 +175,7 @@ def test_what_people_write_is_worked_out(text, value):
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED.items())
 def test_what_is_not_arithmetic_is_refused_with_the_reason(text, reason):
-    with pytest.raises(BadExpression, match=reason):
+    with pytest.raises(CalculationError, match=reason):
         calculate(text)
 
 
@@ -183,7 +183,7 @@ def test_bombs_are_refused_before_they_go_off():
     started = time.monotonic()
 
     for bomb in REFUSED:
-        with pytest.raises(BadExpression):
+        with pytest.raises(CalculationError):
             calculate(bomb)
 
     assert time.monotonic() - started < 2
@@ -250,7 +250,7 @@ def outcome(text):
     """The value, or the sentence that stands in for it."""
     try:
         return calculate(text)
-    except BadExpression as refusal:
+    except CalculationError as refusal:
         return f"refused: {refusal}"
 
 
@@ -264,7 +264,7 @@ def exactly(text):
 @given(EXPRESSIONS)
 def test_it_agrees_with_fractions(text):
     try:
-        expected = written(Fraction(exactly(text))).text
+        expected = format_number(Fraction(exactly(text))).text
     except ZeroDivisionError:
         expected = "refused: Division by zero has no result."
 

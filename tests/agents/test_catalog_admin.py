@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from agents.catalog import tool_factory
 from agents.catalog.agent_factory import CIRCUITS
-from agents.console.tool_form import WEATHER
+from agents.console.tool_form import EXAMPLE_DEFINITION
 from agents.engine.loop.handoff import Handoff
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
-PARAMETERS = WEATHER["function"]["parameters"]
+PARAMETERS = EXAMPLE_DEFINITION["function"]["parameters"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +56,11 @@ def typed(**changes):
     usual = {"name": "weather", "description": "", "enabled": "on", "method": "GET"}
     place = {"endpoint": "https://weather.example/{city}", "headers": ""}
     use = {"approval": "tool", "effect": "", "timeout": "30", "fallback": ""}
-    return {**usual, **place, **use, "definition": json.dumps(WEATHER), **changes}
+    return {**usual, **place, **use, "definition": json.dumps(EXAMPLE_DEFINITION), **changes}
 
 
 def over_http(**changes):
-    about = {"endpoint": "https://weather.example/{city}", "definition": WEATHER}
+    about = {"endpoint": "https://weather.example/{city}", "definition": EXAMPLE_DEFINITION}
     return ToolRegistration.objects.create(
         **{"name": "weather", "source": "http", "method": "GET", **about, **changes}
     )
@@ -86,15 +86,17 @@ def test_an_http_tool_is_added(root):
     row = own("weather")
     assert (row.source, row.endpoint) == ("http", "https://weather.example/{city}")
     assert row.headers.reveal() == {"X-Key": "hunter2"}
-    assert tool_factory.over_http(row).effect == "read"
+    assert tool_factory.http_tool(row).effect == "read"
 
 
-@pytest.mark.parametrize("definition", [WEATHER, WEATHER["function"], PARAMETERS])
+@pytest.mark.parametrize(
+    "definition", [EXAMPLE_DEFINITION, EXAMPLE_DEFINITION["function"], PARAMETERS]
+)
 def test_a_definition_may_be_whole_or_a_part(root, definition):
     described = {"description": "Tells the weather.", "definition": json.dumps(definition)}
     root.post(page("add"), typed(**described))
 
-    assert tool_factory.over_http(own("weather")).parameters["required"] == ["city"]
+    assert tool_factory.http_tool(own("weather")).parameters["required"] == ["city"]
 
 
 @pytest.mark.parametrize(
@@ -436,8 +438,8 @@ def test_an_agent_is_no_colleague_of_itself(root, agent):
 
 
 def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_colleague(root, agent):
-    assert agent.asked_as == Handoff(agent.name, lambda: None).name
-    tool = over_http(name=agent.asked_as)
+    assert agent.handoff_tool_name == Handoff(agent.name, lambda: None).name
+    tool = over_http(name=agent.handoff_tool_name)
     given = {f"tool-{tool.pk}-is_given": "on"}
     chosen = agent_form(handoffs=[agent.pk], **given)
     response = root.post(page("add", of="agent"), chosen)
@@ -452,7 +454,7 @@ def test_neither_a_colleague_nor_a_tool_is_renamed_to_the_name_of_the_other(root
     tool = over_http(name="ask_writer")
     caller.tools.add(tool)
     renamed = root.post(page("change", agent.pk, of="agent"), agent_form(name="writer"))
-    taken = root.post(page("change", tool.pk), typed(name=agent.asked_as))
+    taken = root.post(page("change", tool.pk), typed(name=agent.handoff_tool_name))
 
     assert "caller, which may ask it, has a tool named ask_writer" in errors(renamed)["name"]
     assert "caller has this tool, and asks a colleague" in errors(taken)["name"]

@@ -346,7 +346,7 @@ def test_a_taken_port_is_said_in_a_sentence(host):
 @pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
 def test_an_address_that_is_not_ours_is_said_in_a_sentence(host):
     with pytest.raises(CommandError, match="Cannot listen on"):
-        serve.check_free(host, 8765)
+        serve.check_port(host, 8765)
 
 
 def test_a_free_port_is_free():
@@ -354,7 +354,7 @@ def test_a_free_port_is_free():
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
 
-    assert serve.check_free("127.0.0.1", port) is None
+    assert serve.check_port("127.0.0.1", port) is None
 
 
 @pytest.mark.django_db(transaction=True)

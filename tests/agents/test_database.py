@@ -17,30 +17,30 @@ noted = ContextVar("noted")
 
 
 async def test_it_is_the_thread_in_which_all_others_ask():
-    assert await database.ask(get_ident) == await sync_to_async(get_ident)() != get_ident()
+    assert await database.run(get_ident) == await sync_to_async(get_ident)() != get_ident()
 
 
 async def test_a_request_keeps_to_its_own_thread():
-    everybodys = await database.ask(get_ident)
+    everybodys = await database.run(get_ident)
     async with ThreadSensitiveContext():
-        own = await database.ask(get_ident)
+        own = await database.run(get_ident)
 
         assert own == await sync_to_async(get_ident)() != everybodys
 
 
 def test_a_command_keeps_to_its_own_thread():
-    assert async_to_sync(database.ask)(get_ident) == get_ident()
+    assert async_to_sync(database.run)(get_ident) == get_ident()
 
 
 async def test_what_belongs_to_the_task_is_known_there():
     noted.set("here")
 
-    assert await database.ask(noted.get) == "here"
+    assert await database.run(noted.get) == "here"
 
 
 async def test_what_goes_wrong_there_is_told():
     with pytest.raises(ZeroDivisionError):
-        await database.ask(divmod, 1, 0)
+        await database.run(divmod, 1, 0)
 
 
 async def test_a_connection_that_was_lost_is_made_again(monkeypatch):
@@ -50,15 +50,15 @@ async def test_a_connection_that_was_lost_is_made_again(monkeypatch):
         return connection.connection
 
     monkeypatch.setattr(type(connections[DEFAULT_DB_ALIAS]), "is_usable", lambda _: False)
-    lost = await database.ask(lose)
+    lost = await database.run(lose)
 
-    assert await database.ask(Run.objects.count) == 0
-    assert await database.ask(lambda: connection.connection) is not lost
+    assert await database.run(Run.objects.count) == 0
+    assert await database.run(lambda: connection.connection) is not lost
 
 
 async def test_whoever_is_stopped_does_not_wait_for_it():
     is_over = Event()
-    asking = asyncio.create_task(database.ask(is_over.wait))
+    asking = asyncio.create_task(database.run(is_over.wait))
     await asyncio.sleep(0)
     asking.cancel()
 
@@ -74,13 +74,13 @@ async def test_what_a_person_sends_goes_before_all_that_waits_and_new_pages_come
         begun.set()
         held.wait(5)
 
-    asked = [asyncio.create_task(database.ask(first_of_all))]
+    asked = [asyncio.create_task(database.run(first_of_all))]
     await asyncio.to_thread(begun.wait, 5)
     for ask, name in (
-        *((database.ask_later, f"page {at}") for at in range(3)),
-        (database.ask, "news"),
-        (database.ask_first, "message"),
-        (database.ask_first, "stop"),
+        *((database.run_deferred, f"page {at}") for at in range(3)),
+        (database.run, "news"),
+        (database.run_urgent, "message"),
+        (database.run_urgent, "stop"),
     ):
         asked.append(asyncio.create_task(ask(order.append, name)))
         await asyncio.sleep(0)
@@ -97,15 +97,15 @@ async def test_nobody_waits_for_ever_behind_what_is_more_urgent():
         begun.set()
         held.wait(5)
 
-    asked = [asyncio.create_task(database.ask(first_of_all))]
+    asked = [asyncio.create_task(database.run(first_of_all))]
     await asyncio.to_thread(begun.wait, 5)
-    asked.append(asyncio.create_task(database.ask_later(order.append, "page")))
-    asked += [asyncio.create_task(database.ask_first(order.append, at)) for at in range(30)]
+    asked.append(asyncio.create_task(database.run_deferred(order.append, "page")))
+    asked += [asyncio.create_task(database.run_urgent(order.append, at)) for at in range(30)]
     await asyncio.sleep(0)
     held.set()
     await asyncio.gather(*asked)
 
-    assert order.index("page") == database.MOST_PASSED
+    assert order.index("page") == database.MAX_SKIPS
 
 
 async def test_who_has_gone_is_not_asked_for():
@@ -115,15 +115,15 @@ async def test_who_has_gone_is_not_asked_for():
         begun.set()
         held.wait(5)
 
-    busy = asyncio.create_task(database.ask(first_of_all))
+    busy = asyncio.create_task(database.run(first_of_all))
     await asyncio.to_thread(begun.wait, 5)
-    gone = asyncio.create_task(database.ask_later(order.append, "gone"))
+    gone = asyncio.create_task(database.run_deferred(order.append, "gone"))
     await asyncio.sleep(0)
     gone.cancel()
     await asyncio.gather(gone, return_exceptions=True)
     held.set()
     await busy
-    await database.ask_later(order.append, "here")
+    await database.run_deferred(order.append, "here")
 
     assert order == ["here"]
 
@@ -135,21 +135,23 @@ async def test_what_is_usual_does_not_wait_for_ever_between_messages_and_new_pag
         begun.set()
         held.wait(5)
 
-    asked = [asyncio.create_task(database.ask(first_of_all))]
+    asked = [asyncio.create_task(database.run(first_of_all))]
     await asyncio.to_thread(begun.wait, 5)
-    asked += [asyncio.create_task(database.ask(order.append, "news"))]
-    asked += [asyncio.create_task(database.ask_later(order.append, "page")) for _ in range(30)]
-    asked += [asyncio.create_task(database.ask_first(order.append, at)) for at in range(90)]
+    asked += [asyncio.create_task(database.run(order.append, "news"))]
+    asked += [
+        asyncio.create_task(database.run_deferred(order.append, "page")) for _ in range(30)
+    ]
+    asked += [asyncio.create_task(database.run_urgent(order.append, at)) for at in range(90)]
     await asyncio.sleep(0)
     held.set()
     await asyncio.gather(*asked)
 
-    assert order.index("news") <= database.MOST_PASSED + 1
-    assert order.index("page") <= database.MOST_PASSED + 1
+    assert order.index("news") <= database.MAX_SKIPS + 1
+    assert order.index("page") <= database.MAX_SKIPS + 1
 
 
 async def test_a_thread_that_is_shut_down_can_cancel_what_waits():
-    thread, begun, held = database.UrgentFirst(), Event(), Event()
+    thread, begun, held = database.PriorityExecutor(), Event(), Event()
 
     def first_of_all():
         begun.set()
@@ -157,7 +159,7 @@ async def test_a_thread_that_is_shut_down_can_cancel_what_waits():
 
     busy = thread.submit(first_of_all)
     await asyncio.to_thread(begun.wait, 5)
-    waiting = thread.put(database.Urgency.LATER, print)
+    waiting = thread.put(database.Priority.LATER, print)
     thread.shutdown(wait=False, cancel_futures=True)
     held.set()
 

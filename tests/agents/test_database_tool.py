@@ -584,7 +584,7 @@ def test_any_text_is_admitted_or_refused_with_a_sentence(text):
 
 def admitted(sql):
     try:
-        return sql_guard.admit(sql, TABLES)
+        return sql_guard.validate(sql, TABLES)
     except sql_guard.QueryRefused as refusal:
         return refusal
 

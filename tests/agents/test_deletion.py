@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from agents import runs
 from agents.access import audit
-from agents.console.deletion import WholeAdmin
+from agents.console.deletion import CascadeDeleteAdmin
 from agents.console.read_only import ReadOnlyAdmin
 from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent
 from chat import sessions
@@ -25,9 +25,9 @@ PAGES = admin.site._registry
 RAW = [
     m
     for m, p in PAGES.items()
-    if isinstance(p, ReadOnlyAdmin) and not isinstance(p, WholeAdmin)
+    if isinstance(p, ReadOnlyAdmin) and not isinstance(p, CascadeDeleteAdmin)
 ]
-WHOLE = [model for model, pages in PAGES.items() if isinstance(pages, WholeAdmin)]
+WHOLE = [model for model, pages in PAGES.items() if isinstance(pages, CascadeDeleteAdmin)]
 YES = {"post": "yes"}
 
 
@@ -72,7 +72,7 @@ def test_the_rows_of_a_trace_are_among_those():
 
 @pytest.mark.parametrize("model", RAW, ids=lambda model: model.__name__)
 def test_nobody_deletes_a_single_row(model, root, chat):
-    audit.record(None, audit.BEGUN, "audit")
+    audit.record(None, audit.LOG_STARTED, "audit")
     document = Document.objects.create(title="A", source="a.md", digest="d")
     Chunk.objects.create(document=document, ordinal=1, text="a")
     row = model._default_manager.first()
@@ -166,12 +166,12 @@ async def test_a_run_that_waits_is_stopped_and_then_deleted(root, person):
 
 
 async def test_a_chat_goes_on_without_an_answer_that_was_deleted(root, person):
-    first = await sync_to_async(sessions.begin)(person, "6 * 7", "a")
+    first = await sync_to_async(sessions.start)(person, "6 * 7", "a")
     runs.launch(first.run)
     await runs.wait(first.run)
     await sync_to_async(root.post)(page(Run, "delete", first.run_id), YES)
 
-    second = await sync_to_async(sessions.say)(first.session, person, "7 * 7", "b")
+    second = await sync_to_async(sessions.add_message)(first.session, person, "7 * 7", "b")
     runs.launch(second.run)
     await runs.wait(second.run)
     await second.run.arefresh_from_db()

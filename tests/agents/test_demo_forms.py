@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.guardrails.checks import Guardrails
-from agents.engine.json_schema import usable, violations
+from agents.engine.json_schema import validate_schema, violations
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.tool_fallback import FallbackStrategy
@@ -247,7 +247,7 @@ def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
     }
     value = filling.fill(schema, known("It is **42** in all."))
 
-    assert violations(usable(schema), value) == []
+    assert violations(validate_schema(schema), value) == []
     assert (value["answer"], value["total"]) == ("It is 42…", 42)
 
 
@@ -325,7 +325,7 @@ CONVERSATIONS = st.sampled_from(
 
 @given(schema=SCHEMAS, about=CONVERSATIONS)
 def test_any_ordinary_form_is_filled_so_that_it_fits(schema, about):
-    value = filling.fill(usable(schema), about)
+    value = filling.fill(validate_schema(schema), about)
 
     assert violations(schema, value) == []
     assert json.loads(json.dumps(value)) == value

@@ -10,7 +10,7 @@ import pytest
 
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
-from agents.engine.tool import ToolResult, argument, specification
+from agents.engine.tool import ToolResult, specification, text_argument
 from agents.engine.turn.assembly import assemble
 from agents.llm.demo import arithmetic
 from agents.llm.demo import schema as schemas
@@ -77,7 +77,9 @@ class ShopTool:
         self.description = DatabaseTool(f"sqlite:///{path}").description
 
     async def execute(self, input, /):
-        query = sql_guard.admit(argument(input, "sql"), ["customers", "products", "orders"])
+        query = sql_guard.validate(
+            text_argument(input, "sql"), ["customers", "products", "orders"]
+        )
         with closing(sqlite3.connect(self.path)) as shop:
             found = shop.execute(query.sql)
             columns = [column[0] for column in found.description]

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.catalog import sample_data
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.json_schema import violations
-from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.plans.answer_merging import QUESTION
-from agents.engine.plans.orchestrator import RESULTS, Orchestrator
+from agents.engine.plans.answer_merging import QUESTION_TEMPLATE
+from agents.engine.plans.orchestrator import RESULTS_PROMPT, Orchestrator
 from agents.engine.plans.plan import ExecutionPlan
-from agents.engine.plans.plan_writer import FORM
-from agents.engine.plans.validation import problems
+from agents.engine.plans.plan_writer import PLAN_SCHEMA
+from agents.engine.plans.validation import find_problems
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
 from agents.llm.demo import heads, judging, outline, telling
@@ -76,7 +76,7 @@ SEASONS = (
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     path = tmp_path_factory.mktemp("samples") / "shop.sqlite3"
-    sample_data.make_database(path, TODAY)
+    sample_data.create_database(path, TODAY)
     return path
 
 
@@ -93,7 +93,7 @@ def run(shop, dialect):
         return SEASONS[:top_k]
 
     async def whole(question, *, state=None, tools=None, **options):
-        person = AskPerson(options.get("people", ()), asker_approves=False)
+        person = AskPersonTool(options.get("people", ()), asker_approves=False)
         own = [CalculatorTool(), ShopTool(shop), SearchTool(find), person]
         parts = (ToolRegistry(tools or own), Guardrails(), FallbackStrategy(pause=0))
         planner = ReActPlanner(demo(), "demo", dialect=dialect)
@@ -108,11 +108,13 @@ def of(events, type):
 
 
 def plans(events):
-    return [{step["name"]: step for step in plan["steps"]} for plan in of(events, Type.PLAN)]
+    return [
+        {step["name"]: step for step in plan["steps"]} for plan in of(events, EventType.PLAN)
+    ]
 
 
 def checks(events):
-    return [check["is_met"] for check in of(events, Type.EVALUATION)]
+    return [check["is_met"] for check in of(events, EventType.EVALUATION)]
 
 
 def ended(events):
@@ -200,7 +202,7 @@ async def test_a_year_without_data_fails_its_check_and_another_takes_its_place(
     assert lost in first
     assert instead in second
     assert first[kept] == second[kept]
-    changes = of(events, Type.PLAN)[1]["changes"]
+    changes = of(events, EventType.PLAN)[1]["changes"]
     assert (changes[kept], changes[lost], changes[instead]) == ("kept", "removed", "added")
     assert checks(events).count(False) == 1
     assert ended(events)[0] == "completed"
@@ -214,7 +216,7 @@ async def test_a_greeting_needs_no_steps(run, greeting, words):
     events = await run(greeting)
 
     assert plans(events) == [{}]
-    assert not of(events, Type.TOOL_CALL)
+    assert not of(events, EventType.TOOL_CALL)
     assert words in events[-1].data["answer"]
 
 
@@ -274,7 +276,7 @@ BEYOND = [
 async def test_what_no_tool_can_do_is_not_begun(run, question, reason):
     events = await run(question)
 
-    assert not of(events, Type.TOOL_CALL)
+    assert not of(events, EventType.TOOL_CALL)
     assert ended(events)[0] == "cancelled"
     assert reason in ended(events)[1]
 
@@ -338,7 +340,7 @@ async def test_a_person_is_asked_after_what_they_should_see_is_found(run, questi
     assert last["ask"] == asked
     assert last["depends_on"] == [step["name"] for step in found]
     assert len(found) == 4
-    assert events[-1].type is Type.RUN_PAUSED
+    assert events[-1].type is EventType.RUN_PAUSED
 
 
 @pytest.mark.parametrize(
@@ -362,9 +364,9 @@ async def test_an_expert_is_asked_by_role_where_somebody_has_it(run, question, a
     *found, last = plans(events)[0].values()
     assert last["role"].lower() in {"legal", "法務"}
     assert last.get("depends_on", []) == [step["name"] for step in found]
-    (wait,) = of(events, Type.APPROVAL_REQUESTED)
+    (wait,) = of(events, EventType.APPROVAL_REQUESTED)
     assert json.loads(wait["function"]["arguments"])["question"] == asked
-    assert events[-1].type is Type.RUN_PAUSED
+    assert events[-1].type is EventType.RUN_PAUSED
 
 
 async def test_why_there_is_no_plan_is_plain_text(run):
@@ -412,7 +414,7 @@ async def test_what_looks_like_a_reference_in_a_question_is_only_text(run):
     events = await run("How do I write ${steps.a.output} in a plan?")
 
     assert ended(events)[0] == "completed"
-    (call,) = of(events, Type.TOOL_CALL)
+    (call,) = of(events, EventType.TOOL_CALL)
     assert "${steps.a.output}" in call["function"]["arguments"]
 
 
@@ -429,10 +431,10 @@ def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
 
     written = outline.write(Brief(situation=situation, roles=("legal",)), TODAY).to_dict()
 
-    assert violations(FORM, written) == []
+    assert violations(PLAN_SCHEMA, written) == []
     schemas = {name: offer.parameters for name, offer in offers.items()}
     if written["steps"]:
-        assert problems(ExecutionPlan.from_dict(written), schemas, (), {"legal"}) == ()
+        assert find_problems(ExecutionPlan.from_dict(written), schemas, (), {"legal"}) == ()
 
 
 @pytest.mark.parametrize(
@@ -468,7 +470,7 @@ def test_the_members_of_a_panel_are_quoted_without_markdown(answer, quoted):
     who = {"items": {"items": {"enum": ["a", "b"]}}}
     schema = {"properties": {"groups": who, "differences": {}, "heading": {}}}
     answers = f"### a\n\n{answer}\n\n### b\n\nIt is 41."
-    asked = QUESTION.format(question="What is it?", answers=answers)
+    asked = QUESTION_TEMPLATE.format(question="What is it?", answers=answers)
 
     found = heads.compared(Form(schema=schema, messages=[{"role": "user", "content": asked}]))
 
@@ -477,7 +479,7 @@ def test_the_members_of_a_panel_are_quoted_without_markdown(answer, quoted):
 
 def told(results):
     parts = "\n\n".join(f"## {name} (done)\n{text}" for name, text in results.items())
-    return RESULTS.format(description="A plan.", results=parts)
+    return RESULTS_PROMPT.format(description="A plan.", results=parts)
 
 
 def checked(expected, result):
@@ -516,7 +518,7 @@ def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, 
 @pytest.mark.django_db(transaction=True)
 def test_the_agent_of_a_first_visit_works_by_a_plan(settings, tmp_path):
     settings.SAMPLE_DATABASE = tmp_path / "shop.sqlite3"
-    sample_data.make_database(settings.SAMPLE_DATABASE, date.today())
+    sample_data.create_database(settings.SAMPLE_DATABASE, date.today())
     seed_demo.make_agents()
 
     out = StringIO()

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.guardrails.checks import Guardrails
-from agents.engine.loop.approval import Verdict
+from agents.engine.loop.approval import ApprovalDecision
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.tool_fallback import FallbackStrategy
@@ -46,7 +46,7 @@ async def answer(agent, question, *words):
     for word in words:
         events = decided(events, **word)
         events += await collected(agent.resume(events))
-    assert events[-1].type is Type.RUN_FINISHED, "more was asked about than expected"
+    assert events[-1].type is EventType.RUN_FINISHED, "more was asked about than expected"
     return events[-1].data["answer"]
 
 
@@ -243,7 +243,7 @@ async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
     agent = careful([OnceCalculator()])
     events = decided(await collected(agent.stream(question)))
     done = await collected(agent.resume(events))
-    cut_off = events + done[: [event.type for event in done].index(Type.TOOL_CALL) + 1]
+    cut_off = events + done[: [event.type for event in done].index(EventType.TOOL_CALL) + 1]
 
     asked = cut_off + await collected(agent.resume(cut_off))
     last = await collected(agent.resume(decided(asked, **declined(reason))))
@@ -254,7 +254,7 @@ async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
 @pytest.mark.parametrize("result", ["42", "Error: no.", "", "a (b)\nc"])
 @pytest.mark.parametrize("arguments", ['{"a": "(b)"}', '{"a": "1)\\n2"}', "{}"])
 def test_arguments_and_result_are_told_apart(arguments, result):
-    told = Verdict(is_approved=True, arguments=arguments).told(result)
+    told = ApprovalDecision(is_approved=True, arguments=arguments).told(result)
 
     assert verdicts.changed(told) == (arguments, result)
     assert verdicts.changed(told.rstrip()) == (arguments, result)

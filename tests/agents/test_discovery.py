@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.llm.discovery import PROVIDERS, LocalServer, choose
+from agents.llm.discovery import DEFAULT_PROVIDERS, LocalServer, choose
 from tests.wire import Reply, WireServer, closed_port, models, ollama, silent_port
 
 SECRET = "sk-secret"
@@ -41,7 +41,7 @@ async def test_the_demo_model_can_be_asked_for():
     assert (choice.is_demo, choice.source) == (True, "ASHIATO_MODEL")
 
 
-@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.label)
+@pytest.mark.parametrize("provider", DEFAULT_PROVIDERS, ids=lambda provider: provider.label)
 async def test_a_key_in_the_environment_chooses_its_provider(provider):
     name = provider.keys[-1]
     choice = await find({name: SECRET})
@@ -52,7 +52,7 @@ async def test_a_key_in_the_environment_chooses_its_provider(provider):
 
 
 # LiteLLM's list has no models of OpenRouter, which tells what an answer cost by itself.
-LISTED = [provider for provider in PROVIDERS if provider.label != "OpenRouter"]
+LISTED = [provider for provider in DEFAULT_PROVIDERS if provider.label != "OpenRouter"]
 
 
 @pytest.mark.parametrize("provider", LISTED, ids=lambda provider: provider.label)

@@ -17,7 +17,7 @@ from django.db.models.base import ModelState
 from django.db.models.functions import Length
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
 
-from agents.db.raw_cursor import _with_question_marks
+from agents.db.raw_cursor import _to_qmark
 from agents.models import Run
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ def test_a_connection_says_whether_somebody_listens_and_wraps_errors():
 def test_placeholders_are_spelled_as_djangos_sqlite_cursor_spells_them(sql):
     theirs = SQLiteCursorWrapper.convert_query(None, sql)
 
-    assert _with_question_marks(sql) == theirs
+    assert _to_qmark(sql) == theirs
 
 
 def test_a_compiler_says_of_which_columns_a_model_is_made():

@@ -8,7 +8,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from agents.db.raw_cursor import document, execute, execute_many, fetch, moment
+from agents.db.raw_cursor import adapt_datetime, adapt_json, execute, execute_many, fetch
 from agents.models import Run, RunEvent
 
 pytestmark = pytest.mark.both_databases
@@ -64,7 +64,7 @@ def test_times_and_documents_are_kept_as_django_keeps_them(ours, zone, number):
     data = {"content": text, "n": [number, 0.1, None, True], "": {}}
     run = Run.objects.first()
     columns = "run_id, seq, type, agent, time, data"
-    values = [run.pk, 1, "delta", "a", moment(ours, time), document(ours, data)]
+    values = [run.pk, 1, "delta", "a", adapt_datetime(ours, time), adapt_json(ours, data)]
     blanks = ", ".join(["%s"] * len(values))
 
     execute(ours, f"INSERT INTO agents_runevent ({columns}) VALUES ({blanks})", values)

@@ -6,7 +6,7 @@ import pytest
 from channels.consumer import AsyncConsumer
 
 from agents.web import frames
-from agents.web.consumers import WatchingConsumer
+from agents.web.consumers import LiveConsumer
 
 
 def row(name, size=200_000):
@@ -15,20 +15,22 @@ def row(name, size=200_000):
 
 
 def test_a_short_frame_stays_as_it_is():
-    assert frames.bounded("<p>one</p> and <p>another</p>") == ["<p>one</p> and <p>another</p>"]
+    assert frames.split_frames("<p>one</p> and <p>another</p>") == [
+        "<p>one</p> and <p>another</p>"
+    ]
 
 
 def test_a_long_frame_is_sent_in_whole_elements():
     rows = [row(name) for name in "abcde"]
 
-    sent = frames.bounded("".join(rows))
+    sent = frames.split_frames("".join(rows))
 
     assert sent == [rows[0] + rows[1], rows[2] + rows[3], rows[4]]
-    assert max(len(frame.encode()) for frame in sent) <= frames.MOST_SENT
+    assert max(len(frame.encode()) for frame in sent) <= frames.MAX_FRAME_BYTES
 
 
 def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(caplog):
-    [sent] = frames.bounded(row("a") + row("b", 2_000_000) + row("c"), "en")
+    [sent] = frames.split_frames(row("a") + row("b", 2_000_000) + row("c"), "en")
 
     mark = '<li id="b"><p class="too-long">This part is too long to show here. '
     assert sent.startswith(row("a") + mark)
@@ -39,7 +41,7 @@ def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(c
 def test_a_tag_that_fits_in_no_frame_is_left_out():
     tag = f'<p id="a" title="{"b" * 600_000}"></p>'
 
-    assert frames.bounded(tag + row("c")) == [row("c")]
+    assert frames.split_frames(tag + row("c")) == [row("c")]
 
 
 @pytest.mark.parametrize("size", [10, 3_000_000])
@@ -47,8 +49,8 @@ async def test_a_socket_sends_nothing_past_the_gate(monkeypatch, size):
     sent = AsyncMock()
     monkeypatch.setattr(AsyncConsumer, "send", sent)
 
-    await WatchingConsumer().send("".join(row(str(at), size // 10) for at in range(10)))
+    await LiveConsumer().send("".join(row(str(at), size // 10) for at in range(10)))
 
     texts = [call.args[1 if len(call.args) > 1 else 0]["text"] for call in sent.await_args_list]
-    assert max(len(text.encode()) for text in texts) <= frames.MOST_SENT
+    assert max(len(text.encode()) for text in texts) <= frames.MAX_FRAME_BYTES
     assert "".join(texts).count("<li") == 10

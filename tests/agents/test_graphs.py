@@ -5,7 +5,12 @@ from xml.etree import ElementTree
 import pytest
 
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.web.presentation.plan_graph import State, drawn, shortened, squeezed
+from agents.web.presentation.plan_graph import (
+    StepState,
+    render_graph,
+    shorten_end,
+    shorten_middle,
+)
 
 EVIL = '</text><script>alert("x")</script>'
 
@@ -20,13 +25,13 @@ def linked(step, state):
 
 def nodes(plan, states=None):
     """Those of the drawing for wide screens, which is the first."""
-    wide = ElementTree.fromstring(drawn(plan, states or {}, linked)).find("svg")
+    wide = ElementTree.fromstring(render_graph(plan, states or {}, linked)).find("svg")
     return wide.findall("a")
 
 
 def test_every_step_is_a_link_with_its_state_in_words():
     plan = ExecutionPlan(steps=[step("収集"), step("分析", "収集", condition="failure")])
-    states = {"収集": State(status="done", number=7)}
+    states = {"収集": StepState(status="done", number=7)}
 
     first, second = nodes(plan, states)
 
@@ -42,14 +47,14 @@ def test_columns_follow_what_depends_on_what():
     at = {node.get("aria-label")[0]: int(node.find("svg").get("x")) for node in nodes(plan)}
 
     assert at["a"] < at["b"] < at["c"]
-    assert drawn(plan, {}, linked).count('class="edge"') == 2 * 2  # a→c goes by way of b
+    assert render_graph(plan, {}, linked).count('class="edge"') == 2 * 2  # a→c goes by way of b
 
 
 def test_on_a_narrow_screen_no_step_stands_beside_another():
     beside = [step(name, "a") for name in "bcd"]
     plan = ExecutionPlan(steps=[step("a"), *beside, step("e", *"bcd")])
 
-    narrow = ElementTree.fromstring(drawn(plan, {}, linked)).findall("svg")[1]
+    narrow = ElementTree.fromstring(render_graph(plan, {}, linked)).findall("svg")[1]
 
     places = [node.find("svg") for node in narrow.findall("a")]
     tops = [int(place.get("y")) for place in places]
@@ -62,7 +67,9 @@ def test_on_a_narrow_screen_no_step_stands_beside_another():
 def test_a_name_is_text():
     plan = ExecutionPlan(steps=[step(EVIL, condition=EVIL)])
 
-    html = drawn(plan, {EVIL: State(status='"><b>', note=EVIL)}, lambda step, state: '"><b>')
+    html = render_graph(
+        plan, {EVIL: StepState(status='"><b>', note=EVIL)}, lambda step, state: '"><b>'
+    )
 
     assert "<script" not in html
     assert "<b>" not in html
@@ -70,13 +77,13 @@ def test_a_name_is_text():
 
 def test_a_circle_and_an_empty_plan_are_drawn_too():
     assert len(nodes(ExecutionPlan(steps=[step("a", "b"), step("b", "a")]))) == 2
-    assert "Nothing to draw" in drawn(ExecutionPlan(), {}, linked)
+    assert "Nothing to draw" in render_graph(ExecutionPlan(), {}, linked)
 
 
 def test_no_line_leads_back():
     circle = [step("b", "a", "d"), step("c", "b"), step("d", "c")]
 
-    html = drawn(ExecutionPlan(steps=[step("a"), *circle]), {}, linked)
+    html = render_graph(ExecutionPlan(steps=[step("a"), *circle]), {}, linked)
 
     assert html.count('class="edge"') == 1 * 2  # only a→b, in each of the two drawings
 
@@ -86,10 +93,10 @@ def test_a_thousand_steps_become_bars(is_chain):
     names = [f"s{n}" for n in range(1_000)]
     pairs = zip(names, names[1:], strict=False)
     steps = [step("s0"), *(step(name, *[last] * is_chain) for last, name in pairs)]
-    states = {name: State(status="done") for name in names[:500]}
+    states = {name: StepState(status="done") for name in names[:500]}
     begun = time.monotonic()
 
-    html = drawn(ExecutionPlan(steps=steps), states, linked)
+    html = render_graph(ExecutionPlan(steps=steps), states, linked)
 
     assert time.monotonic() - begun < 3
     assert 1 <= html.count('class="bar"') <= 60
@@ -98,12 +105,15 @@ def test_a_thousand_steps_become_bars(is_chain):
 
 
 def test_a_long_name_is_cut_where_it_fills_the_box():
-    assert shortened("abc", 3) == "abc"
-    assert shortened("アンケート集計レポート", 10) == "アンケー…"
+    assert shorten_end("abc", 3) == "abc"
+    assert shorten_end("アンケート集計レポート", 10) == "アンケー…"
 
 
 def test_names_that_differ_at_their_end_look_different():
     names = [f"best month by revenue in {year}" for year in (2025, 2026)]
 
-    assert [squeezed(name, 17) for name in names] == ["best mon…in 2025", "best mon…in 2026"]
-    assert squeezed("difference", 17) == "difference"
+    assert [shorten_middle(name, 17) for name in names] == [
+        "best mon…in 2025",
+        "best mon…in 2026",
+    ]
+    assert shorten_middle("difference", 17) == "difference"

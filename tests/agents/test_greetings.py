@@ -18,16 +18,18 @@ async def test_what_several_want_before_it_is_begun_is_made_once_and_later_anew(
     async def busy():
         await held.wait()
 
-    others = [asyncio.create_task(first_frames.shared(f"busy {at}", busy)) for at in range(2)]
+    others = [
+        asyncio.create_task(first_frames.run_shared(f"busy {at}", busy)) for at in range(2)
+    ]
     await asyncio.sleep(0)
-    early = [asyncio.create_task(first_frames.shared("page", greet)) for _ in range(100)]
+    early = [asyncio.create_task(first_frames.run_shared("page", greet)) for _ in range(100)]
     await asyncio.sleep(0.01)
     assert not made
     held.set()
     await asyncio.gather(*others, *early)
     assert made == [0]
 
-    await first_frames.shared("page", greet)
+    await first_frames.run_shared("page", greet)
     assert made == [0, 1]
 
 
@@ -41,22 +43,22 @@ async def test_only_a_few_are_made_at_once():
         await asyncio.sleep(0.001)
         now -= 1
 
-    await asyncio.gather(*(first_frames.shared(at, greet) for at in range(20)))
+    await asyncio.gather(*(first_frames.run_shared(at, greet) for at in range(20)))
 
-    assert most == first_frames.AT_ONCE
+    assert most == first_frames.MAX_CONCURRENT
 
 
 async def test_whoever_waits_too_long_or_behind_too_many_is_to_come_again(monkeypatch):
-    monkeypatch.setattr(first_frames, "WITHIN", 0.01)
-    monkeypatch.setattr(first_frames, "MOST_WAITING", 1)
-    async with first_frames.turn(), first_frames.turn():
-        waiting = asyncio.create_task(first_frames.shared("late", asyncio.sleep))
+    monkeypatch.setattr(first_frames, "TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(first_frames, "MAX_WAITING", 1)
+    async with first_frames.acquire_slot(), first_frames.acquire_slot():
+        waiting = asyncio.create_task(first_frames.run_shared("late", asyncio.sleep))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert first_frames.is_full()
-        with pytest.raises(first_frames.TooMany):
-            await first_frames.shared("one too many", asyncio.sleep)
-        with pytest.raises(first_frames.TooMany):
+        with pytest.raises(first_frames.TooManyWaiting):
+            await first_frames.run_shared("one too many", asyncio.sleep)
+        with pytest.raises(first_frames.TooManyWaiting):
             await waiting
     assert not first_frames.is_full()
 
@@ -68,7 +70,9 @@ async def test_one_who_leaves_takes_nothing_from_the_others():
         await held.wait()
         return "shown"
 
-    leaves, stays = (asyncio.create_task(first_frames.shared("page", greet)) for _ in range(2))
+    leaves, stays = (
+        asyncio.create_task(first_frames.run_shared("page", greet)) for _ in range(2)
+    )
     await asyncio.sleep(0.01)
     leaves.cancel()
     held.set()

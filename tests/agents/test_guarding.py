@@ -14,7 +14,7 @@ from agents.models import (
     GuardrailPattern,
     Run,
 )
-from agents.review.replay import Moment
+from agents.review.replay import ReplayProjection
 from agents.runs import event_store
 from tests.conftest import asked
 
@@ -96,7 +96,7 @@ def test_what_was_allowed_to_one_agent_is_allowed_to_none_when_it_is_gone(agent)
 
     Agent.objects.filter(name__in=["other", "third"]).delete()
 
-    held = GuardrailPattern.objects.holding_for(agent.pk).filter(action="allow")
+    held = GuardrailPattern.objects.for_agent(agent.pk).filter(action="allow")
     assert set(held) == {shared, general}
 
 
@@ -116,7 +116,7 @@ async def test_a_replay_shows_a_finding_and_counts_it_no_further(person):
     await rule(stage="input", action="warn")
     run = await asked("swordfish", user=person)
 
-    moment = await sync_to_async(Moment.after)(run, 99)
+    moment = await sync_to_async(ReplayProjection.after)(run, 99)
 
     assert [s.action for s in moment.run.steps.all() if s.kind == "guardrail"] == ["warn"]
     assert await GuardrailHit.objects.acount() == 1

@@ -38,7 +38,7 @@ def rows(run):
 async def test_who_speaks_is_said_where_it_is_another_than_who_was_asked(circle):
     views = await sync_to_async(rows)(circle)
 
-    spoken = [(view.agent_name, view.speaker, view.whole_path) for view in views]
+    spoken = [(view.agent_name, view.speaker, view.full_path) for view in views]
     assert {("lead", "", ""), ("helper", "helper", "lead → helper")} == set(spoken)
 
 
@@ -78,7 +78,7 @@ def test_the_path_is_told_however_deep_it_goes(run):
     *_, last = RunView(run).steps
 
     assert last.speaker == "helper → careful"
-    assert last.whole_path == "lead → helper → careful"
+    assert last.full_path == "lead → helper → careful"
     html = render_to_string("_step.html", {"step": last})
     assert 'title="lead → helper → careful">helper → careful</span>' in html
 

@@ -42,8 +42,8 @@ async def test_a_database_that_fails_is_told_in_one_word(monkeypatch):
 
 async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
     let_go, asks = threading.Event(), []
-    monkeypatch.setattr(health, "DEADLINE", 0.1)
-    monkeypatch.setattr(health, "_can_be_read", lambda: asks.append(1) or let_go.wait(30))
+    monkeypatch.setattr(health, "TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(health, "_is_readable", lambda: asks.append(1) or let_go.wait(30))
 
     async with asyncio.timeout(10):
         answers = await asyncio.gather(*[asked() for _ in range(20)])
@@ -55,7 +55,7 @@ async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
 
 async def test_it_is_well_again_once_the_database_is_back(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(health, "_can_be_read", lambda: False)
+        patch.setattr(health, "_is_readable", lambda: False)
         assert (await asked())[0] == 503
 
     assert (await asked())[0] == 200
@@ -65,14 +65,14 @@ async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monke
     async def receive(channel):
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(pubsub, "PING", 0.05)
+    monkeypatch.setattr(pubsub, "PING_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(get_channel_layer(), "receive", receive)
 
     assert await asked() == (200, {"status": "degraded", "trouble": ["layer"]})
 
 
 async def test_a_disk_that_is_nearly_full_is_told(monkeypatch):
-    monkeypatch.setattr(health, "LEAST_SPACE", 10**18)
+    monkeypatch.setattr(health, "MIN_FREE_BYTES", 10**18)
 
     assert await asked() == (200, {"status": "degraded", "trouble": ["disk"]})
 
@@ -88,7 +88,7 @@ async def test_asking_leaves_no_channel_behind():
 
 
 async def test_a_process_is_alive_whatever_its_database_does(monkeypatch):
-    monkeypatch.setattr(health, "_can_be_read", lambda: False)
+    monkeypatch.setattr(health, "_is_readable", lambda: False)
 
     assert await asked(path="/healthz") == (200, {"status": "alive"})
 
@@ -98,7 +98,7 @@ async def test_a_process_is_ready_where_its_database_is_there_and_migrated():
 
 
 async def test_without_its_database_nobody_is_sent_to_it(monkeypatch):
-    monkeypatch.setattr(health, "_can_be_read", lambda: False)
+    monkeypatch.setattr(health, "_is_readable", lambda: False)
 
     assert await asked(path="/readyz") == (
         503,
@@ -110,7 +110,7 @@ async def test_before_its_migrations_are_applied_nobody_is_sent_to_it(monkeypatc
     def plan(self, targets):
         return [("agents", "0099")]
 
-    monkeypatch.setattr(health, "migrations", health._Question(health._Migrations()))
+    monkeypatch.setattr(health, "migrations", health._Probe(health._MigrationCheck()))
     with monkeypatch.context() as patch:
         patch.setattr(health.MigrationExecutor, "migration_plan", plan)
         before = await asked(path="/readyz")
@@ -121,7 +121,7 @@ async def test_before_its_migrations_are_applied_nobody_is_sent_to_it(monkeypatc
 
 async def test_a_process_that_was_told_to_end_is_sent_nobody(monkeypatch):
     monkeypatch.setattr(health, "_is_leaving", False)
-    health.leave()
+    health.start_draining()
 
     assert await asked(path="/readyz") == (503, {"status": "not ready", "trouble": ["leaving"]})
     assert (await asked(path="/healthz"))[0] == 200

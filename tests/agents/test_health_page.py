@@ -18,13 +18,13 @@ from agents.web import health
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-FOUND = deployment_checks._found
+FOUND = deployment_checks._run_checks
 
 
 @pytest.fixture(autouse=True)
 def _well_set_up(monkeypatch):
     """The tests' own settings are for tests only, and the checks say so."""
-    monkeypatch.setattr(deployment_checks, "_found", list)
+    monkeypatch.setattr(deployment_checks, "_run_checks", list)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def run(topic, **facts):
 
 def found(what):
     """The line of this name, as the page would show it now."""
-    lines = health_checks.everything(list(ServerProcess.objects.with_silence()))
+    lines = health_checks.all_checks(list(ServerProcess.objects.with_silence()))
     return next((line for line in lines if line.what == what), None)
 
 
@@ -218,7 +218,7 @@ def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
 
 def test_a_disk_that_is_nearly_full_needs_a_look(monkeypatch):
     assert found("Disk").is_good
-    monkeypatch.setattr(health, "LEAST_SPACE", 10**18)
+    monkeypatch.setattr(health, "MIN_FREE_BYTES", 10**18)
 
     assert not found("Disk").is_good
 
@@ -262,8 +262,8 @@ def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(age
 def checked(monkeypatch, *names):
     """As if only these checks had something to say."""
     messages = [checks.Warning("In Django's words.", id=name) for name in names]
-    monkeypatch.setattr(deployment_checks, "_found", lambda: messages)
-    return {remark.name: remark for remark in deployment_checks.remarks()}
+    monkeypatch.setattr(deployment_checks, "_run_checks", lambda: messages)
+    return {remark.name: remark for remark in deployment_checks.deploy_warnings()}
 
 
 def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
@@ -296,7 +296,7 @@ def test_the_checks_are_djangos_own():
 def test_programs_that_nothing_keeps_apart_are_a_finding(monkeypatch, settings):
     finding = found("MCP sandbox")
     assert finding.is_good
-    assert finding.now == sandbox_status.about(sandbox_status.general_level())
+    assert finding.now == sandbox_status.describe_level(sandbox_status.general_level())
 
     monkeypatch.setattr(settings.ENVIRONMENT, "mcp_sandbox", "off")
     assert found("MCP sandbox").is_good  # there is no such server

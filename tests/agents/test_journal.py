@@ -6,19 +6,19 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, OperationalError
 
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
 from agents.models import Run, RunEvent
 from agents.runs import event_store, pubsub
 from agents.runs import event_writer as journals
-from agents.runs.event_writer import Journal, RunIsOver
+from agents.runs.event_writer import EventWriter, RunIsOver
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
 async def journal():
-    journal = Journal()
+    journal = EventWriter()
     yield journal
     await journal.stop()
 
@@ -46,8 +46,8 @@ async def numbers(run):
 
 
 async def test_what_is_told_is_kept_already_and_in_order(journal, run, told):
-    emit = Stamp("helper")
-    events = [emit(Type.DELTA, content=str(at), step=1) for at in range(30)]
+    emit = EventFactory("helper")
+    events = [emit(EventType.DELTA, content=str(at), step=1) for at in range(30)]
     await asyncio.gather(*(journal.keep(run, event) for event in events))
 
     assert [seq for _, seqs, _ in told for seq in seqs] == list(range(1, 31))
@@ -57,8 +57,8 @@ async def test_what_is_told_is_kept_already_and_in_order(journal, run, told):
 
 async def test_one_bad_entry_spoils_no_other(journal, run, told):
     other = await Run.objects.acreate(topic="chat.2", query="1 + 1")
-    emit = Stamp("helper")
-    good, bad = emit(Type.DELTA, content="a"), emit(Type.DELTA, content=object())
+    emit = EventFactory("helper")
+    good, bad = emit(EventType.DELTA, content="a"), emit(EventType.DELTA, content=object())
     both = [journal.keep(run, good), journal.keep(run, bad), journal.keep(other, good)]
 
     first, second, third = await asyncio.gather(*both, return_exceptions=True)
@@ -70,7 +70,7 @@ async def test_one_bad_entry_spoils_no_other(journal, run, told):
 
 
 async def test_a_number_given_twice_is_kept_once(journal, run, told):
-    event = Stamp("helper")(Type.DELTA, content="a")
+    event = EventFactory("helper")(EventType.DELTA, content="a")
     await journal.keep(run, event)
 
     with pytest.raises(IntegrityError):
@@ -79,12 +79,12 @@ async def test_a_number_given_twice_is_kept_once(journal, run, told):
 
 
 async def test_nothing_is_added_to_a_run_that_was_closed(journal, run):
-    emit = Stamp("helper")
-    await journal.keep(run, emit(Type.DELTA, content="a", step=1))
+    emit = EventFactory("helper")
+    await journal.keep(run, emit(EventType.DELTA, content="a", step=1))
     await journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
     with pytest.raises(RunIsOver):
-        await journal.keep(run, emit(Type.DELTA, content="b", step=1))
+        await journal.keep(run, emit(EventType.DELTA, content="b", step=1))
     await run.arefresh_from_db()
     assert (run.status, run.answer) == ("stopped", "a")
     assert await numbers(run) == [1, 2]
@@ -94,8 +94,8 @@ async def test_a_former_owner_is_refused_beside_the_new_one(journal, run):
     former = await Run.objects.aget(pk=run.pk)
     run.epoch += 1
     await run.asave()
-    emit = Stamp("helper")
-    events = [emit(Type.DELTA, content=text, step=1) for text in ("mine", "yours")]
+    emit = EventFactory("helper")
+    events = [emit(EventType.DELTA, content=text, step=1) for text in ("mine", "yours")]
 
     kept = [journal.add(run, events[0]), journal.add(former, events[1])]
     found = await asyncio.gather(*kept, return_exceptions=True)
@@ -106,9 +106,9 @@ async def test_a_former_owner_is_refused_beside_the_new_one(journal, run):
 
 
 async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     data = {"answer": "42", "detail": "", "advice": "", "turns": 1, "tool_calls": 0}
-    end = emit(Type.RUN_FINISHED, stopped_reason="completed", **data)
+    end = emit(EventType.RUN_FINISHED, stopped_reason="completed", **data)
     close = journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
     await asyncio.gather(close, journal.keep(run, end))
@@ -119,15 +119,15 @@ async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
 
 
 async def test_a_commit_whose_answer_was_lost_is_not_written_twice(journal, run, monkeypatch):
-    commit, troubles = journals._commit_together, [OperationalError("no answer")]
+    commit, troubles = journals._commit_batch, [OperationalError("no answer")]
 
     def unheard(batch, **about):
         commit(batch, **about)
         if troubles:
             raise troubles.pop()
 
-    monkeypatch.setattr(journals, "_commit_together", unheard)
-    await journal.keep(run, Stamp("helper")(Type.DELTA, content="a", step=1))
+    monkeypatch.setattr(journals, "_commit_batch", unheard)
+    await journal.keep(run, EventFactory("helper")(EventType.DELTA, content="a", step=1))
 
     assert await RunEvent.objects.filter(run=run).acount() == 1
 
@@ -155,9 +155,9 @@ async def test_what_collects_while_one_batch_is_written_is_written_as_one(
     batches = []
     commit = journals._commit
     monkeypatch.setattr(journals, "_commit", lambda b: (batches.append(len(b)), commit(b)))
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     await asyncio.gather(
-        *(journal.keep(run, emit(Type.DELTA, content="a")) for _ in range(100))
+        *(journal.keep(run, emit(EventType.DELTA, content="a")) for _ in range(100))
     )
 
     assert sum(batches) == 100

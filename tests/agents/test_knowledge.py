@@ -9,7 +9,7 @@ from agents import knowledge
 from agents.catalog import sample_data
 from agents.engine import fault_injection
 from agents.models import Chunk, Document
-from agents.tools.search import SearchTool, cited
+from agents.tools.search import SearchTool, format_passages
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -100,7 +100,7 @@ def test_operators_in_a_query_are_only_words(handbook):
 def test_a_huge_query_is_cut_to_its_first_terms(handbook):
     query = "stop " + " ".join(f"word{n}" for n in range(12_000))
 
-    assert len(knowledge.terms_of(query)) == knowledge.MAX_TERMS
+    assert len(knowledge.query_terms(query)) == knowledge.MAX_TERMS
     assert knowledge.search(query)
 
 
@@ -112,9 +112,9 @@ def test_a_search_gives_as_many_passages_as_asked_for(handbook):
 
 def test_a_passage_with_every_word_comes_before_one_that_says_a_word_often():
     for n in range(10):
-        knowledge.add("A stork nests here.", source=f"stork {n}", title="Birds")
-    knowledge.add("heron " * 50, source="often", title="Birds")
-    knowledge.add(f"{'filler ' * 80} heron nests here.", source="both", title="Birds")
+        knowledge.ingest_text("A stork nests here.", source=f"stork {n}", title="Birds")
+    knowledge.ingest_text("heron " * 50, source="often", title="Birds")
+    knowledge.ingest_text(f"{'filler ' * 80} heron nests here.", source="both", title="Birds")
 
     found = knowledge.search("heron nest")
 
@@ -123,8 +123,8 @@ def test_a_passage_with_every_word_comes_before_one_that_says_a_word_often():
 
 def test_a_rare_word_says_more_than_a_common_one():
     for n in range(10):
-        knowledge.add("A stork nests here.", source=f"stork {n}", title="Birds")
-    knowledge.add("A heron sits here.", source="heron", title="Birds")
+        knowledge.ingest_text("A stork nests here.", source=f"stork {n}", title="Birds")
+    knowledge.ingest_text("A heron sits here.", source="heron", title="Birds")
 
     assert knowledge.search("nesting herons")[0].source == "heron"
 
@@ -139,8 +139,10 @@ def test_a_rare_word_says_more_than_a_common_one():
     ids=["in its heading", "twice", "and little else"],
 )
 def test_a_passage_is_better_that_says_a_word(better):
-    knowledge.add("A heron nests here. A stork sits there.", source="plain", title="Birds")
-    knowledge.add(better, source="better", title="Birds")
+    knowledge.ingest_text(
+        "A heron nests here. A stork sits there.", source="plain", title="Birds"
+    )
+    knowledge.ingest_text(better, source="better", title="Birds")
 
     assert [passage.source for passage in knowledge.search("heron")] == ["better", "plain"]
 
@@ -160,14 +162,16 @@ def test_a_passage_is_better_that_says_a_word(better):
     ],
 )
 def test_a_word_is_found_however_it_is_written(text, query):
-    knowledge.add(text, source="a.md", title="A")
+    knowledge.ingest_text(text, source="a.md", title="A")
 
     assert [passage.text for passage in knowledge.search(query)] == [text]
 
 
 @pytest.mark.parametrize("query", ["blue_heron", "heron_blue", "blue_nests", "とうあり"])
 def test_the_parts_of_a_word_are_looked_for_side_by_side(query):
-    knowledge.add("## Heron\n\nNests. A heron is blue. ありがとう", source="a", title="Blue")
+    knowledge.ingest_text(
+        "## Heron\n\nNests. A heron is blue. ありがとう", source="a", title="Blue"
+    )
 
     assert knowledge.search(query) == []
     assert knowledge.search("is_blue") != []
@@ -182,16 +186,18 @@ def test_a_passage_in_the_language_of_the_question_comes_first(handbook, query, 
     "source", ["/srv/secret/place/manual.md", "docs/manual.md", "C:\\secret\\manual.md"]
 )
 def test_a_passage_does_not_say_in_which_folder_of_the_server_it_is(source):
-    knowledge.add("# Manual\n\nThe heron is under the mat.", source=source, title="ignored")
+    knowledge.ingest_text(
+        "# Manual\n\nThe heron is under the mat.", source=source, title="ignored"
+    )
 
     [passage] = knowledge.search("herons")
 
-    assert cited([passage]).startswith("[1] Manual (manual.md #1)\n")
+    assert format_passages([passage]).startswith("[1] Manual (manual.md #1)\n")
 
 
 def test_a_passage_says_where_it_stands():
     text = "# Manual\n\n## Security\n\n### Secrets\n\nThe heron is under the mat.\n"
-    knowledge.add(text, source="manual.md", title="ignored")
+    knowledge.ingest_text(text, source="manual.md", title="ignored")
 
     [passage] = knowledge.search("herons")
 
@@ -202,7 +208,9 @@ def test_a_passage_says_where_it_stands():
 
 @pytest.mark.django_db(transaction=True)
 async def test_the_search_tool_searches_the_documents():
-    await database_sync_to_async(knowledge.add)("The heron nests.", source="a.md", title="A")
+    await database_sync_to_async(knowledge.ingest_text)(
+        "The heron nests.", source="a.md", title="A"
+    )
 
     result = await SearchTool(knowledge.asearch).execute("heron")
 
@@ -252,9 +260,9 @@ def flush():
 @pytest.mark.django_db(transaction=True)
 def test_what_a_flushed_database_left_in_the_index_is_not_found():
     herons = "\n\n".join(f"# Nest {n}\n\nA heron." for n in range(100))
-    knowledge.add(herons, source="herons.md", title="Herons")
+    knowledge.ingest_text(herons, source="herons.md", title="Herons")
     flush()
-    knowledge.add("The stork nests.", source="storks.md", title="Storks")
+    knowledge.ingest_text("The stork nests.", source="storks.md", title="Storks")
 
     found = knowledge.search("nest")
 
@@ -270,7 +278,7 @@ def test_japanese_is_read_in_its_usual_encodings(tmp_path, encoding):
     file = tmp_path / "rules.md"
     file.write_bytes(text.replace("\n", "\r\n").encode(encoding))
 
-    assert knowledge.read(file) == text
+    assert knowledge.read_file(file) == text
     assert knowledge.ingest(file).document.language == "ja"
 
 
@@ -283,7 +291,7 @@ def test_western_text_is_not_taken_for_japanese(tmp_path):
     file = tmp_path / "menu.txt"
     file.write_bytes("Später gibt es Käse, señor — café später".encode("cp1252"))
 
-    assert knowledge.read(file) == "Später gibt es Käse, señor — café später"
+    assert knowledge.read_file(file) == "Später gibt es Käse, señor — café später"
     assert knowledge.ingest(file).document.language == ""
 
 
@@ -300,13 +308,13 @@ def test_what_is_no_document_is_refused_in_a_sentence(tmp_path, content, sentenc
     file = tmp_path / "file.txt"
     file.write_bytes(content)
 
-    with pytest.raises(knowledge.Unreadable, match=re.escape(sentence)):
+    with pytest.raises(knowledge.UnreadableDocument, match=re.escape(sentence)):
         knowledge.ingest(file)
 
 
 def test_a_long_section_is_split_between_paragraphs():
     paragraphs = [f"Paragraph {n}. " + "word " * 100 for n in range(6)]
-    _, sections = knowledge.split("# Title\n\n" + "\n\n".join(paragraphs), title="")
+    _, sections = knowledge.split_document("# Title\n\n" + "\n\n".join(paragraphs), title="")
 
     assert [section.text.count("Paragraph") for section in sections] == [2, 2, 2]
     assert all(section.text.startswith("Paragraph") for section in sections)
@@ -314,7 +322,7 @@ def test_a_long_section_is_split_between_paragraphs():
 
 @pytest.mark.parametrize("text", ["これは文です。" * 900, "x" * 5_000, "word\n" * 2_000])
 def test_a_paragraph_without_end_is_split_all_the_same(text):
-    _, sections = knowledge.split(text, title="")
+    _, sections = knowledge.split_document(text, title="")
 
     assert max(len(section.text) for section in sections) <= knowledge.CHUNK_SIZE
     assert "".join(re.sub(r"\s", "", s.text) for s in sections) == re.sub(r"\s", "", text)
@@ -322,7 +330,7 @@ def test_a_paragraph_without_end_is_split_all_the_same(text):
 
 def test_a_comment_in_a_code_block_is_no_heading():
     text = "---\ntags: x\n---\n# Set-up\n\n```\n# not a heading\nmake run\n```\n"
-    title, [section] = knowledge.split(text, title="file")
+    title, [section] = knowledge.split_document(text, title="file")
 
     assert (title, section.heading) == ("Set-up", "")
     assert "# not a heading" in section.text
@@ -364,10 +372,15 @@ def rows_in_index():
 def test_a_document_that_is_broken_off_between_passages_and_index_is_not_there():
     fault_injection.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "P15:raise"})
     try:
-        with pytest.raises(fault_injection.Struck):
-            knowledge.add("# Tea\n\nGreen tea is steamed.", source="tea.md", title="tea")
+        with pytest.raises(fault_injection.InjectedFault):
+            knowledge.ingest_text(
+                "# Tea\n\nGreen tea is steamed.", source="tea.md", title="tea"
+            )
     finally:
         fault_injection.arm({})
 
     assert not Document.objects.exists()
-    assert knowledge.add("# Tea\n\nGreen tea.", source="tea.md", title="tea").outcome == "added"
+    assert (
+        knowledge.ingest_text("# Tea\n\nGreen tea.", source="tea.md", title="tea").outcome
+        == "added"
+    )

@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from agents import runs
 from agents.catalog import agent_factory, tool_factory
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import approvals, event_store, executor, leases
 from agents.runs import event_writer as event_journal
-from agents.runs.event_writer import Journal, RunIsOver
+from agents.runs.event_writer import EventWriter, RunIsOver
 from tests.conftest import PATIENCE, asked, checked, until
 
 pytestmark = [
@@ -63,12 +63,12 @@ def running(topic, **fields):
 
 def test_what_nobody_drives_is_found_and_nothing_else():
     gone = dead()
-    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
+    late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     left = [
         running("a", owner=f"{gone}.abcd@{leases.HOST}"),
         running("b", heartbeat_at=None),
         running("c", owner="1.ab@elsewhere", heartbeat_at=late),
-        running("d", owner=leases.owner().replace(leases.PROCESS, "before")),
+        running("d", owner=leases.owner().replace(leases.PROCESS_TOKEN, "before")),
     ]
     running("e")
     running("i", owner=f"{gone}.abcd@{HERE}/another-container")
@@ -76,14 +76,14 @@ def test_what_nobody_drives_is_found_and_nothing_else():
     running("g", status="waiting", heartbeat_at=None)
     running("h", status="completed", heartbeat_at=None)
 
-    assert {run.pk for run in leases.abandoned()} == {run.pk for run in left}
+    assert {run.pk for run in leases.find_abandoned()} == {run.pk for run in left}
 
 
 def test_only_one_can_take_a_run():
     run = running("a", heartbeat_at=None)
     same = Run.objects.get(pk=run.pk)
 
-    first, second = leases.take(run), leases.take(same)
+    first, second = leases.acquire(run), leases.acquire(same)
 
     assert (first.epoch, first.takeovers, first.owner) == (1, 1, leases.owner())
     assert second is None
@@ -91,22 +91,22 @@ def test_only_one_can_take_a_run():
 
 async def test_a_former_owner_can_write_no_more():
     run = await sync_to_async(running)("a")
-    journal, stamp = Journal(), Stamp("helper")
-    await journal.keep(run, stamp(Type.RUN_STARTED, query="6 * 7"))
+    journal, stamp = EventWriter(), EventFactory("helper")
+    await journal.keep(run, stamp(EventType.RUN_STARTED, query="6 * 7"))
     await sync_to_async(leases.release)(run)
-    await sync_to_async(leases.take)(await Run.objects.aget(pk=run.pk))
+    await sync_to_async(leases.acquire)(await Run.objects.aget(pk=run.pk))
 
     with pytest.raises(RunIsOver):
-        await journal.keep(run, stamp(Type.STATUS, kind="retry", step=1))
+        await journal.keep(run, stamp(EventType.STATUS, kind="retry", step=1))
 
     await journal.stop()
     assert await run.events.acount() == 1
 
 
 async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
-    monkeypatch.setattr(leases, "BEAT", 0.02)
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.02)
     tool = Held()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
@@ -124,7 +124,7 @@ async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
 async def interrupted(monkeypatch, scripted, effect):
     """A run whose process ends while a tool is at work."""
     tool = Held(effect)
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
@@ -138,7 +138,7 @@ async def interrupted(monkeypatch, scripted, effect):
 async def test_a_run_goes_on_in_the_next_process(monkeypatch, scripted):
     run, tool = await interrupted(monkeypatch, scripted, "read")
 
-    assert await runs.take_over() == 1
+    assert await runs.recover_abandoned() == 1
 
     await runs.wait(run)
     run = await checked(run)
@@ -153,13 +153,13 @@ async def test_what_must_not_be_repeated_waits_for_a_person(
 ):
     run, tool = await interrupted(monkeypatch, scripted, "at_most_once")
     await Run.objects.aupdate(user=person)
-    await runs.take_over()
+    await runs.recover_abandoned()
     await runs.wait(run)
     await run.arefresh_from_db()
     approval = await Approval.objects.aget(run=run)
     assert (run.status, approval.why, tool.calls) == ("waiting", "unknown", 1)
 
-    word = approvals.Word(digest=approval.digest, is_approved=again, reason="I saw it.")
+    word = approvals.Decision(digest=approval.digest, is_approved=again, reason="I saw it.")
     await approvals.decide(person, approval.pk, word)
     await runs.wait(run)
 
@@ -174,24 +174,24 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
 ):
     tool = Held("at_most_once")
     tool.needs_approval = True
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await asked("6 * 7", user=person)
     approval = await Approval.objects.aget(run=run)
-    first = approvals.Word(digest=approval.digest, is_approved=True)
+    first = approvals.Decision(digest=approval.digest, is_approved=True)
     await approvals.decide(person, approval.pk, first)
     async with asyncio.timeout(PATIENCE):
         await tool.begun.wait()
     await runs.shut_down()
     tool.let_go.set()
-    await runs.take_over()
+    await runs.recover_abandoned()
     await runs.wait(run)
 
-    with pytest.raises(approvals.NotDecided, match="not the call that you were shown"):
+    with pytest.raises(approvals.DecisionRejected, match="not the call that you were shown"):
         await approvals.decide(person, approval.pk, first)
     await approval.arefresh_from_db()
     assert (approval.why, approval.decided_by_id, tool.calls) == ("unknown", None, 1)
-    second = approvals.Word(digest=approval.digest, is_approved=False, reason="Seen.")
+    second = approvals.Decision(digest=approval.digest, is_approved=False, reason="Seen.")
     await approvals.decide(person, approval.pk, second)
     await runs.wait(run)
 
@@ -200,24 +200,24 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
 
 
 async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
-    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
-    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MOST_CRASHES)
+    late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
+    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MAX_CRASHES)
 
-    assert await runs.take_over() == 0
+    assert await runs.recover_abandoned() == 0
 
     run = await checked(run)
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
 
 
 async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypatch):
-    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
-    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MOST_CRASHES)
+    late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
+    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MAX_CRASHES)
     heard = []
     monkeypatch.setattr(
         event_journal, "readers", [lambda run, events: heard.append((run, events))]
     )
 
-    await runs.take_over()
+    await runs.recover_abandoned()
 
     [(told, events)] = heard
     assert (told.pk, told.topic) == (run.pk, "a")
@@ -226,17 +226,17 @@ async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypat
 
 
 async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
-    taken = {"heartbeat_at": None, "crashes": leases.MOST_CRASHES}
+    taken = {"heartbeat_at": None, "crashes": leases.MAX_CRASHES}
     await sync_to_async(running)("a", **taken)
 
-    assert await runs.take_over() == 1
+    assert await runs.recover_abandoned() == 1
 
 
 def crash(run):
     """The process that drives it is gone, and another one takes over if it may."""
     Run.objects.filter(pk=run.pk).update(owner=f"{dead()}.abcd@{leases.HOST}")
     run = Run.objects.get(pk=run.pk)
-    return None if leases.is_given_up(run) else leases.take(run)
+    return None if leases.is_crash_looping(run) else leases.acquire(run)
 
 
 def record(run, number, status="done"):
@@ -249,11 +249,11 @@ def record(run, number, status="done"):
 def test_a_run_that_gets_on_between_crashes_is_taken_over_as_often_as_it_takes():
     run = running("a")
 
-    for number in range(1, 3 * leases.MOST_CRASHES):
+    for number in range(1, 3 * leases.MAX_CRASHES):
         record(run, number)
         assert crash(run) is not None
 
-    assert Run.objects.get(pk=run.pk).takeovers == 3 * leases.MOST_CRASHES - 1
+    assert Run.objects.get(pk=run.pk).takeovers == 3 * leases.MAX_CRASHES - 1
 
 
 def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
@@ -261,7 +261,7 @@ def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
     record(run, 1)
     assert crash(run) is not None
 
-    for number in range(leases.MOST_CRASHES):
+    for number in range(leases.MAX_CRASHES):
         record(run, number + 2, "cut")
         assert crash(run) is not None
 
@@ -271,9 +271,9 @@ def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
 def test_orderly_restarts_never_count():
     run = running("a")
 
-    for _ in range(3 * leases.MOST_CRASHES):
+    for _ in range(3 * leases.MAX_CRASHES):
         leases.release(Run.objects.get(pk=run.pk))
-        assert leases.take(Run.objects.get(pk=run.pk)) is not None
+        assert leases.acquire(Run.objects.get(pk=run.pk)) is not None
 
     assert Run.objects.get(pk=run.pk).crashes == 0
     assert crash(run) is not None
@@ -282,8 +282,8 @@ def test_orderly_restarts_never_count():
 async def test_a_former_owner_cannot_end_what_is_anothers_now():
     run = await sync_to_async(running)("a")
     await sync_to_async(leases.release)(run)
-    await sync_to_async(leases.take)(await Run.objects.aget(pk=run.pk))
-    journal = Journal()
+    await sync_to_async(leases.acquire)(await Run.objects.aget(pk=run.pk))
+    journal = EventWriter()
 
     await journal.close(run, event_store.Ending(StopReason.ERROR, "Mine."), run.epoch)
 
@@ -292,16 +292,16 @@ async def test_a_former_owner_cannot_end_what_is_anothers_now():
 
 
 def test_a_run_that_was_heard_of_meanwhile_is_not_taken():
-    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
+    late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     run = running("a", heartbeat_at=late)
-    [seen] = leases.abandoned()
+    [seen] = leases.find_abandoned()
     leases.renew([run])
 
-    assert leases.take(seen) is None
+    assert leases.acquire(seen) is None
 
 
 async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
-    monkeypatch.setattr(leases, "BEAT", 0.01)
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.01)
     beats = []
 
     def renew(runs):
@@ -309,8 +309,8 @@ async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
         raise InterfaceError("connection already closed")
 
     monkeypatch.setattr(leases, "renew", renew)
-    tending = asyncio.create_task(runs.tend())
-    executor.here()
+    tending = asyncio.create_task(runs.recover_periodically())
+    executor.current()
     async with asyncio.timeout(10):
         while len(beats) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -321,7 +321,7 @@ async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
 
 async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
     tool = Held()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
@@ -334,12 +334,12 @@ async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
 
 async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
     tool = Held()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
-    task = executor.here().tasks[run.pk]
-    elsewhere = Journal()
+    task = executor.current().tasks[run.pk]
+    elsewhere = EventWriter()
 
     await elsewhere.close(run, event_store.Ending(StopReason.CANCELLED))
     tool.let_go.set()
@@ -354,17 +354,17 @@ async def test_a_run_whose_process_died_is_taken_at_once():
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     await Run.objects.aupdate(owner=f"{dead()}.abcd@{leases.HOST}")
 
-    assert await runs.take_over() == 1
+    assert await runs.recover_abandoned() == 1
     await runs.wait(run)
     assert (await checked(run)).status == "completed"
 
 
 async def test_a_run_that_is_not_heard_of_is_taken_whoevers_it_was():
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
-    long_ago = Now() - timedelta(seconds=leases.LEASE + 1)
+    long_ago = Now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     await Run.objects.aupdate(owner="1.ab@elsewhere", heartbeat_at=long_ago)
 
-    assert await runs.take_over() == 1
+    assert await runs.recover_abandoned() == 1
     await runs.wait(run)
     assert (await checked(run)).status == "completed"
 
@@ -373,7 +373,7 @@ async def test_a_run_prepared_but_never_launched_is_answered():
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     await Run.objects.aupdate(heartbeat_at=None)
 
-    await runs.take_over()
+    await runs.recover_abandoned()
     await runs.wait(run)
 
     assert (await checked(run)).status == "completed"
@@ -383,7 +383,7 @@ async def test_a_finished_run_is_left_alone():
     run = await asked("6 * 7")
     await Run.objects.aupdate(heartbeat_at=None)
 
-    assert await runs.take_over() == 0
+    assert await runs.recover_abandoned() == 0
     assert (await checked(run)).status == "completed"
 
 
@@ -391,14 +391,14 @@ async def test_a_run_that_begins_while_the_database_is_away_is_gone_on_with_late
     async def away(run):
         raise OperationalError("the server closed the connection unexpectedly")
 
-    monkeypatch.setattr(agent_factory, "begin", away)
+    monkeypatch.setattr(agent_factory, "start", away)
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     runs.launch(run)
     await runs.wait(run)
     await run.arefresh_from_db()
     assert run.status == "running"
 
-    await Run.objects.aupdate(heartbeat_at=Now() - timedelta(seconds=leases.LEASE + 1))
-    assert await runs.take_over() == 1
+    await Run.objects.aupdate(heartbeat_at=Now() - timedelta(seconds=leases.LEASE_SECONDS + 1))
+    assert await runs.recover_abandoned() == 1
     await runs.wait(run)
     assert (await checked(run)).status == "completed"

@@ -40,7 +40,7 @@ class Held:
 @pytest.fixture
 def tool(monkeypatch):
     tool = Held()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     return tool
 
 
@@ -48,7 +48,7 @@ async def in_the_tool():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
-    return run, executor.here().tasks[run.pk]
+    return run, executor.current().tasks[run.pk]
 
 
 @pytest.mark.usefixtures("tool")
@@ -67,7 +67,7 @@ async def test_what_another_process_has_taken_is_left_to_it():
 async def test_a_call_that_ends_after_another_process_asked_to_stop_is_shown(tool):
     run, task = await in_the_tool()
 
-    await sync_to_async(leases.ask_to_stop)(run)
+    await sync_to_async(leases.request_stop)(run)
     await asyncio.wait([task], timeout=5)
 
     run = await checked(run)
@@ -81,7 +81,7 @@ async def test_a_run_that_pauses_is_not_taken_for_one_that_is_lost(tool, scripte
     publish = pubsub.publish
 
     async def slowly(*about, **facts):
-        await asyncio.sleep(3 * executor.LOOK)
+        await asyncio.sleep(3 * executor.POLL_SECONDS)
         await publish(*about, **facts)
 
     monkeypatch.setattr(pubsub, "publish", slowly)

@@ -14,7 +14,7 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
-from agents.llm.litellm_model import LiteLLMModel, warm
+from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.llm.provider_errors import explain
 from tests.wire import (
     DONE,
@@ -495,7 +495,7 @@ def test_every_failure_has_its_words(error, kind, words):
 
 
 async def test_litellm_is_set_up_to_keep_to_itself():
-    litellm = await asyncio.wrap_future(warm())
+    litellm = await asyncio.wrap_future(warm_up())
 
     assert litellm.disable_hf_tokenizer_download is True
     assert (litellm.suppress_debug_info, litellm.drop_params) == (True, True)
@@ -510,7 +510,7 @@ def test_the_wire_can_be_served_from_a_thread():
 
 
 async def test_one_run_that_stops_waiting_does_not_spoil_the_import_for_all():
-    waiting = asyncio.wrap_future(warm())
+    waiting = asyncio.wrap_future(warm_up())
     waiting.cancel()
 
-    assert (await asyncio.wrap_future(warm())).__name__ == "litellm"
+    assert (await asyncio.wrap_future(warm_up())).__name__ == "litellm"

@@ -46,8 +46,8 @@ class Ear:
 async def test_everyone_here_hears_it_at_once_and_shares_it():
     one, other = [], []
     async with (
-        pubsub.following("chat.1", lambda *told: one.append(told)),
-        pubsub.following("chat.1", lambda *told: other.append(told)),
+        pubsub.subscribe("chat.1", lambda *told: one.append(told)),
+        pubsub.subscribe("chat.1", lambda *told: other.append(told)),
     ):
         await pubsub.publish("chat.1", "run.events", run=7)
         await pubsub.publish("chat.2", "run.events", run=8)
@@ -58,7 +58,7 @@ async def test_everyone_here_hears_it_at_once_and_shares_it():
 
 async def test_whoever_has_left_hears_nothing():
     notes = []
-    async with pubsub.following("chat.1", lambda *told: notes.append(told)):
+    async with pubsub.subscribe("chat.1", lambda *told: notes.append(told)):
         pass
     await pubsub.publish("chat.1", "run.events", run=7)
 
@@ -68,7 +68,7 @@ async def test_whoever_has_left_hears_nothing():
 
 async def test_what_another_process_says_is_heard_here(shared):
     ear = Ear()
-    async with pubsub.following("chat.1", ear.hear):
+    async with pubsub.subscribe("chat.1", ear.hear):
         await shared.group_send("chat.1", TOLD)
 
         assert await ear.heard() == ("run.events", {"run": 7})
@@ -77,13 +77,13 @@ async def test_what_another_process_says_is_heard_here(shared):
 async def test_what_this_process_says_is_heard_once_and_goes_to_the_others(shared):
     ear, channel = Ear(), await shared.new_channel()
     await shared.group_add("chat.1", channel)
-    async with pubsub.following("chat.1", ear.hear):
+    async with pubsub.subscribe("chat.1", ear.hear):
         await pubsub.publish("chat.1", "run.events", run=8)
         await shared.group_send("chat.1", TOLD)
 
         assert await ear.heard() == ("run.events", {"run": 8})
         assert await ear.heard() == ("run.events", {"run": 7})
-    assert (await shared.receive(channel))["by"] == pubsub.PROCESS
+    assert (await shared.receive(channel))["by"] == pubsub.PROCESS_TOKEN
 
 
 async def test_after_a_break_of_the_layer_everyone_looks_again(shared, monkeypatch, caplog):
@@ -92,10 +92,10 @@ async def test_after_a_break_of_the_layer_everyone_looks_again(shared, monkeypat
         raise ConnectionError("no layer")
 
     ear = Ear()
-    monkeypatch.setattr(pubsub, "PAUSE", 0.01)
+    monkeypatch.setattr(pubsub, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(shared, "receive", broken, raising=False)
-    async with pubsub.following("chat.1", ear.hear):
-        assert await ear.heard() == (pubsub.LOOK_AGAIN, {})
+    async with pubsub.subscribe("chat.1", ear.hear):
+        assert await ear.heard() == (pubsub.REFRESH_KIND, {})
         await shared.group_send("chat.1", TOLD)
         assert await ear.heard() == ("run.events", {"run": 7})
 
@@ -109,11 +109,11 @@ async def test_a_layer_that_is_away_costs_those_here_a_moment(shared, monkeypatc
             raise ConnectionError("gone")
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(pubsub, "_others", pubsub._Others())
-    monkeypatch.setattr(pubsub, "TELL_WITHIN", 0.05)
+    monkeypatch.setattr(pubsub, "_others", pubsub._RemoteProcesses())
+    monkeypatch.setattr(pubsub, "SEND_TIMEOUT_SECONDS", 0.05)
     shared.group_send = group_send
     heard = []
-    async with asyncio.timeout(5), pubsub.following("chat.1", lambda *told: heard.append(told)):
+    async with asyncio.timeout(5), pubsub.subscribe("chat.1", lambda *told: heard.append(told)):
         for number in range(100):
             await pubsub.publish("chat.1", "run.events", run=number)
 
@@ -124,7 +124,7 @@ async def test_a_layer_that_cannot_be_joined_holds_up_nobody(shared, monkeypatch
     async def group_add(topic, channel):
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(pubsub, "JOIN_WITHIN", 0.05)
+    monkeypatch.setattr(pubsub, "JOIN_TIMEOUT_SECONDS", 0.05)
     shared.group_add = group_add
-    async with asyncio.timeout(5), pubsub.following("chat.1", lambda *told: None):
+    async with asyncio.timeout(5), pubsub.subscribe("chat.1", lambda *told: None):
         await pubsub.publish("chat.1", "run.events", run=7)

@@ -66,7 +66,7 @@ async def test_an_administrator_may_have_it_ask_first(clock, scripted, person):
     run = await asked("What time is it in Tokyo?", user=person)
     approval = await Approval.objects.aget(run=run)
 
-    word = approvals.Word(digest=approval.digest, is_approved=True)
+    word = approvals.Decision(digest=approval.digest, is_approved=True)
     await approvals.decide(person, approval.pk, word)
     await runs.wait(run)
 
@@ -90,10 +90,10 @@ async def test_what_changed_since_it_was_approved_is_not_called(
     scripted(Says.call("plain__add", a=1, b=2), Says(answer="I could not."))
     run = await asked("What is 1 + 2?", user=person)
     approval = await Approval.objects.aget(run=run)
-    connection = await mcp_servers._room().connection(server)
+    connection = await mcp_servers._loop_connections().connection(server)
     await connection.call("sneak", {})
 
-    word = approvals.Word(digest=approval.digest, is_approved=True)
+    word = approvals.Decision(digest=approval.digest, is_approved=True)
     await approvals.decide(person, approval.pk, word)
     await runs.wait(run)
 
@@ -117,7 +117,7 @@ async def test_a_changed_tool_is_not_offered_until_it_is_accepted(clock, scripte
 
 async def test_a_server_that_is_switched_off_is_gone_from_the_next_run(clock, scripted):
     await McpServer.objects.aupdate(enabled=False)
-    await sync_to_async(mcp_servers.leave)("time")
+    await sync_to_async(mcp_servers.disconnect)("time")
     model = scripted(Says(answer="I have no clock."))
 
     await asked("What time is it in Tokyo?")

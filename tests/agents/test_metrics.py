@@ -15,12 +15,12 @@ from pydantic import SecretStr
 
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
-from agents.engine.events import Event, Type, replayed
+from agents.engine.events import Event, EventType, mark_replayed
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import McpServer, Run, ToolRegistration
 from agents.observability import metrics, process_status
-from agents.observability.counters import MOST_NAMES, Tally
+from agents.observability.counters import MAX_NAMES, EventCounters
 from agents.observability.loop_watchdog import Watchdog
 from agents.review import examples
 from agents.runs import event_writer
@@ -36,7 +36,7 @@ TOKEN = "a long walk on the beach"
 @pytest.fixture
 def registry(monkeypatch):
     registry = CollectorRegistry()
-    monkeypatch.setattr(event_writer, "readers", [Tally(registry).hear])
+    monkeypatch.setattr(event_writer, "readers", [EventCounters(registry).hear])
     return registry
 
 
@@ -52,7 +52,7 @@ def opened(settings):
 
 
 async def scraped(*headers):
-    request = HttpCommunicator(metrics.answer, "GET", "/metrics", headers=list(headers))
+    request = HttpCommunicator(metrics.handle_request, "GET", "/metrics", headers=list(headers))
     response = await request.get_response(timeout=10)
     return response["status"], response["body"].decode()
 
@@ -153,8 +153,8 @@ class Spare(Broken):
 async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
     registry, agent, scripted, monkeypatch
 ):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Broken)
-    monkeypatch.setitem(tool_factory.BUILT_IN, "search", Spare)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Broken)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "search", Spare)
     names = ["calculator", "search"]
     rows = [row async for row in ToolRegistration.objects.filter(name__in=names)]
     await agent.tools.aset(rows)
@@ -187,13 +187,13 @@ async def test_a_tool_that_a_model_made_up_has_no_name_here(registry, agent, scr
 
 def test_there_are_only_so_many_names():
     registry = CollectorRegistry()
-    tally = Tally(registry)
-    for number in range(MOST_NAMES + 5):
+    tally = EventCounters(registry)
+    for number in range(MAX_NAMES + 5):
         about = {"model": f"m{number}", "tools": []}
         turn = {"step": 1, "request": {"model": f"m{number}"}}
         events = [
-            Event(type=Type.RUN_STARTED, data=about),
-            Event(type=Type.STEP_STARTED, data=turn),
+            Event(type=EventType.RUN_STARTED, data=about),
+            Event(type=EventType.STEP_STARTED, data=turn),
         ]
         tally.hear(Run(pk=number), events)
 
@@ -202,14 +202,14 @@ def test_there_are_only_so_many_names():
 
 def test_what_is_told_again_is_not_counted_again():
     registry = CollectorRegistry()
-    begun = Event(type=Type.RUN_STARTED, data={"model": "m", "tools": []})
-    Tally(registry).hear(Run(pk=1), [replayed(begun)])
+    begun = Event(type=EventType.RUN_STARTED, data={"model": "m", "tools": []})
+    EventCounters(registry).hear(Run(pk=1), [mark_replayed(begun)])
 
     assert registry.get_sample_value("ashiato_runs_started_total") == 0
 
 
 def test_what_cannot_be_counted_is_no_harm_to_the_journal(caplog):
-    Tally(CollectorRegistry()).hear(Run(pk=7), [Event(type=Type.USAGE, data={})])
+    EventCounters(CollectorRegistry()).hear(Run(pk=7), [Event(type=EventType.USAGE, data={})])
 
     assert "What happened in run 7 could not be counted." in caplog.text
 
@@ -260,7 +260,7 @@ async def test_a_process_says_how_late_its_loop_is(opened, monkeypatch):
     opened()
     dog = Watchdog()
     try:
-        monkeypatch.setattr(process_status, "_latest", process_status._figures(dog))
+        monkeypatch.setattr(process_status, "_latest", process_status._collect_figures(dog))
         _, body = await scraped()
     finally:
         dog.stop()

@@ -14,8 +14,8 @@ from django.urls import reverse
 from agents import runs
 from agents.console import model_tester
 from agents.console.agents import AgentForm
-from agents.console.config_files.importer import look, take
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.importer import apply_file, preview_file
+from agents.console.config_files.permissions import TerminalUser
 from agents.management.commands.serve import check_model
 from agents.models import Agent, AuditEntry, LanguageModel
 from tests.conftest import asked
@@ -164,7 +164,7 @@ def test_what_leads_elsewhere_is_not_imported():
             continue  # files hold none
         told = {"provider": "openai", "model": "gpt-4.1", **fields, field: value}
         text = f"ashiato: 1\nmodels:\n  m{number}: {json.dumps(told)}\n"
-        outcome = take(text, Terminal())
+        outcome = apply_file(text, TerminalUser())
         (problem,) = [problem for thing in outcome.things for problem in thing.problems]
         assert "isn't allowed" in problem.message or "Enter the value" in problem.message
     assert not LanguageModel.objects.exists()
@@ -232,7 +232,7 @@ async def test_a_test_that_nobody_waits_for_is_recorded_as_cancelled(administrat
     async with WireServer(lambda request: say("Hello there.", chunks=6, delay=0.2)) as server:
         about = {"provider": "compatible", "base_url": server.url}
         row = LanguageModel(label="fast", model="openai/x", api_key=KEY, **about)
-        async with aclosing(model_tester.asked(administrator, row)) as pieces:
+        async with aclosing(model_tester.run_probe(administrator, row)) as pieces:
             await anext(pieces)
 
     ended = await AuditEntry.objects.aget(action="model.test_ended")
@@ -266,7 +266,7 @@ def test_a_model_of_an_unknown_provider_is_not_imported():
     models = "models:\n  a: {provider: other, model: nobody/x}\n"
     agents = "agents:\n  helper: {model: nobody/x}\n"
     for text in (models, agents):
-        outcome = look(f"ashiato: 1\n{text}", Terminal())
+        outcome = preview_file(f"ashiato: 1\n{text}", TerminalUser())
         problems = [problem.message for thing in outcome.things for problem in thing.problems]
         assert "There is no provider called nobody." in problems[0]
 

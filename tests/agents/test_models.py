@@ -72,7 +72,7 @@ async def test_azure_is_asked_by_deployment_and_version():
     async with WireServer([say("Hello.")]) as server:
         about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
         row = await sync_to_async(added)(base_url=server.url.removesuffix("/v1"), **about)
-        [_ async for _ in planner_factory.by_row(row).stream(**HELLO)]
+        [_ async for _ in planner_factory.llm_from_row(row).stream(**HELLO)]
 
     request = server.requests[0]
     path = "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
@@ -86,7 +86,7 @@ async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
         about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
         row = await sync_to_async(added)(**about, secrets=keys, options=place)
         with pytest.raises(ModelError) as refused:
-            [_ async for _ in planner_factory.by_row(row).stream(**HELLO)]
+            [_ async for _ in planner_factory.llm_from_row(row).stream(**HELLO)]
 
     signed = server.requests[0].headers["authorization"]
     assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIAOFTHISROW/")
@@ -134,7 +134,7 @@ async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the
 async def test_the_window_and_the_most_output_of_the_row_count(agent):
     added_row = sync_to_async(added)
     await added_row(context_window=1000, parameters={"max_tokens": 64})
-    planner = (await sync_to_async(planner_factory.of)(agent, "fast"))[0]
+    planner = (await sync_to_async(planner_factory.build_planners)(agent, "fast"))[0]
 
     assert (planner.window, planner.parameters["max_tokens"]) == (1000, 64)
 
@@ -155,8 +155,8 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
     added(**columns)
     thinking_with(agent, "fast")
 
-    with pytest.raises(messages.NotSaid, match=sentence):
-        sessions.begin(person, "Hello?", "a")
+    with pytest.raises(messages.MessageRejected, match=sentence):
+        sessions.start(person, "Hello?", "a")
     assert not Run.objects.exists()
 
 
@@ -165,8 +165,8 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
     thinking_with(agent, "fast")
     settings.ENCRYPTION_KEYS = ["another one"]
 
-    with pytest.raises(messages.NotSaid, match="cannot be read any more"):
-        sessions.begin(person, "Hello?", "a")
+    with pytest.raises(messages.MessageRejected, match="cannot be read any more"):
+        sessions.start(person, "Hello?", "a")
 
 
 def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
@@ -174,16 +174,19 @@ def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
     added("other", model="anthropic/claude-x", api_key="", base_url="https://proxy.example")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-from-outside")
 
-    assert planner_factory.trouble("fast") is None
-    assert planner_factory.trouble("other") is None  # whose server may want none
-    assert planner_factory.by_row(LanguageModel.objects.get(label="other")).llm._api_key is None
+    assert planner_factory.configuration_error("fast") is None
+    assert planner_factory.configuration_error("other") is None  # whose server may want none
+    assert (
+        planner_factory.llm_from_row(LanguageModel.objects.get(label="other")).llm._api_key
+        is None
+    )
 
 
 def test_a_key_goes_to_its_provider_whatever_the_environment_says(monkeypatch):
     row = added(model="openai/gpt-4.1", base_url="")
     monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere.example/v1")
 
-    assert planner_factory.by_row(row).base_url == "https://api.openai.com/v1"
+    assert planner_factory.llm_from_row(row).base_url == "https://api.openai.com/v1"
 
 
 async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_sentence(agent):
@@ -205,33 +208,33 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
     person.groups.add(group)
     thinking_with(agent, "fast")
 
-    assert planner_factory.check(agent, "fast", person) is None
-    with pytest.raises(messages.NotSaid, match="You may not use the model fast."):
-        sessions.begin(stranger, "Hello?", "a")
+    assert planner_factory.ensure_usable(agent, "fast", person) is None
+    with pytest.raises(messages.MessageRejected, match="You may not use the model fast."):
+        sessions.start(stranger, "Hello?", "a")
 
 
 def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
     found = planner_factory.default_model()
     added(model=found.model)
 
-    assert planner_factory.chain(Agent(), found.model)[0].row is None
+    assert planner_factory.model_chain(Agent(), found.model)[0].row is None
 
 
 def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
     added()
 
-    assert str(planner_factory.trouble("slow")) == "There is no model called slow."
+    assert str(planner_factory.configuration_error("slow")) == "There is no model called slow."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
-    assert [planner_factory.trouble(name) for name in known] == [None] * 4
-    assert "There is no provider called x." in str(planner_factory.trouble("x/y"))
+    assert [planner_factory.configuration_error(name) for name in known] == [None] * 4
+    assert "There is no provider called x." in str(planner_factory.configuration_error("x/y"))
 
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_runs_of_a_process_share_the_limits_of_a_row(agent, limit):
     added(**{limit: 3})
-    one, two = (planner_factory.of(agent, "fast")[0].gate for _ in range(2))
+    one, two = (planner_factory.build_planners(agent, "fast")[0].gate for _ in range(2))
     LanguageModel.objects.update(**{limit: 5})
-    planner_factory.of(agent, "fast")
+    planner_factory.build_planners(agent, "fast")
 
     assert one is two
     assert one.limits.most(limit.partition("_")[0]) == 5
@@ -272,7 +275,7 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
     notes = [step.notes async for step in AgentStep.objects.all()]
     waits = [note for some in notes for note in some if note["kind"] == "limited"]
     sentence = "It waited for its turn: crowded answers at most 1 at once."
-    assert [status_text.note(note) for note in waits] == [sentence]
+    assert [status_text.note_sentence(note) for note in waits] == [sentence]
     assert await Run.objects.filter(status="completed").acount() == 2
 
 
@@ -287,7 +290,7 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
 def test_which_limit_is_waited_for_is_said(limit, sentence):
     facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
 
-    assert status_text.now([facts]) == sentence
+    assert status_text.waiting_sentence([facts]) == sentence
 
 
 async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):

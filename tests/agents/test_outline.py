@@ -3,7 +3,7 @@ from itertools import permutations
 
 import pytest
 
-from agents.web.presentation.step_order import Outline, in_order
+from agents.web.presentation.step_order import Outline, sort_steps
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ SIDE_BY_SIDE = [Row(1), Row(2), Row(3, 1), Row(4, 2), Row(5, 1), Row(6, 4), Row(
 
 
 def test_a_step_is_followed_by_what_was_done_for_it():
-    assert [row.number for row in in_order(SIDE_BY_SIDE)] == [1, 3, 5, 2, 4, 6, 7]
+    assert [row.number for row in sort_steps(SIDE_BY_SIDE)] == [1, 3, 5, 2, 4, 6, 7]
 
 
 def test_a_step_whose_parent_is_not_shown_stands_by_itself():
-    assert [row.number for row in in_order([Row(4, 2), Row(5)])] == [4, 5]
+    assert [row.number for row in sort_steps([Row(4, 2), Row(5)])] == [4, 5]
 
 
 def _arrivals():

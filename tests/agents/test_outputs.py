@@ -5,7 +5,12 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from agents.web.presentation.structured_output import few_rows, shown_output, spoken, words
+from agents.web.presentation.structured_output import (
+    build_output_view,
+    inline_text,
+    split_tables,
+    table_preview,
+)
 
 ROWS = [
     {"city": "Kyoto", "people": 1_440_000, "is_old": True},
@@ -14,7 +19,7 @@ ROWS = [
 
 
 def page(value):
-    return render_to_string("_output.html", {"output": shown_output(value)})
+    return render_to_string("_output.html", {"output": build_output_view(value)})
 
 
 class Words(HTMLParser):
@@ -88,7 +93,7 @@ def test_everything_that_a_model_wrote_is_only_text():
 
 
 def test_what_is_very_deep_is_shown_as_json():
-    view = shown_output({"a": [[[[[{"b": [1]}]]]]]})
+    view = build_output_view({"a": [[[[[{"b": [1]}]]]]]})
     while view.kind != "json":
         view = (view.items or [field for _, field in view.fields])[0]
 
@@ -102,7 +107,7 @@ def test_long_tables_and_lists_are_cut_with_a_word():
 
 
 def test_more_than_anybody_reads_is_json_and_cut():
-    view = shown_output([[[n] * 50] for n in range(150)])
+    view = build_output_view([[[n] * 50] for n in range(150)])
 
     assert (view.kind, len(view.text)) == ("json", 20_000)
     assert view.more.endswith("characters left out")
@@ -121,7 +126,7 @@ def test_more_than_anybody_reads_is_json_and_cut():
     ],
 )
 def test_one_value_alone_is_one_line(value, kind, text):
-    view = shown_output(value)
+    view = build_output_view(value)
 
     assert (view.kind, view.text) == (kind, text)
     assert text in page(value)
@@ -143,7 +148,7 @@ def test_numbers_are_the_same_in_every_language():
     ],
 )
 def test_numbers_below_one_another_are_written_alike(numbers, shown):
-    view = shown_output([{"value": number} for number in numbers])
+    view = build_output_view([{"value": number} for number in numbers])
 
     assert [row[0].text for row in view.rows] == shown
 
@@ -153,12 +158,12 @@ QUESTION = f"Shall [these] be told on? {json.dumps(TOLD)} Say yes."
 
 
 def test_rows_in_a_question_are_a_table_between_its_words():
-    before, rows, after = spoken(QUESTION)
+    before, rows, after = split_tables(QUESTION)
 
     assert (before.text, after.text) == ("Shall [these] be told on?", "Say yes.")
     assert [column.name for column in rows.columns] == ["name", "total"]
     assert [[cell.text for cell in row] for row in rows.rows] == [["Tea", "12"], ["Ink", "7"]]
-    assert words(QUESTION) == "Shall [these] be told on? … Say yes."
+    assert inline_text(QUESTION) == "Shall [these] be told on? … Say yes."
 
 
 @pytest.mark.parametrize(
@@ -174,18 +179,18 @@ def test_rows_in_a_question_are_a_table_between_its_words():
     ],
 )
 def test_what_is_no_table_or_would_be_cut_is_asked_word_for_word(text):
-    assert "".join(part.text for part in spoken(text)) == text
+    assert "".join(part.text for part in split_tables(text)) == text
 
 
 def test_of_what_was_found_a_few_rows_are_shown():
-    found = few_rows(json.dumps({"columns": ["n"], "rows": [[n] for n in range(9)]}))
+    found = table_preview(json.dumps({"columns": ["n"], "rows": [[n] for n in range(9)]}))
 
     assert len(found.rows) == 5
     assert found.more == "… and 4 more"
-    assert few_rows("42") is None
+    assert table_preview("42") is None
 
 
 def test_rows_that_were_cut_say_so():
-    [rows] = spoken(json.dumps({**TOLD, "truncated": True}))
+    [rows] = split_tables(json.dumps({**TOLD, "truncated": True}))
 
     assert rows.more == "There are more rows than these."

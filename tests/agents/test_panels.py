@@ -8,15 +8,15 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
 from agents import runs
-from agents.access.masking import Veil, masked
+from agents.access.masking import Masker, mask_row
 from agents.catalog import planner_factory
 from agents.engine.testing import Says
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
 from agents.models import Agent
 from agents.runs import approvals
-from agents.runs.approvals import Word
-from agents.runs.engine_messages import FORMS, SENTENCES
+from agents.runs.approvals import Decision
+from agents.runs.engine_messages import MESSAGE_TEMPLATES, SENTENCES
 from agents.web.presentation import RunView, panel_view
 from tests.conftest import asked, checked
 from tests.wire import WireServer, say
@@ -87,7 +87,7 @@ async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel,
     run = await asked("What is 6 times 7?", agent=panel, user=person)
     questions = [question async for question in run.approvals.all()]
     for question in questions:
-        word = Word(digest=question.digest, is_approved=True)
+        word = Decision(digest=question.digest, is_approved=True)
         await runs.wait(await approvals.decide(person, question.pk, word))
 
     assert {question.agent_name for question in questions} == {"careful", "twin"}
@@ -114,7 +114,9 @@ async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dia
     panel = await Agent.objects.acreate(name="board", mode="panel", merge="judge", **how)
     await sync_to_async(panel.handoffs.set)(members)
     async with WireServer(reply) as server:
-        monkeypatch.setattr(planner_factory, "llm", lambda name: DirectModel("key", server.url))
+        monkeypatch.setattr(
+            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+        )
         run = await checked(await asked("What is 6 * 7?", agent=panel))
 
     assert run.answer == "42\n\n> **b**: It was worked out.\n\n**Differ**\n\n- 41 or 42."
@@ -167,7 +169,7 @@ async def test_the_planner_of_a_first_visit_has_an_expert_answer(panel, person):
 
     run = await asked(query, agent=planner)
     question = await run.approvals.aget()
-    word = Word(digest=question.digest, is_approved=True, reason="No, for two.")
+    word = Decision(digest=question.digest, is_approved=True, reason="No, for two.")
     await runs.wait(await approvals.decide(person, question.pk, word))
 
     run = await checked(run)
@@ -256,7 +258,7 @@ async def test_what_others_said_to_a_panel_is_shown_masked(panel):
     check.action_input["heads"][0]["answer"] = "Ask jo@example.com."
     await check.asave()
 
-    view = RunView(masked(run), "trace", veil=Veil())
+    view = RunView(mask_row(run), "trace", veil=Masker())
     head = (await sync_to_async(lambda: view.panel)()).heads[0]
 
     assert head.name == "helper"
@@ -272,5 +274,5 @@ def test_what_a_panel_says_is_known_to_the_translators():
         "No member of the panel could answer. a: a could not finish: It is empty.",
     ]
 
-    assert all(any(form.match(words) for form in FORMS) for words in said)
+    assert all(any(form.match(words) for form in MESSAGE_TEMPLATES) for words in said)
     assert {"They all agree.", "There was no judgement."} <= set(SENTENCES)

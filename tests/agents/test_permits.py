@@ -67,8 +67,10 @@ def test_what_is_for_a_group_is_for_nobody_else(person, stranger, administrator,
     assert ledger not in usable(stranger)
     assert ledger in usable(administrator)
     assert ledger in usable(None)
-    assert permissions.closed_to(stranger.pk).agents == {ledger.pk}
-    assert permissions.closed_to(person.pk) == permissions.closed_to(administrator.pk)
+    assert permissions.restrictions_for(stranger.pk).agents == {ledger.pk}
+    assert permissions.restrictions_for(person.pk) == permissions.restrictions_for(
+        administrator.pk
+    )
 
 
 def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger):
@@ -83,8 +85,8 @@ def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger
 
 @pytest.mark.parametrize("name", ["ledger", "no-such-agent"])
 def test_an_agent_for_others_is_no_other_than_none(stranger, ledger, name):
-    with pytest.raises(messages.NotSaid, match="This agent is not available any more"):
-        sessions.begin(stranger, "hello", "1", name)
+    with pytest.raises(messages.MessageRejected, match="This agent is not available any more"):
+        sessions.start(stranger, "hello", "1", name)
 
     assert not Run.objects.exists()
 
@@ -129,16 +131,16 @@ async def test_a_colleague_for_others_is_not_offered(agent, person, stranger, le
 def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, finance, workflow):
     closed("calculator", finance)
 
-    assert start.wished("/workflow sum", person) is not None
-    with pytest.raises(start.NotStarted, match="calculator"):
-        start.wished("/workflow sum", stranger)
+    assert start.parse_command("/workflow sum", person) is not None
+    with pytest.raises(start.WorkflowNotStarted, match="calculator"):
+        start.parse_command("/workflow sum", stranger)
 
 
 async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile(
     agent, stranger, finance, workflow
 ):
-    wish = await sync_to_async(start.wished)("/workflow sum", stranger)
-    run = await sync_to_async(start.start)(wish, stranger, "chat.1")
+    wish = await sync_to_async(start.parse_command)("/workflow sum", stranger)
+    run = await sync_to_async(start.prepare_run)(wish, stranger, "chat.1")
     await agent.groups.aadd(finance)
 
     runs.launch(run)
@@ -153,7 +155,7 @@ def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance,
     closed("calculator", finance)
     due = {"cron": "* * * * *", "next_at": timezone.now()}
     schedule = Schedule.objects.create(workflow=workflow, user=person, **due)
-    acceptance.settle(schedule, person)
+    acceptance.update_acceptance(schedule, person)
     finance.user_set.remove(person)
 
     assert schedules.start_due(timezone.now()) == []
@@ -166,8 +168,8 @@ async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger
     run = await asked("6 * 7", user=person, agent=ledger)
     await finance.user_set.aremove(person)
 
-    with pytest.raises(reruns.NotRerun, match="You may not use the agent of this run"):
-        await sync_to_async(reruns.Setup)(run, person.pk)
+    with pytest.raises(reruns.RerunRejected, match="You may not use the agent of this run"):
+        await sync_to_async(reruns.RerunSetup)(run, person.pk)
 
 
 async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance):
@@ -175,6 +177,6 @@ async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance
     await sync_to_async(closed)("calculator", finance)
     await finance.user_set.aremove(person)
 
-    setup = await sync_to_async(reruns.Setup)(run, person.pk)
+    setup = await sync_to_async(reruns.RerunSetup)(run, person.pk)
 
     assert "calculator" not in await sync_to_async(lambda: setup.tools)()

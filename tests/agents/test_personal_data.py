@@ -9,14 +9,14 @@ from django.utils import timezone
 from agents import runs
 from agents.access import masking
 from agents.catalog import agent_factory, planner_factory
-from agents.engine.loop.cancellation import Fate
+from agents.engine.loop.cancellation import CallOutcome
 from agents.engine.loop.termination import StopReason
 from agents.engine.testing import Says, delta, finish
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
-from agents.models.runs import TRIAL
-from agents.review.step_details import Details, is_unkept, values_replaced
+from agents.models.runs import DRAFT_TOPIC_PREFIX
+from agents.review.step_details import StepDetails, count_replaced_values, is_masked_at_rest
 from agents.runs import approvals, event_store
 from chat import sessions
 from chat.models import ChatSession, Message
@@ -73,7 +73,9 @@ async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
     await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt")
 
     async with WireServer(lambda request: reply(request, dialect)) as server:
-        monkeypatch.setattr(planner_factory, "llm", lambda name: ROADS[road]("key", server.url))
+        monkeypatch.setattr(
+            planner_factory, "llm_by_name", lambda name: ROADS[road]("key", server.url)
+        )
         run = await checked(await asked(QUESTION))
 
     bodies = json.dumps([request.body for request in server.requests], ensure_ascii=False)
@@ -91,7 +93,9 @@ async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, mon
     question = f"What is 6 times 7? {MAIL} wants to know."
 
     async with WireServer(lambda request: plans.reply(request, dialect)) as server:
-        monkeypatch.setattr(planner_factory, "llm", lambda name: DirectModel("key", server.url))
+        monkeypatch.setattr(
+            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+        )
         run = await checked(await asked(question))
 
     assert run.status == "completed"
@@ -124,7 +128,7 @@ async def test_what_a_reviewer_is_shown_of_a_request_is_what_was_sent(scripted):
     run = await checked(await asked(QUESTION))
 
     step = await run.steps.aget()
-    sent = (await sync_to_async(lambda: Details(run, step).prompt)()).messages
+    sent = (await sync_to_async(lambda: StepDetails(run, step).prompt)()).messages
     assert sent == model.requests[0]["messages"]
     assert step.request["replaced"] == {"‹email 1›": MAIL, "‹account 1›": ACCOUNT}
 
@@ -135,11 +139,11 @@ async def test_whoever_may_not_see_personal_data_is_not_told_what_was_replaced(s
 
     run = await checked(await asked(QUESTION))
 
-    step = masking.masked(await run.steps.aget())
-    event = masking.masked(await run.events.aget(type="step_started"))
+    step = masking.mask_row(await run.steps.aget())
+    event = masking.mask_row(await run.events.aget(type="step_started"))
     assert step.request["replaced"] == {"‹email 1›": "…", "‹account 1›": "…"}
     assert ACCOUNT not in str(event.data)
-    assert await sync_to_async(values_replaced)(run) == 2
+    assert await sync_to_async(count_replaced_values)(run) == 2
 
 
 async def test_colleagues_are_bound_by_what_the_agent_promised(scripted):
@@ -178,8 +182,8 @@ async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
     sql = f"SELECT '{MAIL}' AS mail, '{PHONE}' AS phone"
     model = scripted(Says.call("database", sql=sql), Says("I know.", answer=answer))
 
-    said = await sync_to_async(sessions.begin)(person, QUESTION, "once")
-    await sessions.ask(said.session, said)
+    said = await sync_to_async(sessions.start)(person, QUESTION, "once")
+    await sessions.dispatch(said.session, said)
     await sessions.runs.wait(said.run)
 
     kept = await everything_kept()
@@ -211,23 +215,23 @@ async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
 
 @pytest.mark.parametrize("rule", ["shown", "unkept"])
 def test_of_a_trial_the_draft_says_what_was_kept(rule):
-    tried = {agent_factory.TRIED: {"personal_data": rule}}
-    run = Run(topic=f"{TRIAL}1", overrides=tried)
+    tried = {agent_factory.DRAFT_KEY: {"personal_data": rule}}
+    run = Run(topic=f"{DRAFT_TOPIC_PREFIX}1", overrides=tried)
 
-    assert is_unkept(run) is (rule == "unkept")
+    assert is_masked_at_rest(run) is (rule == "unkept")
 
 
 async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):
     await sync_to_async(ask_for)("unkept")
     model = scripted(Says(answer="One."), Says(answer="Two."))
-    first = await sync_to_async(sessions.begin)(person, "Hello", "1")
+    first = await sync_to_async(sessions.start)(person, "Hello", "1")
 
-    await sync_to_async(sessions.say)(first.session, person, QUESTION, "2")
+    await sync_to_async(sessions.add_message)(first.session, person, QUESTION, "2")
 
     assert MAIL not in await everything_kept()
-    await sessions.ask(first.session, first)
+    await sessions.dispatch(first.session, first)
     await sessions.runs.wait(first.run)
-    await sessions.go_on()
+    await sessions.answer_waiting()
     second = await Run.objects.alatest("pk")
     await sessions.runs.wait(second)
     assert "‹email›" in str(model.requests[1]["messages"])
@@ -248,7 +252,7 @@ async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
     run = await sync_to_async(runs.prepare)(query="Hello", topic="chat.1")
     about = {"kind": "tool", "action": "read", "call_id": "c1", "started_at": timezone.now()}
     await AgentStep.objects.acreate(run=run, number=1, first_seq=1, **about)
-    fate = Fate(status="done", result=f"It was {MAIL}.")
+    fate = CallOutcome(status="done", result=f"It was {MAIL}.")
 
     ending = event_store.Ending(StopReason.CANCELLED, fates={1: fate})
     await sync_to_async(event_store.close)(run.pk, ending)
@@ -265,7 +269,7 @@ async def test_what_somebody_writes_about_a_call_is_kept_masked_too(scripted, pe
 
     written = json.dumps({"sql": f"SELECT '{MAIL}' AS mail"})
     about = {"arguments": written, "reason": f"Ask {MAIL}."}
-    word = approvals.Word(digest=waiting.digest, is_approved=True, **about)
+    word = approvals.Decision(digest=waiting.digest, is_approved=True, **about)
     await approvals.decide(person, waiting.pk, word)
     await runs.wait(run)
 
@@ -285,7 +289,7 @@ async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
 
     [waiting] = [approval async for approval in run.approvals.all()]
     assert json.loads(waiting.arguments) == {"sql": "SELECT '‹email›' AS mail"}
-    word = approvals.Word(digest=waiting.digest, is_approved=True)
+    word = approvals.Decision(digest=waiting.digest, is_approved=True)
     await approvals.decide(person, waiting.pk, word)
     await runs.wait(run)
 

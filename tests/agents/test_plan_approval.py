@@ -12,7 +12,7 @@ from agents import runs
 from agents.engine.testing import Says
 from agents.models import Approval, Run
 from agents.runs import approvals
-from agents.runs.approvals import NoSuchPlan, Word
+from agents.runs.approvals import Decision, InvalidPlan
 from tests.agents.test_plans import DOUBLE, card, sum_of, written
 from tests.conftest import asked, checked
 
@@ -185,9 +185,9 @@ def plan(**more):
     ],
 )
 async def test_a_plan_that_cannot_be_carried_out_is_not_taken(value, sentence, waiting, person):
-    word = Word(digest=waiting.digest, is_approved=True, arguments=json.dumps(value))
+    word = Decision(digest=waiting.digest, is_approved=True, arguments=json.dumps(value))
 
-    with pytest.raises(NoSuchPlan) as refused:
+    with pytest.raises(InvalidPlan) as refused:
         await approvals.decide(person, waiting.pk, word)
 
     said = [words for each in refused.value.problems.values() for words in each]
@@ -203,13 +203,15 @@ async def test_a_plan_with_a_thousand_faults_is_read_in_no_time_and_before_anyth
         {"name": f"n{0:070d}{n:05d}", "tool": "calculator", "depends_on": [f"m{0:070d}{n:04d}"]}
         for n in range(1_000)
     ]
-    word = Word(digest=waiting.digest, is_approved=True, arguments=json.dumps({"steps": steps}))
+    word = Decision(
+        digest=waiting.digest, is_approved=True, arguments=json.dumps({"steps": steps})
+    )
     monkeypatch.setattr(
-        approvals.plan_edits, "checked", _unlocked(approvals.plan_edits.checked)
+        approvals.plan_edits, "validate_plan", _unlocked(approvals.plan_edits.validate_plan)
     )
 
     began = time.process_time()
-    with pytest.raises(NoSuchPlan) as error:
+    with pytest.raises(InvalidPlan) as error:
         await approvals.decide(person, waiting.pk, word)
 
     assert time.process_time() - began < 10  # without bounds it takes a minute and more

@@ -7,13 +7,13 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs
-from agents.access.masking import Veil
-from agents.engine.events import Stamp, Type
+from agents.access.masking import Masker
+from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from agents.models import AgentStep
 from agents.runs import event_store as trace
 from agents.web.presentation import RunView
-from agents.web.presentation.live_run import Watched
+from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import asked
 from tests.review.test_replay import compare, plain, relived
 
@@ -48,7 +48,7 @@ def planner(agent):
 
 
 async def card(run, **about):
-    return await sync_to_async(Watched(run.pk, **about).snapshot)()
+    return await sync_to_async(LiveRunView(run.pk, **about).snapshot)()
 
 
 async def test_a_plan_is_shown_with_its_progress_and_a_link_to_each_step(
@@ -162,7 +162,7 @@ async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted
 async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
     place, planner, scripted, person, monkeypatch
 ):
-    monkeypatch.setattr(Watched, "rest", 0)
+    monkeypatch.setattr(LiveRunView, "rest", 0)
     each = sum_of("each", "${item} * 2", for_each=[1, 2], parallel=True)
     scripted(
         written(sum_of("sum", "1 - 1", expected_outcome="More than 0."), each),
@@ -184,7 +184,7 @@ async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
 
     run = await asked("Six times seven?", user=person)
 
-    html = await card(run, place="trace", veil=Veil())
+    html = await card(run, place="trace", veil=Masker())
     assert "ada@example.org" not in html
     assert "1 of 1 done" in html
 
@@ -193,19 +193,21 @@ async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
 async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_event(
     agent, monkeypatch
 ):
-    monkeypatch.setattr(Watched, "rest", 1_000_000)
+    monkeypatch.setattr(LiveRunView, "rest", 1_000_000)
     run = await sync_to_async(runs.prepare)(query="Much", topic="chat.1", agent=agent)
-    page, stamp = Watched(run.pk), Stamp("flow")
+    page, stamp = LiveRunView(run.pk), EventFactory("flow")
     steps = [{"name": f"s{n}", "tool": "calculator"} for n in range(1000)]
     about = {"step": 1, "turn": 1, "plan": 1, "kind": "plan"}
     told = {"description": "", "steps": steps, "parameters": {}, "by": "", "changes": {}}
     events = [
-        stamp(Type.TASK, **about, name="plan", work="plan"),
-        stamp(Type.PLAN, **about, **told, feedback=[]),
+        stamp(EventType.TASK, **about, name="plan", work="plan"),
+        stamp(EventType.PLAN, **about, **told, feedback=[]),
     ]
     for n in range(1000):
         task = {"step": n + 2, "turn": 1, "plan": 1, "kind": "task"}
-        events.append(stamp(Type.TASK, **task, name=f"s{n}", work="tool", what="calculator"))
+        events.append(
+            stamp(EventType.TASK, **task, name=f"s{n}", work="tool", what="calculator")
+        )
 
     frames = await sync_to_async(_watched)(run, page, events)
 
@@ -215,7 +217,7 @@ async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_even
     assert sum(html.count('data-kind="task"') for html in frames) < 250
     assert "801 more rows in the trace" in frames[-1]
     assert page.is_owed
-    assert "1000 running" in await sync_to_async(page.owed)()
+    assert "1000 running" in await sync_to_async(page.deferred_plan)()
 
 
 def _watched(run, page, events):
@@ -223,6 +225,6 @@ def _watched(run, page, events):
     frames = []
     for at in range(0, len(events), 10):
         batch = events[at : at + 10]
-        trace.keep([(run.pk, event) for event in batch])
+        trace.save([(run.pk, event) for event in batch])
         frames.append(page.changes([event.to_dict() for event in batch]))
     return frames

@@ -56,7 +56,9 @@ async def test_a_plan_that_fails_its_check_is_written_anew_and_succeeds(
     planner, monkeypatch, road
 ):
     async with WireServer(lambda request: reply(request, planner.dialect)) as server:
-        monkeypatch.setattr(planner_factory, "llm", lambda name: ROADS[road]("key", server.url))
+        monkeypatch.setattr(
+            planner_factory, "llm_by_name", lambda name: ROADS[road]("key", server.url)
+        )
         run = await checked(await asked("What is 6 times 7?"))
 
     assert (run.status, run.answer) == (Run.Status.COMPLETED, "It is 42.")
@@ -73,7 +75,9 @@ async def test_a_plan_that_cannot_be_made_is_cancelled_with_the_models_reason(
     why = json.dumps({"description": "", "steps": [], "cancel": "There is no tool for that."})
     said = why if planner.dialect == "native" else f"Final Answer: {why}"
     async with WireServer(lambda request: say(said)) as server:
-        monkeypatch.setattr(planner_factory, "llm", lambda name: DirectModel("key", server.url))
+        monkeypatch.setattr(
+            planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
+        )
         run = await checked(await asked("Send an e-mail."))
 
     assert (run.status, run.detail) == (Run.Status.STOPPED, "There is no tool for that.")

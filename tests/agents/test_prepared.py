@@ -6,30 +6,30 @@ import pytest
 from channels.db import database_sync_to_async
 from django.db.models.functions import Length
 
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 
 pytestmark = pytest.mark.both_databases
 
 
-@prepared
+@compiled_query
 def runs_on(topic, after):
     runs = Run.objects.live().filter(topic__startswith="chat", topic=topic, pk__gt=after)
     return runs.select_related("user").order_by("pk")
 
 
-@prepared
+@compiled_query
 def questions(topic):
     return Run.objects.filter(topic=topic).values_list("query", flat=True)[:1]
 
 
-@prepared
+@compiled_query
 def lengths(topic):
     runs = Run.objects.filter(topic=topic).defer("history")
     return runs.annotate(length=Length("query"))
 
 
-@prepared
+@compiled_query
 def pairs(topic):
     return Run.objects.filter(topic=topic).values_list("history", "started_at")
 

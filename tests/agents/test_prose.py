@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from agents.engine.guardrails.normalize import readings
 from agents.web.presentation import markdown
-from agents.web.presentation.markdown import ATTRIBUTES, TAGS, GrowingProse, render_markdown
+from agents.web.presentation.markdown import (
+    ATTRIBUTES,
+    TAGS,
+    StreamingMarkdown,
+    render_markdown,
+)
 from tests.examples import many
 from tests.nasty import nasty, ordinary
 
@@ -117,7 +122,7 @@ def assert_harmless(html):
 def test_no_text_becomes_more_than_prose(text):
     assert_harmless(render_markdown(text))
 
-    growing = GrowingProse()
+    growing = StreamingMarkdown()
     html = "".join(growing.feed(character) for character in text) + growing.tail_html
     assert_harmless(html)
 
@@ -224,7 +229,7 @@ DOCUMENTS = [
 
 def grown(document, cuts):
     edges = [0, *sorted(cut % (len(document) + 1) for cut in cuts), len(document)]
-    growing = GrowingProse()
+    growing = StreamingMarkdown()
     pairs = zip(edges, edges[1:], strict=False)
     html = "".join(growing.feed(document[start:end]) for start, end in pairs)
     return html + growing.tail_html
@@ -244,7 +249,7 @@ def test_prose_grown_by_single_characters_is_the_whole_in_the_end(document):
 
 
 def test_what_has_ended_is_not_rendered_again():
-    growing = GrowingProse()
+    growing = StreamingMarkdown()
 
     assert growing.feed("First.\n") == ""
     assert growing.feed("\nSec") == "<p>First.</p>\n"
@@ -252,7 +257,7 @@ def test_what_has_ended_is_not_rendered_again():
 
 
 def test_a_list_goes_on_after_an_empty_line():
-    growing = GrowingProse()
+    growing = StreamingMarkdown()
 
     assert growing.feed("- one\n\n") == ""
     assert growing.feed("- two\n\nEnd.\n") != ""
@@ -271,21 +276,21 @@ def test_a_list_goes_on_after_an_empty_line():
     ],
 )
 def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
-    assert GrowingProse(line).tail_html == markdown._rendered(line, {})
-    assert render_markdown(f"{line}\n\n") == markdown._rendered(f"{line}\n\n", {})
+    assert StreamingMarkdown(line).tail_html == markdown._render_safe(line, {})
+    assert render_markdown(f"{line}\n\n") == markdown._render_safe(f"{line}\n\n", {})
 
 
 @given(st.text("ab日9 ,.;:?()%/@-_*\n", max_size=30))
 def test_the_short_way_and_the_long_way_lead_to_the_same(text):
-    assert GrowingProse(text.replace("\n", "")).tail_html == (
-        markdown._rendered(text.replace("\n", ""), {})
+    assert StreamingMarkdown(text.replace("\n", "")).tail_html == (
+        markdown._render_safe(text.replace("\n", ""), {})
     )
-    assert render_markdown(text) == markdown._rendered(text, {})
+    assert render_markdown(text) == markdown._render_safe(text, {})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_prose_that_has_grown_need_not_be_rendered_again(document):
-    growing = GrowingProse()
+    growing = StreamingMarkdown()
     for at in range(0, len(document), 7):
         growing.feed(document[at : at + 7])
 
@@ -296,12 +301,12 @@ def test_prose_that_has_grown_need_not_be_rendered_again(document):
 def test_blocks_that_explain_each_other_are_rendered_together():
     document = "See [here].\n\n[here]: https://example.org\n"
 
-    assert not GrowingProse(document).is_whole(document)
-    assert not GrowingProse("Something").is_whole("Something else")
+    assert not StreamingMarkdown(document).is_whole(document)
+    assert not StreamingMarkdown("Something").is_whole("Something else")
 
 
 def test_what_is_no_longer_plain_is_rendered_as_markdown():
-    growing = GrowingProse("Plain ")
+    growing = StreamingMarkdown("Plain ")
 
     assert growing.tail_html == "<p>Plain</p>\n"
     growing.feed("and **bold**")
@@ -349,7 +354,7 @@ FLUSH = 200
 
 def streamed(text, flush=FLUSH):
     """The text as a page is shown it, and how many characters of HTML it was sent for that."""
-    growing, sent = GrowingProse(), 0
+    growing, sent = StreamingMarkdown(), 0
     for at in range(0, len(text), flush):
         sent += len(growing.feed(text[at : at + flush]))
         more = growing.take_more()
@@ -364,8 +369,8 @@ def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
     flushes = len(text) // FLUSH + 1
     growing, sent = streamed(text)
 
-    small = 3 * markdown.SMALL * flushes  # an open block below the limit, at every flush
-    assert growing.work <= markdown.LOOKED * markdown.weight(text) + small
+    small = 3 * markdown.SMALL_WEIGHT * flushes  # an open block below the limit, at every flush
+    assert growing.work <= markdown.SCAN_BUDGET * markdown.weight(text) + small
     assert sent < 40 * len(text)
 
 
@@ -390,7 +395,7 @@ def test_no_nasty_text_becomes_more_than_prose(name):
 
 def test_an_ordinary_answer_is_never_shown_unread():
     text = ordinary(30_000)
-    growing = GrowingProse()
+    growing = StreamingMarkdown()
     for at in range(0, len(text), 25):
         growing.feed(text[at : at + 25])
         assert "prose-rest" not in growing.tail_html
@@ -425,14 +430,14 @@ def test_a_long_list_ends_where_the_next_paragraph_begins():
 
 
 def test_code_is_over_with_its_last_fence():
-    growing = GrowingProse("```python\n" + "x = [1]\n" * 900)
+    growing = StreamingMarkdown("```python\n" + "x = [1]\n" * 900)
 
     assert growing.feed("```\n").count("</span>") > 900
     assert growing.tail == ""
 
 
 def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
-    text = "**a** " * 10 + "\n\n" + "**a** " * markdown.MOST_MARKS + "\n\n**b**"
+    text = "**a** " * 10 + "\n\n" + "**a** " * markdown.MAX_MARKS + "\n\n**b**"
     html = render_markdown(text)
 
     assert html.count("<strong>") == 10
@@ -440,16 +445,16 @@ def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
 
 
 def test_a_text_of_too_many_lines_is_shown_as_it_is():
-    text = "- <b>\n" * (markdown.MOST_LINES + 1)
+    text = "- <b>\n" * (markdown.MAX_LINES + 1)
 
     html = render_markdown(text)
     assert html.startswith('<div class="prose-rest">- &lt;b&gt;\n')
-    assert not GrowingProse(text).is_whole(text)
-    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * markdown.MOST_BARS)
+    assert not StreamingMarkdown(text).is_whole(text)
+    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * markdown.MAX_PIPES)
 
 
 def test_only_what_looks_like_code_is_coloured():
-    words, long = "a " * 5_000, "x" * (markdown.LONGEST_LINE + 1)
+    words, long = "a " * 5_000, "x" * (markdown.MAX_CODE_LINE_CHARS + 1)
 
     for code in (words, long, "a\n" * 2_000):
         assert "<span" not in render_markdown(f"```java\n{code}\n```")

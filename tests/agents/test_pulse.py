@@ -10,12 +10,12 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from agents import runs
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.models import ServerProcess
 from agents.observability import process_status
 from agents.observability.loop_watchdog import Watchdog
 from agents.runs import leases
-from agents.runs.event_writer import Journal
+from agents.runs.event_writer import EventWriter
 from chat.models import ChatSession
 from tests.conftest import tab
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 async def beating(monkeypatch):
-    monkeypatch.setattr(process_status, "EVERY", 0.05)
+    monkeypatch.setattr(process_status, "HEARTBEAT_SECONDS", 0.05)
     process_status.start("web")
     yield
     await process_status.stop()
@@ -104,7 +104,7 @@ async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
 
 async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypatch, caplog):
     tell, failures = (
-        process_status.tell,
+        process_status.report,
         [OperationalError("away"), OperationalError("still away")],
     )
 
@@ -114,7 +114,7 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
         tell(*about)
 
     before = await told()
-    monkeypatch.setattr(process_status, "tell", sometimes)
+    monkeypatch.setattr(process_status, "report", sometimes)
     await told(seen_at__gt=before.seen_at + timedelta(milliseconds=100))
 
     assert not failures
@@ -123,10 +123,10 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
 
 async def test_those_who_have_been_silent_for_long_are_forgotten():
     dog = Watchdog()
-    await sync_to_async(silent)("gone", process_status.FORGOTTEN.total_seconds() + 5)
+    await sync_to_async(silent)("gone", process_status.STALE_AFTER.total_seconds() + 5)
     await sync_to_async(silent)("late", 60)
 
-    await sync_to_async(process_status.tell)("worker", dog)
+    await sync_to_async(process_status.report)("worker", dog)
     dog.stop()
 
     names = [row.name async for row in ServerProcess.objects.order_by("name")]
@@ -143,9 +143,9 @@ def test_silence_is_measured_by_the_clock_of_the_database():
 
 async def test_the_journal_says_how_long_something_waited_to_be_kept(agent, monkeypatch):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
-    journal = Journal()
+    journal = EventWriter()
     monkeypatch.setattr("agents.runs.event_writer._commit", lambda batch: time.sleep(0.3))
-    kept = journal.add(run, Stamp("helper")(Type.DELTA, content="a"))
+    kept = journal.add(run, EventFactory("helper")(EventType.DELTA, content="a"))
     await asyncio.sleep(0.1)
     while_waiting = journal.lag()
     await kept

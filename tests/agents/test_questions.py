@@ -6,11 +6,11 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
 from agents import runs
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from agents.models import Approval, Run, ToolRegistration
 from agents.runs import approvals, event_store
-from agents.runs.approvals import NotDecided, Word
+from agents.runs.approvals import Decision, DecisionRejected
 from tests.conftest import asked, checked
 
 pytestmark = [
@@ -178,10 +178,10 @@ async def test_where_nobody_has_the_role_whoever_asked_is_told(question, person)
 
 
 async def test_the_first_answer_counts(question, expert, person):
-    word = Word(digest=question.digest, is_approved=True, reason="Five.")
+    word = Decision(digest=question.digest, is_approved=True, reason="Five.")
     await approvals.decide(expert, question.pk, word)
 
-    with pytest.raises(NotDecided, match="decided already"):
+    with pytest.raises(DecisionRejected, match="decided already"):
         await approvals.decide(person, question.pk, word)
     await over(question)
 
@@ -218,17 +218,17 @@ ENDING = dict.fromkeys(("answer", "detail", "advice"), "") | {"stopped_reason": 
 @pytest.mark.parametrize(
     ("type", "facts"),
     [
-        (Type.STEP, {"kind": "tool", "status": "cancelled"}),
-        (Type.RUN_FINISHED, {**ENDING, "turns": 1, "tool_calls": 0}),
+        (EventType.STEP, {"kind": "tool", "status": "cancelled"}),
+        (EventType.RUN_FINISHED, {**ENDING, "turns": 1, "tool_calls": 0}),
     ],
 )
 async def test_a_question_is_withdrawn_when_its_step_is_given_up_or_its_run_ends(
     question, expert, type, facts
 ):
     run = await Run.objects.aget(pk=question.run_id)
-    stamp = Stamp("assistant", after=await sync_to_async(event_store.last_seq)(run))
+    stamp = EventFactory("assistant", after=await sync_to_async(event_store.last_seq)(run))
 
-    await sync_to_async(event_store.keep)([(run.pk, stamp(type, step=question.step, **facts))])
+    await sync_to_async(event_store.save)([(run.pk, stamp(type, step=question.step, **facts))])
 
     await question.arefresh_from_db()
     assert question.verdict == Approval.Verdict.WITHDRAWN
@@ -283,7 +283,7 @@ async def test_a_question_goes_out_as_the_person_who_asked_has_changed_it(
 ):
     other = '{"question": "May we store addresses?", "role": "Legal"}'
     await approvals.decide(
-        person, sharing.pk, Word(digest=sharing.digest, is_approved=True, arguments=other)
+        person, sharing.pk, Decision(digest=sharing.digest, is_approved=True, arguments=other)
     )
     await runs.wait(await Run.objects.aget())
 

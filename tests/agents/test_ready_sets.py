@@ -5,7 +5,7 @@ from django.utils import translation
 
 from agents.console.guardrail_testing import pattern_sets
 from agents.engine.guardrails.checks import Pattern, try_pattern
-from agents.engine.guardrails.stream_filter import found_in
+from agents.engine.guardrails.stream_filter import find_matches
 from agents.models import GuardrailPattern
 
 READY = {
@@ -93,7 +93,7 @@ LEFT_ALONE = {
 
 
 def finds(name, text):
-    return bool(found_in(text, [Pattern(pattern=READY[name].pattern)]))
+    return bool(find_matches(text, [Pattern(pattern=READY[name].pattern)]))
 
 
 @pytest.mark.parametrize("name", READY)
@@ -137,7 +137,7 @@ def test_a_set_has_names_in_the_language_of_whoever_adds_it_and_is_there_in_any(
         assert added == {str(ready.name) for ready in pattern_sets.SETS[key].patterns}
 
     assert len(added) == len(pattern_sets.SETS[key].patterns)
-    assert pattern_sets.present(pattern_sets.SETS[key].patterns) == {
+    assert pattern_sets.existing_names(pattern_sets.SETS[key].patterns) == {
         str(ready.name) for ready in pattern_sets.SETS[key].patterns
     }
     assert pattern_sets.add(key) == []

@@ -10,13 +10,13 @@ from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.planner.stream_batches import Deadlines
-from agents.engine.state import legal
+from agents.engine.state import repair_history
 from agents.engine.testing import Call, Says, delta, finish
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
 from agents.runs import executor
 from agents.runs.event_store import transcript
-from agents.web.presentation.status_text import ending
+from agents.web.presentation.status_text import ending_sentence
 from tests.conftest import asked, checked, until
 
 pytestmark = [
@@ -105,7 +105,7 @@ async def test_a_model_that_fails_fails_the_run_with_a_sentence(chunks, scripted
     assert run.status == "failed"
     assert run.detail
     assert run.advice
-    assert ending(run)
+    assert ending_sentence(run)
 
 
 async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
@@ -144,7 +144,7 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
 async def test_a_tool_that_fails_does_not_fail_the_run(
     act, reason, observation, scripted, monkeypatch
 ):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: Fake(act))
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: Fake(act))
     model = scripted(Says.call("calculator"), Says(answer="Without it, then."))
 
     run = await checked(await asked("What is it?"))
@@ -156,7 +156,9 @@ async def test_a_tool_that_fails_does_not_fail_the_run(
 
 
 async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted, monkeypatch):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: Fake(returns_nothing))
+    monkeypatch.setitem(
+        tool_factory.BUILT_IN_TOOLS, "calculator", lambda: Fake(returns_nothing)
+    )
     scripted(Says.call("calculator"), Says(answer="Nothing there."))
 
     run = await asked("What is it?")
@@ -207,7 +209,7 @@ async def test_the_next_question_after_a_failure_is_answered(scripted):
 
     sent = model.requests[0]["messages"][1:]
     assert run.answer == "Now I can."
-    assert legal(sent) == sent
+    assert repair_history(sent) == sent
     assert [m["role"] for m in sent] == ["user", "assistant", "tool", "assistant", "user"]
 
 
@@ -225,7 +227,7 @@ async def test_a_second_run_of_a_topic_waits_its_turn():
     prepare = sync_to_async(runs.prepare)
     await prepare(query="6 * 7", topic="chat.1")
 
-    with pytest.raises(runs.StillAnswering):
+    with pytest.raises(runs.RunInProgress):
         await prepare(query="6 * 7", topic="chat.1")
     await prepare(query="6 * 7", topic="chat.2")
 
@@ -246,7 +248,7 @@ async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, capl
 
     monkeypatch.setattr(executor, "followers", [])
     for follower in (fail, note):
-        runs.when_over(follower)
+        runs.on_finished(follower)
     run = await asked("6 * 7")
     await runs.stop(run)
     await runs.shut_down()

@@ -12,13 +12,13 @@ TODAY = date(2025, 3, 10)
 
 @pytest.fixture
 def shop(tmp_path):
-    sample_data.make_database(tmp_path / "shop.sqlite3", TODAY)
+    sample_data.create_database(tmp_path / "shop.sqlite3", TODAY)
     with closing(sqlite3.connect(tmp_path / "shop.sqlite3")) as database:
         yield database
 
 
 def test_the_shop_is_the_same_for_the_same_day(shop, tmp_path):
-    sample_data.make_database(tmp_path / "again.sqlite3", TODAY)
+    sample_data.create_database(tmp_path / "again.sqlite3", TODAY)
 
     with closing(sqlite3.connect(tmp_path / "again.sqlite3")) as again:
         assert list(again.iterdump()) == list(shop.iterdump())
@@ -36,7 +36,7 @@ def test_the_shop_has_orders_for_24_months_and_until_yesterday(shop):
 
 
 def test_on_the_first_of_a_month_that_month_has_no_orders_yet(tmp_path):
-    sample_data.make_database(tmp_path / "shop.sqlite3", date(2024, 3, 1))
+    sample_data.create_database(tmp_path / "shop.sqlite3", date(2024, 3, 1))
 
     with closing(sqlite3.connect(tmp_path / "shop.sqlite3")) as database:
         [(last,)] = database.execute("SELECT max(ordered_on) FROM orders")
@@ -68,7 +68,7 @@ def test_the_rows_of_the_shop_agree_with_one_another(shop):
 
 
 def test_a_shop_is_replaced_whole_and_leaves_nothing_behind(shop, tmp_path):
-    sample_data.make_database(tmp_path / "shop.sqlite3", date(2025, 4, 10))
+    sample_data.create_database(tmp_path / "shop.sqlite3", date(2025, 4, 10))
 
     assert [path.name for path in tmp_path.iterdir()] == ["shop.sqlite3"]
 

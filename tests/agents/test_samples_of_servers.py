@@ -21,7 +21,7 @@ def server():
 
 
 def look(state, **facts):
-    mcp_servers.keep("files", Health(state=state, **facts))
+    mcp_servers.save_health("files", Health(state=state, **facts))
 
 
 def later(**time):
@@ -67,7 +67,7 @@ def test_what_is_older_than_a_day_is_forgotten(server):
 
 
 def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
-    monkeypatch.setattr(mcp_servers, "MOST_SAMPLES", 4)
+    monkeypatch.setattr(mcp_servers, "MAX_SAMPLES", 4)
     for state in ["ready", "failed"] * 5:
         look(state)
 
@@ -80,7 +80,7 @@ def test_a_day_is_told_in_words(server):
         at = now - timedelta(minutes=minutes)
         server.samples.create(at=at, is_up=is_up, latency_ms=minutes if is_up else None)
 
-    day = uptime_strip.of(server, now)
+    day = uptime_strip.build_strip(server, now)
 
     assert day.words == (
         "In order in 75.0 % of 4 looks in the last 24 hours. "
@@ -93,8 +93,8 @@ def test_a_day_is_told_in_words(server):
 def test_an_outage_that_lasts_is_told_as_such(server):
     server.samples.create(at=timezone.now() - timedelta(minutes=9), is_up=False)
 
-    assert uptime_strip.of(server).outages[0].startswith("since ")
-    assert uptime_strip.of(server).words.startswith("In order in 0 % of 1 look ")
+    assert uptime_strip.build_strip(server).outages[0].startswith("since ")
+    assert uptime_strip.build_strip(server).words.startswith("In order in 0 % of 1 look ")
 
 
 def test_the_page_of_a_server_shows_its_day(server, administrator):

@@ -14,8 +14,8 @@ from agents.models.secret import (
     MASK,
     EncryptedJSONField,
     EncryptedTextField,
-    Sealed,
-    Unreadable,
+    EncryptedValue,
+    UnreadableSecret,
 )
 
 HEADERS = {"Authorization": "Bearer s3cret"}
@@ -96,7 +96,7 @@ def test_an_older_key_still_reads_and_the_newest_one_writes(keys):
     keys("second")
 
     assert read(EncryptedTextField(), new).reveal() == "s3cret"
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableSecret):
         read(EncryptedTextField(), old).reveal()
 
 
@@ -104,9 +104,9 @@ def test_an_older_key_still_reads_and_the_newest_one_writes(keys):
 def test_what_no_key_can_read_says_so_and_crashes_no_list(token, keys):
     secret = read(EncryptedTextField(), token)
 
-    assert str(secret) == str(Unreadable()) == Unreadable.__doc__
-    assert display_for_field(secret, EncryptedTextField(), "-") == Unreadable.__doc__
-    with pytest.raises(Unreadable, match="enter it again"):
+    assert str(secret) == str(UnreadableSecret()) == UnreadableSecret.__doc__
+    assert display_for_field(secret, EncryptedTextField(), "-") == UnreadableSecret.__doc__
+    with pytest.raises(UnreadableSecret, match="enter it again"):
         secret.reveal()
 
 
@@ -121,7 +121,7 @@ def test_a_row_holds_a_secret_sealed_from_the_moment_it_is_given(keys, server):
     row = server(name="a", headers=HEADERS, password="w0rd")
     row.password = "other w0rd"
 
-    assert isinstance(row.headers, Sealed)
+    assert isinstance(row.headers, EncryptedValue)
     assert (row.headers.reveal(), row.password.reveal()) == (HEADERS, "other w0rd")
     assert "w0rd" not in str(vars(row))
 

@@ -4,16 +4,16 @@ from unittest.mock import patch
 import pytest
 from django.utils import translation
 
-from agents.catalog.agent_factory import NoAgent
+from agents.catalog.agent_factory import NoAgentAvailable
 from agents.engine import errors
-from agents.engine.plans.definition import read
+from agents.engine.plans.definition import read_definition
 from agents.llm.provider_errors import explain
-from agents.runs.engine_messages import FORMS, SENTENCES, told
+from agents.runs.engine_messages import MESSAGE_TEMPLATES, SENTENCES, translate
 
 
 def test_every_sentence_of_an_error_is_known_to_the_translators():
     named = [e for e in vars(errors).values() if isinstance(e, type)]
-    kinds = [e for e in named if issubclass(e, errors.AgentError)] + [NoAgent]
+    kinds = [e for e in named if issubclass(e, errors.AgentError)] + [NoAgentAvailable]
 
     said = {kind.__doc__ for kind in kinds} | {kind.advice for kind in kinds}
 
@@ -31,14 +31,14 @@ def test_every_sentence_of_an_error_is_known_to_the_translators():
 )
 def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
     with translation.override("ja"):
-        assert told_in_japanese in told(said)
+        assert told_in_japanese in translate(said)
 
 
 def test_a_sentence_that_is_known_word_for_word_has_no_places():
-    is_a_form = [form for form in FORMS if form.match("A name is text.")]
+    is_a_form = [form for form in MESSAGE_TEMPLATES if form.match("A name is text.")]
 
     with translation.override("de"), patch("agents.runs.engine_messages.gettext", str.upper):
-        words = told("A name is text.")
+        words = translate("A name is text.")
 
     assert is_a_form
     assert words == "A NAME IS TEXT."
@@ -48,23 +48,23 @@ def test_the_places_of_a_sentence_are_filled_again():
     said = "Could not reach the model 'a' at b:1: the connection was refused."
 
     with translation.override("ja"):
-        words = told(said)
+        words = translate(said)
 
     assert "'a' at b:1" in words
     assert "接続が拒否されました" in words
-    assert told(said) == said
+    assert translate(said) == said
 
 
 def test_a_sentence_as_long_as_a_book_is_left_alone():
-    assert told("It is " * 100_000) == "It is " * 100_000
+    assert translate("It is " * 100_000) == "It is " * 100_000
 
 
 def test_what_is_wrong_with_a_plan_is_known_to_the_translators():
-    problem = read(
+    problem = read_definition(
         "name: w\nsteps: [{name: a, tool: x, depends_on: [b], condition: 1 <}]"
     ).problems
 
-    forms = [[form for form in FORMS if form.match(p.message)] for p in problem]
+    forms = [[form for form in MESSAGE_TEMPLATES if form.match(p.message)] for p in problem]
 
     assert len(forms) == 2
     assert all(forms)
@@ -74,6 +74,6 @@ def test_a_sentence_with_many_blanks_is_looked_through_at_once():
     begun = time.monotonic()
 
     for _ in range(10):
-        assert told("ab cd " * 160) == "ab cd " * 160
+        assert translate("ab cd " * 160) == "ab cd " * 160
 
     assert time.monotonic() - begun < 3

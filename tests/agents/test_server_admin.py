@@ -17,7 +17,7 @@ from agents.console import sandbox_status
 from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp.config import Folder
 from agents.tools.mcp.connection import Health
-from agents.tools.mcp.definition import Definition
+from agents.tools.mcp.definition import ToolDefinition
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,11 +81,13 @@ def said(response):
 
 
 def keep(server, *definitions):
-    mcp_servers.keep(server.name, Health(state="ready", tools=definitions))
+    mcp_servers.save_health(server.name, Health(state="ready", tools=definitions))
 
 
 def test_the_list_says_how_servers_are(root, plain):
-    mcp_servers.keep("plain", Health(state="failed", error="The program ended with status 1."))
+    mcp_servers.save_health(
+        "plain", Health(state="failed", error="The program ended with status 1.")
+    )
     html = root.get(page("changelist")).content.decode()
 
     assert "out of order" in html
@@ -163,7 +165,7 @@ def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
 
 
 def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
-    mcp_servers.keep("plain", Health(state="ready", latency=0.0123))
+    mcp_servers.save_health("plain", Health(state="ready", latency=0.0123))
     new = root.get(page("add")).content.decode()
     old = root.get(page("change", plain.pk)).content.decode()
 
@@ -200,7 +202,7 @@ def test_the_page_says_what_keeps_a_program_apart(root, plain):
     html = unescape(root.get(page("change", plain.pk)).content.decode())
     level = sandbox_status.general_level()
 
-    assert sandbox_status.about(level) in html
+    assert sandbox_status.describe_level(level) in html
     assert level != "none" or "can read its secret key and database" in html
 
 
@@ -208,7 +210,7 @@ def test_of_an_address_there_is_nothing_to_keep_apart(root):
     docs = McpServer.objects.create(name="docs", url="https://docs.example/mcp")
     html = unescape(root.get(page("change", docs.pk)).content.decode())
 
-    assert sandbox_status.about(sandbox_status.general_level()) not in html
+    assert sandbox_status.describe_level(sandbox_status.general_level()) not in html
 
 
 @pytest.mark.parametrize(
@@ -254,11 +256,13 @@ def test_folders_and_trust_are_saved(root, tmp_path):
 
     server = McpServer.objects.get()
     assert (server.folders, server.trusts_annotations) == (f"{tmp_path}:rw", True)
-    assert mcp_servers.config(server).folders == (Folder(str(tmp_path), is_writable=True),)
+    assert mcp_servers.server_config(server).folders == (
+        Folder(str(tmp_path), is_writable=True),
+    )
 
 
 def test_what_a_server_kept_goes_with_it(root, plain):
-    kept = mcp_servers.home(plain.pk)
+    kept = mcp_servers.home_folder(plain.pk)
     (kept / "home").mkdir(parents=True)
     root.post(page("delete", plain.pk), {"post": "yes"})
 
@@ -284,7 +288,7 @@ def test_a_connection_that_fails_says_why(root, plain):
 def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
     left = []
     monkeypatch.setattr(
-        mcp_servers, "leave", lambda name: left.append((name, connection.in_atomic_block))
+        mcp_servers, "disconnect", lambda name: left.append((name, connection.in_atomic_block))
     )
     root.post(page("change", plain.pk), typed(**as_it_is(plain)))
     root.post(page("delete", plain.pk), {"post": "yes"})
@@ -347,14 +351,16 @@ def test_an_address_needs_no_such_permission(clerk):
 
 
 def test_a_changed_tool_is_shown_and_accepted(root, plain):
-    keep(plain, Definition(name="add", description="Adds up."))
-    keep(plain, Definition(name="add", description="<b>Adds</b> it all up."))
+    keep(plain, ToolDefinition(name="add", description="Adds up."))
+    keep(plain, ToolDefinition(name="add", description="<b>Adds</b> it all up."))
     row = ToolRegistration.objects.get()
     html = root.get(page("change", plain.pk)).content.decode()
     root.post(page("accept", row.pk), {"seen": "something else"})
     row.refresh_from_db()
     was_held = bool(row.pending)
-    response = root.post(page("accept", row.pk), {"seen": mcp_servers.seal(row)}, follow=True)
+    response = root.post(
+        page("accept", row.pk), {"seen": mcp_servers.pending_digest(row)}, follow=True
+    )
     row.refresh_from_db()
 
     assert "<del>Adds up.</del>" in html
@@ -365,20 +371,23 @@ def test_a_changed_tool_is_shown_and_accepted(root, plain):
 
 
 def test_nobody_else_accepts_a_change(clerk, person, plain):
-    keep(plain, Definition(name="add"))
-    keep(plain, Definition(name="add", description="Other."))
+    keep(plain, ToolDefinition(name="add"))
+    keep(plain, ToolDefinition(name="add", description="Other."))
     row = ToolRegistration.objects.get()
     person.user_permissions.clear()
 
     assert (
-        clerk.post(page("accept", row.pk), {"seen": mcp_servers.seal(row)}).status_code == 403
+        clerk.post(
+            page("accept", row.pk), {"seen": mcp_servers.pending_digest(row)}
+        ).status_code
+        == 403
     )
     assert clerk.get(page("import")).status_code == 403
     assert Client().post(page("test", plain.pk)).status_code == 302
 
 
 def test_nothing_happens_by_looking(root, plain):
-    keep(plain, Definition(name="add"))
+    keep(plain, ToolDefinition(name="add"))
     row = ToolRegistration.objects.get()
 
     assert root.get(page("test", plain.pk)).status_code == 405
@@ -466,7 +475,7 @@ def test_half_characters_are_refused_in_words(root, args):
 
 
 def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
-    keep(plain, Definition(name="add"))
+    keep(plain, ToolDefinition(name="add"))
     row = ToolRegistration.objects.get()
 
     off = root.post(page("switch", row.pk), {"enabled": "off"}, follow=True)
@@ -483,7 +492,7 @@ def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
 
 
 def test_only_those_who_may_change_tools_switch_them(person, plain):
-    keep(plain, Definition(name="add"))
+    keep(plain, ToolDefinition(name="add"))
     person.is_staff = True
     person.save()
     person.user_permissions.set(Permission.objects.filter(content_type__model="mcpserver"))
@@ -499,6 +508,6 @@ def test_only_those_who_may_change_tools_switch_them(person, plain):
 
 
 def test_nothing_is_switched_by_get(root, plain):
-    keep(plain, Definition(name="add"))
+    keep(plain, ToolDefinition(name="add"))
 
     assert root.get(page("switch", ToolRegistration.objects.get().pk)).status_code == 405

@@ -8,7 +8,7 @@ from twisted.internet.tcp import Connection
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
-from agents.web.daphne_sockets import PromptSocket
+from agents.web.daphne_sockets import LowLatencySocket
 
 MUCH = b"abcdefgh" * 1_000_000
 
@@ -36,11 +36,11 @@ def ends():
 
 @pytest.fixture
 def sender(ends):
-    sender = PromptSocket()
+    sender = LowLatencySocket()
     sender.transport = Connection(ends[0], None, Reactor())
     sender.transport.connected = True
     sender.send_queue, sender.peer = deque(), "the page"
-    sender.state, sender.logOctets = PromptSocket.STATE_CLOSED, False
+    sender.state, sender.logOctets = LowLatencySocket.STATE_CLOSED, False
     return sender
 
 
@@ -54,7 +54,7 @@ def test_a_frame_is_on_its_way_when_it_was_sent(sender, ends):
 
 @pytest.mark.parametrize("size", [1, 125, 126, 65_535])
 def test_a_short_text_is_a_frame_as_every_browser_reads_it(sender, ends, size):
-    sender.state, sender._perMessageCompress = PromptSocket.STATE_OPEN, None
+    sender.state, sender._perMessageCompress = LowLatencySocket.STATE_OPEN, None
     sender.sendMessage(b"x" * size)
 
     reader = StreamReader()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.db.fast_writes import More, update
+from agents.db.fast_writes import Increment, update
 from agents.models import Run
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
@@ -25,7 +25,11 @@ def test_only_what_is_named_is_changed(run):
 
 def test_amounts_are_added_to_what_is_there(run):
     for _ in range(2):
-        update(Run, {"prompt_tokens": More(2) + More(1), "cost": More(0.5)}, id=run.pk)
+        update(
+            Run,
+            {"prompt_tokens": Increment(2) + Increment(1), "cost": Increment(0.5)},
+            id=run.pk,
+        )
 
     run.refresh_from_db()
     assert (run.prompt_tokens, run.cost) == (11, 1.0)

@@ -16,16 +16,22 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
-from agents.engine.events import Event, Stamp, Type
+from agents.engine.events import Event, EventFactory, EventType
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
 from agents.observability import log_sinks, telemetry
 from agents.observability.otlp import EPOCH, Exporter
-from agents.observability.spans import Course, Kind, Note, Span, Subject
+from agents.observability.spans import (
+    SpanBuilder,
+    SpanEvent,
+    TraceIdentity,
+    TraceSpan,
+    TraceSpanKind,
+)
 from agents.review import reruns
 from agents.runs import approvals, event_store, event_writer
-from agents.runs.approvals import Word
+from agents.runs.approvals import Decision
 from project.environment import Environment
 from tests.collector import Collector
 from tests.conftest import asked
@@ -36,7 +42,7 @@ SECRET = "sk-abcdef0123456789"
 
 @pytest.fixture
 def collector(monkeypatch):
-    monkeypatch.setattr(telemetry, "EVERY", 0.02)
+    monkeypatch.setattr(telemetry, "FLUSH_SECONDS", 0.02)
     with Collector() as collector:
         yield collector
 
@@ -67,13 +73,13 @@ def test_a_span_arrives_with_all_that_it_says(collector):
     def at(microseconds):
         return EPOCH + timedelta(microseconds=microseconds)
 
-    note = Note(name="status", time=at(1763200000500000), attributes={"kind": "retry"})
-    span = Span(
+    note = SpanEvent(name="status", time=at(1763200000500000), attributes={"kind": "retry"})
+    span = TraceSpan(
         trace=bytes(range(16)),
         id=bytes(range(8)),
         parent=bytes(range(8, 16)),
         name="chat 足跡",
-        kind=Kind.CLIENT,
+        kind=TraceSpanKind.CLIENT,
         began=at(1763200000123456),
         ended=at(1763200001000000),
         attributes={
@@ -130,7 +136,7 @@ def test_the_standard_variables_of_opentelemetry_are_used(collector, monkeypatch
     monkeypatch.setenv("OTEL_SERVICE_NAME", "ours")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
 
-    [sink] = telemetry._sinks(Environment())
+    [sink] = telemetry._create_sinks(Environment())
     assert sink.exporter.send([span()])
     sink.close()
 
@@ -159,7 +165,7 @@ def test_without_the_exporter_a_sentence_says_what_to_install(monkeypatch, caplo
     monkeypatch.setitem(sys.modules, OTLPSpanExporter.__module__, None)
     monkeypatch.delitem(sys.modules, "agents.observability.otlp")
 
-    assert telemetry._sinks(Environment()) == []
+    assert telemetry._create_sinks(Environment()) == []
     [record] = caplog.records
     assert record.getMessage().endswith("is missing. Run: make otlp")
 
@@ -312,7 +318,7 @@ class Letter:
 async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
     collector, listening, scripted, monkeypatch, person
 ):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     scripted(CALL, Says(answer="It is written."))
     listening(otlp_endpoint=collector.url)
     run = await asked("Write to her.", user=person)
@@ -321,7 +327,9 @@ async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
 
     listening(otlp_endpoint=collector.url)
     question = await Approval.objects.aget(run=run)
-    await approvals.decide(person, question.pk, Word(digest=question.digest, is_approved=True))
+    await approvals.decide(
+        person, question.pk, Decision(digest=question.digest, is_approved=True)
+    )
     await runs.wait(run)
     await sync_to_async(telemetry.stop)()
 
@@ -369,12 +377,12 @@ def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkey
 
         flush = close = lambda self: None
 
-    monkeypatch.setattr(telemetry, "MOST_WAITING", 2)
-    reader = telemetry.Reader(Slow())
+    monkeypatch.setattr(telemetry, "MAX_QUEUED", 2)
+    reader = telemetry.SinkWorker(Slow())
     began = time.monotonic()
 
     for _ in range(1000):
-        reader.hear(None, [Event(type=Type.STATUS)])
+        reader.hear(None, [Event(type=EventType.STATUS)])
 
     assert time.monotonic() - began < 0.2
     assert reader.missed >= 997
@@ -400,13 +408,13 @@ class Held:
 def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
     monkeypatch, caplog
 ):
-    monkeypatch.setattr(telemetry, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(telemetry, "MAX_QUEUED_BYTES", 100_000)
     sink = Held(with_content=True)
-    reader = telemetry.Reader(sink)
+    reader = telemetry.SinkWorker(sink)
 
     for seq in range(50):
         said = {"content": "x" * 10_000, "seq": seq}
-        reader.hear(None, [Event(type=Type.TOOL_RESPONSE, data=said)])
+        reader.hear(None, [Event(type=EventType.TOOL_RESPONSE, data=said)])
 
     assert reader.bytes <= 100_000
     assert reader.missed == 41
@@ -421,13 +429,13 @@ def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
 
 def test_contents_that_are_not_passed_on_do_not_wait_either():
     sink = Held(with_content=False)
-    reader = telemetry.Reader(sink)
+    reader = telemetry.SinkWorker(sink)
     data = {
         "step": 1,
         "request": {"model": "demo", "messages": [{"content": "x" * 10**6}] * 99},
     }
 
-    reader.hear(None, [Event(type=Type.STEP_STARTED, data=data)])
+    reader.hear(None, [Event(type=EventType.STEP_STARTED, data=data)])
 
     assert reader.bytes < 100_000
     sink.go.set()
@@ -438,7 +446,7 @@ def test_contents_that_are_not_passed_on_do_not_wait_either():
 
 def span():
     now = datetime.now(UTC)
-    return Span(trace=b"t" * 16, id=b"i" * 8, name="chat demo", began=now, ended=now)
+    return TraceSpan(trace=b"t" * 16, id=b"i" * 8, name="chat demo", began=now, ended=now)
 
 
 def test_a_monitor_that_is_busy_is_asked_again(collector):
@@ -565,45 +573,47 @@ LEVELS = {
 )
 def test_events_are_told_from_the_level_at_which_they_matter(level, type, data, tmp_path):
     order = list(LEVELS)
-    event = Stamp("helper")(Type(type), **data)
+    event = EventFactory("helper")(EventType(type), **data)
 
     for at in order:
         path = tmp_path / at
-        sink = log_sinks.Lines.in_file(path, at)
+        sink = log_sinks.LogSink.to_file(path, at)
         sink.take(SimpleNamespace(pk=7), [event])
         sink.close()
         assert (path.read_text() != "") == (order.index(at) >= order.index(level)), at
 
 
 def test_a_failed_call_and_a_failed_run_are_errors():
-    stamp = Stamp("helper")
+    stamp = EventFactory("helper")
     failed = [
-        stamp(Type.TOOL_RESPONSE, is_error=True),
-        stamp(Type.RUN_FINISHED, stopped_reason="error"),
+        stamp(EventType.TOOL_RESPONSE, is_error=True),
+        stamp(EventType.RUN_FINISHED, stopped_reason="error"),
     ]
 
-    assert [log_sinks.level_of(event) for event in failed] == [logging.ERROR, logging.ERROR]
+    assert [log_sinks.event_level(event) for event in failed] == [logging.ERROR, logging.ERROR]
 
 
 def test_what_a_person_wrote_is_content():
-    stamp = Stamp("helper")
-    event = stamp(Type.APPROVAL_RESOLVED, is_approved=False, reason="Call 090-1234", step=2)
+    stamp = EventFactory("helper")
+    event = stamp(
+        EventType.APPROVAL_RESOLVED, is_approved=False, reason="Call 090-1234", step=2
+    )
 
-    assert "090" not in log_sinks.line(7, event, logging.INFO)
-    assert "090" in log_sinks.line(7, event, logging.DEBUG, with_content=True)
+    assert "090" not in log_sinks.format_line(7, event, logging.INFO)
+    assert "090" in log_sinks.format_line(7, event, logging.DEBUG, with_content=True)
 
 
 def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(log_sinks, "MOST_BYTES", 2000)
-    sink = log_sinks.Lines.in_file(tmp_path / "{pid}.jsonl", "info")
-    event = Stamp("helper")(Type.RUN_PAUSED, reason="approval")
+    monkeypatch.setattr(log_sinks, "MAX_FILE_BYTES", 2000)
+    sink = log_sinks.LogSink.to_file(tmp_path / "{pid}.jsonl", "info")
+    event = EventFactory("helper")(EventType.RUN_PAUSED, reason="approval")
 
     for _ in range(100):
         sink.take(SimpleNamespace(pk=7), [event])
     sink.close()
 
     files = list(tmp_path.iterdir())
-    assert len(files) == 1 + log_sinks.KEPT_FILES
+    assert len(files) == 1 + log_sinks.BACKUP_COUNT
     assert all(file.stat().st_size <= 2000 for file in files)
 
 
@@ -618,7 +628,7 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
 
     def again():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
-        return reruns.prepare(run, 3, reruns.Setup(run).before, person)
+        return reruns.prepare(run, 3, reruns.RerunSetup(run).before, person)
 
     run = await sync_to_async(again)()
     runs.resume(run)
@@ -632,23 +642,23 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
 
 
 def test_nobody_hears_of_anything_unless_that_is_set_up():
-    assert not log_sinks.are_wanted(Environment())
+    assert not log_sinks.is_enabled(Environment())
     assert event_writer.readers == []
     for wish in ({"otlp_endpoint": "http://a"}, {"trace_console": "info"}):
-        assert log_sinks.are_wanted(Environment(**wish))
+        assert log_sinks.is_enabled(Environment(**wish))
 
 
 @rows
 def test_the_spans_of_a_run_that_was_cut_off_end_with_it():
     run = Run.objects.create(topic="chat.1", query="?", agent_name="helper")
-    subject = Subject(number=run.pk, topic=run.topic, began=run.started_at)
-    stamp, course = Stamp("helper"), Course(subject)
+    subject = TraceIdentity(number=run.pk, topic=run.topic, began=run.started_at)
+    stamp, course = EventFactory("helper"), SpanBuilder(subject)
     asks = {"turn": 1, "kind": "thought", "request": {"model": "openai/gpt"}}
     events = [
-        stamp(Type.RUN_STARTED, model="openai/gpt", query="?"),
-        stamp(Type.STEP_STARTED, step=1, **asks),
+        stamp(EventType.RUN_STARTED, model="openai/gpt", query="?"),
+        stamp(EventType.STEP_STARTED, step=1, **asks),
     ]
-    event_store.keep([(run.pk, event) for event in events])
+    event_store.save([(run.pk, event) for event in events])
     ending = event_store.close(run.pk, event_store.Ending(event_store.StopReason.INTERRUPTED))
 
     over = [span for event in [*events, *ending] for span in course.take(event)]

@@ -50,9 +50,9 @@ def test_an_estimate_is_rather_too_high_than_too_low(text):
 
 
 def test_without_its_files_a_count_is_an_estimate(monkeypatch, tmp_path, caplog):
-    monkeypatch.setattr(tokens, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(tokens, "_bundled_folder", lambda: tmp_path)
     monkeypatch.setattr(tokens, "_encoding", tokens._encoding.__wrapped__)
-    tokens._counted_before.cache_clear()
+    tokens._count_cached.cache_clear()
 
     assert tokens.count("hello world") == tokens.estimate("hello world") == 4
     assert "tokens are estimated" in caplog.text

@@ -108,7 +108,7 @@ def _posted(**given):
 
 
 def _read():
-    return schema_summary.read(SCHEMA)
+    return schema_summary.parse_parameters(SCHEMA)
 
 
 def errors(form):
@@ -142,11 +142,11 @@ def test_a_tool_that_nobody_used_says_so(root):
 
 
 def test_only_so_many_runs_are_looked_through(monkeypatch):
-    monkeypatch.setattr(usage, "MOST_RUNS", 2)
+    monkeypatch.setattr(usage, "MAX_RUNS", 2)
     for topic in "abc":
         step(Run.objects.create(topic=topic, query="?"), 1, "done", 1)
 
-    assert usage.look()["calculator"].calls == 2
+    assert usage.load_usage()["calculator"].calls == 2
 
 
 def test_what_a_run_repeats_of_another_is_counted_once():
@@ -155,7 +155,7 @@ def test_what_a_run_repeats_of_another_is_counted_once():
     for run, number in [(first, 1), (again, 1), (again, 2)]:
         step(run, number, "done", 1)
 
-    assert usage.look()["calculator"].calls == 2
+    assert usage.load_usage()["calculator"].calls == 2
 
 
 def test_the_steps_are_looked_at_once_a_minute(root, django_assert_num_queries):
@@ -198,7 +198,7 @@ def test_a_schema_is_told_in_words():
 def test_what_cannot_be_seen_in_a_description_is_shown():
     schema = {"properties": {"a": {"description": "Harmless\u200b"}}}
 
-    assert schema_summary.read(schema)[0].description == "Harmless⟨U+200B⟩"
+    assert schema_summary.parse_parameters(schema)[0].description == "Harmless⟨U+200B⟩"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_schema_that_is_no_schema_does_no_harm(schema):
     form = ArgumentsForm(schema, {})
 
     form.is_valid()
-    assert all(parameter.kind for parameter in schema_summary.read(schema))
+    assert all(parameter.kind for parameter in schema_summary.parse_parameters(schema))
 
 
 # The form

@@ -4,9 +4,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.engine.errors import ModelError
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
-from agents.engine.state import INTERRUPTED, legal
+from agents.engine.state import INTERRUPTED, repair_history
 from agents.engine.testing import Call, Says
 from agents.models import Agent, GuardrailPattern, Run
 from agents.runs import event_store, projection
@@ -88,16 +88,16 @@ def run():
 
 def begun(run):
     """A run in the middle of its second step."""
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     call = {"name": "calculator", "arguments": '{"input": "6 * 7"}'}
     events = [
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        emit(Type.DELTA, content="Let me see", step=1),
-        emit(Type.THOUGHT, step=1, content="Let me see"),
-        emit(Type.STEP, step=1, kind="thought", status="done", thought="Let me see"),
-        emit(Type.TOOL_CALL, step=2, turn=1, id="c1", function=call, started=NOW),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.DELTA, content="Let me see", step=1),
+        emit(EventType.THOUGHT, step=1, content="Let me see"),
+        emit(EventType.STEP, step=1, kind="thought", status="done", thought="Let me see"),
+        emit(EventType.TOOL_CALL, step=2, turn=1, id="c1", function=call, started=NOW),
     ]
-    event_store.keep([(run.pk, event) for event in events])
+    event_store.save([(run.pk, event) for event in events])
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
     assert (run.status, run.detail, run.answer, run.tool_calls) == (status, "Because.", "", 1)
     assert [s.status for s in run.steps.all()] == ["done", step]
     history = event_store.transcript(run)
-    assert legal(history) == history
+    assert repair_history(history) == history
     assert [m["content"] for m in history if m["role"] == "tool"] == [INTERRUPTED]
 
 
@@ -133,15 +133,15 @@ def test_closing_a_run_twice_is_closing_it_once(run):
 
 def test_what_was_said_counts_from_the_last_thought_on(run):
     begun(run)
-    emit = Stamp("helper", after=5)
-    words = [emit(Type.DELTA, content=word, step=3) for word in ("It ", "is ", "42.")]
-    event_store.keep([(run.pk, event) for event in words])
+    emit = EventFactory("helper", after=5)
+    words = [emit(EventType.DELTA, content=word, step=3) for word in ("It ", "is ", "42.")]
+    event_store.save([(run.pk, event) for event in words])
 
-    assert event_store.said_so_far(run) == "It is 42."
-    assert event_store.said_so_far(run, until=7) == "It is "
-    assert event_store.said_so_far(run, until=2) == "Let me see"
+    assert event_store.streamed_answer(run) == "It is 42."
+    assert event_store.streamed_answer(run, until=7) == "It is "
+    assert event_store.streamed_answer(run, until=2) == "Let me see"
 
 
 @pytest.mark.parametrize("text", ["{", "NaN", '{"a": -Infinity}', "[1e999]", "[" * 9_999, ""])
 def test_what_no_database_takes_as_data_stays_text(text):
-    assert projection.decoded(text) == text
+    assert projection.decode_json(text) == text

@@ -19,7 +19,7 @@ pytestmark = [
 
 def change(agent, **columns):
     Agent.objects.filter(pk=agent.pk).update(**columns)
-    return agent_versions.keep(agent, None)
+    return agent_versions.save(agent, None)
 
 
 def test_a_description_is_plain_and_has_names_only(agent):
@@ -27,7 +27,7 @@ def test_a_description_is_plain_and_has_names_only(agent):
     agent.groups.add(Group.objects.create(name="Sales"))
     AgentTool.objects.filter(tool__name="search").update(timeout=5, approval="always")
 
-    told = agent_spec.described(agent)
+    told = agent_spec.describe(agent)
 
     search = {"approval": "always", "timeout": 5}
     assert told["tools"] == {"calculator": {}, "database": {}, "search": search}
@@ -37,8 +37,8 @@ def test_a_description_is_plain_and_has_names_only(agent):
 
 
 def test_a_version_is_kept_where_something_has_changed_and_only_there(agent, administrator):
-    first = agent_versions.keep(agent, administrator, "Begun.")
-    again = agent_versions.keep(agent, administrator)
+    first = agent_versions.save(agent, administrator, "Begun.")
+    again = agent_versions.save(agent, administrator)
     second = change(agent, instructions="Be brief.")
 
     assert (first.number, first.author, first.note) == (1, administrator, "Begun.")
@@ -49,8 +49,8 @@ def test_a_version_is_kept_where_something_has_changed_and_only_there(agent, adm
 
 def test_an_old_version_is_restored_with_its_tools_as_they_were(agent):
     AgentTool.objects.filter(tool__name="search").update(max_calls=3)
-    agent_versions.keep(agent, None)
-    agent.give([])
+    agent_versions.save(agent, None)
+    agent.set_tools([])
     change(agent, instructions="Be brief.", max_steps=3)
 
     assert agent_versions.restore(agent, 1, None) == []
@@ -66,7 +66,7 @@ def test_what_is_not_there_any_more_is_told(agent):
     group = Group.objects.create(name="Sales")
     agent.handoffs.add(other)
     agent.groups.add(group)
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     change(agent, name="renamed")
     Agent.objects.create(name="helper")
     agent.tools.get(name="search").delete()
@@ -88,7 +88,7 @@ def test_what_is_not_there_any_more_is_told(agent):
 def test_what_was_for_people_who_are_no_group_any_more_is_not_for_everybody(agent):
     sales, finance = (Group.objects.create(name=name) for name in ("Sales", "Finance"))
     agent.groups.set([sales])
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     agent.groups.set([finance])
     sales.delete()
 
@@ -98,7 +98,7 @@ def test_what_was_for_people_who_are_no_group_any_more_is_not_for_everybody(agen
 
 
 def test_whether_it_is_in_use_is_a_matter_of_now(agent):
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     Agent.objects.filter(pk=agent.pk).update(enabled=False, is_default=False)
     Agent.objects.create(name="other", is_default=True)
 
@@ -116,7 +116,7 @@ def test_a_copy_is_the_same_but_for_its_name_and_is_off(agent):
 
     assert names == ["helper-copy", "helper-copy-2"]
     assert (copy.enabled, copy.is_default, copy.version) == (False, False, 1)
-    assert agent_spec.described(copy)["tools"] == agent_spec.described(agent)["tools"]
+    assert agent_spec.describe(copy)["tools"] == agent_spec.describe(agent)["tools"]
 
 
 def test_a_copy_of_a_long_name_or_of_a_copy_has_a_name_that_can_be(agent):
@@ -139,7 +139,7 @@ async def test_a_run_has_the_version_that_it_began_with(agent, scripted):
 
 async def test_a_run_that_stood_in_line_has_the_version_of_when_it_began(agent, scripted):
     scripted(Says(answer="42"))
-    await sync_to_async(agent_versions.keep)(agent, None)
+    await sync_to_async(agent_versions.save)(agent, None)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1", agent=agent)
     await sync_to_async(change)(agent, instructions="Be brief.")
     run = await Run.objects.select_related("agent").aget(pk=run.pk)
@@ -151,7 +151,7 @@ async def test_a_run_that_stood_in_line_has_the_version_of_when_it_began(agent, 
 
 
 async def test_a_run_that_goes_on_keeps_what_it_began_with(agent, scripted):
-    await sync_to_async(agent_versions.keep)(agent, None)
+    await sync_to_async(agent_versions.save)(agent, None)
     run = await Run.objects.acreate(
         query="6 * 7", topic="chat.1", agent=agent, agent_version=1, version="3fa2b1c0"
     )
@@ -166,7 +166,7 @@ async def test_a_run_that_goes_on_keeps_what_it_began_with(agent, scripted):
 
 
 def test_a_run_of_a_known_version_costs_no_query_more(agent, django_assert_num_queries):
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     run = Run.objects.create(query="6 * 7", agent=agent, agent_version=1)
 
     with django_assert_num_queries(0):

@@ -76,7 +76,7 @@ async def test_how_late_it_is_can_be_asked_while_it_is_held_up(dog):
 
 
 async def test_only_the_longest_stall_keeps_its_place():
-    stalls = Stalls().and_another(2.0, "a").and_another(1.0, "b")
+    stalls = Stalls().with_stall(2.0, "a").with_stall(1.0, "b")
 
     assert (stalls.count, stalls.longest, stalls.where) == (2, 2.0, "a")
 
@@ -88,7 +88,7 @@ def test_a_loop_that_has_nothing_to_do_is_nowhere():
     idle = threading.Thread(target=asyncio.run, args=[wait()])
     idle.start()
     time.sleep(0.1)
-    where = loop_watchdog.place(sys._current_frames().get(idle.ident))
+    where = loop_watchdog.stack_summary(sys._current_frames().get(idle.ident))
     idle.join()
 
     assert where == ""
@@ -110,10 +110,10 @@ def reactor():
 
 
 def test_the_loop_of_a_web_process_is_seen_through_as_well(reactor):
-    idle = loop_watchdog.place(sys._current_frames().get(reactor.thread.ident))
+    idle = loop_watchdog.stack_summary(sys._current_frames().get(reactor.thread.ident))
     reactor.callFromThread(hold_up)
     time.sleep(0.2)
-    busy = loop_watchdog.place(sys._current_frames().get(reactor.thread.ident))
+    busy = loop_watchdog.stack_summary(sys._current_frames().get(reactor.thread.ident))
 
     assert idle == ""
     assert busy.startswith("agents/test_watchdog.py:hold_up")

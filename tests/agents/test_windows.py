@@ -4,7 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.llm.model_info import UNKNOWN, Price, is_on_another_wire, price, window
+from agents.llm.model_info import (
+    DEFAULT_WINDOW,
+    Price,
+    context_window,
+    is_responses_only,
+    price,
+)
 
 CHEAP, DEAR = datetime(2026, 11, 16, 12, tzinfo=UTC), datetime(2026, 11, 16, 8, tzinfo=UTC)
 SUNDAY = datetime(2026, 11, 15, 8, tzinfo=UTC)
@@ -12,11 +18,11 @@ SUNDAY = datetime(2026, 11, 15, 8, tzinfo=UTC)
 
 @pytest.mark.parametrize("model", ["gpt-4o", "openai/gpt-4o"])
 def test_a_listed_model_has_its_window_with_and_without_its_provider(model):
-    assert window(model) == 128_000
+    assert context_window(model) == 128_000
 
 
 def test_a_model_that_nobody_listed_gets_a_careful_guess():
-    assert window("openai/my-own-model") == UNKNOWN
+    assert context_window("openai/my-own-model") == DEFAULT_WINDOW
 
 
 def test_a_price_is_of_one_providers_model():
@@ -54,9 +60,9 @@ def test_quiet_hours_are_cheaper_where_the_provider_says_so(moment, dollars):
 
 
 def test_a_model_may_be_on_another_wire_only():
-    assert is_on_another_wire("openai/gpt-5-codex")
-    assert not is_on_another_wire("openai/gpt-4.1")
-    assert not is_on_another_wire("openai/my-own")
+    assert is_responses_only("openai/gpt-5-codex")
+    assert not is_responses_only("openai/gpt-4.1")
+    assert not is_responses_only("openai/my-own")
 
 
 def test_looking_it_up_does_not_import_litellm():

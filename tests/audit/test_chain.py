@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents.access import audit
 from agents.access.audit import hash_chain
 from agents.models import AuditEntry, AuditHead
-from agents.models.audit import Unchangeable
+from agents.models.audit import AuditLogImmutable
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -76,7 +76,7 @@ def test_rows_are_neither_changed_nor_deleted(log):
     entry = log[0]
 
     for act in (entry.save, entry.delete, log.delete, lambda: log.update(action="nothing")):
-        with pytest.raises(Unchangeable):
+        with pytest.raises(AuditLogImmutable):
             act()
 
 
@@ -195,7 +195,7 @@ def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
     anchor = str(tmp_path / "anchor.json")
     told(capsys, "--anchor", anchor)
 
-    assert audit.cut(before=timezone.now()) == 5
+    assert audit.truncate(before=timezone.now()) == 5
 
     verdict = hash_chain.verify()
     assert (verdict.holds, verdict.since, verdict.checked) == (True, 6, 1)
@@ -204,7 +204,7 @@ def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
 
 
 def test_more_than_what_was_cut_is_missed(log, tamper):
-    audit.cut(before=log[2].at)
+    audit.truncate(before=log[2].at)
     assert hash_chain.verify().holds
 
     tamper("DELETE FROM agents_auditentry WHERE number = 3")

@@ -29,7 +29,7 @@ from agents.models import (
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import sharing
-from chat.messages import title_of
+from chat.messages import make_title
 from chat.models import ChatSession, Message
 from chat.people_data import erasure, free_space, quotations
 from tests.audit.rows import asked, conversation, ended
@@ -70,10 +70,10 @@ def in_json(text):
 @pytest.fixture
 def repeated(person, stranger, reviewer, agent):
     """A sentence of a person, wherever it can get."""
-    asked(ChatSession.objects.create(user=person, title=title_of(WORDS)), person, WORDS)
-    shared = ChatSession.objects.create(user=stranger, title=title_of(WORDS))
+    asked(ChatSession.objects.create(user=person, title=make_title(WORDS)), person, WORDS)
+    shared = ChatSession.objects.create(user=stranger, title=make_title(WORDS))
     asked(shared, stranger, "What shall we do?")
-    sharing.add(shared, "ada", "write")
+    sharing.add_member(shared, "ada", "write")
     asked(shared, person, WORDS)
     history = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": "Nice."}]
     run = asked(shared, stranger, f"“{WORDS}”, is that so?", history=history)
@@ -248,7 +248,7 @@ COMMON = "What can you do for me today?"
 
 def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
     chat = conversation(stranger, COMMON)
-    sharing.add(chat, "ada", "write")
+    sharing.add_member(chat, "ada", "write")
     asked(chat, person, COMMON)
     elsewhere = conversation(stranger, COMMON)
 
@@ -261,7 +261,7 @@ def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
 
 def test_a_short_word_goes_only_where_they_said_it(person, stranger):
     chat = conversation(stranger, "Shall we use it?")
-    sharing.add(chat, "ada", "write")
+    sharing.add_member(chat, "ada", "write")
     asked(chat, person, "user")
     history = [{"role": "user", "content": "user"}, {"role": "assistant", "content": "user"}]
     run = asked(chat, stranger, "And the user?", history=history)
@@ -288,7 +288,7 @@ def test_a_short_word_goes_only_where_they_said_it(person, stranger):
 )
 def test_a_sentence_of_a_long_text_is_found_too(person, stranger, first, second):
     chat = conversation(stranger, "Where?")
-    sharing.add(chat, "ada", "write")
+    sharing.add_member(chat, "ada", "write")
     asked(chat, person, f"{first} {second}")
     run = asked(chat, stranger, "What did she say?")
     Run.objects.filter(pk=run.pk).update(answer=f"That “{second}”")
@@ -324,7 +324,7 @@ def test_where_it_is_cut_off_all_of_it_goes_the_next_time(
 
 @pytest.mark.parametrize("text", ['a "b" \n c' * 6, "鎌倉の庭は秘密です。" * 5, "x\\ny" * 20])
 def test_words_are_found_as_json_has_them(text):
-    words = quotations.Words([text])
+    words = quotations.QuotationMatcher([text])
     value = json.dumps({"a": text, "b": json.dumps([text, "stays"])})
 
     left = words.without(value)
@@ -337,10 +337,10 @@ def test_many_long_texts_are_found_in_no_time():
     texts = [
         f"{number} is the number of this sentence, {uuid4().hex}." for number in range(3000)
     ]
-    words = quotations.Words(texts)
+    words = quotations.QuotationMatcher(texts)
 
     assert words.without(" ".join(texts[:2])) == "‹…› ‹…›"
-    assert not words.are_in("This sentence has no number at all. " * 10_000)
+    assert not words.matches("This sentence has no number at all. " * 10_000)
 
 
 # Columns that hold names, settings and states, and no words that somebody said.
@@ -371,7 +371,7 @@ def test_every_place_that_words_get_to_is_known():
     """Whoever adds a column says here whether an erasure has to look into it."""
     known = {
         f"{model.__name__}.{name}"
-        for table in (quotations.PLACES, quotations.SET_UP)
+        for table in (quotations.TEXT_COLUMNS, quotations.CONFIG_COLUMNS)
         for model, names in table.items()
         for name in names
     } | set().union(*NO_WORDS.values())

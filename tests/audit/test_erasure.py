@@ -47,7 +47,7 @@ def holding(words):
 def together(person, stranger):
     """A session of somebody else, in which a person took part."""
     chat = conversation(stranger, "What shall we do?")
-    sharing.add(chat, "ada", "write")
+    sharing.add_member(chat, "ada", "write")
     mine = asked(chat, person, WORDS)
     said = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": mine.answer}]
     asked(chat, stranger, "And then?", history=said)
@@ -124,7 +124,7 @@ def test_cut_off_in_the_middle_it_goes_on_to_the_end(person, administrator, monk
     conversation(person, WORDS)
     conversation(person, "more")
     with monkeypatch.context() as patch:
-        patch.setattr(erasure, "_forget_account", lambda user: 1 / 0)
+        patch.setattr(erasure, "_delete_account", lambda user: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             call_command("erase_person", "ada", "--yes")
     person.refresh_from_db()

@@ -70,13 +70,13 @@ def test_it_has_nothing_of_others(belonging, person, stranger):
 
 
 def test_it_has_what_others_said_where_they_are_together(belonging, person, stranger):
-    sharing.add(belonging, "eve", "write")
+    sharing.add_member(belonging, "eve", "write")
     asked(belonging, stranger, "And mine?")
 
     assert "And mine?" in str(unpacked(person))
     assert "parcel" in str(unpacked(stranger))
 
-    sharing.remove(belonging, stranger.pk)
+    sharing.remove_member(belonging, stranger.pk)
     assert "parcel" not in str(unpacked(type(stranger).objects.get(pk=stranger.pk)))
 
 

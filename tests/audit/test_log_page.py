@@ -162,4 +162,6 @@ def test_every_action_has_a_sentence_and_a_kind():
 
     assert len(actions) > 40
     assert actions - messages.SENTENCES.keys() == set()
-    assert {action.partition(".")[0] for action in messages.SENTENCES} == messages.ABOUT.keys()
+    assert {
+        action.partition(".")[0] for action in messages.SENTENCES
+    } == messages.CATEGORY_LABELS.keys()

@@ -160,9 +160,9 @@ def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
 )
 def test_nor_is_what_pages_of_their_own_do(administrator, monkeypatch, page, typed):
     agent = Agent.objects.create(name="clerk")
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     Agent.objects.filter(pk=agent.pk).update(instructions="Be brief.")
-    agent_versions.keep(agent, None)
+    agent_versions.save(agent, None)
     kinds = (Agent, McpServer, GuardrailPattern)
     before = [list(kind.objects.order_by("pk").values()) for kind in kinds]
 
@@ -195,16 +195,16 @@ def test_deleting_what_people_said_keeps_none_of_their_words(administrator, pers
 
 
 def test_addresses_are_shown_as_networks():
-    assert request_context.masked("203.0.113.77") == "203.0.113.0/24"
-    assert request_context.masked("2001:db8:1:2::3") == "2001:db8:1::/48"
+    assert request_context.mask_address("203.0.113.77") == "203.0.113.0/24"
+    assert request_context.mask_address("2001:db8:1:2::3") == "2001:db8:1::/48"
 
 
 def test_a_visitor_cannot_make_up_where_they_come_from(rf, settings):
     forged = {"HTTP_X_FORWARDED_FOR": "9.9.9.9, 203.0.113.77", "REMOTE_ADDR": "10.0.0.1"}
 
-    assert request_context.address(rf.get("/", **forged)) == "10.0.0.1"
+    assert request_context.client_address(rf.get("/", **forged)) == "10.0.0.1"
     settings.PROXIES = ["10.0.0.0/8"]
-    assert request_context.address(rf.get("/", **forged)) == "203.0.113.77"
+    assert request_context.client_address(rf.get("/", **forged)) == "203.0.113.77"
 
 
 def test_what_was_kept_of_all_this_holds(ada):

@@ -39,7 +39,7 @@ def test_without_a_limit_everything_stays(person, settings):
     settings.KEEP_RUNS_DAYS = None
     conversation(person, "old?", days=9999)
 
-    assert retention.prune().is_nothing
+    assert retention.prune().is_empty
     assert ChatSession.objects.exists()
 
 
@@ -90,12 +90,12 @@ def test_a_dry_run_counts_and_deletes_nothing(person, capsys):
 
 
 def test_long_sessions_go_bit_by_bit(person, monkeypatch):
-    monkeypatch.setattr(batched_delete, "EVENTS", 3)
-    monkeypatch.setattr(batched_delete, "RUNS", 2)
+    monkeypatch.setattr(batched_delete, "EVENT_BATCH", 3)
+    monkeypatch.setattr(batched_delete, "RUN_BATCH", 2)
     chat = conversation(person, *(f"{number}?" for number in range(5)), days=31)
 
     bits = 0
-    while batched_delete.shrink(chat):
+    while batched_delete.delete_session_batch(chat):
         bits += 1
 
     assert bits > 2
@@ -109,7 +109,7 @@ def test_a_session_that_is_used_meanwhile_stays(person):
     asked(chat, person, "and now?")
     ChatSession.objects.filter(pk=chat.pk).update(updated_at=timezone.now())
 
-    assert not batched_delete.shrink(chat, before)
+    assert not batched_delete.delete_session_batch(chat, before)
     assert Run.objects.count() == 2
 
 
@@ -138,9 +138,9 @@ def test_signins_that_are_over_go(person):
 def test_once_a_day_whichever_process_comes_first(person):
     now = timezone.now()
 
-    assert retention._due(now) == (True, False)
-    assert retention._due(now) == (False, False)
-    assert retention._due(now + timedelta(hours=25)) == (True, False)
+    assert retention._claim_turn(now) == (True, False)
+    assert retention._claim_turn(now) == (False, False)
+    assert retention._claim_turn(now + timedelta(hours=25)) == (True, False)
 
 
 def test_the_server_says_what_it_did(person, administrator):
@@ -158,9 +158,9 @@ def test_an_erasure_that_was_cut_off_is_finished(person):
     erasure.begin(person, None)
     later = timezone.now() + timedelta(minutes=6)
 
-    assert retention._due(later)[1]
-    [left] = retention._left(later)
+    assert retention._claim_turn(later)[1]
+    [left] = retention._unfinished_erasures(later)
     erasure.finish(left.user)
 
-    assert retention._due(later)[1] is False
+    assert retention._claim_turn(later)[1] is False
     assert not ChatSession.objects.exists()

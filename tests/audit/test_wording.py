@@ -4,10 +4,15 @@ from agents.access.audit import messages
 def test_particulars_are_told_in_words():
     detail = {"is_right": True, "rule": "Mail", "changes": {"message": [None, "No."]}}
 
-    assert messages.shortly(detail, {}) == "rightly: yes, pattern: Mail, message: — → No."
+    assert (
+        messages.summarize_detail(detail, {}) == "rightly: yes, pattern: Mail, message: — → No."
+    )
 
 
 def test_ways_to_sign_in_are_told_in_words():
-    assert messages.facts({"way": "totp"}, {}) == ["by way of: authenticator app"]
-    assert messages.facts({"what": "all"}, {}) == ["kind: everything but the password"]
-    assert messages.facts({"reason": "totp", "what": 7}, {}) == ["reason: totp", "kind: 7"]
+    assert messages.detail_lines({"way": "totp"}, {}) == ["by way of: authenticator app"]
+    assert messages.detail_lines({"what": "all"}, {}) == ["kind: everything but the password"]
+    assert messages.detail_lines({"reason": "totp", "what": 7}, {}) == [
+        "reason: totp",
+        "kind: 7",
+    ]

@@ -15,7 +15,7 @@ from agents.engine.planner.react_planner import LLM
 from agents.engine.tool import specification
 from agents.llm import tokens
 from agents.llm.direct_model import DirectModel
-from agents.llm.litellm_model import LiteLLMModel, warm
+from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.tools.calculator import CalculatorTool, calculate
 from tests.bench.fake_llm import Plan, call_deltas, stamps, turn_of
 
@@ -64,7 +64,7 @@ def _exchange(calls) -> list[dict[str, Any]]:
 
 async def deltas_as_they_come(url: str, messages: list) -> AsyncIterator[dict[str, Any]]:
     """What LiteLLM's own stream says, taken from its objects."""
-    litellm = warm().result()
+    litellm = warm_up().result()
     stream = await litellm.acompletion(
         model=MODEL, messages=messages, tools=TOOLS, stream=True, base_url=url, api_key="none"
     )
@@ -162,5 +162,5 @@ async def obey(peer: Peer) -> None:
 
 
 if __name__ == "__main__":
-    warm().result()
+    warm_up().result()
     asyncio.run(obey(PEERS[sys.argv[1]](f"http://127.0.0.1:{sys.argv[2]}/v1")))

@@ -30,7 +30,7 @@ def _row(name: str, rounds: Iterable[dict[str, dict]]) -> dict:
 def _costs(text: str) -> dict[str, float]:
     for cache in (markdown._few_blocks, markdown._many_blocks):
         cache.cache_clear()
-    growing, longest, began = markdown.GrowingProse(), 0.0, time.process_time()
+    growing, longest, began = markdown.StreamingMarkdown(), 0.0, time.process_time()
     for at in range(0, len(text), FLUSH):
         before = time.process_time()
         growing.feed(text[at : at + FLUSH])

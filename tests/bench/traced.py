@@ -20,7 +20,7 @@ from django.utils import timezone  # noqa: E402
 from agents.engine.loop.termination import StopReason  # noqa: E402
 from agents.models import Run  # noqa: E402
 from agents.review import sample_runs  # noqa: E402
-from agents.review.sample_stories import Call, Story  # noqa: E402
+from agents.review.sample_stories import Story, StoryCall  # noqa: E402
 from tests.bench.rounds import percentile  # noqa: E402
 
 TIMES = 20
@@ -64,7 +64,9 @@ def _took(client: Client, url: str) -> tuple[float, float]:
 
 
 def _long_run() -> int:
-    call = Call(tool="database", arguments="{}", result="x" * (OUTPUT // STEPS), seconds=0.1)
+    call = StoryCall(
+        tool="database", arguments="{}", result="x" * (OUTPUT // STEPS), seconds=0.1
+    )
     story = Story(
         query="Everything?",
         answer="All of it. " * EVENTS,
@@ -75,7 +77,7 @@ def _long_run() -> int:
         words=EVENTS - 5 * STEPS,
     )
     run = Run(topic="bench", agent_name="helper", model="demo", query=story.query)
-    sample_runs.keep(run, story, timezone.now())
+    sample_runs.save_story(run, story, timezone.now())
     return run.pk
 
 

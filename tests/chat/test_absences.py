@@ -128,17 +128,17 @@ async def test_nobody_was_away_for_longer_than_a_week(person, message):
     await visited(person, message, page="one", away="9" * 18)
 
     away = (await kept())[0]
-    assert away.came_back_at - away.left_at == disconnections.MOST_AWAY
+    assert away.came_back_at - away.left_at == disconnections.MAX_AWAY
 
 
 async def test_a_page_that_never_rests_fills_no_table(message, run):
     def flutter():
-        for _ in range(disconnections.MOST_OF_A_RUN + 3):
-            disconnections.came_back([run.pk], "one", timedelta(seconds=1))
+        for _ in range(disconnections.MAX_PER_RUN + 3):
+            disconnections.record_reconnect([run.pk], "one", timedelta(seconds=1))
 
     await sync_to_async(flutter)()
 
-    assert len(await kept()) == disconnections.MOST_OF_A_RUN
+    assert len(await kept()) == disconnections.MAX_PER_RUN
 
 
 async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypatch, caplog):

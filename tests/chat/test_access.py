@@ -231,7 +231,7 @@ async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
 
 
 async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat, monkeypatch):
-    monkeypatch.setattr(consumers, "TRUSTED", 0)
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await Session.objects.all().adelete()

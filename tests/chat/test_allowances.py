@@ -19,11 +19,11 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
-begin = sync_to_async(sessions.begin)
+begin = sync_to_async(sessions.start)
 
 
 async def refused(*about):
-    with pytest.raises(messages.NotSaid) as reason:
+    with pytest.raises(messages.MessageRejected) as reason:
         await begin(*about)
     return str(reason.value)
 
@@ -47,8 +47,8 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
 
     def ask(number):
         try:
-            return sessions.begin(person, f"question {number}", f"id {number}").run_id
-        except messages.NotSaid:
+            return sessions.start(person, f"question {number}", f"id {number}").run_id
+        except messages.MessageRejected:
             return None
         finally:
             connections.close_all()
@@ -63,11 +63,11 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
 async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings):
     settings.PERSON_MESSAGES = 3
     chat = (await begin(person, "one", "a")).session
-    say = sync_to_async(sessions.say)
+    say = sync_to_async(sessions.add_message)
     for text in ("two", "three"):
         await say(chat, person, text, text)
 
-    with pytest.raises(messages.NotSaid, match="You have sent 3 messages in a minute."):
+    with pytest.raises(messages.MessageRejected, match="You have sent 3 messages in a minute."):
         await say(chat, person, "four", "four")
     assert not (await say(chat, person, "three", "three")).is_new  # it was taken before
 
@@ -91,12 +91,12 @@ async def test_tokens_are_counted_by_the_day(person, settings):
 
 async def test_what_waits_says_what_it_waits_for(person, settings):
     chat = (await begin(person, "one", "a")).session
-    await sync_to_async(sessions.say)(chat, person, "two", "b")
+    await sync_to_async(sessions.add_message)(chat, person, "two", "b")
     settings.PERSON_TOKENS = 10
     await Run.objects.aupdate(status="completed", prompt_tokens=10)
 
-    await sessions.go_on()
+    await sessions.answer_waiting()
 
-    standing = await sync_to_async(sessions.standing)(chat, None)
+    standing = await sync_to_async(sessions.get_status)(chat, None)
     assert [message.text for message in standing.queued] == ["two"]
     assert standing.hindrance.startswith("You have used your 10 tokens for today.")

@@ -25,7 +25,7 @@ def test_a_question_is_drawn_as_the_template_draws_it(language, text, person):
     context = {"message": MessageView(message, view), "user": person}
 
     with translation.override(language):
-        drawn = new_message.drawn(message, view)
+        drawn = new_message.render(message, view)
         assert drawn == render_to_string("chat/session.html#message", context)
 
     assert 'id="message-3"' in drawn

@@ -179,7 +179,7 @@ async def test_without_an_agent_there_is_a_sentence(chat):
 
 
 async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monkeypatch):
-    monkeypatch.setattr("agents.web.consumers.FRAMES_AT_ONCE", 5)
+    monkeypatch.setattr("agents.web.consumers.FRAME_BURST", 5)
     path = f"/ws/chat/{chat.pk}/"
     async with tab(chat.user, path) as page, tab(chat.user, path) as other:
         await frames_until(page, "composer-state")
@@ -235,7 +235,7 @@ async def test_a_post_past_all_limits_is_a_plain_page(chat):
 
 
 async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch):
-    monkeypatch.setattr(queue, "MOST", 0)
+    monkeypatch.setattr(queue, "MAX_QUEUED", 0)
     await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
 
     answer = await posted(chat.user, f"/chat/{chat.pk}/messages/", text="Do not lose me")

@@ -31,7 +31,7 @@ async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person,
     history = await sync_to_async(messages.history)(chat)
 
     assert [message["role"] for message in history] == ["user", "assistant"]
-    assert history[1]["content"] == f"It is 41.\n\n{event_store.CORRECTED}\n\nIt is 42."
+    assert history[1]["content"] == f"It is 41.\n\n{event_store.CORRECTION_NOTE}\n\nIt is 42."
 
 
 async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from channels.exceptions import StopConsumer
 
 from agents.web import connections, consumers, first_frames
-from chat.consumers import SHOWN_OUT
+from chat.consumers import CLOSE_FORBIDDEN
 from chat.models import ChatSession
 from tests.chat.test_long import said
 from tests.conftest import frames_until, tab
@@ -56,9 +56,9 @@ async def test_a_page_that_comes_back_takes_the_place_of_its_lost_socket(chat, s
 
 
 async def test_where_too_many_come_at_once_a_page_is_told_to_come_again(chat, monkeypatch):
-    monkeypatch.setattr(first_frames, "MOST_WAITING", 0)
+    monkeypatch.setattr(first_frames, "MAX_WAITING", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
-        assert await closed(page) == consumers.TRY_AGAIN
+        assert await closed(page) == consumers.TRY_AGAIN_LATER
 
 
 async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_nothing_of_it(
@@ -67,12 +67,12 @@ async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_noth
     guest = await django_user_model.objects.acreate(username="guest")
     await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
     await sync_to_async(said)(chat, 1, text="For members only")
-    async with first_frames.turn(), first_frames.turn():
+    async with first_frames.acquire_slot(), first_frames.acquire_slot():
         tab_of = tab(guest, f"/ws/chat/{chat.pk}/")
         page = await tab_of.__aenter__()
-        await _until(lambda: first_frames._line().waiting)
+        await _until(lambda: first_frames._queue().waiting)
         await chat.members.filter(user=guest).adelete()
-    assert await closed(page) == SHOWN_OUT
+    assert await closed(page) == CLOSE_FORBIDDEN
     await tab_of.__aexit__(None, None, None)
 
 
@@ -82,10 +82,10 @@ async def test_whoever_may_not_see_a_run_any_more_is_shown_nothing_of_it(
     guest = await django_user_model.objects.acreate(username="guest")
     await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
     [message] = await sync_to_async(said)(chat, 1, text="For members only")
-    async with first_frames.turn(), first_frames.turn():
+    async with first_frames.acquire_slot(), first_frames.acquire_slot():
         tab_of = tab(guest, f"/ws/runs/{message.run_id}/")
         page = await tab_of.__aenter__()
-        await _until(lambda: first_frames._line().waiting)
+        await _until(lambda: first_frames._queue().waiting)
         await chat.members.filter(user=guest).adelete()
     assert await closed(page) == consumers.NOT_FOUND
     await tab_of.__aexit__(None, None, None)
@@ -101,29 +101,29 @@ async def _until(is_so):
 
 def test_a_replaced_socket_that_ends_late_leaves_the_count_of_others_alone(settings):
     settings.PERSON_SOCKETS = 1
-    ours = connections.opened(7, "page", lambda: None)
+    ours = connections.track_socket(7, "page", lambda: None)
     newer, later = (
-        connections.opened(7, "page", lambda: None),
-        connections.opened(7, "b", print),
+        connections.track_socket(7, "page", lambda: None),
+        connections.track_socket(7, "b", print),
     )
     ours.__enter__()
     newer.__enter__()
     newer.__exit__(None, None, None)
     later.__enter__()
     ours.__exit__(None, None, None)  # replaced long ago
-    with pytest.raises(connections.TooManySockets), connections.opened(7, "c", print):
+    with pytest.raises(connections.TooManySockets), connections.track_socket(7, "c", print):
         pass
     later.__exit__(None, None, None)
     assert connections._open == {}
 
 
 async def test_a_page_can_take_the_place_of_a_socket_that_is_just_ending():
-    consumer = consumers.WatchingConsumer()
+    consumer = consumers.LiveConsumer()
     consumer.stack = AsyncExitStack()
     with suppress(ExceptionGroup):
         async with asyncio.TaskGroup() as consumer.tasks:
             consumer.tasks.create_task(_fails())
-    consumer._replaced()
+    consumer._on_replaced()
 
 
 async def _fails():

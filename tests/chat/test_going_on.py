@@ -47,17 +47,17 @@ class Held:
 @pytest.fixture
 def calculator(monkeypatch):
     Held.asked, Held.is_held = [], asyncio.Event()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Held)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Held)
     return Held
 
 
 async def said(session, user, text, number):
     def say():
         if session is None:
-            return sessions.begin(user, text, f"client-{number}")
-        return sessions.say(session, user, text, f"client-{number}")
+            return sessions.start(user, text, f"client-{number}")
+        return sessions.add_message(session, user, text, f"client-{number}")
 
-    return await sessions.said(say)
+    return await sessions.submit(say)
 
 
 async def stopped(person):
@@ -72,7 +72,7 @@ async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_recor
     calculator, person
 ):
     message, run = await stopped(person)
-    assert run.can_go_on
+    assert run.can_continue
 
     again = await said(message.session, person, "Continue where you stopped.", 2)
     await runs.wait(again.run)

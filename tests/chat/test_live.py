@@ -9,12 +9,12 @@ from autobahn.exception import Disconnected
 from channels.consumer import AsyncConsumer
 
 from agents import runs
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.models import Run
 from agents.runs import event_store, event_writer, pubsub
 from agents.web import consumers
-from agents.web.presentation.live_run import Watched
-from agents.web.presentation.markdown import GrowingProse
+from agents.web.presentation.live_run import LiveRunView
+from agents.web.presentation.markdown import StreamingMarkdown
 from chat import fragments, sessions
 from chat.models import ChatSession, Message
 from chat.page_state import Conversation
@@ -74,8 +74,8 @@ async def test_two_tabs_show_the_same(person):
 async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(chat):
     run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
     message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
-    stamp, keep = Stamp("helper"), sync_to_async(event_store.keep)
-    words = [stamp(Type.DELTA, content=f"word{at} ", step=1) for at in range(701)]
+    stamp, keep = EventFactory("helper"), sync_to_async(event_store.save)
+    words = [stamp(EventType.DELTA, content=f"word{at} ", step=1) for at in range(701)]
     path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
     await keep([(run.pk, word) for word in words[:1]])
     async with tab(chat.user, path, query=query) as page:
@@ -85,7 +85,7 @@ async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(ch
     async with tab(chat.user, path, query=query) as page:
         caught_up = (await frames_until(page, "composer-state"))[0]
         await keep([(run.pk, words[700])])
-        await event_writer.tell(run, [words[700]])
+        await event_writer.publish(run, [words[700]])
         [*_, new] = await frames_until(page, "word700")
 
     assert [caught_up.count(f"word{at} ") for at in (0, 350, 698)] == [1, 1, 1]
@@ -94,12 +94,12 @@ async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(ch
 
 def test_a_page_that_is_behind_looks_again_once_and_after_all_that_it_was_told():
     look, first, second = (
-        (pubsub.LOOK_AGAIN, {}),
+        (pubsub.REFRESH_KIND, {}),
         *(("run.events", {"run": 1, "events": [{"seq": seq}]}) for seq in (1, 2)),
     )
     both = ("run.events", {"run": 1, "events": [{"seq": 1}, {"seq": 2}]})
 
-    assert consumers._joined([look, first, look, second]) == [both, look]
+    assert consumers._coalesce([look, first, look, second]) == [both, look]
 
 
 async def test_a_message_sent_twice_is_one_message(person):
@@ -132,7 +132,7 @@ async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
     person, monkeypatch
 ):
     """Every notice but the first is lost, and the page had just looked at nothing."""
-    monkeypatch.setattr(consumers, "LOOK_WHILE_LIVE", 0.1)
+    monkeypatch.setattr(consumers, "LIVE_POLL_SECONDS", 0.1)
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         whole = pubsub.publish
@@ -155,10 +155,10 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()  # it has looked, and there was nothing
-        message = await sync_to_async(sessions.say)(chat, person, "6 * 7", "a")
+        message = await sync_to_async(sessions.add_message)(chat, person, "6 * 7", "a")
         with monkeypatch.context() as lost:
             lost.setattr(pubsub, "publish", AsyncMock())
-            await sessions.ask(chat, message)
+            await sessions.dispatch(chat, message)
             while await Run.objects.live().aexists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             await runs.wait(message.run)
@@ -193,13 +193,13 @@ async def test_whoever_asks_is_shown_it_without_having_been_told(chat):
 async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
     chat, monkeypatch, caplog
 ):
-    shown, drawn = fragments.new_message, []
+    shown, drawn = fragments.render_new_message, []
 
     def breaks_once(message, view, user):
         drawn.append(message)
         return shown(message, view, user) if drawn[1:] else 1 / 0
 
-    monkeypatch.setattr(fragments, "new_message", breaks_once)
+    monkeypatch.setattr(fragments, "render_new_message", breaks_once)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
@@ -213,13 +213,13 @@ async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
 async def test_what_is_said_before_the_page_is_up_to_date_is_taken_at_once_and_shown_once(
     chat, monkeypatch
 ):
-    held, caught_up = asyncio.Event(), Conversation.caught_up
+    held, caught_up = asyncio.Event(), Conversation.catch_up
 
     async def late(*about):
         await held.wait()
         return await caught_up(*about)
 
-    monkeypatch.setattr(Conversation, "caught_up", late)
+    monkeypatch.setattr(Conversation, "catch_up", late)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         first = await page.receive_from()
@@ -235,8 +235,8 @@ async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch
         await page.receive_from()
         with monkeypatch.context() as lost:
             lost.setattr(pubsub, "publish", AsyncMock())
-            first = await sync_to_async(sessions.say)(chat, chat.user, "1 + 1", "a")
-            await sessions.ask(chat, first)
+            first = await sync_to_async(sessions.add_message)(chat, chat.user, "1 + 1", "a")
+            await sessions.dispatch(chat, first)
             await runs.wait(first.run)
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
         frames = await frames_until(page, FINISHED)
@@ -248,11 +248,11 @@ async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch
 def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
     other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
     run = runs.prepare(query="?", topic=other.topic, user=chat.user)
-    around = fragments.Surroundings(chat.user)
+    around = fragments.SessionChrome(chat.user)
     before = around.changes(chat)
 
     Run.objects.filter(pk=run.pk).update(status="completed")
-    after = around.turned(chat)
+    after = around.run_status_frames(chat)
 
     assert before.count("running-dot") == 1
     assert f'id="session-{other.pk}"' in after
@@ -262,7 +262,7 @@ def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
 
 def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_question(chat):
     other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
-    around = fragments.Surroundings(chat.user)
+    around = fragments.SessionChrome(chat.user)
     around.changes(chat)
 
     sessions.rename(other, "Far away")
@@ -273,17 +273,17 @@ def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_questio
 
 def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
     """Without reading the run: what it is by then is known."""
-    run = sessions.say(chat, chat.user, "6 * 7", "a").run
-    stamp, request = Stamp(run.agent_name), {"model": run.model}
-    began = stamp(Type.RUN_STARTED, query=run.query, road="direct")
-    step = stamp(Type.STEP_STARTED, step=1, turn=1, kind="thought", request=request)
-    watched = Watched(run.pk)
+    run = sessions.add_message(chat, chat.user, "6 * 7", "a").run
+    stamp, request = EventFactory(run.agent_name), {"model": run.model}
+    began = stamp(EventType.RUN_STARTED, query=run.query, road="direct")
+    step = stamp(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request=request)
+    watched = LiveRunView(run.pk)
     watched.begin(run)
 
-    event_store.keep([(run.pk, event) for event in (began, step)])
+    event_store.save([(run.pk, event) for event in (began, step)])
     frames = watched.changes([event.to_dict() for event in (began, step)])
 
-    shown, read = _but_for_the_clock(frames), _but_for_the_clock(Watched(run.pk).snapshot())
+    shown, read = _but_for_the_clock(frames), _but_for_the_clock(LiveRunView(run.pk).snapshot())
     assert shown.partition("</header>")[0] in read
     assert shown.partition('-steps">')[2].removesuffix("</ol>") in read
 
@@ -294,7 +294,7 @@ def _but_for_the_clock(html):
 
 
 async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
-    monkeypatch.setattr(sessions, "ask", AsyncMock(side_effect=RuntimeError("no thread")))
+    monkeypatch.setattr(sessions, "dispatch", AsyncMock(side_effect=RuntimeError("no thread")))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
@@ -305,14 +305,14 @@ async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, 
 
 def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
     other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
-    around = fragments.Surroundings(chat.user)
+    around = fragments.SessionChrome(chat.user)
     around.changes(chat)
     runs.prepare(query="?", topic=other.topic, user=chat.user)
     here = runs.prepare(query="?", topic=chat.topic, user=chat.user)
 
     begun = around.begun(chat, here)
     Run.objects.filter(pk=here.pk).update(status="completed")
-    ended = around.turned(chat)
+    ended = around.run_status_frames(chat)
 
     assert f'data-live-run="{here.pk}"' in begun
     assert [html.count("running-dot") for html in (begun, ended)] == [1, 1]
@@ -321,18 +321,18 @@ def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
 
 async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
     """Else a model that writes `![` over and over holds up everybody."""
-    consumer, threads = consumers.WatchingConsumer(), []
+    consumer, threads = consumers.LiveConsumer(), []
     consumer.turn, consumer.send = asyncio.Lock(), AsyncMock()
-    words = Watched.words
+    words = LiveRunView.words
 
     def noted(watched, events):
         threads.append(threading.get_ident())
         return words(watched, events)
 
-    monkeypatch.setattr(Watched, "words", noted)
+    monkeypatch.setattr(LiveRunView, "delta_frames", noted)
     for text in ("Some words, ", "![" * 4_000):
-        event = {"type": Type.DELTA, "data": {"content": "and more", "step": 1}, "seq": 1}
-        consumer.watched = {1: Watched(1, prose=GrowingProse(text, "answer-1"))}
+        event = {"type": EventType.DELTA, "data": {"content": "and more", "step": 1}, "seq": 1}
+        consumer.watched = {1: LiveRunView(1, prose=StreamingMarkdown(text, "answer-1"))}
         await consumer.run_events({"run": 1, "events": [event]})
 
     here = threading.get_ident()
@@ -340,10 +340,10 @@ async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
 
 
 def test_a_long_open_block_is_sent_once_and_then_only_what_is_new():
-    watched, sent = Watched(1), []
+    watched, sent = LiveRunView(1), []
     for seq in range(1, 400):
         data = {"content": "[word] " * 10, "step": 1}
-        sent.append(len(watched.words([{"type": Type.DELTA, "data": data, "seq": seq}])))
+        sent.append(len(watched.words([{"type": EventType.DELTA, "data": data, "seq": seq}])))
 
     assert sum(sent) < 10 * 400 * len("[word] " * 10)
     assert 'hx-swap-oob="beforeend:#answer-1-rest"' in watched._tail()

@@ -12,15 +12,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents import runs
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.models import AgentStep, Run
 from agents.review.models import Comment
 from agents.runs import event_store, event_writer
-from agents.web.frames import MOST_SENT
+from agents.web.frames import MAX_FRAME_BYTES
 from agents.web.presentation import RunView, step_views, template_cache
-from agents.web.presentation.formatting import MOST_QUESTION
-from agents.web.presentation.live_run import Watched
-from agents.web.presentation.markdown import MOST_ANSWER
+from agents.web.presentation.formatting import MAX_QUESTION_CHARS
+from agents.web.presentation.live_run import LiveRunView
+from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from chat import fragments
 from chat.models import Member, Message
 from tests.conftest import frames_until, tab
@@ -132,7 +132,7 @@ def test_a_long_message_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(ch
     whole = client.get(f"/traces/{message.run_id}/text/question/")
 
     assert "Show all 162,000 characters" in page
-    assert page.count("Order 4711") < 2 * MOST_QUESTION / 30 + 10
+    assert page.count("Order 4711") < 2 * MAX_QUESTION_CHARS / 30 + 10
     assert whole.content.decode() == PASTE
 
 
@@ -151,7 +151,7 @@ async def test_a_page_that_missed_much_gets_the_newest_of_it_oldest_first_in_sma
         frames = await frames_until(page, "composer-state")
 
     shown = [int(pk) for pk in re.findall(r'id="message-(\d+)"', "".join(frames))]
-    assert max(map(size, frames)) <= MOST_SENT
+    assert max(map(size, frames)) <= MAX_FRAME_BYTES
     assert shown == [message.pk for message in missed][-len(shown) :]
     assert 5 < len(shown) < 40
     [gap] = re.findall(r'hx-get="([^"]+)"', "".join(frames).partition("<article")[0])
@@ -175,29 +175,29 @@ async def test_a_page_that_shows_a_very_long_answer_can_be_connected(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/", query=query) as page:
         frames = await frames_until(page, "composer-state")
 
-    assert max(map(size, frames)) <= MOST_SENT
+    assert max(map(size, frames)) <= MAX_FRAME_BYTES
 
 
 async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat, client):
     run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
     message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
-    stamp, keep, pieces = Stamp("helper"), sync_to_async(event_store.keep), 400
+    stamp, keep, pieces = EventFactory("helper"), sync_to_async(event_store.save), 400
     words = "A sentence of an answer. " * 10 + "\n\n"
     path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
     async with tab(chat.user, path, query=query) as page:
         await frames_until(page, "composer-state")
         for _ in range(pieces):
-            event = stamp(Type.DELTA, content=words, step=1)
+            event = stamp(EventType.DELTA, content=words, step=1)
             await keep([(run.pk, event)])
-            await event_writer.tell(run, [event])
+            await event_writer.publish(run, [event])
         frames = await frames_until(page, f"{len(words) * pieces:,} so far.")
 
     sent = sum(map(size, frames))
     assert max(map(size, frames[-100:])) < 1_000
     assert sent < 5 * len(words) * pieces
-    watched = Watched(run.pk)
+    watched = LiveRunView(run.pk)
     now = await sync_to_async(watched.snapshot)()
-    assert f"first {MOST_ANSWER:,} characters; {len(words) * pieces:,} so far." in now
+    assert f"first {MAX_ANSWER_CHARS:,} characters; {len(words) * pieces:,} so far." in now
     assert size(now) < MOST_PAGE
 
 
@@ -205,23 +205,23 @@ async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat,
 def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
     run = runs.prepare(query="Talk", topic=chat.topic, user=chat.user)
     chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
-    stamp, watched = Stamp("helper"), Watched(run.pk, viewer=chat.user.pk)
+    stamp, watched = EventFactory("helper"), LiveRunView(run.pk, viewer=chat.user.pk)
     watched.begin(run)
     watched.begun = None
     for at in range(0, min(len(answer), 60_000), 1_000):
-        event = stamp(Type.DELTA, content=answer[at : at + 1_000], step=1)
-        event_store.keep([(run.pk, event)])
+        event = stamp(EventType.DELTA, content=answer[at : at + 1_000], step=1)
+        event_store.save([(run.pk, event)])
         frame = watched.words([event.to_dict()])
-        assert size(frame) <= MOST_SENT
+        assert size(frame) <= MAX_FRAME_BYTES
     if answer == LONG:  # of a heavy block, how far it was read depends on how it came
         assert _text(_answer(watched)) == _text(_answer_of(page_of(client, chat)))
 
     about = {"stopped_reason": "completed", "detail": "", "advice": "", "turns": 1}
-    over = stamp(Type.RUN_FINISHED, answer=answer, tool_calls=0, **about)
-    event_store.keep([(run.pk, over)])
+    over = stamp(EventType.RUN_FINISHED, answer=answer, tool_calls=0, **about)
+    event_store.save([(run.pk, over)])
     frame = watched.changes([over.to_dict()])
 
-    assert size(frame) <= MOST_SENT
+    assert size(frame) <= MAX_FRAME_BYTES
     assert _answer_of(frame) == _answer_of(page_of(client, chat))
 
 
@@ -260,7 +260,10 @@ def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
         for number in range(2, 60)
     )
 
-    page, frame = page_of(client, chat), Watched(message.run_id, viewer=chat.user.pk).snapshot()
+    page, frame = (
+        page_of(client, chat),
+        LiveRunView(message.run_id, viewer=chat.user.pk).snapshot(),
+    )
 
     assert size(page) <= MOST_PAGE
     assert "This run is too long to show here in full." in page
@@ -288,11 +291,11 @@ def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
         about = {"text": paste, "client_id": f"q{place}", "place": place}
         chat.messages.create(author=chat.user, **about)
 
-    queue = fragments.Surroundings(chat.user).changes(chat)
-    returned = fragments.composer_state(chat, returned=paste)
+    queue = fragments.SessionChrome(chat.user).changes(chat)
+    returned = fragments.render_composer(chat, returned=paste)
 
-    assert size(queue) <= MOST_SENT
-    assert size(returned) <= MOST_SENT
+    assert size(queue) <= MAX_FRAME_BYTES
+    assert size(returned) <= MAX_FRAME_BYTES
     [given] = re.findall(r'data-returned-base64="([^"]+)"', returned)
     assert base64.b64decode(given).decode() == paste
 
@@ -300,7 +303,9 @@ def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
 def discussed(chat, step, count=60):
     [message] = said(chat, 1)
     Member.objects.create(session=chat, user=chat.user, topic=chat.topic, may_write=True)
-    event_store.keep([(message.run_id, Stamp("helper")(Type.STATUS, kind="x", step=1))])
+    event_store.save(
+        [(message.run_id, EventFactory("helper")(EventType.STATUS, kind="x", step=1))]
+    )
     about = {"run": message.run, "author": chat.user, "step": step}
     words = [f"word {at}\n" + '"<&' * 3_000 for at in range(count)]
     Comment.objects.bulk_create(Comment(**about, text=each) for each in words)
@@ -312,15 +317,15 @@ def test_of_many_long_comments_the_newest_are_shown_and_all_are_behind_a_link(
     chat, client, step
 ):
     message = discussed(chat, step)
-    watched = Watched(message.run_id, viewer=chat.user.pk, is_discussed=True)
+    watched = LiveRunView(message.run_id, viewer=chat.user.pk, is_discussed=True)
 
-    whole, said_of = watched.snapshot(), watched.commented(step)
+    whole, said_of = watched.snapshot(), watched.comment_frames(step)
     page = page_of(client, chat)
     link = f"/traces/{message.run_id}/comments/{step}/"
     every = client.get(link).content.decode()
 
-    assert size(whole) <= MOST_SENT
-    assert size(said_of) <= MOST_SENT
+    assert size(whole) <= MAX_FRAME_BYTES
+    assert size(said_of) <= MAX_FRAME_BYTES
     assert size(page) <= MOST_PAGE
     for html in (whole, said_of, page):
         assert f'href="{link}"' in html
@@ -353,5 +358,5 @@ def test_the_row_of_a_long_plan_is_told_without_its_details(chat):
 
     row = template_cache.step_row(step)
 
-    assert size(row) <= MOST_SENT
+    assert size(row) <= MAX_FRAME_BYTES
     assert "Show details" in row

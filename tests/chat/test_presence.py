@@ -20,7 +20,7 @@ NOBODY = 'aria-label="Here now" hidden'
 @pytest.fixture
 async def path(chat, stranger):
     """Where the owner and somebody else can be."""
-    await sync_to_async(sharing.add)(chat, "eve", "read")
+    await sync_to_async(sharing.add_member)(chat, "eve", "read")
     return f"/ws/chat/{chat.pk}/"
 
 
@@ -46,7 +46,7 @@ async def test_several_tabs_of_one_person_are_one(path, person, stranger):
 
 
 async def test_whoever_falls_silent_is_gone(chat, path, person, monkeypatch):
-    monkeypatch.setattr(presence, "EVERY", 0.1)
+    monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.1)
     async with tab(person, path) as owner:
         await frames_until(owner, "composer-state")
         about = {"tab": "lost", "user": 99, "name": "kim", "is_new": False}
@@ -57,10 +57,10 @@ async def test_whoever_falls_silent_is_gone(chat, path, person, monkeypatch):
 
 
 async def test_where_nobody_else_can_be_nothing_is_told(chat, person, monkeypatch):
-    monkeypatch.setattr(presence, "EVERY", 0.05)
+    monkeypatch.setattr(presence, "HEARTBEAT_SECONDS", 0.05)
     told = []
     async with (
-        pubsub.following(chat.topic, lambda kind, facts: told.append(kind)),
+        pubsub.subscribe(chat.topic, lambda kind, facts: told.append(kind)),
         tab(person, f"/ws/chat/{chat.pk}/") as owner,
     ):
         await frames_until(owner, "composer-state")
@@ -75,11 +75,11 @@ async def test_a_page_that_was_open_before_it_was_shared_is_seen_as_well(
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner:
         await frames_until(owner, "composer-state")
-        await sync_to_async(sharing.add)(chat, "eve", "read")
+        await sync_to_async(sharing.add_member)(chat, "eve", "read")
         async with tab(stranger, path) as reader:
             await frames_until(reader, 'title="ada"')
             await frames_until(owner, 'title="eve"')
-            await sync_to_async(sharing.remove)(chat, stranger.pk)
+            await sync_to_async(sharing.remove_member)(chat, stranger.pk)
 
             await frames_until(owner, NOBODY)
 
@@ -93,5 +93,5 @@ def test_a_name_is_two_letters_or_one_that_is_as_wide():
 def test_where_there_is_little_room_the_others_are_a_number_with_their_names():
     people = [Person(pk=pk, name=name) for pk, name in enumerate(["ada", "eve", "kim"])]
 
-    assert '<li class="others" title="eve, kim">' in fragments.present(people)
-    assert "others" not in fragments.present(people[:1])
+    assert '<li class="others" title="eve, kim">' in fragments.render_people(people)
+    assert "others" not in fragments.render_people(people[:1])

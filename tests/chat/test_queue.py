@@ -43,7 +43,7 @@ class Held:
 @pytest.fixture
 async def model(monkeypatch):
     model = Held()
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     return model
 
 
@@ -61,8 +61,8 @@ def message(text, **more):
 async def said(chat, *texts):
     """Messages one after the other; what is first is answered, what follows waits."""
     for text in texts:
-        message = await sync_to_async(sessions.say)(chat, chat.user, text, text)
-        await sessions.ask(chat, message)
+        message = await sync_to_async(sessions.add_message)(chat, chat.user, text, text)
+        await sessions.dispatch(chat, message)
     return [message async for message in chat.messages.queued()]
 
 
@@ -80,7 +80,7 @@ async def answered(chat, count):
     told = asyncio.Event()
     async with (
         asyncio.timeout(20),
-        pubsub.following(chat.topic, lambda kind, facts: told.set()),
+        pubsub.subscribe(chat.topic, lambda kind, facts: told.set()),
     ):
         while await completed.acount() < count:
             await told.wait()
@@ -134,7 +134,7 @@ async def test_a_message_sent_twice_waits_once(chat, model):
 
     model.let_go.set()
     await answered(chat, 2)
-    again = await sync_to_async(sessions.say)(chat, chat.user, "two", "two")
+    again = await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two")
 
     assert len(first) == 1
     assert not again.is_new
@@ -177,7 +177,7 @@ async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
                     raise ZeroDivisionError
                 yield chunk
 
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     model = Broken()
     await said(chat, "one", "two")
     model.let_go.set()
@@ -190,12 +190,12 @@ async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
 async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatch, client):
     await Agent.objects.aupdate(auto_execute_tools=False)
     model = ScriptedModel(Says.call("calculator", input="6 * 7"), Says(answer="Next."))
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     await said(chat, "one")
     run = await Run.objects.aget()
     await runs.wait(run)
     await said(chat, "two")
-    await sessions.go_on()
+    await sessions.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
     assert await waiting(chat) == ["two"]
@@ -311,12 +311,12 @@ async def test_nonsense_about_the_queue_changes_nothing(chat, model, pk):
 
 
 async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat, model):
-    await said(chat, *(f"{at}" for at in range(queue.MOST + 1)))
+    await said(chat, *(f"{at}" for at in range(queue.MAX_QUEUED + 1)))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to(message("one too many"))
         await frames_until(page, "10 messages are waiting already.")
 
-    assert len(await waiting(chat)) == queue.MOST
+    assert len(await waiting(chat)) == queue.MAX_QUEUED
     assert not await Message.objects.filter(text="one too many").aexists()
 
 
@@ -328,7 +328,7 @@ async def test_what_a_crash_left_lying_is_begun_at_the_next_look(chat, person):
         session=chat, author=person, text="6 * 7", client_id="two", place=1
     )
 
-    tending = asyncio.create_task(runs.tend())
+    tending = asyncio.create_task(runs.recover_periodically())
     await answered(chat, 2)
     tending.cancel()
 
@@ -339,7 +339,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
     await said(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
-    begin = database_sync_to_async(sessions._next, thread_sensitive=False)
+    begin = database_sync_to_async(sessions._claim_next, thread_sensitive=False)
     begun = await asyncio.gather(*(begin(chat) for _ in range(8)))
 
     assert [m.text for m in begun if m is not None] == ["two"]
@@ -352,11 +352,11 @@ async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, mo
     monkeypatch.setattr(executor, "followers", [])
     await said(chat, "one")
     run = await Run.objects.aget()
-    message = await sync_to_async(sessions.say)(chat, chat.user, "two", "two")
+    message = await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two")
     model.let_go.set()
     await runs.wait(run)
 
-    await sessions.ask(chat, message)
+    await sessions.dispatch(chat, message)
 
     await answered(chat, 2)
     assert await waiting(chat) == []
@@ -366,7 +366,7 @@ async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
     await said(chat, "one", "two")
     await Run.objects.aupdate(status="completed")  # and nobody has noticed yet
 
-    message = await sync_to_async(sessions.say)(chat, chat.user, "three", "three")
+    message = await sync_to_async(sessions.add_message)(chat, chat.user, "three", "three")
 
     assert message.is_queued
     assert await waiting(chat) == ["two", "three"]
@@ -375,8 +375,8 @@ async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
 async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
     await Agent.objects.acreate(name="other", model="demo")
     await said(chat, "one")
-    message = await sync_to_async(sessions.say)(chat, chat.user, "two", "two", "other")
-    await sessions.ask(chat, message)
+    message = await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two", "other")
+    await sessions.dispatch(chat, message)
     model.let_go.set()
     await answered(chat, 2)
 
@@ -386,28 +386,28 @@ async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
 async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, model, client):
     await Agent.objects.acreate(name="other", model="demo")
     await said(chat, "one")
-    await sync_to_async(sessions.say)(chat, chat.user, "two", "two", "other")
+    await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two", "other")
     await Agent.objects.filter(name="other").aupdate(enabled=False)
     model.let_go.set()
     await answered(chat, 1)
-    await sessions.go_on()
+    await sessions.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
     assert "This agent is not available any more." in page
     assert await waiting(chat) == ["two"]
 
     await Agent.objects.filter(name="other").aupdate(enabled=True)
-    await sessions.go_on()
+    await sessions.answer_waiting()
     await answered(chat, 2)
 
 
 async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
     chat, model, stranger, monkeypatch
 ):
-    await sync_to_async(sharing.add)(chat, "eve", "write")
+    await sync_to_async(sharing.add_member)(chat, "eve", "write")
     await said(chat, "one")
     for who, text in ((stranger, "broken"), (stranger, "after it"), (chat.user, "two")):
-        await sync_to_async(sessions.say)(chat, who, text, text)
+        await sync_to_async(sessions.add_message)(chat, who, text, text)
     _breaks(monkeypatch, "broken")
     model.let_go.set()
     await answered(chat, 2)
@@ -431,14 +431,14 @@ async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
 
 def _breaks(monkeypatch, text):
     """Have this text be one that the product cannot cope with."""
-    wished = start.wished
+    wished = start.parse_command
 
     def broken(said, user):
         if said == text:
             raise RecursionError
         return wished(said, user)
 
-    monkeypatch.setattr(start, "wished", broken)
+    monkeypatch.setattr(start, "parse_command", broken)
 
 
 async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, model, client):
@@ -464,8 +464,8 @@ async def test_a_process_that_ends_begins_nothing_new(chat, model):
 
 
 async def test_a_page_that_was_not_told_of_the_queue_finds_out(chat, model, monkeypatch):
-    monkeypatch.setattr("agents.web.consumers.LOOK_WHILE_IDLE", 0.05)
-    monkeypatch.setattr("agents.web.consumers.LOOK_WHILE_LIVE", 0.05)
+    monkeypatch.setattr("agents.web.consumers.IDLE_POLL_SECONDS", 0.05)
+    monkeypatch.setattr("agents.web.consumers.LIVE_POLL_SECONDS", 0.05)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         run = await Run.objects.acreate(

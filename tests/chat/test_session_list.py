@@ -5,9 +5,9 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from agents.models import Run
-from agents.web.presentation.template_cache import A_NUMBER
+from agents.web.presentation.template_cache import RUN_PLACEHOLDER
 from chat.models import ChatSession
-from chat.templatetags.session_list import A_TITLE, by_day, session_rows
+from chat.templatetags.session_list import TITLE_PLACEHOLDER, by_day, session_rows
 
 pytestmark = pytest.mark.both_databases
 
@@ -23,7 +23,7 @@ def _row(title: str, status: str = "", is_shared: bool = False) -> ChatSession:
 @pytest.mark.parametrize("here", [12, 13, None, ""])
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, here, is_shared):
-    row = _row(f"<b>A & {A_NUMBER}</b>", status, is_shared)
+    row = _row(f"<b>A & {RUN_PLACEHOLDER}</b>", status, is_shared)
 
     with translation.override(language):
         drawn = session_rows([row], here)
@@ -37,9 +37,14 @@ def test_what_one_shares_is_marked():
 
 
 def test_a_title_is_only_a_title_whatever_is_in_it():
-    drawn = session_rows([_row(f"{A_TITLE} %(title)s {{{{ row.pk }}}} <script>")], None)
+    drawn = session_rows(
+        [_row(f"{TITLE_PLACEHOLDER} %(title)s {{{{ row.pk }}}} <script>")], None
+    )
 
-    assert f'<span class="title">{A_TITLE} %(title)s {{{{ row.pk }}}} &lt;script&gt;' in drawn
+    assert (
+        f'<span class="title">{TITLE_PLACEHOLDER} %(title)s {{{{ row.pk }}}} &lt;script&gt;'
+        in drawn
+    )
 
 
 def test_sessions_are_listed_under_the_days_of_their_last_use():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agents import runs
 from agents.catalog import planner_factory
-from agents.engine.state import legal
+from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run, RunEvent
 from chat import listing, messages, sessions
@@ -36,13 +36,13 @@ def client(person):
 
 async def answered(message):
     """The message once its run has ended."""
-    await sessions.ask(await ChatSession.objects.aget(pk=message.session_id), message)
+    await sessions.dispatch(await ChatSession.objects.aget(pk=message.session_id), message)
     await runs.wait(message.run)
     return await checked(message.run)
 
 
 async def test_the_first_message_begins_a_session_named_after_it(person):
-    begin = sync_to_async(sessions.begin)
+    begin = sync_to_async(sessions.start)
 
     message = await begin(person, "  What is 12.5%\u3000of 3480?\n", "a")
 
@@ -54,7 +54,7 @@ async def test_the_first_message_begins_a_session_named_after_it(person):
 
 
 async def test_the_same_message_sent_again_is_the_same_message(person):
-    begin = sync_to_async(sessions.begin)
+    begin = sync_to_async(sessions.start)
 
     first, again = await begin(person, "6 * 7", "a"), await begin(person, "6 * 7", "a")
 
@@ -63,7 +63,7 @@ async def test_the_same_message_sent_again_is_the_same_message(person):
 
 
 async def test_two_people_may_use_the_same_id(person, stranger):
-    begin = sync_to_async(sessions.begin)
+    begin = sync_to_async(sessions.start)
 
     await begin(person, "6 * 7", "a")
     await begin(stranger, "6 * 7", "a")
@@ -82,47 +82,47 @@ async def test_two_people_may_use_the_same_id(person, stranger):
     ],
 )
 def test_a_title_is_one_short_line(text, title):
-    assert messages.title_of(text) == title
+    assert messages.make_title(text) == title
 
 
 @given(st.text(min_size=1))
 def test_any_text_is_kept_whole_or_refused(text):
-    with suppress(messages.NotSaid):
-        assert_whole(messages.cleaned(text))
+    with suppress(messages.MessageRejected):
+        assert_whole(messages.clean_text(text))
 
 
 def assert_whole(kept):
     assert kept == kept.strip()
     assert kept.encode()
     assert "\0" not in kept
-    assert len(messages.title_of(kept)) <= 61
+    assert len(messages.make_title(kept)) <= 61
 
 
 async def test_the_next_question_knows_what_was_said_before(person, monkeypatch):
     model = ScriptedModel(
         Says.call("calculator", input="6 * 7"), Says(answer="42."), Says(answer="As I said.")
     )
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
-    first = await sync_to_async(sessions.begin)(person, "What is it?", "a")
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
+    first = await sync_to_async(sessions.start)(person, "What is it?", "a")
     await answered(first)
     chat = await ChatSession.objects.aget()
-    second = await sync_to_async(sessions.say)(chat, person, "Sure?", "b")
+    second = await sync_to_async(sessions.add_message)(chat, person, "Sure?", "b")
     await answered(second)
 
     sent = model.requests[-1]["messages"][1:]
     roles = [message["role"] for message in sent]
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
-    assert legal(sent) == sent
+    assert repair_history(sent) == sent
 
 
 async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
     model = ScriptedModel(Says(answer="Hello."))
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     secret = "-----BEGIN PRIVATE KEY-----"
-    first = await sync_to_async(sessions.begin)(person, secret, "a")
+    first = await sync_to_async(sessions.start)(person, secret, "a")
     assert (await answered(first)).status == "blocked"
     chat = await ChatSession.objects.aget()
-    await answered(await sync_to_async(sessions.say)(chat, person, "Hello?", "b"))
+    await answered(await sync_to_async(sessions.add_message)(chat, person, "Hello?", "b"))
 
     assert secret not in str(model.requests)
     model.assert_used_up()
@@ -131,14 +131,14 @@ async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
 async def test_an_agent_can_be_chosen(person):
     await Agent.objects.acreate(name="other", model="demo")
 
-    message = await sync_to_async(sessions.begin)(person, "6 * 7", "a", "other")
+    message = await sync_to_async(sessions.start)(person, "6 * 7", "a", "other")
 
     assert message.run.agent_name == "other"
 
 
 def test_what_is_refused_leaves_nothing_behind(person):
-    with pytest.raises(messages.NotSaid):
-        sessions.begin(person, "6 * 7", "a", "nobody")
+    with pytest.raises(messages.MessageRejected):
+        sessions.start(person, "6 * 7", "a", "nobody")
 
     assert not ChatSession.objects.exists()
     assert not Run.objects.exists()
@@ -151,7 +151,7 @@ def test_sessions_are_found_by_title_question_and_answer(person, stranger):
     Message.objects.create(session=chats[1], author=person, run=run, text="Why?", client_id="a")
 
     def found(query):
-        return [chat.title for chat in listing.found(person, query)]
+        return [chat.title for chat in listing.search_sessions(person, query)]
 
     assert found("tea") == ["Tea"]
     assert found("SENCHA why") == ["Ink"]
@@ -164,9 +164,9 @@ def test_the_session_used_last_comes_first(person):
     old = ChatSession.objects.create(user=person, title="Old")
     ChatSession.objects.create(user=person, title="New")
 
-    sessions.say(old, person, "6 * 7", "a")
+    sessions.add_message(old, person, "6 * 7", "a")
 
-    listed = list(listing.found(person))
+    listed = list(listing.search_sessions(person))
     assert [chat.title for chat in listed] == ["Old", "New"]
     assert [chat.is_running for chat in listed] == [True, False]
 
@@ -183,7 +183,7 @@ def test_a_session_is_renamed_in_one_line(chat, title, kept):
 
 
 async def test_deleting_a_session_leaves_nothing_of_it(client, person):
-    message = await sync_to_async(sessions.begin)(person, "6 * 7", "a")
+    message = await sync_to_async(sessions.start)(person, "6 * 7", "a")
     await answered(message)
 
     await client.post(f"/chat/{message.session_id}/delete/")
@@ -233,7 +233,7 @@ async def test_two_tabs_with_two_questions_get_both_answered(chat):
 
 async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
     """The run's page follows the topic of its chat, and a chat is told of messages too."""
-    say = sync_to_async(sessions.say)
+    say = sync_to_async(sessions.add_message)
     first = await say(chat, chat.user, "6 * 7", "a")
     await answered(first)
     async with tab(chat.user, f"/ws/runs/{first.run_id}/") as page:

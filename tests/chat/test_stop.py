@@ -62,11 +62,11 @@ class Stubborn(Slow):
 
 
 def think_with(monkeypatch, model):
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
 
 
 def act_with(monkeypatch, tool):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     think_with(monkeypatch, ScriptedModel(Says.call("calculator"), Says(answer="Never said.")))
 
 
@@ -151,13 +151,13 @@ async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
 
 
 async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypatch):
-    monkeypatch.setattr(service, "STOP_WITHIN", 0.1)
-    monkeypatch.setattr(leases, "orders", lambda runs: (set(), set()))
+    monkeypatch.setattr(service, "STOP_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "stop_requests", lambda runs: (set(), set()))
     act_with(monkeypatch, Slow())
     run = await launched()
     await until(run, "tool_call")
-    task = executor.here().tasks.pop(run.pk)
-    del executor.here().runs[run.pk]
+    task = executor.current().tasks.pop(run.pk)
+    del executor.current().runs[run.pk]
 
     await runs.stop(run)
 
@@ -172,9 +172,9 @@ async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monk
     act_with(monkeypatch, tool)
     run = await launched()
     await until(run, "tool_call")
-    task = executor.here().tasks[run.pk]
+    task = executor.current().tasks[run.pk]
 
-    await sync_to_async(leases.ask_to_stop)(run)
+    await sync_to_async(leases.request_stop)(run)
     await asyncio.wait([task], timeout=5)
 
     run = await checked(run)
@@ -183,7 +183,7 @@ async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monk
 
 
 async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
-    monkeypatch.setattr(executor, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(executor, "STOP_TIMEOUT_SECONDS", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
@@ -260,7 +260,7 @@ async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open
 
 
 async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
-    monkeypatch.setattr(executor, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(executor, "STOP_TIMEOUT_SECONDS", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
@@ -271,7 +271,7 @@ async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
     await runs.shut_down()
     monkeypatch.undo()
 
-    taken = await runs.take_over()
+    taken = await runs.recover_abandoned()
     tool.let_go.set()
 
     assert taken == 2
@@ -360,20 +360,20 @@ async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
 async def test_one_live_run_a_session_however_many_speak_at_once(chat):
     def say(at):
         try:
-            return sessions.say(chat, chat.user, "6 * 7", f"id-{at}")
-        except messages.NotSaid:
+            return sessions.add_message(chat, chat.user, "6 * 7", f"id-{at}")
+        except messages.MessageRejected:
             return None
 
     speak = database_sync_to_async(say, thread_sensitive=False)
     said = await asyncio.gather(*(speak(at) for at in range(20)))
 
     kept = [message.is_queued for message in said if message]
-    assert (kept.count(False), kept.count(True)) == (1, queue.MOST)
+    assert (kept.count(False), kept.count(True)) == (1, queue.MAX_QUEUED)
     assert await Run.objects.acount() == 1
 
 
 async def test_a_message_that_comes_twice_at_once_is_one_message(chat):
-    begin = database_sync_to_async(sessions.begin, thread_sensitive=False)
+    begin = database_sync_to_async(sessions.start, thread_sensitive=False)
     twice = await asyncio.gather(*(begin(chat.user, "6 * 7", "same") for _ in range(8)))
 
     assert len({message.pk for message in twice}) == 1

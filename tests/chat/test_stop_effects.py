@@ -9,15 +9,15 @@ from django.utils import timezone
 
 from agents import runs
 from agents.catalog import planner_factory, tool_factory
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
-from agents.engine.state import NOT_STARTED, legal
+from agents.engine.state import NOT_STARTED, repair_history
 from agents.engine.testing import Call, Says, ScriptedModel
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import event_store, executor, leases, service
 from agents.web.presentation import BARE, RunView
-from agents.web.presentation.effects import MOST_CALLS
+from agents.web.presentation.effects import MAX_CALLS
 from tests.conftest import asked, checked
 
 pytestmark = [
@@ -47,10 +47,10 @@ class Letter:
 @pytest.fixture
 def letter(monkeypatch):
     tool = Letter()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     calls = tuple(Call("calculator", {"to": to}) for to in "abc")
     model = ScriptedModel(Says("", calls), Says(answer="Never said."))
-    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     return tool
 
 
@@ -90,7 +90,7 @@ async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
         ("calculator: c", "not started"),
     ]
     history = await sync_to_async(event_store.transcript)(run)
-    assert legal(history) == history
+    assert repair_history(history) == history
     assert [m["content"] for m in history if m["role"] == "tool"][-1] == NOT_STARTED
 
 
@@ -106,11 +106,11 @@ async def test_a_call_that_waits_for_approval_was_not_started(letter):
 
 
 async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monkeypatch):
-    monkeypatch.setattr(service, "STOP_WITHIN", 0.05)
+    monkeypatch.setattr(service, "STOP_TIMEOUT_SECONDS", 0.05)
     run = await begun()
     await letter.is_slow.wait()
-    task = executor.here().tasks.pop(run.pk)
-    del executor.here().runs[run.pk]
+    task = executor.current().tasks.pop(run.pk)
+    del executor.current().runs[run.pk]
     await sync_to_async(leases.release)(run)
 
     await runs.stop(run)
@@ -123,7 +123,7 @@ async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monke
 def called(emit, step, id, effect="at_most_once", **more):
     function = {"name": "send", "arguments": f'{{"to": "{id}"}}'}
     about = {"turn": 1, "started": NOW, "effect": effect}
-    return emit(Type.TOOL_CALL, step=step, id=id, function=function, **about, **more)
+    return emit(EventType.TOOL_CALL, step=step, id=id, function=function, **about, **more)
 
 
 def decided(emit, step, *ids, **more):
@@ -135,7 +135,7 @@ def decided(emit, step, *ids, **more):
         }
         for id in ids
     ]
-    return emit(Type.STEP, step=step, kind="thought", status="done", calls=calls, **more)
+    return emit(EventType.STEP, step=step, kind="thought", status="done", calls=calls, **more)
 
 
 @pytest.fixture
@@ -144,23 +144,23 @@ def run():
 
 
 def close(run, *events, reason=StopReason.CANCELLED, **about):
-    event_store.keep([(run.pk, event) for event in events])
+    event_store.save([(run.pk, event) for event in events])
     event_store.close(run.pk, event_store.Ending(reason, **about))
     return [(s.action, s.parent, s.status) for s in run.steps.filter(kind="tool")]
 
 
 def test_a_call_in_doubt_stays_in_doubt_when_its_question_is_withdrawn(run):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     function = {"name": "send", "arguments": "{}"}
     asks = {"digest": "x", "why": "unknown", "thought": "", "tool": "", "turn": 1}
 
     found = close(
         run,
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
         decided(emit, 1, "a"),
         called(emit, 2, "a"),
-        emit(Type.APPROVAL_REQUESTED, step=2, id="a", function=function, **asks),
-        emit(Type.RUN_PAUSED, reason="approval", turn=1),
+        emit(EventType.APPROVAL_REQUESTED, step=2, id="a", function=function, **asks),
+        emit(EventType.RUN_PAUSED, reason="approval", turn=1),
     )
 
     assert found == [("send", None, "unknown")]
@@ -168,15 +168,15 @@ def test_a_call_in_doubt_stays_in_doubt_when_its_question_is_withdrawn(run):
 
 
 def test_what_another_agent_did_not_come_to_is_named_under_its_task(run):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     under = {"parent": 2}
 
     found = close(
         run,
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
         decided(emit, 1, "ask", "later"),
         called(emit, 2, "ask", effect=""),
-        emit(Type.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
+        emit(EventType.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
         decided(emit, 3, "a", "b", **under),
         called(emit, 4, "a", **under),
         is_sure=False,
@@ -191,17 +191,17 @@ def test_what_another_agent_did_not_come_to_is_named_under_its_task(run):
 
 
 def test_an_agent_that_has_come_back_has_nothing_left_to_do(run):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     under = {"parent": 2}
 
     found = close(
         run,
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
         decided(emit, 1, "ask"),
         called(emit, 2, "ask", effect=""),
-        emit(Type.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
+        emit(EventType.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
         decided(emit, 3, "a", **under),
-        emit(Type.HANDOFF_RETURN, answer="", stopped_reason="budget", **under),
+        emit(EventType.HANDOFF_RETURN, answer="", stopped_reason="budget", **under),
     )
 
     assert [status for *_, status in found] == ["cancelled"]
@@ -212,11 +212,11 @@ def test_an_agent_that_has_come_back_has_nothing_left_to_do(run):
     [("read", "failed"), ("idempotent", "unknown"), ("at_most_once", "unknown")],
 )
 def test_a_run_that_fails_during_a_call_does_not_say_that_nothing_was_done(run, effect, status):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
 
     found = close(
         run,
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
         decided(emit, 1, "a"),
         called(emit, 2, "a", effect=effect),
         reason=StopReason.ERROR,
@@ -226,11 +226,11 @@ def test_a_run_that_fails_during_a_call_does_not_say_that_nothing_was_done(run, 
 
 
 def test_what_is_only_read_is_cancelled_by_a_stop_that_nobody_obeys(run):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
 
     found = close(
         run,
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
         decided(emit, 1, "a"),
         called(emit, 2, "a", effect="read"),
         is_sure=False,
@@ -240,13 +240,13 @@ def test_what_is_only_read_is_cancelled_by_a_stop_that_nobody_obeys(run):
 
 
 def ended(run, effect, status="done", how="completed"):
-    emit = Stamp("helper")
-    event_store.keep(
+    emit = EventFactory("helper")
+    event_store.save(
         [
-            (run.pk, emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={})),
+            (run.pk, emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})),
             (run.pk, decided(emit, 1, "a")),
             (run.pk, called(emit, 2, "a", effect=effect)),
-            (run.pk, emit(Type.STEP, step=2, kind="tool", status=status)),
+            (run.pk, emit(EventType.STEP, step=2, kind="tool", status=status)),
         ]
     )
     Run.objects.filter(pk=run.pk).update(status=how, stopped_reason=how)
@@ -273,10 +273,10 @@ def test_a_run_that_ended_early_names_its_effects_in_every_density(run):
 
 
 def test_the_trace_lists_what_was_not_started(run):
-    emit = Stamp("helper")
+    emit = EventFactory("helper")
     close(
         run,
-        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
         decided(emit, 1, "a", "b"),
         called(emit, 2, "a"),
         is_sure=False,
@@ -295,16 +295,16 @@ def made(run, number, **about):
 
 
 def test_of_more_calls_than_can_be_named_none_is_hidden_that_cannot_be_undone(run):
-    steps = [made(run, number) for number in range(1, MOST_CALLS + 20)]
-    steps += [made(run, MOST_CALLS + 20, status="unknown")]
-    steps += [made(run, MOST_CALLS + 21, effect="at_most_once")]
+    steps = [made(run, number) for number in range(1, MAX_CALLS + 20)]
+    steps += [made(run, MAX_CALLS + 20, status="unknown")]
+    steps += [made(run, MAX_CALLS + 21, effect="at_most_once")]
     AgentStep.objects.bulk_create(steps)
     Run.objects.filter(pk=run.pk).update(status="stopped", ended_at=timezone.now())
 
     effects = RunView(Run.objects.get(pk=run.pk)).effects
 
     named = [call.step.number for call in effects.calls]
-    assert named == [*range(1, MOST_CALLS - 1), MOST_CALLS + 20, MOST_CALLS + 21]
+    assert named == [*range(1, MAX_CALLS - 1), MAX_CALLS + 20, MAX_CALLS + 21]
     assert effects.more == 21
 
 

@@ -36,37 +36,37 @@ def _full():
 
 @pytest.mark.usefixtures("_full")
 def test_a_message_that_there_is_no_room_for_is_refused_in_words(chat, person):
-    with pytest.raises(messages.NotSaid, match=FULL):
-        sessions.say(chat, person, "x" * 100_000, "a")
+    with pytest.raises(messages.MessageRejected, match=FULL):
+        sessions.add_message(chat, person, "x" * 100_000, "a")
 
     assert not Message.objects.exists()
 
 
 @pytest.mark.usefixtures("_full")
 def test_a_first_message_leaves_no_session_behind_where_there_is_no_room(person):
-    with pytest.raises(messages.NotSaid, match=FULL):
-        sessions.begin(person, "x" * 100_000, "a")
+    with pytest.raises(messages.MessageRejected, match=FULL):
+        sessions.start(person, "x" * 100_000, "a")
 
     assert not person.chat_sessions.exists()
 
 
 def test_a_database_that_is_away_is_another_trouble_than_a_full_one():
-    with pytest.raises(approvals.NotDecided, match="does not answer"):  # noqa: SIM117
-        with errors.refusing(approvals.NotDecided):
+    with pytest.raises(approvals.DecisionRejected, match="does not answer"):  # noqa: SIM117
+        with errors.reraise_as(approvals.DecisionRejected):
             raise OperationalError("server closed the connection unexpectedly")
 
 
 async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
     chat, person, monkeypatch
 ):
-    monkeypatch.setattr(event_writer, "LATE", 0.05)
+    monkeypatch.setattr(event_writer, "LATE_SECONDS", 0.05)
     let_go, is_held = threading.Event(), threading.Event()
     monkeypatch.setattr(event_writer, "_commit", _held(event_writer._commit, is_held, let_go))
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         await asyncio.to_thread(is_held.wait, 10)
         late = await frames_until(page, "Nothing can be saved at the moment.")
-        monkeypatch.setattr(event_writer, "LATE", 10)  # a busy machine is late as well
+        monkeypatch.setattr(event_writer, "LATE_SECONDS", 10)  # a busy machine is late as well
         let_go.set()
         frames = await frames_until(page, 'data-status="completed"')
 

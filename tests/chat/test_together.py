@@ -60,7 +60,7 @@ def client_of(user):
 
 
 def in_with(chat, user, right):
-    sharing.add(chat, user.get_username(), right)
+    sharing.add_member(chat, user.get_username(), right)
     return client_of(user)
 
 
@@ -125,7 +125,7 @@ def test_a_reader_can_neither_ask_nor_stop_by_any_door(chat, question, stranger)
 
 
 async def test_a_reader_is_refused_every_frame(chat, question, stranger):
-    await sync_to_async(sharing.add)(chat, "eve", "read")
+    await sync_to_async(sharing.add_member)(chat, "eve", "read")
     frames = [
         {"type": "message", "text": "6 * 7", "client_id": "b"},
         {"type": "stop", "run": question.run_id},
@@ -145,7 +145,7 @@ async def test_a_reader_is_refused_every_frame(chat, question, stranger):
 async def test_what_a_writer_asks_is_seen_by_the_owner_live_and_is_the_writers(
     chat, stranger, person
 ):
-    await sync_to_async(sharing.add)(chat, "eve", "write")
+    await sync_to_async(sharing.add_member)(chat, "eve", "write")
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner, tab(stranger, path) as writer:
         await writer.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
@@ -210,7 +210,7 @@ def test_whoever_may_write_decides_and_the_event_says_who(
 def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, question, stranger):
     client = in_with(chat, stranger, "write")
     own = Run.objects.create(user=stranger, topic=chat.topic, query="mine", status="completed")
-    sharing.remove(chat, stranger.pk)
+    sharing.remove_member(chat, stranger.pk)
 
     assert page(client, chat).status_code == 404
     assert client.get(f"/traces/{run.pk}/").status_code == 404
@@ -222,10 +222,10 @@ def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, questio
 
 def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question, stranger):
     in_with(chat, stranger, "write")
-    sessions.say(chat, stranger, "and then?", "b")
+    sessions.add_message(chat, stranger, "and then?", "b")
     assert chat.messages.queued().count() == 1
 
-    sharing.add(chat, "eve", "read")
+    sharing.add_member(chat, "eve", "read")
 
     assert not chat.messages.queued().exists()
 
@@ -234,8 +234,8 @@ def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
     chat, question, stranger, person
 ):
     client = in_with(chat, stranger, "write")
-    own = sessions.say(chat, person, "mine", "b")
-    theirs = sessions.say(chat, stranger, "theirs", "c")
+    own = sessions.add_message(chat, person, "mine", "b")
+    theirs = sessions.add_message(chat, stranger, "theirs", "c")
     client.post(f"/chat/{chat.pk}/queue/{own.pk}/withdraw/")
     assert f"withdraw-{own.pk}" not in page(client, chat).content.decode()
     assert f"withdraw-{theirs.pk}" in page(client_of(person), chat).content.decode()
@@ -247,24 +247,24 @@ def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
 
 
 async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(chat, stranger):
-    await sync_to_async(sharing.add)(chat, "eve", "write")
+    await sync_to_async(sharing.add_member)(chat, "eve", "write")
     await Message.objects.acreate(
         session=chat, author=stranger, text="2 + 2", client_id="b", place=1
     )
     stranger.is_active = False
     await stranger.asave()
 
-    await sessions.go_on()
+    await sessions.answer_waiting()
 
     assert not await Run.objects.aexists()
     assert not await chat.messages.aexists()
 
 
 async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
-    await sync_to_async(sharing.add)(chat, "eve", "read")
+    await sync_to_async(sharing.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
-        await sync_to_async(sharing.remove)(chat, stranger.pk)
+        await sync_to_async(sharing.remove_member)(chat, stranger.pk)
         assert await closing(socket) == 4403
 
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
@@ -274,7 +274,7 @@ async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
 async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_shown_out(
     chat, stranger
 ):
-    await sync_to_async(sharing.add)(chat, "eve", "read")
+    await sync_to_async(sharing.add_member)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
         await ChatSession.objects.filter(pk=chat.pk).adelete()
@@ -425,13 +425,13 @@ def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, perso
 
 
 def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):
-    token = sharing.invite(chat, "write", "24")
+    token = sharing.create_invitation(chat, "write", "24")
     sharing.join(token, stranger)
-    sharing.add(chat, "eve", "read")
+    sharing.add_member(chat, "eve", "read")
 
     sharing.leave(chat, stranger)
 
-    with pytest.raises(sharing.NotShared, match="withdrawn"):
+    with pytest.raises(sharing.SharingRejected, match="withdrawn"):
         sharing.join(token, stranger)
     assert not chat.members.filter(user=stranger).exists()
 
@@ -460,11 +460,11 @@ def test_whoever_was_limited_to_reading_writes_by_no_other_link(chat, person, st
 
 
 def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
-    token = sharing.invite(chat, "read", "24")
+    token = sharing.create_invitation(chat, "read", "24")
     sharing.join(token, stranger)
-    sharing.add(chat, "eve", "write")
+    sharing.add_member(chat, "eve", "write")
 
-    sharing.add(chat, "eve", "read")
+    sharing.add_member(chat, "eve", "read")
 
     assert chat.invitations.open().exists()
 
@@ -481,7 +481,7 @@ def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
 
 def test_who_let_whom_in_is_kept(chat, stranger):
     in_with(chat, stranger, "read")
-    sharing.remove(chat, stranger.pk)
+    sharing.remove_member(chat, stranger.pk)
 
     entries = AuditEntry.objects.filter(subject=f"chat:{chat.pk}").order_by("pk")
     assert [entry.action for entry in entries] == [

@@ -8,7 +8,7 @@ from agents import runs
 from agents.models import Agent, Run
 from agents.web.consumers import _language
 from chat.models import ChatSession, Message
-from chat.page_state import MOST_ON_PAGE as SHOWN
+from chat.page_state import MAX_MESSAGES as SHOWN
 from tests.conftest import checked, frames_until, tab
 
 pytestmark = [

@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from agents.console.config_files.exporter import Selection, export
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.exporter import ExportSelection, export
+from agents.console.config_files.permissions import TerminalUser
 from agents.models import Agent, AuditEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +26,7 @@ def said(*args, **options):
 
 
 def test_the_terminal_writes_the_same_bytes_as_the_console(file, agent):
-    text = export(Terminal(), Selection())
+    text = export(TerminalUser(), ExportSelection())
 
     assert file.read_text() == text == said("export_config")
     assert AuditEntry.objects.filter(action="configuration.exported").count() == 3

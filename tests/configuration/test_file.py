@@ -4,9 +4,9 @@ import pytest
 import yaml
 from django.contrib.auth.models import Group
 
-from agents.console.config_files.exporter import Selection, export
-from agents.console.config_files.importer import look, take
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.exporter import ExportSelection, export
+from agents.console.config_files.importer import apply_file, preview_file
+from agents.console.config_files.permissions import TerminalUser
 from agents.models import (
     Agent,
     AuditEntry,
@@ -21,11 +21,11 @@ from agents.models import (
 from .conftest import HEADER, KEY, SECRETS, TEXT
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ALL = Selection()
+ALL = ExportSelection()
 
 
 def exported(**chosen):
-    return export(Terminal(), Selection(**chosen))
+    return export(TerminalUser(), ExportSelection(**chosen))
 
 
 def changed(outcome):
@@ -59,7 +59,7 @@ def test_texts_of_several_lines_are_written_as_they_are(installation):
 def test_what_was_exported_changes_nothing_when_it_comes_back(installation):
     text = exported()
 
-    outcome = look(text, Terminal(), remove=True)
+    outcome = preview_file(text, TerminalUser(), remove=True)
     assert changed(outcome) == {}
     assert outcome.is_empty
     assert exported() == text
@@ -70,7 +70,7 @@ def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
     for model in (Workflow, Agent, GuardrailPattern, ToolRegistration, LanguageModel):
         model.objects.all().delete()
 
-    outcome = take(text, Terminal())
+    outcome = apply_file(text, TerminalUser())
     assert outcome.is_done, outcome
     needs = {thing.name: thing.needs for thing in outcome.things if thing.needs}
     assert needs == {"fast": ("key",), "weather": ("Authorization",)}
@@ -84,7 +84,7 @@ def test_a_text_that_looks_like_something_else_stays_a_text(agent, words):
     Agent.objects.update(description=words)
     text = exported()
 
-    assert changed(look(text, Terminal())) == {}
+    assert changed(preview_file(text, TerminalUser())) == {}
 
 
 def test_the_experts_of_an_agent_and_who_approves_are_in_the_file(installation):
@@ -96,7 +96,7 @@ def test_the_experts_of_an_agent_and_who_approves_are_in_the_file(installation):
     helper.experts.clear()
     Agent.objects.update(asker_approves_questions=True)
 
-    assert changed(take(text, Terminal())) == {
+    assert changed(apply_file(text, TerminalUser())) == {
         "helper": ["asker_approves_questions", "experts"]
     }
     assert list(helper.experts.all()) == [legal]
@@ -114,7 +114,7 @@ def test_only_what_was_chosen_is_in_the_file(installation):
 def test_a_workflow_in_a_file_becomes_its_newest_version(installation, administrator):
     text = exported(kinds=["workflows"]).replace("Says hello.", "Greets.")
 
-    assert changed(take(text, administrator)) == {"greeting": ["text"]}
+    assert changed(apply_file(text, administrator)) == {"greeting": ["text"]}
     newest = Workflow.objects.get().newest
     assert (newest.number, newest.author) == (2, administrator)
     assert newest.text == TEXT.replace("Says hello.", "Greets.")
@@ -124,7 +124,7 @@ def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
     installation, administrator
 ):
     text = exported(kinds=["agents"]).replace("Be kind.", "Be quick.")
-    outcome = take(text, administrator)
+    outcome = apply_file(text, administrator)
 
     assert outcome.is_done
     newest = Agent.objects.get(name="helper").versions.first()
@@ -139,7 +139,7 @@ def test_a_secret_stays_where_a_file_changes_what_it_belongs_to(installation):
     text = exported(kinds=["models", "tools"])
     text = text.replace("timeout: 30", "timeout: 31").replace("enabled: true", "enabled: false")
 
-    assert take(text, Terminal()).is_done
+    assert apply_file(text, TerminalUser()).is_done
     weather = ToolRegistration.objects.get(name="weather")
     assert (weather.timeout, weather.enabled) == (31, False)
     assert weather.headers.reveal() == {"Authorization": HEADER}
@@ -156,7 +156,7 @@ def test_a_tool_of_a_server_comes_with_what_was_accepted_of_it(db):
     assert "pending" not in text
     McpServer.objects.all().delete()
 
-    assert take(text, Terminal()).is_done
+    assert apply_file(text, TerminalUser()).is_done
     row = ToolRegistration.objects.get()
     assert (row.server.name, row.definition, row.pending) == ("shop", definition, None)
     assert exported() == text
@@ -168,7 +168,7 @@ def test_an_accepted_definition_is_pinned_by_the_file(db):
     server.tools.create(name="shop__find", source="mcp", definition=old, pending=new)
     text = exported(kinds=["tools"]).replace("Finds.", "Finds all.")
 
-    assert changed(take(text, Terminal())) == {"shop__find": ["definition"]}
+    assert changed(apply_file(text, TerminalUser())) == {"shop__find": ["definition"]}
     row = ToolRegistration.objects.get()
     assert (row.definition["description"], row.pending) == ("Finds all.", None)
 
@@ -177,7 +177,7 @@ def test_schedules_are_exactly_those_of_the_file(installation, stranger):
     text = exported(kinds=["workflows"])
     wanted = text.replace("person: ada", "person: eve").replace("who: world", "who: you")
 
-    assert changed(take(wanted, Terminal())) == {"greeting": ["text", "schedules"]}
+    assert changed(apply_file(wanted, TerminalUser())) == {"greeting": ["text", "schedules"]}
     schedule = Schedule.objects.get()
     assert (schedule.user, schedule.next_at is None) == (stranger, False)
     assert exported(kinds=["workflows"]) == wanted

@@ -7,8 +7,8 @@ import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from agents.console.config_files.exporter import Selection, export
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.exporter import ExportSelection, export
+from agents.console.config_files.permissions import TerminalUser
 from agents.models import Agent, AuditEntry
 from tests.review.conftest import client_of, may
 
@@ -46,7 +46,7 @@ def test_the_file_is_downloaded_and_that_is_recorded(root, installation, adminis
     answer = root.post(way("export"), {"kinds": ["agents", "models"]})
     text = answer.content.decode()
 
-    assert text == export(Terminal(), Selection(kinds=["agents", "models"]))
+    assert text == export(TerminalUser(), ExportSelection(kinds=["agents", "models"]))
     assert ".yaml" in answer["Content-Disposition"]
     entry = AuditEntry.objects.filter(action="configuration.exported").first()
     assert entry.detail == {"kinds": ["models", "agents"]}

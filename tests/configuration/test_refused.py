@@ -2,9 +2,9 @@
 
 import pytest
 
-from agents.console.config_files.exporter import Selection, export
-from agents.console.config_files.importer import State, look, take
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.exporter import ExportSelection, export
+from agents.console.config_files.importer import ImportState, apply_file, preview_file
+from agents.console.config_files.permissions import TerminalUser
 from agents.models import Agent, GuardrailPattern, LanguageModel, McpServer, Schedule
 from tests.review.conftest import may
 
@@ -15,7 +15,7 @@ BOMB = "ashiato: 1\nagents: &a\n  b: {}\nmodels: *a\n"
 
 
 def refusals(text, user=None):
-    found = look(text, user or Terminal())
+    found = preview_file(text, user or TerminalUser())
     all_of = [*found.problems, *(p for thing in found.things for p in thing.problems)]
     assert found.is_refused
     return [(problem.line, problem.message) for problem in all_of]
@@ -118,7 +118,7 @@ def test_a_name_that_is_there_twice_is_refused(db):
 def test_where_one_thing_is_refused_nothing_is_done(agent):
     text = "ashiato: 1\nagents:\n  good: {}\n  bad: {max_steps: 0}\n"
 
-    assert not take(text, Terminal()).is_done
+    assert not apply_file(text, TerminalUser()).is_done
     assert [*Agent.objects.values_list("name", flat=True)] == ["helper"]
     assert agent.versions.count() == 0
 
@@ -130,7 +130,7 @@ def test_each_kind_needs_the_right_to_change_it(agent, person):
     assert refused(text, clerk) == (4, "You may not change guardrail patterns.")
     person = may(person, "change_guardrailpattern")
     assert refused(text, person) == (5, "You may not add any.")
-    assert take("ashiato: 1\nagents:\n  new: {}\n", person).is_done
+    assert apply_file("ashiato: 1\nagents:\n  new: {}\n", person).is_done
 
 
 def test_programs_on_this_machine_need_a_right_of_their_own(installation, person):
@@ -141,7 +141,7 @@ def test_programs_on_this_machine_need_a_right_of_their_own(installation, person
 
     assert (4, no) in refusals(new, user)
     assert refused(moved, user) == (4, no)
-    assert look("ashiato: 1\nservers:\n", user, remove=True).is_refused
+    assert preview_file("ashiato: 1\nservers:\n", user, remove=True).is_refused
     assert McpServer.objects.get().enabled
 
 
@@ -152,14 +152,14 @@ def test_a_key_does_not_go_where_a_file_sends_it(installation):
 
 
 def test_a_workflow_goes_by_the_name_in_its_text(installation):
-    text = export(Terminal(), Selection(kinds=["workflows"]))
+    text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
     text = text.replace("  greeting:", "  farewell:")
 
     assert "Its text calls it greeting." in refused(text)[1]
 
 
 def test_a_schedule_is_for_somebody_who_is_there_at_a_time_that_comes(installation):
-    text = export(Terminal(), Selection(kinds=["workflows"]))
+    text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
 
     at = 1 + text.splitlines().index("    - person: ada")
     assert refused(text.replace("ada", "nobody")) == (at, "There is no person called nobody.")
@@ -171,10 +171,10 @@ def test_a_schedule_is_for_somebody_who_is_there_at_a_time_that_comes(installati
 def test_what_is_not_in_the_file_is_left_alone_or_switched_off_as_was_asked(installation):
     text = "ashiato: 1\npatterns: {}\nmodels:\n"
 
-    left = take(text, Terminal())
+    left = apply_file(text, TerminalUser())
     assert not left.is_done
-    assert {thing.state for thing in left.things} == {State.LEFT}
-    off = take(text, Terminal(), remove=True)
+    assert {thing.state for thing in left.things} == {ImportState.LEFT}
+    off = apply_file(text, TerminalUser(), remove=True)
     assert off.is_done
     assert not LanguageModel.objects.filter(enabled=True).exists()
     assert not GuardrailPattern.objects.filter(enabled=True).exists()
@@ -184,12 +184,12 @@ def test_what_is_not_in_the_file_is_left_alone_or_switched_off_as_was_asked(inst
 def test_another_agent_can_be_made_the_default(agent):
     text = "ashiato: 1\nagents:\n  a: {is_default: true}\n  helper: {is_default: false}\n"
 
-    assert take(text, Terminal()).is_done
+    assert apply_file(text, TerminalUser()).is_done
     assert Agent.objects.get(is_default=True).name == "a"
 
 
 def test_agents_of_a_file_may_ask_each_other(agent):
     text = "ashiato: 1\nagents:\n  a: {handoffs: [b]}\n  b: {handoffs: [a, helper]}\n"
 
-    assert take(text, Terminal()).is_done
+    assert apply_file(text, TerminalUser()).is_done
     assert Agent.objects.get(name="a").handoffs.get().name == "b"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
-from agents.engine.events import Event, Stamp, Type
+from agents.engine.events import Event, EventFactory, EventType
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.plans.workflow import Workflow
 from agents.engine.testing import ScriptedModel
@@ -34,26 +34,26 @@ async def told(runtime, query="Go."):
     return [event async for event in runtime.stream(query)]
 
 
-def of(events, type: Type):
+def of(events, type: EventType):
     return [event.data for event in events if event.type is type]
 
 
 def outcomes(events) -> dict[str, str]:
     """What became of each step, by its name."""
-    ends = [data for data in of(events, Type.STEP) if data["kind"] == "task"]
+    ends = [data for data in of(events, EventType.STEP) if data["kind"] == "task"]
     return {data["action"]: data["status"] for data in ends}
 
 
 def outputs(events) -> dict[str, Any]:
-    ends = [data for data in of(events, Type.STEP) if data["kind"] == "task"]
+    ends = [data for data in of(events, EventType.STEP) if data["kind"] == "task"]
     return {data["action"]: data["output"] for data in ends}
 
 
 def answered(events, words: str, *, is_approved: bool = True) -> Event:
     """The event of a person's word to the question that waits."""
-    asked = of(events, Type.APPROVAL_REQUESTED)[-1]
-    stamp = Stamp("flow", after=events[-1].seq)
+    asked = of(events, EventType.APPROVAL_REQUESTED)[-1]
+    stamp = EventFactory("flow", after=events[-1].seq)
     stamp.parent = asked.get("parent")
     facts = {"id": asked["id"], "step": asked["step"], "is_approved": is_approved}
     said = {"arguments": None, "reason": words, "by": 1, "by_name": "ada"}
-    return stamp(Type.APPROVAL_RESOLVED, **facts, **said)
+    return stamp(EventType.APPROVAL_RESOLVED, **facts, **said)

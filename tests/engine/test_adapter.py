@@ -17,12 +17,12 @@ from agents.engine import (
     ToolRegistry,
 )
 from agents.engine.errors import AdapterFailed, AgentConnectionError, ModelTimeout
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.loop.handoff import Handoff
 from agents.engine.planner import stream_batches as reading
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel, delta
-from agents.llm.model_probe import trial
+from agents.llm.model_probe import probe
 
 SECRET = "sk-very-secret-0123456789"
 FORM = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
@@ -105,9 +105,9 @@ async def told(agent, query="?"):
 
 def ending(events):
     """How it ended: always with an error and with an end."""
-    errors = [event for event in events if event.type is Type.ERROR]
+    errors = [event for event in events if event.type is EventType.ERROR]
     assert errors
-    assert events[-1].type is Type.RUN_FINISHED
+    assert events[-1].type is EventType.RUN_FINISHED
     assert events[-1].data["stopped_reason"] == "error"
     assert SECRET not in str([event.data for event in events])
     return events[-1].data
@@ -144,7 +144,7 @@ async def test_what_is_no_chunk_is_one_too(chunk):
             yield delta(content="two")
 
     events = await told(runtime(Garbled()))
-    assert events[-1].type is Type.RUN_FINISHED
+    assert events[-1].type is EventType.RUN_FINISHED
 
 
 async def test_what_was_said_before_it_failed_stays():
@@ -202,7 +202,7 @@ async def test_a_panel_whose_members_fail_has_an_end():
     asks = [Handoff(name, lambda name=name: heads[name]) for name in heads]
     events = await told(runtime(Adapter(ValueError()), Panel, tools=asks, name="panel"))
 
-    assert events[-1].type is Type.RUN_FINISHED
+    assert events[-1].type is EventType.RUN_FINISHED
     assert SECRET not in str([event.data for event in events])
 
 
@@ -212,7 +212,7 @@ async def test_an_answer_in_a_form_that_fails_is_an_end():
 
 async def test_a_test_of_a_model_says_so():
     for kind in (Adapter, Sudden, Iterated):
-        results = [piece async for piece in trial(kind(ValueError(SECRET)), "adapted")]
+        results = [piece async for piece in probe(kind(ValueError(SECRET)), "adapted")]
         assert isinstance(results[-1].error, AdapterFailed)
 
 
@@ -241,7 +241,7 @@ async def test_one_that_cannot_be_closed_has_answered_all_the_same():
 
 
 async def test_one_that_will_not_be_stopped_holds_up_nobody(monkeypatch):
-    monkeypatch.setattr(reading, "LEAVING_SECONDS", 0.1)
+    monkeypatch.setattr(reading, "CLOSE_TIMEOUT_SECONDS", 0.1)
     is_over = asyncio.Event()
 
     class Stubborn:
@@ -283,4 +283,4 @@ async def test_a_stop_of_ours_is_a_stop():
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    assert Type.ERROR not in {event.type for event in events}
+    assert EventType.ERROR not in {event.type for event in events}

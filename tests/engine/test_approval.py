@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.engine import AgentState, Event
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.approval import digest
 from agents.engine.testing import Call, Says
 from agents.engine.turn.assembly import ToolCall
@@ -34,11 +34,13 @@ def types(events):
 
 def decided(events, at=-1, **verdict):
     """The events, after a person has said something about a call."""
-    asked = [event for event in events if event.type is Type.APPROVAL_REQUESTED][at]
+    asked = [event for event in events if event.type is EventType.APPROVAL_REQUESTED][at]
     facts = {"is_approved": True, "arguments": None, "reason": ""} | verdict
-    stamp = Stamp(asked.agent, after=events[-1].seq)
+    stamp = EventFactory(asked.agent, after=events[-1].seq)
     stamp.parent = asked.data.get("parent")
-    word = stamp(Type.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **facts)
+    word = stamp(
+        EventType.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **facts
+    )
     return [*events, _kept(word)]
 
 
@@ -163,7 +165,9 @@ async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_
     look, write = Reads("look"), Asks("write")
     paused = await collected(agent(turn, tools=[look, write]).stream("Go"))
     assert [
-        e.data["function"]["arguments"] for e in paused if e.type is Type.APPROVAL_REQUESTED
+        e.data["function"]["arguments"]
+        for e in paused
+        if e.type is EventType.APPROVAL_REQUESTED
     ] == [
         '{"text": "2"}',
         '{"text": "4"}',
@@ -195,7 +199,7 @@ async def test_equal_calls_are_counted_across_a_pause(agent):
 async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
     from datetime import timedelta
 
-    from agents.engine.loop.run_state import retrace
+    from agents.engine.loop.run_state import rebuild
 
     paused = await collected(agent(ASKS, tools=[Asks()]).stream("Go"))
     word = decided(paused)[-1]
@@ -207,7 +211,7 @@ async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
         seq=word.seq,
     )
 
-    trail = retrace([*paused, a_day_later], Stamp("agent"), AgentState())
+    trail = rebuild([*paused, a_day_later], EventFactory("agent"), AgentState())
 
     assert trail.progress.seconds < 3600
 

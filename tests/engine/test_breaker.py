@@ -13,7 +13,7 @@ from agents.engine import (
 )
 from agents.engine.errors import CircuitOpen
 from agents.engine.resilience.circuit_breaker import (
-    NEVER,
+    NEVER_OPEN,
     CircuitBreaker,
     CircuitPolicy,
     Circuits,
@@ -46,7 +46,7 @@ def fail(breaker, times=1, **options):
 
 def succeed(breaker):
     with breaker.attempt() as attempt:
-        attempt.succeeded()
+        attempt.record_success()
 
 
 def words(breaker):
@@ -91,7 +91,7 @@ def test_after_the_pause_one_attempt_is_let_through_and_no_other(breaker, clock)
     with breaker.attempt() as trial:
         with pytest.raises(CircuitOpen, match="being tried again now"):
             succeed(breaker)
-        trial.succeeded()
+        trial.record_success()
 
     assert (words(breaker), breaker.state().failures) == ("closed", 0)
     succeed(breaker)
@@ -145,7 +145,7 @@ def test_what_began_before_it_opened_neither_lengthens_the_pause_nor_ends_it(bre
         fail(breaker, 5)
         before = breaker.state()
         slow.failed("Late.")
-        slower.succeeded()
+        slower.record_success()
 
     assert breaker.state() == before
 
@@ -162,7 +162,7 @@ async def test_a_trial_that_was_stopped_leaves_the_way_free_for_the_next(breaker
 
 
 def test_a_circuit_that_never_opens_lets_everything_through():
-    breaker = CircuitBreaker("model:x", NEVER)
+    breaker = CircuitBreaker("model:x", NEVER_OPEN)
     fail(breaker, 1000)
 
     succeed(breaker)

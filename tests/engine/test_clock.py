@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.engine import ToolResult, clock
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 
@@ -30,7 +30,7 @@ def wall(monkeypatch):
 
 
 def seconds(events):
-    [ended] = [e for e in events if e.type is Type.STEP and e.data["kind"] == "tool"]
+    [ended] = [e for e in events if e.type is EventType.STEP and e.data["kind"] == "tool"]
     started = datetime.fromisoformat(ended.data["started"])
     return (datetime.fromisoformat(ended.data["ended"]) - started).total_seconds()
 
@@ -52,12 +52,12 @@ async def test_a_clock_that_is_set_changes_no_duration(agent, wall, jump):
 
 
 def test_the_next_run_has_the_time_that_the_clock_was_set_to(wall):
-    before = Stamp("a")
+    before = EventFactory("a")
     wall.off = HOUR
 
-    after = Stamp("b")(Type.STATUS)
+    after = EventFactory("b")(EventType.STATUS)
 
-    assert after.time - before(Type.STATUS).time > HOUR / 2
+    assert after.time - before(EventType.STATUS).time > HOUR / 2
 
 
 async def test_a_run_that_goes_on_never_goes_back(agent, wall):

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from agents.engine.guardrails.checks import estimate_tokens
 from agents.engine.planner.context_window import fit
-from agents.engine.state import legal
+from agents.engine.state import repair_history
 
 
 def user(text):
@@ -82,4 +82,4 @@ messages = st.one_of(
 def test_whatever_is_left_is_legal(history, most):
     fitted = fit(history, most, estimate_tokens)
 
-    assert legal(fitted.messages) == fitted.messages
+    assert repair_history(fitted.messages) == fitted.messages

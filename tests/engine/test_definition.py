@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.plans.definition import read
+from agents.engine.plans.definition import read_definition
 from agents.engine.plans.graph import levels
-from agents.engine.plans.plan import FIELDS, ExecutionPlan, ExecutionStep
-from agents.engine.plans.validation import problems
+from agents.engine.plans.plan import STEP_FIELDS, ExecutionPlan, ExecutionStep
+from agents.engine.plans.validation import find_problems
 
 PIPELINE = """\
 workflow:
@@ -31,7 +31,7 @@ workflow:
 
 
 def said(text):
-    return [f"{problem.line}: {problem.message}" for problem in read(text).problems]
+    return [f"{problem.line}: {problem.message}" for problem in read_definition(text).problems]
 
 
 def workflow(*lines):
@@ -39,7 +39,7 @@ def workflow(*lines):
 
 
 def test_the_pipeline_of_the_handbook_is_read_as_it_stands():
-    definition = read(PIPELINE)
+    definition = read_definition(PIPELINE)
 
     assert definition.problems == ()
     assert definition.name == "アンケート集計レポート"
@@ -55,10 +55,10 @@ def test_the_pipeline_of_the_handbook_is_read_as_it_stands():
 
 
 def test_json_is_read_too_and_says_the_same():
-    plan = read(PIPELINE).plan
+    plan = read_definition(PIPELINE).plan
     written = json.dumps({"name": "同じ😀", **plan.to_dict()})
 
-    definition = read(written)
+    definition = read_definition(written)
 
     assert definition.problems == ()
     assert definition.name == "同じ😀"
@@ -94,7 +94,7 @@ steps:
       steps:
         - {tool: calculator, arguments: {input: "${parameters.limit} + 1"}}
 """
-    definition = read(text)
+    definition = read_definition(text)
 
     assert said(text) == ["21: 'approves' is true or false."]
     first, each, _, inner = definition.plan.steps
@@ -234,7 +234,7 @@ VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*FIELDS, "steps", "parameters", "workflow", "tol"]),
+            st.sampled_from([*STEP_FIELDS, "steps", "parameters", "workflow", "tol"]),
             inner,
             max_size=5,
         )
@@ -245,7 +245,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_whatever_is_written_is_read_or_has_problems(value):
-    definition = read(json.dumps(value))
+    definition = read_definition(json.dumps(value))
 
     levels(definition.plan.steps)
     assert definition.problems or definition.plan.steps
@@ -255,7 +255,7 @@ def test_whatever_is_written_is_read_or_has_problems(value):
     st.text(max_size=80) | st.text(alphabet="name:steps -[]{}&*!|>'\"#\n ,?%@`", max_size=80)
 )
 def test_whatever_is_typed_is_no_trouble(text):
-    assert all(problem.message for problem in read(text).problems)
+    assert all(problem.message for problem in read_definition(text).problems)
 
 
 def test_half_a_character_is_no_trouble():
@@ -266,7 +266,7 @@ def test_half_a_character_is_no_trouble():
 def test_what_no_database_takes_is_not_in_what_was_read(spelt):
     step = f'{{name: "x{spelt}", tool: y, arguments: {{"q{spelt}": "{spelt}"}}}}'
 
-    definition = read(f'name: "a{spelt}b"\nsteps: [{step}]')
+    definition = read_definition(f'name: "a{spelt}b"\nsteps: [{step}]')
 
     assert definition.name == "a\ufffdb"
     assert "\\u0000" not in json.dumps(definition.plan.to_dict())
@@ -279,10 +279,10 @@ def test_a_count_is_a_whole_number_however_a_model_writes_it(field):
         for count in (2.5, 2.0)
     )
 
-    found = [problem.message for problem in problems(half, {"x": {}}, [])]
+    found = [problem.message for problem in find_problems(half, {"x": {}}, [])]
 
     assert found == [f"The step 'a' needs a whole number in {field}."]
-    assert not problems(whole, {"x": {}}, [])
+    assert not find_problems(whole, {"x": {}}, [])
     assert isinstance(getattr(whole.steps[0], field), int)
 
 
@@ -322,7 +322,7 @@ def test_a_chain_of_two_thousand_steps_is_read():
     lines = [f"- {{name: s{n}, tool: x, depends_on: [s{n - 1}]}}" for n in range(1, 2_000)]
     text = workflow("- {name: s0, tool: x}", *lines)
 
-    definition = read(text)
+    definition = read_definition(text)
 
     assert definition.problems == ()
     assert len(levels(definition.plan.steps)) == 2_000
@@ -347,7 +347,7 @@ steps:
 
 
 def test_a_reference_is_a_dependency():
-    plan = read(
+    plan = read_definition(
         workflow(
             "- {name: end, tool: x, condition: steps.start.output > 1}",
             "- {name: start, tool: x}",
@@ -366,12 +366,12 @@ def test_what_is_expected_may_refer_to_steps_and_they_come_before_it():
     second = ExecutionStep("x", name="second", expected_outcome=expected, for_each=[1])
     plan = ExecutionPlan(steps=(second, first))
 
-    assert not problems(plan, {"x": {}}, [])
+    assert not find_problems(plan, {"x": {}}, [])
     assert [[s.name for s in level] for level in levels(plan.steps)] == [["first"], ["second"]]
 
 
 def test_levels_put_each_step_behind_all_that_it_depends_on():
-    plan = read(
+    plan = read_definition(
         workflow(
             "- {name: end, tool: x, depends_on: [left, right]}",
             "- {name: left, tool: x, depends_on: [start]}",
@@ -396,7 +396,7 @@ def test_a_plan_of_a_model_is_held_against_the_tools_that_there_are():
     )
     schema = {"properties": {"input": {}}, "required": ["input"], "additionalProperties": False}
 
-    found = problems(plan, {"database": {}, "calculator": schema}, ["Reader"])
+    found = find_problems(plan, {"database": {}, "calculator": schema}, ["Reader"])
 
     assert [problem.message for problem in found] == [
         "'step 1' needs the tool 'databse', which is not there. Did you mean 'database'?",

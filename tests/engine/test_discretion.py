@@ -17,9 +17,9 @@ from agents.engine import (
     ToolResult,
 )
 from agents.engine.errors import AgentConnectionError
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.loop.handoff import Handoff
-from agents.engine.privacy.pseudonyms import Discretion, Growing
+from agents.engine.privacy.pseudonyms import Pseudonymizer, StreamingRestorer
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel, delta
 from tests.engine.conftest import Echo
@@ -35,7 +35,7 @@ KNOWN = {"‹email 1›": MAIL, "‹phone 1›": PHONE, "‹IP address 1›": "2
 
 
 def runtime(llm, dialect, *tools, discretion=None, **options):
-    discretion = discretion or Discretion()
+    discretion = discretion or Pseudonymizer()
     planner = ReActPlanner(llm, "steady", dialect=dialect, discretion=discretion)
     return AgentRuntime(
         planner,
@@ -53,20 +53,20 @@ def sent(llm):
 
 @pytest.fixture
 def known():
-    discretion = Discretion()
+    discretion = Pseudonymizer()
     discretion.remember(KNOWN)
     return discretion
 
 
 def test_the_same_value_has_the_same_alias_and_others_have_others():
-    hide = Discretion().hide
+    hide = Pseudonymizer().hide
 
     assert hide(f"{MAIL} and bob@example.com") == "‹email 1› and ‹email 2›"
     assert hide(f"bob@example.com, {PHONE}, {MAIL}") == "‹email 2›, ‹phone 1›, ‹email 1›"
 
 
 def test_what_was_an_account_once_is_one_without_its_label_too():
-    hide = Discretion().hide
+    hide = Pseudonymizer().hide
 
     assert hide(f"My account number is {ACCOUNT}.") == "My account number is ‹account 1›."
     assert hide(f"Rows: {ACCOUNT}, 87654321") == "Rows: ‹account 1›, 87654321"
@@ -105,7 +105,7 @@ def test_an_alias_that_nobody_gave_stays_as_it_is(known, text):
 
 
 def test_what_somebody_wrote_that_looks_like_an_alias_means_nobody():
-    discretion = Discretion()
+    discretion = Pseudonymizer()
 
     hidden = discretion.hide(f"What does ‹email 1› mean? Ask {MAIL}.")
 
@@ -155,9 +155,9 @@ TEXTS = st.lists(ALIASES | MARKS | st.text(max_size=4), max_size=12).map("".join
 @many(400)
 @given(TEXTS, st.lists(st.integers(1, 9), min_size=1))
 def test_words_restored_as_they_come_are_the_whole_restored(text, sizes):
-    known = Discretion()
+    known = Pseudonymizer()
     known.remember(KNOWN)
-    growing, shown, at = Growing(known), [], 0
+    growing, shown, at = StreamingRestorer(known), [], 0
     while at < len(text):
         size = sizes[at % len(sizes)]
         shown.append(growing.feed(text[at : at + size]))
@@ -174,7 +174,7 @@ OTHERS = st.sampled_from(["Hello", "注文番号は12です", "v1.2", "、"])
 @many(200)
 @given(st.lists(PERSONAL | OTHERS, max_size=9))
 def test_what_was_hidden_and_restored_is_as_it_was(words):
-    discretion, text = Discretion(), " ".join(words)
+    discretion, text = Pseudonymizer(), " ".join(words)
 
     hidden = discretion.hide(text)
 
@@ -183,7 +183,7 @@ def test_what_was_hidden_and_restored_is_as_it_was(words):
 
 
 def test_half_an_alias_is_never_shown(known):
-    growing = Growing(known)
+    growing = StreamingRestorer(known)
 
     shown = [growing.feed(piece) for piece in ("Write to ‹em", "ail", " 1", "› or call", ".")]
 
@@ -191,11 +191,11 @@ def test_half_an_alias_is_never_shown(known):
 
 
 def test_words_come_at_once_where_nothing_was_hidden():
-    assert Growing(Discretion()).feed("Write an e") == "Write an e"
+    assert StreamingRestorer(Pseudonymizer()).feed("Write an e") == "Write an e"
 
 
 def test_words_come_at_once_where_nothing_can_be_an_alias(known):
-    assert Growing(known).feed("The order is on its way") == "The order is on its way"
+    assert StreamingRestorer(known).feed("The order is on its way") == "The order is on its way"
 
 
 class Customer(Echo):
@@ -221,9 +221,9 @@ async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
     assert PHONE not in sent(llm)
     assert tool.inputs == [{"text": MAIL}]
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
-    said = "".join(e.data["content"] for e in events if e.type is Type.DELTA)
+    said = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
     assert said == events[-1].data["answer"]
-    thoughts = [e.data["thought"] for e in events if e.type is Type.STEP]
+    thoughts = [e.data["thought"] for e in events if e.type is EventType.STEP]
     assert thoughts[0] == f"I look up {MAIL}."
 
 
@@ -232,7 +232,7 @@ async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
 
     events = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
 
-    first, second = [e.data["request"] for e in events if e.type is Type.STEP_STARTED]
+    first, second = [e.data["request"] for e in events if e.type is EventType.STEP_STARTED]
     assert first["messages"] == llm.requests[0]["messages"]
     assert first["replaced"] == {"‹email 1›": MAIL}
     assert second["replaced"]["‹phone 1›"] == PHONE
@@ -256,7 +256,7 @@ async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
 async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
     llm = Steady(dialect, LOOK, CALLS)
     told = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
-    at = [n for n, e in enumerate(told) if e.type is Type.STEP_STARTED][1]
+    at = [n for n, e in enumerate(told) if e.type is EventType.STEP_STARTED][1]
 
     again = runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
     events = await collected(again.rerun([_kept(event) for event in told[:at]]))
@@ -273,7 +273,7 @@ async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dial
     told = await collected(
         runtime(llm, dialect, Customer("read")).stream(f"And {MAIL}?", state)
     )
-    at = next(n for n, e in enumerate(told) if e.type is Type.TOOL_RESPONSE)
+    at = next(n for n, e in enumerate(told) if e.type is EventType.TOOL_RESPONSE)
 
     later = Steady(dialect, LOOK, CALLS)
     await collected(runtime(later, dialect, Customer("read")).resume(told[: at + 1]))
@@ -282,7 +282,7 @@ async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dial
 
 
 async def test_a_colleague_is_told_aliases_too(dialect):
-    discretion = Discretion()
+    discretion = Pseudonymizer()
     helper_llm = ScriptedModel(Says(answer="It is ‹phone 1›."), dialect=dialect)
     helper = runtime(helper_llm, dialect, discretion=discretion, name="helper")
     script = Says.call("ask_helper", task="Whose is ‹email 1› and ‹phone 1›?"), CALLS
@@ -292,7 +292,7 @@ async def test_a_colleague_is_told_aliases_too(dialect):
     events = await collected(lead.stream(f"{MAIL}, {PHONE}"))
 
     assert MAIL not in sent(helper_llm) + sent(llm)
-    task = next(e for e in events if e.type is Type.HANDOFF)
+    task = next(e for e in events if e.type is EventType.HANDOFF)
     assert task.data["query"] == f"Whose is {MAIL} and {PHONE}?"
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
 
@@ -338,6 +338,6 @@ async def test_without_discretion_nothing_is_hidden(agent):
 
     events = await collected(runtime.stream(f"Who is {MAIL}?"))
 
-    request = next(e.data["request"] for e in events if e.type is Type.STEP_STARTED)
+    request = next(e.data["request"] for e in events if e.type is EventType.STEP_STARTED)
     assert MAIL in sent(runtime.planner.llm)
     assert "replaced" not in request

@@ -18,7 +18,7 @@ from agents.engine import (
     ToolResult,
     errors,
 )
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.loop.termination import DuplicateDetectionPolicy, ToolCallLimitPolicy
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
@@ -47,7 +47,7 @@ async def test_a_limit_is_an_error_of_its_own_type(agent, kind, options):
     events = [event async for event in runtime.stream("Go.")]
 
     error, last = events[-2:]
-    assert (error.type, error.data["type"]) == (Type.ERROR, kind.__name__)
+    assert (error.type, error.data["type"]) == (EventType.ERROR, kind.__name__)
     assert error.data["stopped_reason"] == last.data["stopped_reason"] != "error"
     assert error.data["message"] == last.data["detail"]
     assert last.data["answer"] == ""
@@ -97,7 +97,7 @@ async def test_failures_of_tools_are_typed_in_their_events(agent):
     script = [CALL, Says.call("nothing"), Says(answer="Without.")]
     events = [e async for e in agent(*script, tools=[Echo(does=_broken)]).stream("Go.")]
 
-    told = [e.data.get("error_type") for e in events if e.type is Type.TOOL_RESPONSE]
+    told = [e.data.get("error_type") for e in events if e.type is EventType.TOOL_RESPONSE]
     assert told == ["ToolExecutionFailed", "ToolNotFoundError"]
 
 
@@ -116,12 +116,12 @@ async def test_what_a_stand_in_does_is_its_own(agent):
 
     events = [event async for event in runtime.stream("Go.")]
 
-    [step] = [e.data for e in events if e.type is Type.STEP and e.data["kind"] == "tool"]
+    [step] = [e.data for e in events if e.type is EventType.STEP and e.data["kind"] == "tool"]
     assert (step["action"], step["called"], step["status"]) == ("spare", "echo", "done")
     assert events[-1].data["stopped_reason"] == "completed"
 
 
 def test_an_error_is_known_by_its_name():
-    assert errors.named("MaxStepsExceeded") is MaxStepsExceeded
-    assert errors.named("Anything") is errors.AgentError
+    assert errors.error_class("MaxStepsExceeded") is MaxStepsExceeded
+    assert errors.error_class("Anything") is errors.AgentError
     assert ToolResult("", "broken").is_error

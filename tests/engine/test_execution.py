@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from agents.engine import ToolResult
-from agents.engine.events import Type
-from agents.engine.loop.approval import AskPerson
+from agents.engine.events import EventType
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
@@ -53,7 +53,7 @@ async def test_a_note_on_a_result_is_read_by_the_model_and_is_no_part_of_the_out
 
     events = await told(workflow(step("a"), tools=[Echo(does=rounded)]))
 
-    assert of(events, Type.TOOL_RESPONSE)[0]["content"] == "3.33 (rounded)"
+    assert of(events, EventType.TOOL_RESPONSE)[0]["content"] == "3.33 (rounded)"
     assert str(outputs(events)["a"]) == "3.33"
 
 
@@ -104,7 +104,7 @@ async def test_a_condition_that_is_not_true_skips_a_step_and_says_why():
     events = await told(workflow(*steps, tools=[Echo(), Rows()]))
 
     assert outcomes(events) == {"a": "done", "b": "skipped", "c": "done"}
-    skipped = next(e for e in of(events, Type.STEP) if e.get("action") == "b")
+    skipped = next(e for e in of(events, EventType.STEP) if e.get("action") == "b")
     assert "steps.a.output.rows[0].total > 3" in skipped["reason"]
 
 
@@ -135,7 +135,7 @@ async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
 
 
 async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch):
-    monkeypatch.setattr("agents.engine.plans.attempts.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     results = iter([ToolResult(error="no", mendable=True), ToolResult("yes")])
 
     async def at_last(input):
@@ -144,7 +144,7 @@ async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch)
     events = await told(workflow(step("a", "late", retry=2), tools=[Echo("late", at_last)]))
 
     assert outputs(events) == {"a": "yes"}
-    assert len(of(events, Type.TOOL_CALL)) == 2
+    assert len(of(events, EventType.TOOL_CALL)) == 2
 
 
 async def test_what_must_not_happen_twice_is_not_tried_again():
@@ -165,8 +165,8 @@ async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
 
     assert outcomes(events) == {"a": "failed"}
     assert "0.05 seconds" in events[-1].data["detail"]
-    begun = {e["step"] for t in (Type.TASK, Type.TOOL_CALL) for e in of(events, t)}
-    assert begun == {e["step"] for e in of(events, Type.STEP)}
+    begun = {e["step"] for t in (EventType.TASK, EventType.TOOL_CALL) for e in of(events, t)}
+    assert begun == {e["step"] for e in of(events, EventType.STEP)}
 
 
 async def test_a_plan_within_a_plan_gives_what_its_last_step_gives():
@@ -178,8 +178,8 @@ async def test_a_plan_within_a_plan_gives_what_its_last_step_gives():
     events = await told(workflow(step("a"), nested, tools=[Echo()]))
 
     assert outputs(events)["n"] == "a!"
-    parents = {e["name"]: e.get("parent") for e in of(events, Type.TASK)}
-    rows = {e["name"]: e["step"] for e in of(events, Type.TASK)}
+    parents = {e["name"]: e.get("parent") for e in of(events, EventType.TASK)}
+    rows = {e["name"]: e["step"] for e in of(events, EventType.TASK)}
     assert parents["x"] == parents["y"] == rows["n"]
 
 
@@ -191,7 +191,7 @@ async def test_an_expectation_that_can_be_worked_out_needs_no_model():
 
     events = await told(workflow(*steps, tools=[Rows()]))
 
-    assert [e["is_met"] for e in of(events, Type.EVALUATION)] == [True, False]
+    assert [e["is_met"] for e in of(events, EventType.EVALUATION)] == [True, False]
     assert outcomes(events) == {"a": "done", "b": "failed"}
 
 
@@ -201,9 +201,9 @@ async def test_an_expectation_in_words_is_judged_by_the_model():
 
     events = await told(workflow(judged, tools=[Echo()], script=[Says(answer=no)]))
 
-    assert of(events, Type.EVALUATION)[0]["reason"] == "There is no total."
+    assert of(events, EventType.EVALUATION)[0]["reason"] == "There is no total."
     assert outcomes(events) == {"a": "failed"}
-    assert [e.agent for e in events if e.type is Type.HANDOFF] == ["monitor"]
+    assert [e.agent for e in events if e.type is EventType.HANDOFF] == ["monitor"]
 
 
 async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
@@ -213,14 +213,14 @@ async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
         asks,
         step("b", parallel=True),
         step("c", "echo", "ask"),
-        tools=[Echo(), AskPerson()],
+        tools=[Echo(), AskPersonTool()],
     )
 
     events = await told(flow)
 
-    assert events[-1].type is Type.RUN_PAUSED
+    assert events[-1].type is EventType.RUN_PAUSED
     assert outcomes(events) == {"a": "done", "b": "done"}
-    question = of(events, Type.APPROVAL_REQUESTED)[0]
+    question = of(events, EventType.APPROVAL_REQUESTED)[0]
     assert (question["why"], question["role"]) == ("question", "legal")
     assert "Which of a?" in question["function"]["arguments"]
 
@@ -231,7 +231,7 @@ async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
 
 async def test_what_a_person_does_not_approve_cancels_the_workflow_with_their_reason():
     asks = ExecutionStep(name="ask", ask="Send it?", approves=True)
-    flow = workflow(asks, step("send", "echo", "ask"), tools=[Echo(), AskPerson()])
+    flow = workflow(asks, step("send", "echo", "ask"), tools=[Echo(), AskPersonTool()])
     events = await told(flow)
 
     no = answered(events, "Not now.", is_approved=False)
@@ -262,23 +262,23 @@ async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end(
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert outcomes(events) == outcomes(whole), at
         assert events[-1].data["answer"] == whole[-1].data["answer"]
-        ends = [e["step"] for e in of(events, Type.STEP)]
+        ends = [e["step"] for e in of(events, EventType.STEP)]
         assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
-        begun = {e["step"] for e in of(events, Type.TASK)}
+        begun = {e["step"] for e in of(events, EventType.TASK)}
         assert begun <= set(ends), f"a row was left open after {at}"
-        responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
+        responses = [e["tool_call_id"] for e in of(events, EventType.TOOL_RESPONSE)]
         assert len(responses) == len(set(responses))
 
 
 async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(monkeypatch):
-    monkeypatch.setattr("agents.engine.plans.attempts.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     steps = [step("a", "broken", retry=2), step("b", until="output == 'no'", rounds=3)]
     tools = [Echo("broken", _fails), Echo()]
     whole = await told(workflow(*steps, tools=tools))
 
     for at in range(1, len(whole)):
         rest = [e async for e in workflow(*steps, tools=tools).resume(whole[:at])]
-        ends = [e["step"] for e in of([*whole[:at], *rest], Type.STEP)]
+        ends = [e["step"] for e in of([*whole[:at], *rest], EventType.STEP)]
         assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
 
 
@@ -286,12 +286,12 @@ async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut()
     once = Echo()
     once.effect = "at_most_once"
     whole = await told(workflow(step("a"), tools=[once]))
-    called = next(at for at, e in enumerate(whole) if e.type is Type.TOOL_CALL)
+    called = next(at for at, e in enumerate(whole) if e.type is EventType.TOOL_CALL)
 
     rest = [e async for e in workflow(step("a"), tools=[once]).resume(whole[: called + 1])]
 
-    assert rest[-1].type is Type.RUN_PAUSED
-    assert of(rest, Type.APPROVAL_REQUESTED)[0]["why"] == "unknown"
+    assert rest[-1].type is EventType.RUN_PAUSED
+    assert of(rest, EventType.APPROVAL_REQUESTED)[0]["why"] == "unknown"
     assert len(once.inputs) == 1
 
 
@@ -299,7 +299,7 @@ async def test_what_goes_on_side_by_side_is_on_record_before_it_is_done():
     kept, seen = [], []
 
     async def looks(input):
-        seen.append(sum(event.type is Type.TOOL_CALL for event in kept))
+        seen.append(sum(event.type is EventType.TOOL_CALL for event in kept))
         return ToolResult("ok")
 
     flow = workflow(*(step(f"s{n}", "look", parallel=True) for n in range(4)),

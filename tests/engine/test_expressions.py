@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.errors import BadExpression
-from agents.engine.expressions import filled, parse, references
+from agents.engine.expressions import interpolate, parse, references
 from agents.engine.expressions.functions import FUNCTIONS
 
 NAMES = {
@@ -173,7 +173,7 @@ def test_arguments_are_filled_however_deep_they_stand():
         "plain": 5,
     }
 
-    assert filled(given, NAMES) == {
+    assert interpolate(given, NAMES) == {
         "rows": [{"total": 12}, {"total": 30}],
         "deep": [{"city": "In Tokyo, 2026-11."}],
         "brace": "}1",
@@ -182,13 +182,13 @@ def test_arguments_are_filled_however_deep_they_stand():
 
 
 def test_a_doubled_sign_is_a_sign_and_nothing_is_no_words():
-    assert filled("$${HOME} costs $5", {}) == "${HOME} costs $5"
-    assert filled("[${nothing}]", {}) == "[]"
-    assert filled("${nothing}", {}) is None
+    assert interpolate("$${HOME} costs $5", {}) == "${HOME} costs $5"
+    assert interpolate("[${nothing}]", {}) == "[]"
+    assert interpolate("${nothing}", {}) is None
 
 
 def test_what_was_filled_in_is_not_read_again():
-    assert filled("${item} ", {"item": "${index}", "index": 1}) == "${index} "
+    assert interpolate("${item} ", {"item": "${index}", "index": 1}) == "${index} "
 
 
 def test_references_are_found_in_arguments():
@@ -205,7 +205,7 @@ def test_a_template_that_is_not_closed_is_refused(template):
 
 def test_filled_arguments_have_an_end():
     with pytest.raises(BadExpression, match="more than 2,000,000 characters"):
-        filled(["${item}"] * 50, {"item": ["x" * 1_000] * 100})
+        interpolate(["${item}"] * 50, {"item": ["x" * 1_000] * 100})
 
 
 @pytest.mark.slow

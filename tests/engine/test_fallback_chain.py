@@ -9,7 +9,7 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
@@ -74,8 +74,8 @@ async def test_a_run_that_waited_for_a_person_goes_on_with_the_model_it_had():
     past = await events_of(agent)
     asked = next(e for e in past if e.type == "approval_requested")
     verdict = {"is_approved": True, "arguments": None, "reason": ""}
-    said = Stamp("agent", past[-1].seq)(
-        Type.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **verdict
+    said = EventFactory("agent", past[-1].seq)(
+        EventType.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **verdict
     )
 
     events = [event async for event in agent.resume([*past, said])]

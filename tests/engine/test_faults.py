@@ -29,7 +29,7 @@ def test_a_fault_strikes_once_at_its_own_point_and_says_that_it_is_set(caplog):
     fault_injection.point("P4")
     fault_injection.point("P5")
 
-    with pytest.raises(fault_injection.Struck, match="P5"):
+    with pytest.raises(fault_injection.InjectedFault, match="P5"):
         fault_injection.point("P5")
 
     fault_injection.point("P5")

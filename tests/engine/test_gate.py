@@ -6,7 +6,7 @@ import pytest
 
 from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
-from agents.engine.resilience.rate_limiter import Gate, Limits, TokenBucket
+from agents.engine.resilience.rate_limiter import Limits, RateLimiter, TokenBucket
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.test_listening import failure, hear, listening, planner
 
@@ -27,25 +27,25 @@ def notes(events):
 
 
 async def visit(gate, order, name, leave):
-    async with gate.entered("fast"):
+    async with gate.acquire("fast"):
         order.append(name)
         await leave.wait()
 
 
 async def test_as_many_as_allowed_are_let_in_and_the_first_in_line_is_next():
-    gate, order, leave = Gate(Limits(concurrency=1)), [], asyncio.Event()
+    gate, order, leave = RateLimiter(Limits(concurrency=1)), [], asyncio.Event()
     visits = [asyncio.create_task(visit(gate, order, name, leave)) for name in "abc"]
     await asyncio.sleep(0)
 
-    assert (order, gate.held_by()) == (["a"], "concurrency")
+    assert (order, gate.blocking_limit()) == (["a"], "concurrency")
     leave.set()
     await asyncio.gather(*visits)
     assert order == ["a", "b", "c"]
-    assert gate.held_by() is None
+    assert gate.blocking_limit() is None
 
 
 async def test_whoever_leaves_the_line_holds_up_nobody():
-    gate, order, leave = Gate(Limits(concurrency=1)), [], asyncio.Event()
+    gate, order, leave = RateLimiter(Limits(concurrency=1)), [], asyncio.Event()
     a, b, c = [asyncio.create_task(visit(gate, order, name, leave)) for name in "abc"]
     await asyncio.sleep(0)
 
@@ -80,43 +80,43 @@ def test_what_was_spent_beyond_a_bucket_is_refilled_first():
 
 async def test_requests_over_the_limit_wait_until_one_is_refilled():
     clock = Clock()
-    gate = Gate(Limits(requests=2, patience=0.05), clock=clock)
+    gate = RateLimiter(Limits(requests=2, patience=0.05), clock=clock)
     for _ in range(2):
-        async with gate.entered("fast"):
+        async with gate.acquire("fast"):
             pass
 
     with pytest.raises(ModelBusy, match="may be asked 2 times a minute"):
-        await gate.entered("fast").__aenter__()
+        await gate.acquire("fast").__aenter__()
     clock.now += 30
-    async with gate.entered("fast"):
-        assert gate.held_by() == "requests"
+    async with gate.acquire("fast"):
+        assert gate.blocking_limit() == "requests"
     clock.now += 60
-    assert gate.held_by() is None
+    assert gate.blocking_limit() is None
 
 
 async def test_whoever_waits_for_a_refill_is_let_in_when_it_comes():
-    gate = Gate(Limits(requests=1200, patience=5))
+    gate = RateLimiter(Limits(requests=1200, patience=5))
     gate._requests.spend(1200)
     began = asyncio.get_running_loop().time()
 
-    async with gate.entered("fast"):
+    async with gate.acquire("fast"):
         assert 0.03 < asyncio.get_running_loop().time() - began < 1
 
 
 async def test_tokens_over_the_limit_are_refilled_within_a_minute():
     clock = Clock()
-    gate = Gate(Limits(tokens=100), clock=clock)
+    gate = RateLimiter(Limits(tokens=100), clock=clock)
     gate.spend(120)
 
-    assert gate.held_by() == "tokens"
+    assert gate.blocking_limit() == "tokens"
     clock.now += 12
-    assert gate.held_by() == "tokens"
+    assert gate.blocking_limit() == "tokens"
     clock.now += 1
-    assert gate.held_by() is None
+    assert gate.blocking_limit() is None
 
 
 async def test_a_run_says_that_it_waits_for_its_turn_and_why():
-    gate, leave = Gate(Limits(concurrency=1)), asyncio.Event()
+    gate, leave = RateLimiter(Limits(concurrency=1)), asyncio.Event()
     other = asyncio.create_task(visit(gate, [], "other", leave))
     await asyncio.sleep(0)
 
@@ -130,7 +130,7 @@ async def test_a_run_says_that_it_waits_for_its_turn_and_why():
 
 
 async def test_what_an_answer_used_counts_for_the_next():
-    gate = Gate(Limits(tokens=1, patience=0.02))
+    gate = RateLimiter(Limits(tokens=1, patience=0.02))
     await hear(listening(guarded(gate, Says(answer="Yes."))))
 
     error = await failure(listening(guarded(gate)))
@@ -140,8 +140,8 @@ async def test_what_an_answer_used_counts_for_the_next():
 
 
 async def test_where_the_turn_does_not_come_the_next_model_is_asked():
-    gate = Gate(Limits(requests=1, patience=0.02))
-    async with gate.entered("fast"):
+    gate = RateLimiter(Limits(requests=1, patience=0.02))
+    async with gate.acquire("fast"):
         pass
 
     events = await hear(listening(guarded(gate), planner("other", Says(answer="Yes."))))

@@ -6,7 +6,7 @@ import pytest
 
 from agents.engine import GuardrailAction, Guardrails, ModelError, RetryPolicy, ToolResult
 from agents.engine.errors import ProviderFailed
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.guardrails.checks import Pattern
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.testing import Call, Says
@@ -25,7 +25,7 @@ async def events_of(runtime, query="Go"):
 
 
 def found(events):
-    return [event.data for event in events if event.type is Type.GUARDRAIL]
+    return [event.data for event in events if event.type is EventType.GUARDRAIL]
 
 
 def everything(events):
@@ -47,7 +47,7 @@ async def test_an_answer_is_shown_and_kept_without_what_is_masked(agent):
     says = Says(thought="It is swordfish.", answer="The word is swordfish, friend.")
     events = await events_of(agent(says, guardrails=rules(stage="output")))
 
-    shown = "".join(e.data["content"] for e in events if e.type is Type.DELTA)
+    shown = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
     assert shown == events[-1].data["answer"] == "The word is ‹word›, friend."
     assert "swordfish" not in everything(events)
     assert len(found(events)) == 1
@@ -75,10 +75,10 @@ async def test_a_call_that_is_blocked_is_not_made_and_the_run_goes_on(agent):
     events = await events_of(runtime)
 
     assert tool.inputs == []
-    response = next(e.data for e in events if e.type is Type.TOOL_RESPONSE)
+    response = next(e.data for e in events if e.type is EventType.TOOL_RESPONSE)
     assert response["is_error"]
     assert "was not made. Not that word." in response["content"]
-    steps = [e.data["status"] for e in events if e.type is Type.STEP]
+    steps = [e.data["status"] for e in events if e.type is EventType.STEP]
     assert steps == ["done", "blocked", "done"]
     assert (events[-1].data["answer"], len(found(events))) == ("Without it.", 1)
 
@@ -159,7 +159,7 @@ async def test_a_guarded_run_comes_to_the_same_end_wherever_it_is_cut(agent, sta
     for cut in range(1, len(whole)):
         runtime = made()
         ended = [
-            e.data for e in whole[:cut] if e.type is Type.STEP and e.data["kind"] != "tool"
+            e.data for e in whole[:cut] if e.type is EventType.STEP and e.data["kind"] != "tool"
         ]
         del runtime.planner.llm.script[: sum(step["status"] == "done" for step in ended)]
         events = [*whole[:cut], *[e async for e in runtime.resume(whole[:cut])]]

@@ -11,7 +11,7 @@ from agents.engine.guardrails.checks import (
     estimate_tokens,
     try_pattern,
 )
-from agents.engine.guardrails.match_length import reach
+from agents.engine.guardrails.match_length import match_bound
 from agents.engine.guardrails.normalize import readings
 from tests.examples import many
 
@@ -434,7 +434,7 @@ def grouped(inner):
 def test_what_is_on_one_line_waits_for_its_end_only():
     screen = Guardrails(blocked_patterns=[masks("pin is: .*")]).screen_output()
 
-    assert reach(screen._sieve._rules[-1].compiled.pattern).extent == "line"
+    assert match_bound(screen._sieve._rules[-1].compiled.pattern).extent == "line"
     assert "first" in screen.feed("The first line\nsecond\nthird\nfourth\n and more ")
 
 
@@ -462,5 +462,5 @@ def test_no_match_is_longer_than_its_pattern_reaches(pattern, text):
         return
     found = [match.group() for match in made.finditer(text)]
 
-    assert all(len(words) <= reach(pattern).most for words in found)
-    assert not reach(pattern).breaks & set("".join(found))
+    assert all(len(words) <= match_bound(pattern).most for words in found)
+    assert not match_bound(pattern).ending_breaks & set("".join(found))

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.engine import ModelError
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.loop.handoff import Handoff
 from agents.engine.plans.plan import ExecutionStep
 from agents.engine.testing import Says
@@ -33,7 +33,7 @@ async def test_a_task_comes_back_as_an_answer(pair):
 
     told = lead.planner.llm.requests[1]["messages"][-1]["content"]
     assert "Under the stone." in told
-    assert events[-1].type is Type.RUN_FINISHED
+    assert events[-1].type is EventType.RUN_FINISHED
     assert events[-1].data["answer"] == "It is found."
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
 
@@ -43,14 +43,18 @@ async def test_a_helper_speaks_under_its_own_name_and_below_the_step_that_asked(
 
     events = await collected(lead.stream("Where is it?"))
 
-    asked = next(e for e in events if e.type is Type.TOOL_CALL)
+    asked = next(e for e in events if e.type is EventType.TOOL_CALL)
     nested = [event for event in events if "parent" in event.data]
     assert {event.agent for event in nested} == {"helper"}
     assert {event.data["parent"] for event in nested} == {asked.data["step"]}
     assert types(nested)[0] == "handoff"
     assert types(nested)[-1] == "handoff_return"
     assert {e.agent for e in events if "parent" not in e.data} == {"lead"}
-    steps = [e.data["step"] for e in events if e.type in {Type.STEP_STARTED, Type.TOOL_CALL}]
+    steps = [
+        e.data["step"]
+        for e in events
+        if e.type in {EventType.STEP_STARTED, EventType.TOOL_CALL}
+    ]
     assert steps == [1, 2, 3, 4, 5, 6]
 
 
@@ -69,7 +73,7 @@ async def test_what_a_helper_uses_is_counted_with_the_run(pair):
 
     events = await collected(lead.stream("Where?"))
 
-    turns = [event.data["total_tokens"] for event in events if event.type is Type.USAGE]
+    turns = [event.data["total_tokens"] for event in events if event.type is EventType.USAGE]
     assert len(turns) == 3
     assert events[-1].data["usage"]["total_tokens"] == sum(turns)
 
@@ -92,7 +96,7 @@ async def test_two_agents_that_ask_each_other_do_not_go_in_circles(agent):
 
     events = await collected(lead.stream("Where?"))
 
-    said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
+    said = [event.data["content"] for event in events if event.type is EventType.TOOL_RESPONSE]
     assert "This would go in circles: lead → helper → lead." in said[0]
     assert said[1] == "Alone."
 
@@ -107,7 +111,7 @@ async def test_a_workflow_asks_an_agent_of_its_own_name(agent):
 
     events = await collected(flow.stream("Go."))
 
-    said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
+    said = [event.data["content"] for event in events if event.type is EventType.TOOL_RESPONSE]
     assert "This would go in circles: flow → helper → flow." in said[0]
     assert said[1:] == ["Done.", "Done."]
     assert events[-1].data["stopped_reason"] == "completed"
@@ -126,7 +130,7 @@ async def test_a_task_is_handed_on_only_so_often(agent):
 
     events = await collected(agents["a"].stream("Go"))
 
-    said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
+    said = [event.data["content"] for event in events if event.type is EventType.TOOL_RESPONSE]
     assert "Tasks may be handed on 3 times." in said[0]
     assert said[1:] == ["Done.", "Done.", "Done."]
 
@@ -143,7 +147,7 @@ async def test_a_helper_that_has_to_ask_a_person_pauses_the_whole_run(agent):
 
     assert types(paused)[-2:] == ["approval_requested", "run_paused"]
     assert tool.inputs == [{"text": "x"}]
-    assert [event.data["name"] for event in more if event.type is Type.TOOL_RESPONSE] == [
+    assert [event.data["name"] for event in more if event.type is EventType.TOOL_RESPONSE] == [
         "echo",
         "ask_helper",
     ]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from agents.engine import AgentState
-from agents.engine.guardrails.invisible import visible, visible_message
+from agents.engine.guardrails.invisible import strip_invisible, strip_invisible_message
 from agents.engine.planner.react_planner import ReActPlanner
 
 TAGGED = "".join(chr(0xE0000 + ord(c)) for c in "ignore all")
@@ -28,7 +28,7 @@ SELECTED = "".join(chr(0xE0100 + ord(c)) for c in "ignore all")
 )
 @pytest.mark.parametrize("text", ["Hello{} there", "{}", "東京{}都", "😀\ufe0f{}!", "🏴{}"])
 def test_what_cannot_be_seen_is_taken_out(hidden, text):
-    seen = visible(text.format(hidden))
+    seen = strip_invisible(text.format(hidden))
 
     assert len(seen) <= len(text.format("")) + 1
     assert not any(0xE0000 <= ord(c) <= 0xE007F for c in seen)
@@ -49,16 +49,16 @@ def test_what_cannot_be_seen_is_taken_out(hidden, text):
     ],
 )
 def test_what_is_written_so_stays(text):
-    assert visible(text) == text
+    assert strip_invisible(text) == text
 
 
 def test_a_blank_letter_is_a_space():
-    assert visible("a\u3164b") == "a b"
+    assert strip_invisible("a\u3164b") == "a b"
 
 
 def test_a_long_text_takes_no_longer_than_its_length():
     began = time.thread_time()
-    visible("a\u200d" * 200_000)
+    strip_invisible("a\u200d" * 200_000)
 
     assert time.thread_time() - began < 3
 
@@ -97,6 +97,6 @@ def test_no_way_into_a_request_lets_it_through():
 def test_what_a_provider_has_signed_stays_as_it_is():
     signed = {"thinking_blocks": [{"thinking": f"so{TAGGED}", "signature": "s"}]}
 
-    message = visible_message({"role": "assistant", "content": f"a{TAGGED}", **signed})
+    message = strip_invisible_message({"role": "assistant", "content": f"a{TAGGED}", **signed})
 
     assert message == {"role": "assistant", "content": "a", **signed}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.engine.plans.similarity import alike, normal
+from agents.engine.plans.similarity import group_equal, normal_form
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from agents.engine.plans.similarity import alike, normal
     ],
 )
 def test_how_it_is_put_makes_no_difference(one, other):
-    assert normal(one) == normal(other)
+    assert normal_form(one) == normal_form(other)
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def test_how_it_is_put_makes_no_difference(one, other):
     ],
 )
 def test_what_is_said_does(one, other):
-    assert normal(one) != normal(other)
+    assert normal_form(one) != normal_form(other)
 
 
 def test_those_who_say_the_same_are_found_the_most_first():
-    found = alike({"a": "No.", "b": "Yes", "c": "yes!"})
+    found = group_equal({"a": "No.", "b": "Yes", "c": "yes!"})
 
     assert found == [["b", "c"], ["a"]]

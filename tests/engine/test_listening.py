@@ -15,9 +15,9 @@ from agents.engine import (
     RetryPolicy,
 )
 from agents.engine.errors import CircuitOpen
-from agents.engine.events import Stamp
+from agents.engine.events import EventFactory
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
-from agents.engine.loop.model_call import Listening
+from agents.engine.loop.model_call import ModelCall
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.testing import Says, ScriptedModel, delta, finish
 
@@ -45,11 +45,11 @@ def planner(name, *script, dialect="native"):
 
 def listening(*planners, retry=ONCE, circuits=None, guardrails=None):
     first, *others = planners
-    return Listening(
+    return ModelCall(
         first,
         guardrails or Guardrails(),
         retry,
-        Stamp("agent"),
+        EventFactory("agent"),
         1,
         fallbacks=others,
         circuits=circuits,

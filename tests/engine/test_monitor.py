@@ -1,6 +1,6 @@
 """A check that was cut off is not made again, and its row has an end."""
 
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, step, told, workflow
 from tests.engine.test_approval import _kept, collected
@@ -12,14 +12,14 @@ async def test_a_check_cut_off_after_its_finding_is_ended():
         return workflow(checked, tools=[Echo()])
 
     whole = await told(build())
-    cut = next(at for at, event in enumerate(whole, 1) if event.type is Type.EVALUATION)
+    cut = next(at for at, event in enumerate(whole, 1) if event.type is EventType.EVALUATION)
     past = [_kept(event) for event in whole[:cut]]
 
     events = [*past, *await collected(build().resume(past))]
 
-    ends = [data["step"] for data in of(events, Type.STEP) if data["kind"] == "evaluation"]
-    assert ends == [of(events, Type.EVALUATION)[0]["step"]]
-    assert len(of(events, Type.EVALUATION)) == 1
+    ends = [data["step"] for data in of(events, EventType.STEP) if data["kind"] == "evaluation"]
+    assert ends == [of(events, EventType.EVALUATION)[0]["step"]]
+    assert len(of(events, EventType.EVALUATION)) == 1
 
 
 async def test_what_is_expected_may_be_held_against_other_steps():
@@ -28,7 +28,7 @@ async def test_what_is_expected_may_be_held_against_other_steps():
 
     events = await told(workflow(*steps, tools=[Echo()]))
 
-    [found] = of(events, Type.EVALUATION)
+    [found] = of(events, EventType.EVALUATION)
     assert found["reason"] == "output == steps.one.output is not true."
     assert not found["is_met"]
 
@@ -43,4 +43,4 @@ async def test_what_is_expected_of_each_item_knows_the_item():
 
     events = await told(workflow(each, tools=[Echo()]))
 
-    assert [found["is_met"] for found in of(events, Type.EVALUATION)] == [True, True]
+    assert [found["is_met"] for found in of(events, EventType.EVALUATION)] == [True, True]

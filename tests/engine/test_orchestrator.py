@@ -3,8 +3,8 @@ import json
 import pytest
 
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
-from agents.engine.events import Event, Stamp, Type
-from agents.engine.loop.approval import AskPerson
+from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
@@ -74,11 +74,11 @@ async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrat
 
     events = await told(boss)
 
-    versions = of(events, Type.PLAN)
+    versions = of(events, EventType.PLAN)
     assert [version["plan"] for version in versions] == [1, 2]
     assert versions[1]["changes"] == {"a": "kept", "b": "changed"}
     assert "It says wrong. Say right." in versions[1]["feedback"][0]
-    assert [e["is_met"] for e in of(events, Type.EVALUATION)] == [False, True]
+    assert [e["is_met"] for e in of(events, EventType.EVALUATION)] == [False, True]
     assert events[-1].data["answer"] == "Right."
     assert [i["text"] for i in boss.tools.get("echo").inputs] == ["same", "wrong", "right"]
     replanned = str(boss.planner.llm.requests[2]["messages"])
@@ -110,7 +110,7 @@ async def test_a_question_that_needs_no_work_is_answered_at_once(orchestrator):
     events = await told(orchestrator(plan(), Says(answer="Hello.")), "Hi")
 
     assert events[-1].data["answer"] == "Hello."
-    assert not of(events, Type.TOOL_CALL)
+    assert not of(events, EventType.TOOL_CALL)
 
 
 async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
@@ -120,7 +120,7 @@ async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
 
     events = await told(boss)
 
-    rows = [e for e in of(events, Type.STEP) if e["kind"] == "plan"]
+    rows = [e for e in of(events, EventType.STEP) if e["kind"] == "plan"]
     assert [row["status"] for row in rows] == ["failed", "failed", "done"]
     assert "echo" in rows[0]["reason"]
     assert "a" in rows[1]["reason"]
@@ -139,15 +139,15 @@ async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orche
 async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), Says(answer="2."), shows_plan=True)
     events = await told(boss)
-    assert events[-1].type is Type.RUN_PAUSED
+    assert events[-1].type is EventType.RUN_PAUSED
     assert not outcomes(events)
-    question = of(events, Type.APPROVAL_REQUESTED)[0]
+    question = of(events, EventType.APPROVAL_REQUESTED)[0]
 
     edited = json.dumps({"description": "Mine", "steps": [echo("a", "2")]})
     gone_on = await _went_on(boss, events, word(events, arguments=edited))
 
     assert question["why"] == "plan"
-    assert of(gone_on, Type.PLAN)[0]["by"] == "ada"
+    assert of(gone_on, EventType.PLAN)[0]["by"] == "ada"
     assert boss.tools.get("echo").inputs == [{"text": "2"}]
     assert gone_on[-1].data["answer"] == "2."
 
@@ -169,10 +169,12 @@ async def _went_on(boss, events, said):
 
 
 def word(events, *, is_approved=True, arguments=None, reason="") -> Event:
-    asked = of(events, Type.APPROVAL_REQUESTED)[-1]
+    asked = of(events, EventType.APPROVAL_REQUESTED)[-1]
     facts = {"id": asked["id"], "step": asked["step"], "is_approved": is_approved}
     said = {"arguments": arguments, "reason": reason, "by": 1, "by_name": "ada"}
-    return Stamp("boss", after=events[-1].seq)(Type.APPROVAL_RESOLVED, **facts, **said)
+    return EventFactory("boss", after=events[-1].seq)(
+        EventType.APPROVAL_RESOLVED, **facts, **said
+    )
 
 
 class Knowing(ScriptedModel):
@@ -204,19 +206,19 @@ async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
         return agent
 
     whole = await told(boss())
-    assert [e["plan"] for e in of(whole, Type.PLAN)] == [1, 2]
+    assert [e["plan"] for e in of(whole, EventType.PLAN)] == [1, 2]
 
     for at in range(1, len(whole)):
         events = [*whole[:at], *[e async for e in boss().resume(whole[:at])]]
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert events[-1].data["answer"] == "1 and 3.", at
         assert outcomes(events) == outcomes(whole)
-        assert [e["plan"] for e in of(events, Type.PLAN)] == [1, 2], at
-        ends = [e["step"] for e in of(events, Type.STEP)]
+        assert [e["plan"] for e in of(events, EventType.PLAN)] == [1, 2], at
+        ends = [e["step"] for e in of(events, EventType.STEP)]
         assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
-        begun = {e["step"] for e in of(events, Type.TASK)}
+        begun = {e["step"] for e in of(events, EventType.TASK)}
         assert begun <= set(ends), f"a row was left open after {at}"
-        kept = [e for e in of(events, Type.TASK) if e["name"] == "a"]
+        kept = [e for e in of(events, EventType.TASK) if e["name"] == "a"]
         assert len(kept) == 1, f"what was done was done again after {at}"
 
 
@@ -245,7 +247,7 @@ async def test_a_step_is_done_again_where_what_it_refers_to_has_changed(orchestr
 
     events = await told(boss)
 
-    assert of(events, Type.PLAN)[1]["changes"]["sum"] == "changed"
+    assert of(events, EventType.PLAN)[1]["changes"]["sum"] == "changed"
     assert boss.tools.get("echo").inputs[-1] == {"text": "sum of 2024"}
 
 
@@ -264,22 +266,22 @@ async def test_a_plan_of_a_model_asks_experts_that_it_may_ask_once_the_asker_agr
     orchestrator,
 ):
     asks = {"name": "law", "ask": "May we?", "role": "LEGAL", "approves": True}
-    boss = orchestrator(plan(asks), tools=[AskPerson(["Legal"])], people={"legal"})
+    boss = orchestrator(plan(asks), tools=[AskPersonTool(["Legal"])], people={"legal"})
 
     events = await told(boss)
 
-    [asked] = of(events, Type.APPROVAL_REQUESTED)
+    [asked] = of(events, EventType.APPROVAL_REQUESTED)
     assert (asked["why"], asked["role"]) == ("sharing", "")
-    [written] = of(events, Type.PLAN)
+    [written] = of(events, EventType.PLAN)
     assert "approves" not in written["steps"][0]
 
 
 async def test_a_plan_of_a_model_asks_nobody_else(orchestrator):
     asks = {"name": "all", "ask": "The key is sk-1. Is it?", "role": "person"}
     script = [plan(asks)] * 3
-    boss = orchestrator(*script, tools=[AskPerson(["Legal"])], people={"legal"})
+    boss = orchestrator(*script, tools=[AskPersonTool(["Legal"])], people={"legal"})
 
     events = await told(boss)
 
-    assert of(events, Type.APPROVAL_REQUESTED) == []
+    assert of(events, EventType.APPROVAL_REQUESTED) == []
     assert events[-1].data["stopped_reason"] == "error"

@@ -16,9 +16,9 @@ from agents.engine import (
 )
 from agents.engine.errors import BadSchema, ModelError, RateLimited
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
-from agents.engine.loop.output_schema import OutputSchema, readable
-from agents.engine.loop.output_step import OutputPhase, ThinkingAloud
-from agents.engine.loop.run_state import Trail
+from agents.engine.loop.output_schema import OutputSchema, to_markdown
+from agents.engine.loop.output_step import OutputStep, ThoughtModelCall
+from agents.engine.loop.run_state import RunState
 from agents.engine.testing import Call, Says, ScriptedModel, delta, finish
 
 CITY = {
@@ -239,7 +239,7 @@ def test_many_unique_objects_are_compared_in_no_time():
 
 
 def test_alternatives_that_multiply_are_given_up(monkeypatch):
-    monkeypatch.setattr(json_schema, "MOST_CHECKS", 20_000)
+    monkeypatch.setattr(json_schema, "MAX_CHECKS", 20_000)
     node = {
         "oneOf": [
             {"properties": {"of": {"$ref": "#/$defs/node"}, "kind": {"const": kind}}}
@@ -290,11 +290,11 @@ def test_a_pydantic_model_checks_the_answer_and_gives_plain_data():
 
 
 def html(value):
-    return MarkdownIt("commonmark", {"html": False}).enable("table").render(readable(value))
+    return MarkdownIt("commonmark", {"html": False}).enable("table").render(to_markdown(value))
 
 
 def test_rows_are_a_table_with_numbers_to_the_right():
-    assert readable([KYOTO, {"city": "a|b\n*c*", "people": 2}]) == (
+    assert to_markdown([KYOTO, {"city": "a|b\n*c*", "people": 2}]) == (
         "| city | people |\n| --- | ---: |\n| Kyoto | 1440000 |\n| a\\|b \\*c\\* | 2 |"
     )
 
@@ -302,7 +302,7 @@ def test_rows_are_a_table_with_numbers_to_the_right():
 def test_fields_are_a_list_and_what_is_in_them_is_nested():
     value = {"name": "Kyoto", "is_old": True, "mayor": None, "wards": ["Kita", {"no": [1]}]}
 
-    assert readable(value) == (
+    assert to_markdown(value) == (
         "- **name:** Kyoto\n"
         "- **is_old:** true\n"
         "- **mayor:** —\n"
@@ -329,8 +329,8 @@ def test_texts_cannot_become_markup():
 
 
 def test_long_lists_are_cut_with_a_mark():
-    assert readable([{"n": n} for n in range(1_105)]).endswith("| 99 |\n\n… and 1,005 more")
-    assert readable(list(range(102))).endswith("- 99\n- … and 2 more")
+    assert to_markdown([{"n": n} for n in range(1_105)]).endswith("| 99 |\n\n… and 1,005 more")
+    assert to_markdown(list(range(102))).endswith("- 99\n- … and 2 more")
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_long_lists_are_cut_with_a_mark():
     [("**as it is**", "**as it is**"), (3, "3"), (None, "—"), ([], "—"), (False, "false")],
 )
 def test_one_value_alone_is_as_it_is(value, text):
-    assert readable(value) == text
+    assert to_markdown(value) == text
 
 
 # The phase in which it is asked for
@@ -351,17 +351,17 @@ class Stage:
         self.llm = llm
         self.guardrails = options.pop("guardrails", Guardrails())
         self.planner = ReActPlanner(llm, "scripted", dialect=dialect, **options)
-        self.trail = Trail.start("agent", "Where?")
+        self.trail = RunState.start("agent", "Where?")
         self.trail.state.add_message("user", "Where?")
         self.heard = []
-        self.phase = OutputPhase(
+        self.phase = OutputStep(
             OutputSchema(form), self.trail, self.listen, self.recorded, words
         )
 
     def listen(self, step):
         retry = RetryPolicy(max_retries=0)
         emit = self.trail.emit
-        self.heard.append(ThinkingAloud(self.planner, self.guardrails, retry, emit, step))
+        self.heard.append(ThoughtModelCall(self.planner, self.guardrails, retry, emit, step))
         return self.heard[-1]
 
     def recorded(self, request, planner):

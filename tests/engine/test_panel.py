@@ -18,7 +18,7 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
-from agents.engine.events import Type
+from agents.engine.events import EventType
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
@@ -86,7 +86,7 @@ def panel(dialect):
 
 
 def verdict(events):
-    (found,) = of(events, Type.EVALUATION)
+    (found,) = of(events, EventType.EVALUATION)
     return found
 
 
@@ -96,7 +96,7 @@ async def test_all_members_are_asked_the_question_itself(panel):
     events = await told(heads, "What is ${6 * 7}?")
 
     assert outcomes(events) == {"a": "done", "b": "done"}
-    asked = of(events, Type.HANDOFF)
+    asked = of(events, EventType.HANDOFF)
     assert {data["query"] for data in asked} == {"What is ${6 * 7}?"}
     assert events[-1].data["answer"] == "42"
     assert verdict(events)["reason"] == "They all agree."
@@ -174,7 +174,7 @@ async def test_a_synthesis_is_written_from_all_answers_and_what_differs(panel):
     assert "### a\n\n42" in sent
     assert "a says 42, b says 41." in sent
     assert events[-1].data["answer"] == "It is 42 (a), or 41 (b)."
-    own = [e for e in events if e.type is Type.DELTA and "parent" not in e.data]
+    own = [e for e in events if e.type is EventType.DELTA and "parent" not in e.data]
     assert "".join(e.data["content"] for e in own) == "It is 42 (a), or 41 (b)."
 
 
@@ -194,7 +194,7 @@ async def test_a_judge_picks_an_answer_and_says_why(panel):
     assert verdict(events)["chosen"] == "b"
     answer = events[-1].data["answer"]
     assert answer.startswith("41\n\n> **b**: It can be worked out.\n\n**Where they differed**")
-    assert [e.agent for e in events if e.type is Type.HANDOFF] == ["a", "b", "judge"]
+    assert [e.agent for e in events if e.type is EventType.HANDOFF] == ["a", "b", "judge"]
 
 
 async def test_without_a_judgement_every_answer_is_shown(panel):
@@ -306,7 +306,7 @@ async def test_members_know_what_was_said_before(panel):
 
     events = await collected(state_after)
 
-    asked = of(events, Type.HANDOFF)[0]["query"]
+    asked = of(events, EventType.HANDOFF)[0]["query"]
     assert asked.startswith("Said before:\nuser: Hello\nassistant: Hi. Ask me.")
     assert asked.endswith("Question: Which city?")
 
@@ -373,9 +373,9 @@ def _said(*words):
 def _check(events):
     """What holds for the record of every run, however often it was taken over."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert [e.type for e in events].count(Type.RUN_FINISHED) == 1
-    started = {Type.STEP_STARTED, Type.TOOL_CALL, Type.TASK}
+    assert [e.type for e in events].count(EventType.RUN_FINISHED) == 1
+    started = {EventType.STEP_STARTED, EventType.TOOL_CALL, EventType.TASK}
     begun = {event.data["step"] for event in events if event.type in started}
-    ended = Counter(event.data["step"] for event in events if event.type is Type.STEP)
+    ended = Counter(event.data["step"] for event in events if event.type is EventType.STEP)
     assert set(ended) == begun
     assert set(ended.values()) <= {1}

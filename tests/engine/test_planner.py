@@ -4,7 +4,7 @@ from typing import Any
 
 from agents.engine.guardrails.checks import estimate_tokens
 from agents.engine.planner.context_window import fit
-from agents.engine.planner.react_planner import PlanResult, ReActPlanner, Request
+from agents.engine.planner.react_planner import ModelRequest, PlanResult, ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.testing import ScriptedModel
 from agents.engine.turn.assembly import ToolCall, Turn
@@ -19,7 +19,7 @@ def planner(model: str = "claude", **options: Any) -> ReActPlanner:
     return ReActPlanner(ScriptedModel(), model, **options)
 
 
-def asked(by: ReActPlanner, then: ReActPlanner) -> Request:
+def asked(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
     """The request after a call that one model made and another sees."""
     state = AgentState()
     state.add_message("user", "?")

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.privacy import masking
-from agents.engine.privacy.masking import Growing, Kind, find, mask
+from agents.engine.privacy.masking import PiiKind, StreamingMasker, find, mask
 
-E, P, C, A = Kind.EMAIL, Kind.PHONE, Kind.CARD, Kind.ACCOUNT
-B, M, T, D = Kind.IBAN, Kind.MY_NUMBER, Kind.PASSPORT, Kind.ADDRESS
-I, K = Kind.IP, Kind.KEY  # noqa: E741
+E, P, C, A = PiiKind.EMAIL, PiiKind.PHONE, PiiKind.CARD, PiiKind.ACCOUNT
+B, M, T, D = PiiKind.IBAN, PiiKind.MY_NUMBER, PiiKind.PASSPORT, PiiKind.ADDRESS
+I, K = PiiKind.IP, PiiKind.KEY  # noqa: E741
 
 PEM = """-----BEGIN PRIVATE KEY-----
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
@@ -21,18 +21,18 @@ BKcwgg==
 # The text, the kind, and exactly what is hidden of it.
 PERSONAL = [
     ("Write to ada@example.com.", E, "ada@example.com"),
-    ("dateOfBirth: 1984-03-12", Kind.BIRTH_DATE, "1984-03-12"),
-    ("被保険者証 記号：12-34 番号：5678901", Kind.INSURANCE, "12-34 番号：5678901"),
-    (r"hf\_AbCdEfGhIjKlMnOpQrStUvWxYz", Kind.KEY, r"hf\_AbCdEfGhIjKlMnOpQrStUvWxYz"),
+    ("dateOfBirth: 1984-03-12", PiiKind.BIRTH_DATE, "1984-03-12"),
+    ("被保険者証 記号：12-34 番号：5678901", PiiKind.INSURANCE, "12-34 番号：5678901"),
+    (r"hf\_AbCdEfGhIjKlMnOpQrStUvWxYz", PiiKind.KEY, r"hf\_AbCdEfGhIjKlMnOpQrStUvWxYz"),
     (
         "sk-proj-AbCd**EfGhIjKl**MnOpQrStUvWx",
-        Kind.KEY,
+        PiiKind.KEY,
         "sk-proj-AbCd**EfGhIjKl**MnOpQrStUvWx",
     ),
-    ("Zairyu card: ab12345678cd", Kind.RESIDENCE_CARD, "ab12345678cd"),
-    ("Sort code 12-34-56, account 12345678", Kind.ACCOUNT, "12-34-56, account 12345678"),
-    (f"rubygems_{'b3ac' * 12}", Kind.KEY, f"rubygems_{'b3ac' * 12}"),
-    (f"PMAK-{'fb77' * 6}-{'59be' * 8}", Kind.KEY, f"PMAK-{'fb77' * 6}-{'59be' * 8}"),
+    ("Zairyu card: ab12345678cd", PiiKind.RESIDENCE_CARD, "ab12345678cd"),
+    ("Sort code 12-34-56, account 12345678", PiiKind.ACCOUNT, "12-34-56, account 12345678"),
+    (f"rubygems_{'b3ac' * 12}", PiiKind.KEY, f"rubygems_{'b3ac' * 12}"),
+    (f"PMAK-{'fb77' * 6}-{'59be' * 8}", PiiKind.KEY, f"PMAK-{'fb77' * 6}-{'59be' * 8}"),
     ("ada.lovelace+news@mail.example.co.uk is hers", E, "ada.lovelace+news@mail.example.co.uk"),
     ("<ADA_L@EXAMPLE.ORG>", E, "ADA_L@EXAMPLE.ORG"),
     ("mailto:ada@example.com?subject=hi", E, "ada@example.com"),
@@ -382,7 +382,7 @@ def test_the_table_is_a_big_one():
 
 def grown(pieces):
     """The text as a page shows it that gets it in these pieces."""
-    growing = Growing()
+    growing = StreamingMasker()
     return "".join(map(growing.feed, pieces)) + growing.rest()
 
 
@@ -438,7 +438,7 @@ def test_what_is_masked_stays_as_it_is(text):
 
 @given(st.text(alphabet="0123456789-. @a東京都市1丁目+tel:", max_size=300), st.integers(1, 40))
 def test_a_text_that_grows_is_never_shown_less_masked_than_whole(text, size):
-    growing = Growing()
+    growing = StreamingMasker()
 
     shown = "".join(growing.feed(text[at : at + size]) for at in range(0, len(text), size))
 
@@ -510,7 +510,7 @@ def test_a_country_without_account_numbers_has_none():
 def test_what_is_held_back_for_long_is_not_read_anew_for_every_word(monkeypatch):
     read = []
     monkeypatch.setattr(masking, "find", lambda text: read.append(len(text)) or find(text))
-    growing = Growing("Write to a@b.c.")
+    growing = StreamingMasker("Write to a@b.c.")
 
     shown = [growing.feed("abc.") for _ in range(2000)]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.engine.privacy.masking import Kind, find, mask
+from agents.engine.privacy.masking import PiiKind, find, mask
 
 CORPUS = Path(__file__).parent / "corpus"
 PERSONAL = [line.split("\t") for line in (CORPUS / "personal.txt").read_text().splitlines()]
@@ -55,7 +55,7 @@ def test_almost_all_is_found_and_almost_nothing_else(capsys):
     assert false <= MOST_FALSE, alarms
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", PiiKind)
 def test_no_kind_is_much_worse_than_the_others(kind):
     cases = [text for name, text in STRUCTURED if name == kind]
     hidden = Counter(_is_hidden(kind, text) for text in cases)

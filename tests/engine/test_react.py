@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.engine.errors import PlanParseError
-from agents.engine.planner.react_parser import ReactReader, parse_react
+from agents.engine.planner.react_parser import ReactParser, parse_react
 from tests.examples import many
 
 ASKED = {"q": "cats"}
@@ -357,8 +357,8 @@ def test_thinking_is_kept_apart_from_the_thought() -> None:
     assert plan.turn.reasoning == "hm\nhm"
 
 
-def read(pieces: list[str]) -> tuple[ReactReader, str, str]:
-    reader = ReactReader()
+def read(pieces: list[str]) -> tuple[ReactParser, str, str]:
+    reader = ReactParser()
     shown = [piece for text in pieces for piece in reader.feed(text)] + reader.finish()
     thought, answer = (
         "".join(text for kind, text in shown if kind == wanted)
@@ -368,7 +368,7 @@ def read(pieces: list[str]) -> tuple[ReactReader, str, str]:
 
 
 def test_a_thought_and_an_answer_are_shown_while_they_are_written() -> None:
-    reader = ReactReader()
+    reader = ReactParser()
 
     assert reader.feed("Thou") == []
     assert reader.feed("ght: I kn") == [("thought", "I kn")]
@@ -380,7 +380,7 @@ def test_a_thought_and_an_answer_are_shown_while_they_are_written() -> None:
 
 
 def test_prose_is_shown_as_soon_as_it_cannot_be_a_label() -> None:
-    reader = ReactReader()
+    reader = ReactParser()
 
     assert reader.feed("Act") == []
     assert reader.feed("ually") == [("answer", "Actually")]
@@ -401,7 +401,7 @@ def test_thinking_is_shown_as_thought_without_its_tags() -> None:
 
 @pytest.mark.parametrize("label", ["Observation:", "Thought:", "**Observation:**", "観察："])
 def test_reading_is_done_where_the_model_makes_up_an_observation(label: str) -> None:
-    reader = ReactReader()
+    reader = ReactParser()
 
     reader.feed(f"{USUAL}\n{label[:-1]}")
     assert not reader.done
@@ -413,7 +413,7 @@ def test_reading_is_done_where_the_model_makes_up_an_observation(label: str) -> 
 
 
 def test_a_reader_says_when_an_answer_turned_out_to_be_a_thought() -> None:
-    reader = ReactReader()
+    reader = ReactParser()
 
     assert reader.feed("I look.\n") == [("answer", "I look.\n")]
     assert not reader.answer_was_thought
@@ -424,7 +424,7 @@ def test_a_reader_says_when_an_answer_turned_out_to_be_a_thought() -> None:
 
 
 def test_the_plan_so_far_can_be_asked_for_at_any_time() -> None:
-    reader = ReactReader()
+    reader = ReactParser()
 
     reader.feed("Final Answer: 4")
     assert reader.result().final_answer == "4"

@@ -3,8 +3,8 @@
 import json
 
 from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlanner, ToolRegistry
-from agents.engine.events import Event, Type
-from agents.engine.privacy.redaction import Redaction, redacted
+from agents.engine.events import Event, EventType
+from agents.engine.privacy.redaction import Redactor, redact
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected
@@ -30,7 +30,7 @@ def told(events):
 async def test_nothing_personal_is_kept_and_tools_are_called_with_it(dialect):
     tool = Echo("read")
 
-    events = await collected(redacted(agent(dialect, tool).stream(QUESTION)))
+    events = await collected(redact(agent(dialect, tool).stream(QUESTION)))
 
     assert tool.inputs == [{"text": f"{MAIL} or {ACCOUNT}"}]
     assert MAIL not in told(events)
@@ -41,19 +41,19 @@ async def test_nothing_personal_is_kept_and_tools_are_called_with_it(dialect):
 
 
 async def test_words_that_are_still_coming_are_those_of_the_answer(dialect):
-    events = await collected(redacted(agent(dialect, Echo("read")).stream(QUESTION)))
+    events = await collected(redact(agent(dialect, Echo("read")).stream(QUESTION)))
 
-    said = "".join(e.data["content"] for e in events if e.type is Type.DELTA)
+    said = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
     assert said
     assert events[-1].data["answer"].startswith(said)
 
 
 async def test_a_run_cut_off_after_any_event_goes_on_with_what_was_kept(dialect):
-    whole = await collected(redacted(agent(dialect, Echo("read")).stream(QUESTION)))
+    whole = await collected(redact(agent(dialect, Echo("read")).stream(QUESTION)))
 
     for cut in range(1, len(whole)):
         past, later = [_kept(event) for event in whole[:cut]], agent(dialect, Echo("read"))
-        events = [*past, *await collected(redacted(later.resume(past)))]
+        events = [*past, *await collected(redact(later.resume(past)))]
 
         check(events)
         assert MAIL not in told(events), cut
@@ -67,7 +67,7 @@ def test_what_a_run_finds_its_own_things_by_stays():
     }
     data = {"id": "090-1234-5678", "digest": "ab" * 32, "function": function, "step": 3}
 
-    kept = Redaction().event(Event(type=Type.TOOL_CALL, data=data)).data
+    kept = Redactor().event(Event(type=EventType.TOOL_CALL, data=data)).data
 
     assert (kept["id"], kept["digest"], kept["step"]) == (data["id"], data["digest"], 3)
     assert kept["function"]["name"] == function["name"]
@@ -77,7 +77,7 @@ def test_what_a_run_finds_its_own_things_by_stays():
 def test_names_of_fields_are_no_way_around_it():
     output = {"id": MAIL, "name": MAIL, "account_number": ACCOUNT, "rows": [{"tool": MAIL}]}
 
-    kept = Redaction().event(Event(type=Type.RUN_FINISHED, data={"output": output})).data
+    kept = Redactor().event(Event(type=EventType.RUN_FINISHED, data={"output": output})).data
 
     assert kept["output"] == {
         "id": "‹email›",
@@ -90,8 +90,8 @@ def test_names_of_fields_are_no_way_around_it():
 def test_what_was_signed_is_not_kept():
     block = {"type": "thinking", "thinking": f"{MAIL}?", "signature": "abc"}
     message = {"role": "assistant", "content": MAIL, "thinking_blocks": [block], "model": "m"}
-    event = Event(type=Type.STEP, data={"messages": [message]})
+    event = Event(type=EventType.STEP, data={"messages": [message]})
 
-    assert Redaction().event(event).data["messages"] == [
+    assert Redactor().event(event).data["messages"] == [
         {"role": "assistant", "content": "‹email›"}
     ]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.engine.events import Event, Stamp, Type, replayed
-from agents.engine.loop.run_state import retrace
+from agents.engine.events import Event, EventFactory, EventType, mark_replayed
+from agents.engine.loop.run_state import rebuild
 from agents.engine.state import AgentState
 from tests.engine.test_approval import _kept, collected
 from tests.engine.test_takeover import Reads, Writes, agent, check
@@ -52,22 +52,22 @@ async def test_it_begins_with_a_setup_of_its_own(dialect):
 
     first, second, *_ = await collected(agent(dialect, Reads("read")).rerun(past))
 
-    assert (first.type, first.data["query"]) == (Type.RUN_STARTED, "Go")
+    assert (first.type, first.data["query"]) == (EventType.RUN_STARTED, "Go")
     assert [tool["function"]["name"] for tool in first.data["tools"]] == ["read"]
     assert (first.is_replayed, second.is_replayed) == (False, True)
 
 
 def test_what_failed_or_was_used_up_in_the_other_run_is_no_matter_of_this_one():
-    emit = Stamp("agent")
+    emit = EventFactory("agent")
     usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10, "cost": 1.0}
     told: list[Event] = [
-        emit(Type.RUN_STARTED, query="Go"),
-        replayed(emit(Type.USAGE, step=1, estimated=False, **usage)),
-        replayed(emit(Type.STATUS, step=1, kind="degraded", tool="read")),
-        replayed(emit(Type.STATUS, step=1, kind="model_fallback", to="other")),
+        emit(EventType.RUN_STARTED, query="Go"),
+        mark_replayed(emit(EventType.USAGE, step=1, estimated=False, **usage)),
+        mark_replayed(emit(EventType.STATUS, step=1, kind="degraded", tool="read")),
+        mark_replayed(emit(EventType.STATUS, step=1, kind="model_fallback", to="other")),
     ]
 
-    trail = retrace(told, Stamp("agent"), AgentState())
+    trail = rebuild(told, EventFactory("agent"), AgentState())
 
     assert trail.progress.used.total_tokens == 0
     assert (trail.out_of_order, trail.model, trail.is_degraded) == (set(), "", False)

@@ -13,8 +13,8 @@ from agents.engine import (
     ToolRegistry,
 )
 from agents.engine.errors import CircuitOpen
-from agents.engine.events import Stamp
-from agents.engine.loop.model_call import Listening
+from agents.engine.events import EventFactory
+from agents.engine.loop.model_call import ModelCall
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.llm.litellm_model import LiteLLMModel
 from tests.engine.conftest import Echo
@@ -34,8 +34,14 @@ def ask(planner):
 
 
 def listening(first, *others, circuits=None):
-    return Listening(
-        first, Guardrails(), AGAIN, Stamp("agent"), 1, fallbacks=others, circuits=circuits
+    return ModelCall(
+        first,
+        Guardrails(),
+        AGAIN,
+        EventFactory("agent"),
+        1,
+        fallbacks=others,
+        circuits=circuits,
     )
 
 

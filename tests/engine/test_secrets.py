@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.privacy.secrets import masked
+from agents.engine.privacy.secrets import mask_secrets
 from agents.llm.provider_errors import explain
 
 LETTERS = string.ascii_letters + string.digits
@@ -44,7 +44,7 @@ FORMS = [
 
 @given(key=keys, form=st.sampled_from(FORMS))
 def test_no_key_survives_in_any_sentence(key, form):
-    assert key not in masked(form.format(key))
+    assert key not in mask_secrets(form.format(key))
 
 
 @given(key=keys, form=st.sampled_from(FORMS))
@@ -56,7 +56,7 @@ def test_what_a_provider_says_of_a_key_is_told_without_it(key, form):
 
 @given(before=st.text(max_size=40), key=keys, after=st.text(max_size=40))
 def test_no_key_survives_between_any_words(before, key, after):
-    assert key not in masked(f"{before} {key} {after}")
+    assert key not in mask_secrets(f"{before} {key} {after}")
 
 
 @given(
@@ -66,14 +66,14 @@ def test_no_key_survives_between_any_words(before, key, after):
 def test_a_key_that_is_known_is_found_whatever_it_looks_like(key, form):
     said = form.format(key)
 
-    assert said.count(key) - masked(said, key).count(key) >= 1
+    assert said.count(key) - mask_secrets(said, key).count(key) >= 1
 
 
 @given(st.text(max_size=300))
 def test_what_is_masked_stays_as_it_is(text):
-    once = masked(text)
+    once = mask_secrets(text)
 
-    assert masked(once) == once
+    assert mask_secrets(once) == once
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_what_is_masked_stays_as_it_is(text):
     ],
 )
 def test_a_sentence_without_a_secret_is_left_alone(said):
-    assert masked(said) == said
+    assert mask_secrets(said) == said
 
 
 def test_a_star_that_a_provider_put_there_does_not_save_the_rest():
-    assert masked("Incorrect API key provided: abcd1234*****6789.") == (
+    assert mask_secrets("Incorrect API key provided: abcd1234*****6789.") == (
         "Incorrect API key provided: ***"
     )
 
@@ -109,7 +109,7 @@ def test_a_long_text_takes_no_longer_than_its_length(piece):
     text = piece * (200_000 // len(piece))
 
     began = time.process_time()
-    masked(text)
+    mask_secrets(text)
 
     assert time.process_time() - began < 5
 
@@ -128,8 +128,8 @@ MADE_UP = "madeUpOnlyForTestsMadeUpOnlyForTests"
     ],
 )
 def test_a_key_is_one_without_a_digit(key):
-    assert MADE_UP not in masked(f"refused: {key}, sorry")
+    assert MADE_UP not in mask_secrets(f"refused: {key}, sorry")
 
 
 def test_a_name_that_begins_like_a_key_is_none():
-    assert masked("npm_config_registry is not set") == "npm_config_registry is not set"
+    assert mask_secrets("npm_config_registry is not set") == "npm_config_registry is not set"

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine import AgentState, AgentStep
-from agents.engine.state import legal, trimmed
+from agents.engine.state import repair_history, trim_messages
 
 
 def call(*ids):
@@ -53,18 +53,18 @@ def test_only_the_newest_messages_are_kept():
 def test_a_long_exchange_is_never_torn():
     history = [user(), call("a"), answer("a"), call("b"), answer("b")]
 
-    assert trimmed([user(), *history], 3) == history
+    assert trim_messages([user(), *history], 3) == history
 
 
 def test_a_call_without_a_result_gets_one():
-    history = legal([user(), call("a", "b"), answer("b"), user("Next?")])
+    history = repair_history([user(), call("a", "b"), answer("b"), user("Next?")])
 
     assert [m["role"] for m in history] == ["user", "assistant", "tool", "tool", "user"]
     assert "interrupted" in history[3]["content"]
 
 
 def test_a_result_that_nobody_called_for_is_left_out():
-    assert legal([user(), answer("x")]) == [user()]
+    assert repair_history([user(), answer("x")]) == [user()]
 
 
 def test_a_state_survives_being_written_down():
@@ -85,9 +85,9 @@ messages = st.one_of(
 
 @given(st.lists(messages))
 def test_any_history_becomes_legal_and_stays_so(history):
-    once = legal(history)
+    once = repair_history(history)
 
-    assert legal(once) == once
+    assert repair_history(once) == once
     open_calls = set()
     for message in once:
         if message["role"] == "tool":

@@ -3,8 +3,8 @@
 import asyncio
 
 from agents.engine.errors import AdapterFailed
-from agents.engine.planner.stream_batches import Deadlines, handfuls
-from agents.engine.turn.assembly import Words
+from agents.engine.planner.stream_batches import Deadlines, batched
+from agents.engine.turn.assembly import TextChunk
 
 
 def words(text, **more):
@@ -20,12 +20,12 @@ async def bursts(*bursts):
 
 
 async def taken(*given):
-    return [batch async for batch in handfuls(bursts(*given), Deadlines())]
+    return [batch async for batch in batched(bursts(*given), Deadlines())]
 
 
 async def test_words_that_come_together_are_one_chunk():
     assert await taken([words("Foot"), words("prints ")], [words("lead")]) == [
-        [Words("Footprints ")],
+        [TextChunk("Footprints ")],
         [words("lead")],
     ]
 
@@ -52,9 +52,9 @@ async def test_what_came_before_a_failure_is_told_first():
 
     heard = []
     try:
-        async for batch in handfuls(broken(), Deadlines()):
+        async for batch in batched(broken(), Deadlines()):
             heard += batch
     except AdapterFailed:
         heard.append("the end")
 
-    assert heard == [Words("ab"), "the end"]
+    assert heard == [TextChunk("ab"), "the end"]

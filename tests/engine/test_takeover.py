@@ -15,9 +15,9 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.handoff import Handoff
-from agents.engine.loop.run_state import retrace
+from agents.engine.loop.run_state import rebuild
 from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel
@@ -73,11 +73,11 @@ def agent(dialect, *tools, script=(HELLO, WRITE, ANSWER), name="agent", **option
 def check(events):
     """What holds for the record of every run, however often it was taken over."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert [e.type for e in events].count(Type.RUN_FINISHED) == 1
-    assert events[-1].type is Type.RUN_FINISHED
-    started = {Type.STEP_STARTED, Type.TOOL_CALL}
+    assert [e.type for e in events].count(EventType.RUN_FINISHED) == 1
+    assert events[-1].type is EventType.RUN_FINISHED
+    started = {EventType.STEP_STARTED, EventType.TOOL_CALL}
     begun = {event.data["step"] for event in events if event.type in started}
-    ended = Counter(event.data["step"] for event in events if event.type is Type.STEP)
+    ended = Counter(event.data["step"] for event in events if event.type is EventType.STEP)
     assert set(ended) == begun
     assert set(ended.values()) <= {1}
 
@@ -104,10 +104,11 @@ async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dial
         write = Writes("write")
         events = [*past, *await collected(agent(dialect, Reads("read"), write).resume(past))]
         had_begun = any(
-            e.type is Type.TOOL_CALL and e.data["function"]["name"] == "write" for e in past
+            e.type is EventType.TOOL_CALL and e.data["function"]["name"] == "write"
+            for e in past
         )
 
-        if events[-1].type is Type.RUN_PAUSED:
+        if events[-1].type is EventType.RUN_PAUSED:
             assert had_begun
             assert write.inputs == []
             assert events[-2].data["why"] == "unknown"
@@ -119,7 +120,7 @@ async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dial
 @pytest.mark.parametrize(("again", "times"), [(True, 1), (False, 0)])
 async def test_a_person_says_what_became_of_a_call_that_was_cut_off(dialect, again, times):
     whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
-    calls = [at for at, event in enumerate(whole) if event.type is Type.TOOL_CALL]
+    calls = [at for at, event in enumerate(whole) if event.type is EventType.TOOL_CALL]
     past = whole[: calls[1] + 1]
     paused = await collected(agent(dialect, Reads("read"), Writes("write")).resume(past))
     asked = decided([*past, *paused], is_approved=again, reason="It was in the outbox.")
@@ -149,7 +150,10 @@ async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_o
         past = [_kept(event) for event in whole[:cut]]
         write = Asks("write")
         events = [*past, *await collected(agent(dialect, Reads("read"), write).resume(past))]
-        if events[-1].type is Type.RUN_PAUSED and events[-2].type is Type.APPROVAL_REQUESTED:
+        if (
+            events[-1].type is EventType.RUN_PAUSED
+            and events[-2].type is EventType.APPROVAL_REQUESTED
+        ):
             assert events[-2].data["why"] == "unknown"
             assert events[-2].data["function"]["arguments"] == '{"text": "changed"}'
             assert events[-2].data["digest"] != paused[-2].data["digest"]
@@ -158,7 +162,7 @@ async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_o
             events = [*again, *await collected(later.resume(again))]
 
         assert write.inputs in ([], [{"text": "changed"}])
-        if events[-1].type is not Type.RUN_PAUSED:
+        if events[-1].type is not EventType.RUN_PAUSED:
             check(events)
 
 
@@ -211,10 +215,11 @@ async def test_neither_waiting_nor_being_down_is_working_time(dialect):
     word = _later(decided(paused)[-1], hours=2)
     down = [*paused, word]
     resumed = _later(
-        Stamp("agent", after=len(down))(Type.STATUS, kind="resumed", step=1), hours=9
+        EventFactory("agent", after=len(down))(EventType.STATUS, kind="resumed", step=1),
+        hours=9,
     )
 
-    trail = retrace([*down, resumed], Stamp("agent"), AgentState())
+    trail = rebuild([*down, resumed], EventFactory("agent"), AgentState())
 
     assert trail.progress.seconds < 600
 
@@ -236,7 +241,7 @@ async def test_a_colleague_that_was_cut_off_goes_on_as_well(dialect):
         events = [*past, *await collected(lead().resume(past))]
 
         check(events)
-        assert [event.type for event in events].count(Type.HANDOFF_RETURN) == 1
+        assert [event.type for event in events].count(EventType.HANDOFF_RETURN) == 1
         assert events[-1].data["answer"] == "Done."
 
 
@@ -250,14 +255,14 @@ async def test_a_question_is_checked_even_if_the_run_was_cut_off_before(dialect)
         events = [*past, *await collected(agent(dialect, guardrails=guardrails).resume(past))]
 
         assert events[-1].data["stopped_reason"] == "blocked"
-        assert [e.type for e in events].count(Type.GUARDRAIL) == 1
+        assert [e.type for e in events].count(EventType.GUARDRAIL) == 1
 
 
 def test_a_run_that_is_over_is_over():
-    stamp = Stamp("agent")
+    stamp = EventFactory("agent")
     events = [
-        stamp(Type.RUN_STARTED, query="Go"),
-        stamp(Type.RUN_FINISHED, answer="", stopped_reason="completed"),
+        stamp(EventType.RUN_STARTED, query="Go"),
+        stamp(EventType.RUN_FINISHED, answer="", stopped_reason="completed"),
     ]
 
-    assert retrace(events, Stamp("agent"), AgentState()).is_over
+    assert rebuild(events, EventFactory("agent"), AgentState()).is_over

@@ -9,8 +9,8 @@ from agents.engine import (
     ReActPlanner,
     ToolRegistry,
 )
-from agents.engine.events import Type
-from agents.engine.loop.approval import AskPerson
+from agents.engine.events import EventType
+from agents.engine.loop.approval import AskPersonTool
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.termination import standard_policy
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
@@ -34,7 +34,7 @@ def asks(name: str, **more) -> ExecutionStep:
 
 
 def why(events, name: str) -> str:
-    return next(e["reason"] for e in of(events, Type.STEP) if e.get("action") == name)
+    return next(e["reason"] for e in of(events, EventType.STEP) if e.get("action") == name)
 
 
 async def test_no_item_is_begun_when_the_budget_is_spent():
@@ -56,7 +56,7 @@ async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
 
     assert outcomes(events) == {"a[0]": "done", "a[1]": "done", "a[2]": "failed", "a": "failed"}
     assert why(events, "a[2]") == "The agent may call 'echo' 2 times in a run."
-    assert len(of(events, Type.TOOL_CALL)) == 2
+    assert len(of(events, EventType.TOOL_CALL)) == 2
 
 
 async def test_what_holds_for_all_tools_is_not_for_steps_that_somebody_wrote():
@@ -77,7 +77,7 @@ async def test_no_round_is_begun_when_the_budget_is_spent():
 
 
 async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
-    monkeypatch.setattr("agents.engine.plans.attempts.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     again = asks("a", retry=3, expected_outcome="${output == 'never'}")
 
     events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
@@ -106,7 +106,7 @@ async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
 async def test_a_person_who_said_no_is_not_asked_again(asking):
     send = Echo("send")
     send.needs_approval = True
-    flow = workflow(asking, tools=[send, AskPerson()])
+    flow = workflow(asking, tools=[send, AskPersonTool()])
     events = await told(flow)
 
     no = answered(events, "Not now.", is_approved=False)
@@ -114,13 +114,13 @@ async def test_a_person_who_said_no_is_not_asked_again(asking):
 
     assert outcomes(gone_on) == {"a": "failed"}
     assert "Not now." in why(gone_on, "a")
-    assert of(gone_on, Type.APPROVAL_REQUESTED) == send.inputs == []
+    assert of(gone_on, EventType.APPROVAL_REQUESTED) == send.inputs == []
 
 
 async def test_what_comes_one_after_the_other_waits_with_the_one_that_waits():
     first = ExecutionStep(name="first", ask="May I?", approves=True)
     flow = workflow(first, step("next"), step("beside", parallel=True),
-                    tools=[Echo(), AskPerson()])  # fmt: skip
+                    tools=[Echo(), AskPersonTool()])  # fmt: skip
 
     events = await told(flow)
     gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
@@ -135,7 +135,7 @@ async def test_an_item_waits_for_the_one_before_it_that_waits_for_a_person():
     inner = ExecutionPlan(steps=[asked, does])
     echo = Echo()
     flow = workflow(
-        ExecutionStep(name="each", plan=inner, for_each=[1, 2]), tools=[echo, AskPerson()]
+        ExecutionStep(name="each", plan=inner, for_each=[1, 2]), tools=[echo, AskPersonTool()]
     )
 
     events = await told(flow)
@@ -150,9 +150,9 @@ async def _hangs(input):
 
 
 def left_open(events) -> set[int]:
-    begins = (Type.TASK, Type.TOOL_CALL, Type.APPROVAL_REQUESTED)
+    begins = (EventType.TASK, EventType.TOOL_CALL, EventType.APPROVAL_REQUESTED)
     begun = {e["step"] for type in begins for e in of(events, type) if e.get("kind") != "plan"}
-    return begun - {e["step"] for e in of(events, Type.STEP)}
+    return begun - {e["step"] for e in of(events, EventType.STEP)}
 
 
 async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open_row():
@@ -162,7 +162,7 @@ async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open
     for at in range(1, len(whole)):
         flow = workflow(*steps, tools=[Echo("slow", _hangs)])
         events = [*whole[:at], *[e async for e in flow.resume(whole[:at])]]
-        responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
+        responses = [e["tool_call_id"] for e in of(events, EventType.TOOL_RESPONSE)]
         assert left_open(events) == set(), at
         assert len(responses) == len(set(responses)), at
 
@@ -172,10 +172,10 @@ async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
     inner = ExecutionPlan(steps=[asked, step("wait", "slow", parallel=True)])
     outer = ExecutionStep(name="outer", plan=inner, timeout=0.05)
 
-    events = await told(workflow(outer, tools=[Echo("slow", _hangs), AskPerson()]))
+    events = await told(workflow(outer, tools=[Echo("slow", _hangs), AskPersonTool()]))
 
-    question = of(events, Type.APPROVAL_REQUESTED)[0]["step"]
-    ends = {e["step"]: e["status"] for e in of(events, Type.STEP)}
+    question = of(events, EventType.APPROVAL_REQUESTED)[0]["step"]
+    ends = {e["step"]: e["status"] for e in of(events, EventType.STEP)}
     assert ends[question] == "cancelled"
     assert left_open(events) == set()
     assert why(events, "outer") == "It took longer than 0.05 seconds."
@@ -189,5 +189,5 @@ async def test_whoever_plans_anew_learns_that_it_may_have_been_done():
     events = await told(workflow(*steps, tools=[pay, look]))
 
     late = "It took longer than 0.05 seconds."
-    ends = {e["action"]: e["reason"] for e in of(events, Type.STEP) if "reason" in e}
+    ends = {e["action"]: e["reason"] for e in of(events, EventType.STEP) if "reason" in e}
     assert ends == {"pay": f"{late} It may have been done, or not.", "look": late}

@@ -11,7 +11,7 @@ from agents.engine.loop.termination import (
     TerminateImmediately,
     TerminateWithOutput,
     ToolCallLimitPolicy,
-    canonical,
+    canonical_json,
     standard_policy,
 )
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
@@ -83,9 +83,9 @@ def test_without_a_limit_a_tool_may_be_called_for_ever():
 
 
 def test_the_same_input_is_the_same_however_it_is_written():
-    assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{ "a":[1,2],"b":1 }')
-    assert canonical('{"a": 1}') != canonical('{"a": 2}')
-    assert canonical("not json ") == "not json"
+    assert canonical_json('{"b": 1, "a": [1, 2]}') == canonical_json('{ "a":[1,2],"b":1 }')
+    assert canonical_json('{"a": 1}') != canonical_json('{"a": 2}')
+    assert canonical_json("not json ") == "not json"
 
 
 def test_a_run_that_has_used_up_its_budget_ends_before_it_spends_more():

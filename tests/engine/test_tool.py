@@ -1,7 +1,7 @@
 import pytest
 
 from agents.engine import DuplicateToolError, Tool, ToolNotFoundError, ToolRegistry, ToolResult
-from agents.engine.tool import argument, specification
+from agents.engine.tool import specification, text_argument
 from tests.engine.conftest import Echo
 
 
@@ -46,4 +46,4 @@ def test_the_model_is_told_of_a_tool_in_the_common_form():
 
 @pytest.mark.parametrize("input", ["x", {"text": "x"}, {"input": "x"}])
 def test_the_one_argument_is_found_however_it_was_written(input):
-    assert argument(input, "text") == "x"
+    assert text_argument(input, "text") == "x"

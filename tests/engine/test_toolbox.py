@@ -12,7 +12,7 @@ from agents.engine import (
     function_tool,
 )
 from agents.engine.guardrails.checks import Pattern
-from agents.engine.loop.tool_runner import Toolbox
+from agents.engine.loop.tool_runner import ToolRunner
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.turn.assembly import ToolCall
 from tests.engine.conftest import Echo
@@ -41,7 +41,7 @@ def archive(effect="read", **attributes):
 
 
 def toolbox(*tools, **options):
-    return Toolbox(ToolRegistry(tools), FallbackStrategy(pause=0), **options)
+    return ToolRunner(ToolRegistry(tools), FallbackStrategy(pause=0), **options)
 
 
 def call(name="search", **arguments):

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import aiohttp
 
-from agents.web.frames import MOST_SENT
+from agents.web.frames import MAX_FRAME_BYTES
 from tests.bench.rounds import percentile
 from tests.faults.ground import Ground, Result, resident_mb
 from tests.faults.rows import order, row, unless
@@ -28,7 +28,7 @@ TALKER = "talker"
 def _frames(tab: Tab) -> list[str]:
     """What is wrong with the frames that it got."""
     longest = max((len(frame.encode()) for _, frame in tab.frames), default=0)
-    return unless(longest <= MOST_SENT, f"{tab.name}: a frame of {longest:,} bytes")
+    return unless(longest <= MAX_FRAME_BYTES, f"{tab.name}: a frame of {longest:,} bytes")
 
 
 async def _stays(tab: Tab) -> list[str]:

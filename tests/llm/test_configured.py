@@ -3,7 +3,7 @@
 import pytest
 
 from agents.engine.errors import ModelError
-from agents.llm.configured_model import ClosedModel, ConfiguredModel
+from agents.llm.configured_model import ConfiguredModel, UnavailableModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.model_info import Price
 from tests.wire import WireServer, say
@@ -42,4 +42,4 @@ def test_it_shows_the_road_and_the_address_of_what_is_beneath():
 
 async def test_a_closed_model_says_why():
     with pytest.raises(ModelError, match="is switched off"):
-        await heard(ClosedModel(ModelError("The model 'fast' is switched off.")))
+        await heard(UnavailableModel(ModelError("The model 'fast' is switched off.")))

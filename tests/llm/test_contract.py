@@ -22,8 +22,8 @@ from agents.engine.state import AgentState
 from agents.engine.turn.assembly import assemble
 from agents.llm import model_info
 from agents.llm.direct_model import DirectModel
-from agents.llm.litellm_model import LiteLLMModel, warm
-from agents.llm.providers import BY_PREFIX, PROVIDERS
+from agents.llm.litellm_model import LiteLLMModel, warm_up
+from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX
 from tests.wire import (
     HANG,
     USAGE,
@@ -443,7 +443,7 @@ async def test_every_provider_of_the_table_is_asked_by_these_tests():
 
 
 async def test_addresses_and_keys_are_those_that_litellm_knows(monkeypatch):
-    litellm = await asyncio.wrap_future(warm())
+    litellm = await asyncio.wrap_future(warm_up())
     # Of these it knows the address in other places, or none at all.
     others = {"openai", "openrouter", "lm_studio", "ollama", "ollama_chat"}
     for provider in PROVIDERS:
@@ -456,9 +456,9 @@ async def test_addresses_and_keys_are_those_that_litellm_knows(monkeypatch):
 
 LISTED = [
     (name if name.startswith(f"{prefix}/") else f"{prefix}/{name}")
-    for name, known in model_info._table().items()
-    if (prefix := known.get("litellm_provider")) in BY_PREFIX
-    and BY_PREFIX[prefix].speaks_openai
+    for name, known in model_info._load_table().items()
+    if (prefix := known.get("litellm_provider")) in PROVIDERS_BY_PREFIX
+    and PROVIDERS_BY_PREFIX[prefix].speaks_openai
     and known.get("mode") == "chat"
 ]
 USED = [
@@ -474,7 +474,7 @@ USED = [
 
 @pytest.mark.parametrize("usage", USED, ids=["short", "at a limit", "cached"])
 async def test_prices_are_those_that_litellm_works_out(usage):
-    litellm = await asyncio.wrap_future(warm())
+    litellm = await asyncio.wrap_future(warm_up())
     total = usage["prompt_tokens"] + usage["completion_tokens"]
 
     assert len(LISTED) > 300

@@ -11,10 +11,10 @@ import pytest
 
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, RateLimited
 from agents.engine.turn.assembly import assemble
-from agents.engine.turn.reasoning import plain
+from agents.engine.turn.reasoning import portable_message
 from agents.llm import http
 from agents.llm.direct_model import DirectModel
-from agents.llm.http import message_in
+from agents.llm.http import error_message
 from tests.bench.fake_llm import FakeLLM, Plan, stamps
 from tests.wire import DONE, SSE, USAGE, Reply, WireServer, chunk, say
 
@@ -202,11 +202,11 @@ async def test_every_providers_error_has_its_words(body, words):
     ],
 )
 def test_an_error_that_is_no_json_is_told_as_well_as_it_can_be(body, words):
-    assert message_in(body) == words
+    assert error_message(body) == words
 
 
 async def test_an_error_that_never_ends_is_told_in_time(monkeypatch):
-    monkeypatch.setattr(http, "REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(http, "ERROR_TIMEOUT_SECONDS", 0.2)
     slow = Reply(parts=(b"Slow down", 60.0), status=429)
 
     assert isinstance(await asyncio.wait_for(failure(slow), 10), RateLimited)
@@ -289,7 +289,7 @@ async def test_the_first_word_is_not_waited_for_as_the_others_are():
     ("answers", "beat"), [(1, 0.06), (60, 0.06), (70, 0.075), (100, 0.12), (500, 0.15)]
 )
 def test_words_are_read_less_often_only_where_very_many_speak(answers, beat):
-    assert http._beat(0.06, answers, late=0) == pytest.approx(beat)
+    assert http._batch_seconds(0.06, answers, late=0) == pytest.approx(beat)
 
 
 async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):
@@ -301,12 +301,12 @@ async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(k
     beats = []
     while not reading.done():
         await asyncio.sleep(0.01)
-        beats.append(http._beat(0.03, 1, http.Answer.late))
+        beats.append(http._batch_seconds(0.03, 1, http.StreamingResponse.late))
     said = assemble(await reading)
 
     assert max(beats) > 0.1
     assert len(stamps(said.content)) == 200
-    assert http.Answer.late == 0
+    assert http.StreamingResponse.late == 0
 
 
 async def test_many_streams_run_side_by_side(keeping):
@@ -402,7 +402,10 @@ async def test_groq_is_sent_no_thoughts_and_deepseek_its_own():
     groq = (await sent("groq/llama", messages=THOUGHTFUL)).body["messages"]
     deepseek = (await sent("deepseek/v4", messages=THOUGHTFUL)).body["messages"]
 
-    assert groq[1:] == [{"role": "assistant", "tool_calls": [CALL]}, plain(THOUGHTFUL[2])]
+    assert groq[1:] == [
+        {"role": "assistant", "tool_calls": [CALL]},
+        portable_message(THOUGHTFUL[2]),
+    ]
     assert deepseek[1]["reasoning_content"] == "Hm."
 
 

@@ -6,17 +6,23 @@ import json
 import pytest
 
 from agents.llm import parameters
-from agents.llm.litellm_model import warm
-from agents.llm.parameters import NotAllowed, Settings, UnknownProvider, check, destination
-from agents.llm.providers import BY_PREFIX
+from agents.llm.litellm_model import warm_up
+from agents.llm.parameters import (
+    ModelSettings,
+    SettingNotAllowed,
+    UnknownProvider,
+    check,
+    destination,
+)
+from agents.llm.providers import PROVIDERS_BY_PREFIX
 
 KEY = "sk-very-secret-key-0123456789"
 ARN = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/x"
 
 
 def refused(model="openai/gpt-4.1", request=None, **settings):
-    with pytest.raises(NotAllowed) as caught:
-        check(Settings(model=model, **settings), request)
+    with pytest.raises(SettingNotAllowed) as caught:
+        check(ModelSettings(model=model, **settings), request)
     return str(caught.value)
 
 
@@ -105,9 +111,9 @@ def test_no_key_is_a_reference(value):
 
 
 def test_a_path_may_begin_a_key_of_amazon_and_a_stop():
-    check(Settings(model="bedrock/x", secrets={"aws_secret_access_key": "/a+b/c"}))
-    check(Settings(model="openai/x"), {"stop": ["/end", "\n"], "max_tokens": 10})
-    check(Settings(model="openai//models/llama-3", base_url="http://127.0.0.1:8000/v1"))
+    check(ModelSettings(model="bedrock/x", secrets={"aws_secret_access_key": "/a+b/c"}))
+    check(ModelSettings(model="openai/x"), {"stop": ["/end", "\n"], "max_tokens": 10})
+    check(ModelSettings(model="openai//models/llama-3", base_url="http://127.0.0.1:8000/v1"))
 
 
 MISSHAPEN = [
@@ -165,7 +171,7 @@ def test_an_address_is_checked_alike_wherever_it_is_typed(address):
     keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}
     place = {"aws_bedrock_runtime_endpoint": address}
 
-    assert parameters.wrong_address(address)
+    assert parameters.address_problem(address)
     assert refused(base_url=address)
     assert refused("bedrock/x", secrets=keys, options=place)
 
@@ -224,7 +230,7 @@ def test_a_name_of_a_model_is_no_way_to_another_host(model):
     ],
 )
 def test_names_as_providers_write_them_are_taken(model):
-    check(Settings(model=model))
+    check(ModelSettings(model=model))
 
 
 @pytest.mark.parametrize(
@@ -232,21 +238,23 @@ def test_names_as_providers_write_them_are_taken(model):
 )
 def test_a_provider_that_is_not_listed_is_refused(model):
     with pytest.raises(UnknownProvider):
-        check(Settings(model=model))
+        check(ModelSettings(model=model))
 
 
 async def test_every_provider_that_is_listed_is_one_that_litellm_knows():
-    litellm = await asyncio.wrap_future(warm())
-    assert set(BY_PREFIX) <= {str(getattr(p, "value", p)) for p in litellm.provider_list}
+    litellm = await asyncio.wrap_future(warm_up())
+    assert set(PROVIDERS_BY_PREFIX) <= {
+        str(getattr(p, "value", p)) for p in litellm.provider_list
+    }
 
 
 def account(**changes):
     told = {"type": "service_account", "client_email": "a@b", "private_key": "---"}
-    return json.dumps({**told, "token_uri": parameters.GOOGLE_TOKENS, **changes})
+    return json.dumps({**told, "token_uri": parameters.GOOGLE_TOKEN_URL, **changes})
 
 
 def test_vertex_takes_the_key_of_a_service_account_and_no_other_credentials():
-    check(Settings(model="vertex_ai/x", secrets={"vertex_credentials": account()}))
+    check(ModelSettings(model="vertex_ai/x", secrets={"vertex_credentials": account()}))
     for wrong in [
         "/etc/passwd",
         "{}",
@@ -265,8 +273,8 @@ def test_an_endpoint_of_bedrock_needs_keys_of_its_own():
     pair = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}
 
     assert "needs its own key" in refused("bedrock/x", options=place)
-    check(Settings(model="bedrock/x", options=place, secrets=pair))
-    check(Settings(model="bedrock/x", options=place, api_key=KEY))
+    check(ModelSettings(model="bedrock/x", options=place, secrets=pair))
+    check(ModelSettings(model="bedrock/x", options=place, api_key=KEY))
 
 
 ENGINES = "vertex_ai/agent_engine/projects"
@@ -285,27 +293,27 @@ ENGINES = "vertex_ai/agent_engine/projects"
     ],
 )
 def test_a_name_may_lead_to_another_account(here, there, is_same):
-    one, other = (destination(Settings(model=model)) for model in (here, there))
+    one, other = (destination(ModelSettings(model=model)) for model in (here, there))
 
     assert (one == other) is is_same
 
 
 def test_whatever_changes_the_way_changes_the_destination():
-    here = Settings(model="bedrock/x", region="eu-central-1", options={"temperature": 1})
+    here = ModelSettings(model="bedrock/x", region="eu-central-1", options={"temperature": 1})
     elsewhere = [
-        Settings(model="openai/x", region="eu-central-1"),
-        Settings(model="bedrock/x", region="us-east-1"),
-        Settings(model="bedrock/us-east-1/x", region="eu-central-1"),
-        Settings(model=f"bedrock/{ARN}", region="eu-central-1"),
-        Settings(model="bedrock/x", options={"aws_region_name": "us-east-1"}),
-        Settings(model="bedrock/x", region="eu-central-1", base_url="https://x"),
-        Settings(
+        ModelSettings(model="openai/x", region="eu-central-1"),
+        ModelSettings(model="bedrock/x", region="us-east-1"),
+        ModelSettings(model="bedrock/us-east-1/x", region="eu-central-1"),
+        ModelSettings(model=f"bedrock/{ARN}", region="eu-central-1"),
+        ModelSettings(model="bedrock/x", options={"aws_region_name": "us-east-1"}),
+        ModelSettings(model="bedrock/x", region="eu-central-1", base_url="https://x"),
+        ModelSettings(
             model="bedrock/x",
             region="eu-central-1",
             options={"aws_bedrock_runtime_endpoint": "https://x"},
         ),
     ]
-    same = Settings(model="bedrock/y", options={"aws_region_name": "eu-central-1"})
+    same = ModelSettings(model="bedrock/y", options={"aws_region_name": "eu-central-1"})
 
     assert all(destination(there) != destination(here) for there in elsewhere)
     assert destination(same) == destination(here)

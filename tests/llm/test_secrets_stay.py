@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from agents.engine.errors import AgentError
-from agents.llm.litellm_model import LiteLLMModel, warm
-from agents.llm.parameters import NotAllowed
-from agents.llm.providers import BY_PREFIX
+from agents.llm.litellm_model import LiteLLMModel, warm_up
+from agents.llm.parameters import SettingNotAllowed
+from agents.llm.providers import PROVIDERS_BY_PREFIX
 from tests.wire import Reply, WireServer, fail
 
 pytestmark = [
@@ -45,7 +45,7 @@ def variables():
 @pytest.fixture
 async def sent(variables, monkeypatch):
     """The requests that were to be sent, to whichever host."""
-    await asyncio.wrap_future(warm())
+    await asyncio.wrap_future(warm_up())
     for name in variables | {"ASHIATO_SECRET_KEY", "DATABASE_URL"}:
         monkeypatch.setenv(name, f"mark-{name}")
     caught: list[httpx.Request] = []
@@ -77,20 +77,20 @@ def marks(requests):
     return seen
 
 
-@pytest.mark.parametrize("prefix", sorted(BY_PREFIX))
+@pytest.mark.parametrize("prefix", sorted(PROVIDERS_BY_PREFIX))
 async def test_an_address_that_was_typed_gets_no_secret_of_the_environment(prefix, sent):
     error = await ask(LiteLLMModel(base_url="http://typed.invalid/v1"), f"{prefix}/some-model")
 
     assert marks(sent) == set()
-    if not isinstance(error, NotAllowed):
+    if not isinstance(error, SettingNotAllowed):
         assert {request.url.host for request in sent} == {"typed.invalid"}, error
 
 
-@pytest.mark.parametrize("prefix", sorted(BY_PREFIX))
+@pytest.mark.parametrize("prefix", sorted(PROVIDERS_BY_PREFIX))
 async def test_a_providers_own_address_gets_its_own_key_alone(prefix, sent):
     await ask(LiteLLMModel(), f"{prefix}/some-model")
 
-    provider = BY_PREFIX[prefix]
+    provider = PROVIDERS_BY_PREFIX[prefix]
     own = {*provider.keys, "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}
     assert marks(sent) <= (own if prefix.startswith(("bedrock", "sage")) else {*provider.keys})
     if not provider.keys:
@@ -129,7 +129,7 @@ async def test_nor_by_a_name_that_takes_another_way(model, address, given, sent)
 @pytest.mark.parametrize("prefix", ["litellm_proxy", "hosted_vllm", "azure", "azure_ai"])
 @pytest.mark.parametrize("name", ["x", "mistral-large-latest"])
 async def test_the_key_of_an_own_server_goes_nowhere_else(prefix, name, sent, monkeypatch):
-    (variable,) = BY_PREFIX[prefix].addresses
+    (variable,) = PROVIDERS_BY_PREFIX[prefix].addresses
     monkeypatch.delenv(variable, raising=False)
     error = await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/{name}")
 
@@ -145,10 +145,14 @@ async def test_nobody_follows_a_provider_elsewhere():
     async with WireServer() as elsewhere:
         there = {"Location": f"{elsewhere.url}/chat/completions"}
         async with WireServer(lambda request: Reply(status=307, headers=there)) as server:
-            for prefix in sorted(BY_PREFIX.keys() - {"bedrock", "sagemaker", "sagemaker_chat"}):
+            for prefix in sorted(
+                PROVIDERS_BY_PREFIX.keys() - {"bedrock", "sagemaker", "sagemaker_chat"}
+            ):
                 await ask(LiteLLMModel("sk-of-this-row", server.url), f"{prefix}/some-model")
 
-    assert len(server.requests) >= len(BY_PREFIX) - 4  # Vertex AI has no address to type
+    assert (
+        len(server.requests) >= len(PROVIDERS_BY_PREFIX) - 4
+    )  # Vertex AI has no address to type
     assert elsewhere.requests == []
 
 
@@ -230,7 +234,7 @@ async def test_nobody_is_asked_where_a_setting_leads_elsewhere(model, options, m
         llm = LiteLLMModel(**filled(options, server.url))
         error = await ask(llm, filled(model, server.url))
 
-    assert isinstance(error, NotAllowed)
+    assert isinstance(error, SettingNotAllowed)
     assert "mark-" not in str(error)
     assert server.requests == []
 
@@ -262,5 +266,5 @@ async def test_an_identity_of_the_environment_goes_to_no_endpoint_of_bedrock(nam
         llm = LiteLLMModel(parameters=about, secrets=AWS)
         error = await ask(llm, "bedrock/anthropic.claude-x")
 
-    assert isinstance(error, NotAllowed)
+    assert isinstance(error, SettingNotAllowed)
     assert server.requests == []

@@ -76,7 +76,7 @@ def test_a_page_for_people_is_no_stream():
 
 
 def test_an_event_without_an_end_is_refused_before_it_fills_the_memory():
-    pieces = [b"data: ", *[b"x" * 1024 * 1024] * (sse.LONGEST // 1024 // 1024)]
+    pieces = [b"data: ", *[b"x" * 1024 * 1024] * (sse.MAX_EVENT_BYTES // 1024 // 1024)]
     with pytest.raises(StreamGarbled):
         read(*pieces)
 

@@ -5,7 +5,7 @@ import pytest
 from agents.llm.configured_model import ConfiguredModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.model_probe import Result, trial
+from agents.llm.model_probe import ProbeResult, probe
 from tests.llm.able import able
 from tests.wire import WireServer, cut, fail, say
 
@@ -16,9 +16,9 @@ KEY = "sk-own-key-0123456789"
 async def tried(script, make=DirectModel):
     async with WireServer(script) as server:
         llm = ConfiguredModel(make(KEY, server.url), "openai/gpt-4.1")
-        found = [piece async for piece in trial(llm, "fast", {"temperature": 0})]
+        found = [piece async for piece in probe(llm, "fast", {"temperature": 0})]
     words = "".join(piece for piece in found if isinstance(piece, str))
-    return words, {r.part: r for r in found if isinstance(r, Result)}, server
+    return words, {r.part: r for r in found if isinstance(r, ProbeResult)}, server
 
 
 @pytest.mark.parametrize("make", [DirectModel, LiteLLMModel])

@@ -24,7 +24,7 @@ def ada(person):
 def secret(ada):
     """The secret of an app that Ada has set up."""
     secret = totp.new_secret()
-    factors.add_app(ada, secret, 0)
+    factors.add_authenticator(ada, secret, 0)
     return secret
 
 

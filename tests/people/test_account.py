@@ -102,7 +102,9 @@ def test_an_app_is_set_up_with_the_code_that_it_shows(inside, ada):
 
     inside.post("/account/app/", {"code": "nonsense"})
     assert not Authenticator.objects.exists()
-    told = inside.post("/account/app/", {"code": totp.code(secret, int(time.time()) // 30)})
+    told = inside.post(
+        "/account/app/", {"code": totp.generate_code(secret, int(time.time()) // 30)}
+    )
 
     assert Authenticator.objects.get().secret.reveal() == secret
     assert len(told.context["codes"]) == ada.recovery_codes.count() == 10
@@ -117,7 +119,7 @@ def test_codes_go_with_the_last_thing_that_they_are_for(inside, secret, ada):
     inside.post(f"/account/passkeys/{Passkey.objects.get().pk}/remove/")
 
     assert ada.recovery_codes.count() == 0
-    assert not factors.has_any(ada)
+    assert not factors.has_second_factor(ada)
 
 
 def test_what_is_demanded_cannot_be_removed(inside, ada, secret, settings):
@@ -192,7 +194,7 @@ def test_no_page_lets_passwords_be_guessed(inside, ada, settings, route, field, 
     if not is_fresh:
         throttle.Attempts.objects.all().delete()  # as if they had never signed in from there
     typed = {field: "wrong", "name": "ada", "new_password1": NEW, "new_password2": NEW}
-    for _attempt in range(throttle.BOTH.free):
+    for _attempt in range(throttle.NAME_AND_ADDRESS_LIMIT.free):
         assert inside.post(route, typed).status_code != 429
 
     answer = inside.post(route, typed | {field: PASSWORD})
@@ -200,7 +202,7 @@ def test_no_page_lets_passwords_be_guessed(inside, ada, settings, route, field, 
     assert answer.status_code == 429
     assert "Too many attempts." in answer.content.decode()
     refused = AuditEntry.objects.filter(action="signin.failed")
-    assert refused.count() == throttle.BOTH.free
+    assert refused.count() == throttle.NAME_AND_ADDRESS_LIMIT.free
     ada.refresh_from_db()
     assert ada.check_password(PASSWORD)
 
@@ -210,7 +212,7 @@ def test_with_a_second_factor_the_password_alone_confirms_nothing(stale, ada, se
     stale.post("/account/confirm/", {"password": PASSWORD})
     assert stale.get("/account/app/").status_code == 302
 
-    right = totp.code(secret, int(time.time()) // 30)
+    right = totp.generate_code(secret, int(time.time()) // 30)
     stale.post("/account/confirm/", {"code": right})
     assert stale.get("/account/app/").status_code == 200
 
@@ -231,14 +233,14 @@ def test_an_account_is_deleted_only_by_whoever_has_just_shown_who_they_are(
 
 
 def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada, monkeypatch):
-    check = door.is_password
+    check = door.verify_password
 
     def meanwhile(*about):
         is_right = check(*about)
         type(ada).objects.filter(pk=ada.pk).update(password="x", is_active=False)
         return is_right
 
-    monkeypatch.setattr(door, "is_password", meanwhile)
+    monkeypatch.setattr(door, "verify_password", meanwhile)
 
     answer = changed(inside)
 

@@ -82,7 +82,7 @@ class Endless:
 
 
 async def test_a_reviewer_who_is_none_any_more_sees_no_more(person, stranger, administrator):
-    await sync_to_async(roles.give)(stranger, Role.REVIEWER)
+    await sync_to_async(roles.set_role)(stranger, Role.REVIEWER)
     run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
     async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
         await switched(stranger, administrator, role="person")
@@ -97,7 +97,7 @@ async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger,
     run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
     async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
         await stranger.user_permissions.aclear()
-        await sync_to_async(sessions.ask_again)(stranger.pk)
+        await sync_to_async(sessions.recheck_access)(stranger.pk)
 
         assert await closed(socket) == 4404
 
@@ -120,7 +120,7 @@ async def test_signing_out_closes_the_sockets_of_that_browser(chat, person):
 
 def test_a_share_link_dies_with_its_maker(root, person):
     run = Run.objects.create(user=person, topic="t.1", query="?", status="completed")
-    token = sharing.make(run, person, "person", "1", is_masked=False)
+    token = sharing.create_link(run, person, "person", "1", is_masked=False)
 
     saved(root, person, is_active=None)
 

@@ -61,7 +61,7 @@ def test_somebody_new_gets_an_account_and_goes_on(client, provider, django_user_
     assert answer.headers["Location"] == "/traces/"
     assert client.session[SESSION_KEY] == str(ada.pk)
     assert (ada.username, ada.has_usable_password()) == ("ada", False)
-    assert roles.of(ada) == Role.PERSON
+    assert roles.get_role(ada) == Role.PERSON
     assert Visit.objects.get().way == "oidc"
 
 
@@ -119,21 +119,21 @@ def test_groups_there_are_roles_here(client, provider, settings, administrator):
     for teams, role in ((["ops"], Role.ADMINISTRATOR), (["reviewer"], Role.REVIEWER)):
         provider.person |= {"teams": teams}
         signed_in(Client())
-        assert roles.of(Identity.objects.get().user) == role
+        assert roles.get_role(Identity.objects.get().user) == role
 
     provider.person |= {"teams": "nonsense"}
     signed_in(client)
-    assert roles.of(Identity.objects.get().user) == Role.PERSON
+    assert roles.get_role(Identity.objects.get().user) == Role.PERSON
 
 
 def test_without_a_claim_roles_are_given_here(client, provider, person):
     Identity.objects.create(user=person, issuer=provider.url, subject="42")
-    roles.give(person, Role.REVIEWER)
+    roles.set_role(person, Role.REVIEWER)
     provider.person |= {"groups": ["administrator"]}
 
     signed_in(client)
 
-    assert roles.of(type(person).objects.get(pk=person.pk)) == Role.REVIEWER
+    assert roles.get_role(type(person).objects.get(pk=person.pk)) == Role.REVIEWER
 
 
 def test_an_answer_for_another_browser_lets_nobody_in(client, provider):
@@ -148,10 +148,10 @@ def test_an_answer_for_another_browser_lets_nobody_in(client, provider):
 
 def test_an_answer_is_taken_once(client, provider):
     back = sent_back(client)
-    cookie = client.cookies[oidc.COOKIE].value
+    cookie = client.cookies[oidc.COOKIE_NAME].value
     client.get(back)
     again = Client()
-    again.cookies[oidc.COOKIE] = cookie
+    again.cookies[oidc.COOKIE_NAME] = cookie
 
     assert "Acme does not answer." in again.get(back).content.decode()
     assert not is_in(again)
@@ -243,7 +243,7 @@ def test_without_a_service_there_is_no_button_and_no_way(client, db):
 def test_the_way_there_keeps_nothing_here(client, provider):
     away = client.get("/login/oidc/")
 
-    cookie = away.cookies[oidc.COOKIE]
+    cookie = away.cookies[oidc.COOKIE_NAME]
     assert "sessionid" not in away.cookies
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
     assert "code_challenge_method=S256" in away.headers["Location"]
@@ -298,7 +298,7 @@ def test_a_second_factor_of_ours_is_asked_for_after_the_first_one_there(
     client, provider, person
 ):
     Identity.objects.create(user=person, issuer=provider.url, subject="42")
-    factors.add_app(person, totp.new_secret(), 0)
+    factors.add_authenticator(person, totp.new_secret(), 0)
 
     assert signed_in(client).headers["Location"].startswith("/login/second/?next=")
     assert not is_in(client)
@@ -310,7 +310,7 @@ def test_nobody_with_rights_is_found_by_an_address(client, provider, person, ran
     person.is_superuser, person.is_staff = rank == "superuser", rank == "staff"
     person.save()
     if rank in Role.values:
-        roles.give(person, Role(rank))
+        roles.set_role(person, Role(rank))
     if rank == "right":
         person.user_permissions.add(Permission.objects.get(codename="see_personal_data"))
     provider.person |= {"email": "ada@example.org", "email_verified": True}

@@ -25,7 +25,7 @@ def root(administrator):
 def helper(django_user_model):
     """An administrator who is no superuser."""
     user = django_user_model.objects.create_user("grace")
-    roles.give(user, Role.ADMINISTRATOR)
+    roles.set_role(user, Role.ADMINISTRATOR)
     return django_user_model.objects.get(pk=user.pk)
 
 
@@ -41,7 +41,7 @@ def page(user, way="change/"):
 
 
 def saved(client, user, **changes):
-    typed = {"username": user.username, "role": roles.of(user), "is_active": "on"}
+    typed = {"username": user.username, "role": roles.get_role(user), "is_active": "on"}
     typed |= {"groups": [], "first_name": "", "last_name": "", "email": ""}
     typed |= changes
     answer = client.post(page(user), {k: v for k, v in typed.items() if v is not None})
@@ -55,7 +55,7 @@ def fresh(user):
 
 
 def test_each_role_may_do_its_own(person, stranger, helper):
-    roles.give(stranger, Role.REVIEWER)
+    roles.set_role(stranger, Role.REVIEWER)
     person, stranger = fresh(person), fresh(stranger)
 
     assert not person.get_all_permissions()
@@ -115,7 +115,7 @@ def test_the_last_administrator_stays_one(root, administrator, person):
 
     administrator.is_superuser = False
     administrator.save()
-    roles.give(administrator, Role.ADMINISTRATOR)
+    roles.set_role(administrator, Role.ADMINISTRATOR)
     answer = saved(root, administrator, role="person")
 
     assert "There would be no administrator left." in answer.content.decode()
@@ -171,7 +171,7 @@ def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stra
 
 
 def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
-    roles.give(person, Role.PERSON)
+    roles.set_role(person, Role.PERSON)
     stdio = Permission.objects.get(codename="use_stdio_servers")
     seen = {each: root.get(page(person)).context["seen"] for each in ("first", "second")}
 
@@ -189,7 +189,7 @@ def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
     answer = saved(root, person, role="administrator", _seen=seen)
 
     assert "changed this" in answer.content.decode()
-    assert roles.of(fresh(person)) == Role.REVIEWER
+    assert roles.get_role(fresh(person)) == Role.REVIEWER
 
 
 def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
@@ -216,7 +216,7 @@ def test_a_person_sees_no_page_of_the_console(client, person):
 
 
 def test_lost_factors_are_removed_with_their_sessions(root, person):
-    factors.add_app(person, totp.new_secret(), 0)
+    factors.add_authenticator(person, totp.new_secret(), 0)
     Visit.objects.create(user=person, session_id=signed_in(person), way="totp")
 
     root.post(page(person, "factors/remove/"))
@@ -247,7 +247,7 @@ def test_a_session_is_ended_from_the_page_of_its_person(root, person):
 def test_the_page_shows_how_somebody_signs_in_and_no_hash(root, person):
     person.set_password("a long walk on the beach")
     person.save()
-    factors.add_app(person, totp.new_secret(), 0)
+    factors.add_authenticator(person, totp.new_secret(), 0)
 
     shown = root.get(page(person)).content.decode()
 
@@ -256,7 +256,7 @@ def test_the_page_shows_how_somebody_signs_in_and_no_hash(root, person):
 
 
 def test_roles_cannot_be_renamed_or_deleted(root):
-    group = roles.group(Role.REVIEWER)
+    group = roles.role_group(Role.REVIEWER)
 
     root.post(f"/admin/auth/group/{group.pk}/change/", {"name": "x", "permissions": []})
     answer = root.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
@@ -285,7 +285,7 @@ def test_a_group_stays_while_something_is_for_its_people_only(root, person):
 
 
 def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
-    group = roles.group(Role.REVIEWER)
+    group = roles.role_group(Role.REVIEWER)
 
     shown = root.get(f"/admin/auth/group/{group.pk}/change/").content.decode()
 
@@ -297,7 +297,7 @@ def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
 def test_people_from_before_have_the_role_of_a_person(person, administrator):
     Group.objects.all().delete()
 
-    roles.make_all(sender=type("App", (), {"label": roles._last_migrated()}))
+    roles.sync_groups(sender=type("App", (), {"label": roles._last_migrated_app()}))
 
     assert [group.name for group in person.groups.all()] == ["person"]
     assert not administrator.groups.exists()

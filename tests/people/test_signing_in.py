@@ -19,12 +19,12 @@ from agents.access.audit import request_context
 from agents.accounts import factors, throttle, totp
 from agents.accounts.models import Attempts, Authenticator, Visit
 from agents.models import AuditEntry
-from agents.models.secret import Sealed
+from agents.models.secret import EncryptedValue
 from tests.people.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
-NOW = int(time.time()) // totp.PERIOD
+NOW = int(time.time()) // totp.PERIOD_SECONDS
 
 
 def is_in(client):
@@ -32,7 +32,7 @@ def is_in(client):
 
 
 def code(secret):
-    return totp.code(secret, int(time.time()) // totp.PERIOD)
+    return totp.generate_code(secret, int(time.time()) // totp.PERIOD_SECONDS)
 
 
 def actions():
@@ -75,7 +75,7 @@ def test_what_nobody_is_called_is_not_kept(ada, sign_in):
     sign_in("my secret password", "ada")
     sign_in("ada", "wrong")
 
-    refused = AuditEntry.objects.filter(action=audit.NOT_SIGNED_IN).order_by("pk")
+    refused = AuditEntry.objects.filter(action=audit.SIGN_IN_FAILED).order_by("pk")
     unknown, known = refused.values_list("subject", flat=True)
     assert unknown == "person:unknown" != known
     assert "secret" not in str(list(AuditEntry.objects.values()))
@@ -132,7 +132,7 @@ def test_a_code_lets_in_once(client, ada, secret, sign_in):
 
 def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in):
     sign_in()
-    for wrong in (totp.code(secret, NOW - 10), "", "x" * 200, "１２３"):
+    for wrong in (totp.generate_code(secret, NOW - 10), "", "x" * 200, "１２３"):
         answer = client.post("/login/second/", {"code": wrong})
         assert "This code is not right" in answer.content.decode()
 
@@ -142,13 +142,13 @@ def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in)
 def test_the_codes_are_those_of_the_standard():
     secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  # RFC 6238, appendix B
 
-    assert totp.code(secret, 59 // 30) == "287082"
-    assert totp.code(secret, 1111111109 // 30) == "081804"
-    assert totp.code(secret, 20000000000 // 30) == "353130"
+    assert totp.generate_code(secret, 59 // 30) == "287082"
+    assert totp.generate_code(secret, 1111111109 // 30) == "081804"
+    assert totp.generate_code(secret, 20000000000 // 30) == "353130"
 
 
 def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
-    first, *others = factors.new_codes(ada)
+    first, *others = factors.create_recovery_codes(ada)
     for typed in (first.upper(), first):
         sign_in()
         client.post("/login/second/", {"code": typed.replace("-", " ")})
@@ -159,8 +159,8 @@ def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
 
 
 def test_a_code_on_paper_helps_where_the_app_cannot_be_read(client, ada, secret, sign_in):
-    first, *_others = factors.new_codes(ada)
-    Authenticator.objects.update(secret=Sealed("written with a key that is gone"))
+    first, *_others = factors.create_recovery_codes(ada)
+    Authenticator.objects.update(secret=EncryptedValue("written with a key that is gone"))
     sign_in()
 
     assert client.post("/login/second/", {"code": code(secret)}).status_code == 200
@@ -200,9 +200,9 @@ def test_a_passkey_that_lets_nobody_in_is_kept_on_record(
     answer = client.post("/login/passkey/done/", body, content_type="application/json")
 
     assert "wrong" in answer.json()
-    refused = AuditEntry.objects.get(action=audit.NOT_SIGNED_IN)
+    refused = AuditEntry.objects.get(action=audit.SIGN_IN_FAILED)
     assert refused.detail == {"way": "passkey"}
-    assert (refused.subject == factors.name_of(ada)) is is_halfway
+    assert (refused.subject == factors.audit_subject(ada)) is is_halfway
 
 
 def test_passkeys_that_are_none_do_not_fill_the_log(client):
@@ -212,7 +212,7 @@ def test_passkeys_that_are_none_do_not_fill_the_log(client):
     told = [send().json()["wrong"] for _ in range(20)]
 
     assert "Too many attempts." in told[-1]
-    assert AuditEntry.objects.filter(action=audit.NOT_SIGNED_IN).count() < 10
+    assert AuditEntry.objects.filter(action=audit.SIGN_IN_FAILED).count() < 10
 
 
 def test_a_sign_in_half_way_ends_with_a_new_password(client, ada, secret, sign_in):
@@ -244,14 +244,14 @@ def test_signing_out_is_kept_and_ends_the_visit(client, ada, sign_in):
 
 @pytest.mark.both_databases
 def test_after_five_wrong_passwords_even_the_right_one_waits(client, ada, sign_in):
-    for _attempt in range(throttle.BOTH.free):
+    for _attempt in range(throttle.NAME_AND_ADDRESS_LIMIT.free):
         sign_in(password="wrong")
 
     answer = sign_in()
     assert answer.status_code == 429
     assert "Too many attempts." in answer.content.decode()
 
-    later(timedelta(seconds=throttle.BOTH.free))
+    later(timedelta(seconds=throttle.NAME_AND_ADDRESS_LIMIT.free))
     assert sign_in().status_code == 302
 
 
@@ -263,14 +263,14 @@ def later(time):
 
 
 def test_waits_grow_to_their_longest():
-    waits = [throttle.BOTH.wait(count) for count in (4, 5, 6, 10, 50)]
+    waits = [throttle.NAME_AND_ADDRESS_LIMIT.wait(count) for count in (4, 5, 6, 10, 50)]
 
     assert waits[0] is None
     assert [wait.total_seconds() for wait in waits[1:]] == [1, 2, 32, 900]
 
 
 def test_a_name_that_is_not_there_waits_as_well(client, ada, sign_in):
-    for _attempt in range(throttle.BOTH.free):
+    for _attempt in range(throttle.NAME_AND_ADDRESS_LIMIT.free):
         sign_in("nobody", "wrong")
 
     assert sign_in("nobody").status_code == 429
@@ -288,11 +288,11 @@ def test_nobody_can_be_locked_out_by_others(client, ada, sign_in):
     assert sign_in(REMOTE_ADDR="198.51.100.1").status_code == 302
     client.post("/logout/")
     for row in Attempts.objects.exclude(wait_until=None):
-        assert row.wait_until - timezone.now() < throttle.UNDER_THE_NAME.longest
+        assert row.wait_until - timezone.now() < throttle.NAME_LIMIT.longest
 
 
 def test_many_names_from_one_address_wait(client, ada, sign_in):
-    for number in range(throttle.FROM_THERE.free):
+    for number in range(throttle.ADDRESS_LIMIT.free):
         sign_in(f"name{number}", "wrong", REMOTE_ADDR="2001:db8::1")
 
     assert sign_in(REMOTE_ADDR="2001:db8::ffff").status_code == 429
@@ -303,17 +303,17 @@ def test_many_names_from_one_address_wait(client, ada, sign_in):
 def test_signing_in_with_ones_own_account_gives_no_more_guesses(
     rf, ada, stranger, sign_in, client, way
 ):
-    for number in range(throttle.FROM_THERE.free * 2):
+    for number in range(throttle.ADDRESS_LIMIT.free * 2):
         sign_in(f"name{number}", "wrong")
         later(timedelta(hours=1))
         if way == "password":
             sign_in()
             client.post("/logout/")
         else:
-            throttle.succeeded("ada", "127.0.0.1")
+            throttle.record_success("ada", "127.0.0.1")
 
     there = throttle._keys("x", "127.0.0.1")[1]
-    assert Attempts.objects.get(key=there).count == throttle.FROM_THERE.free * 2
+    assert Attempts.objects.get(key=there).count == throttle.ADDRESS_LIMIT.free * 2
     later(timedelta(hours=1))
     sign_in("one more", "wrong")
     sign_in()
@@ -322,7 +322,7 @@ def test_signing_in_with_ones_own_account_gives_no_more_guesses(
 
 
 def test_many_people_of_one_address_can_sign_in(client, django_user_model, sign_in):
-    for number in range(throttle.FROM_THERE.free + 3):
+    for number in range(throttle.ADDRESS_LIMIT.free + 3):
         name = f"name{number}"
         django_user_model.objects.create_user(name, password=PASSWORD)
         assert sign_in(name).status_code == 302
@@ -332,7 +332,7 @@ def test_many_people_of_one_address_can_sign_in(client, django_user_model, sign_
 def test_whoever_was_there_before_is_not_locked_out_with_their_address(client, ada, sign_in):
     sign_in()
     client.post("/logout/")
-    for number in range(throttle.FROM_THERE.free + 1):
+    for number in range(throttle.ADDRESS_LIMIT.free + 1):
         sign_in(f"name{number}", "wrong")
 
     assert sign_in("somebody", "else").status_code == 429
@@ -343,9 +343,9 @@ def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
     told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
     request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
 
-    assert request_context.address(request) == "10.0.0.1"
+    assert request_context.client_address(request) == "10.0.0.1"
     settings.PROXIES = ["10.0.0.0/8"]
-    assert request_context.address(request) == "198.51.100.7"
+    assert request_context.client_address(request) == "198.51.100.7"
 
 
 CHAINS = {
@@ -377,14 +377,14 @@ def test_a_chain_of_addresses_is_read_from_its_trusted_end(rf, settings, told, f
 
     request = rf.get("/", HTTP_X_FORWARDED_FOR=told, REMOTE_ADDR=found)
 
-    assert request_context.address(request) == CHAINS[told, found]
+    assert request_context.client_address(request) == CHAINS[told, found]
 
 
 def test_the_throttle_the_visit_and_the_log_see_the_same_address(
     client, ada, sign_in, settings
 ):
     settings.PROXIES = ["10.0.0.1"]
-    for number in range(throttle.FROM_THERE.free):
+    for number in range(throttle.ADDRESS_LIMIT.free):
         forged = f"192.0.2.{number}, 203.0.113.5"
         sign_in("x", "wrong", HTTP_X_FORWARDED_FOR=forged, REMOTE_ADDR="10.0.0.1")
         later(timedelta(hours=1))
@@ -416,7 +416,7 @@ def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_i
 def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings):
     sign_in()
     settings.REQUIRE_MFA = "all"
-    middleware = "agents.web.middleware.EnoughProof"
+    middleware = "agents.web.middleware.RequireMfaMiddleware"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, middleware]
 
     browser = Client()
@@ -434,7 +434,7 @@ def test_a_socket_is_for_who_proves_enough(client, ada, sign_in, settings, deman
     sign_in()
     settings.REQUIRE_MFA = demanded
 
-    assert authentication.of(client.session).is_authenticated is is_known
+    assert authentication.session_user(client.session).is_authenticated is is_known
 
 
 def test_a_link_to_set_a_password_works_once(client, ada, administrator):

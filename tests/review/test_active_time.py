@@ -9,14 +9,14 @@ import pytest
 from django.apps import apps
 from django.utils import timezone
 
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.models import AgentStep, Approval, Run
 from agents.review import exports, listing
 from agents.review.charts import p95
 from agents.review.filter_language import parse
 from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
-from agents.web.presentation.template_cache import run_head
+from agents.web.presentation.template_cache import run_header
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
@@ -37,20 +37,20 @@ class Told:
     def __call__(self, second, type, **data):
         self.seq += 1
         event = Event(type=type, data=data, agent="helper", time=at(second), seq=self.seq)
-        event_store.keep([(self.run.pk, event)])
+        event_store.save([(self.run.pk, event)])
 
 
 def asks(told, second, step, call, until=None):
     about = {"step": step, "turn": 1, "id": call, "digest": call, "tool": "", "thought": ""}
-    told(second, Type.APPROVAL_REQUESTED, function=FUNCTION, why="tool", **about)
+    told(second, EventType.APPROVAL_REQUESTED, function=FUNCTION, why="tool", **about)
     if until is not None:
         word = {"is_approved": True, "arguments": None, "reason": "", "by": None}
-        told(until, Type.APPROVAL_RESOLVED, id=call, step=step, **word)
+        told(until, EventType.APPROVAL_RESOLVED, id=call, step=step, **word)
 
 
 def finishes(told, second, reason="completed", turns=1):
     about = {"answer": "Sent.", "detail": "", "advice": "", "tool_calls": 1}
-    told(second, Type.RUN_FINISHED, stopped_reason=reason, turns=turns, **about)
+    told(second, EventType.RUN_FINISHED, stopped_reason=reason, turns=turns, **about)
 
 
 @pytest.fixture
@@ -66,14 +66,14 @@ def run(person):
 def sent(run):
     """It thought for 2 s, waited for 40 s for two people at once, and worked for 3 s more."""
     told = Told(run)
-    told(0, Type.STEP_STARTED, step=1, turn=1, kind="thought", request={})
-    told(2, Type.STEP, step=1, kind="thought", status="done")
+    told(0, EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})
+    told(2, EventType.STEP, step=1, kind="thought", status="done")
     asks(told, 2, 2, "a", until=32)
     asks(told, 12, 3, "b", until=42)
     about = {"turn": 1, "effect": "idempotent", "function": FUNCTION}
-    told(42, Type.TOOL_CALL, step=2, id="a", started=at(42).isoformat(), **about)
-    told(45, Type.STEP, step=2, kind="tool", status="done")
-    told(45, Type.STEP, step=3, kind="tool", status="rejected")
+    told(42, EventType.TOOL_CALL, step=2, id="a", started=at(42).isoformat(), **about)
+    told(45, EventType.STEP, step=2, kind="tool", status="done")
+    told(45, EventType.STEP, step=3, kind="tool", status="rejected")
     finishes(told, 45)
     return Run.objects.get(pk=run.pk)
 
@@ -83,20 +83,20 @@ def test_a_run_that_ends_saves_how_long_it_waited(sent):
 
 
 def test_its_head_says_both(sent):
-    words = " ".join(re.sub("<[^>]+>", " ", run_head(RunView(sent))).split())
+    words = " ".join(re.sub("<[^>]+>", " ", run_header(RunView(sent))).split())
 
     assert "5.00 s waited 40.0 s" in words
 
 
 def test_a_run_that_waits_counts_how_long(run):
     told = Told(run)
-    told(0, Type.STEP_STARTED, step=1, turn=1, kind="thought", request={})
+    told(0, EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})
     asks(told, 2, 2, "a")
-    told(2, Type.RUN_PAUSED, reason="approval", turn=1)
+    told(2, EventType.RUN_PAUSED, reason="approval", turn=1)
     view = RunView(Run.objects.get(pk=run.pk), now=at(62))
 
     assert (view.elapsed_ms, view.waited_ms) == (2_000, 60_000)
-    head = run_head(view)
+    head = run_header(view)
     assert head.count("data-elapsed-ms") == 1
     assert 'data-elapsed-ms="60000">1 min 00 s' in head
 
@@ -142,14 +142,14 @@ def test_steps_are_turns_or_steps_of_a_plan_everywhere(sent, run, person, client
     told = Told(plan)
     about = {"turn": 1, "plan": 1, "work": "tool", "what": "send", "expected": ""}
     for number, name in enumerate("abc", 1):
-        told(number, Type.TASK, step=number, kind="task", name=name, **about)
-    told(4, Type.TASK, step=4, kind="task", name="a[1]", parent=1, **about)
+        told(number, EventType.TASK, step=number, kind="task", name=name, **about)
+    told(4, EventType.TASK, step=4, kind="task", name="a[1]", parent=1, **about)
     finishes(told, 5, turns=0)
     plan = Run.objects.get(pk=plan.pk)
 
     assert (sent.step_count, plan.step_count) == (1, 3)
     for row, head in ((sent, "step 1/10"), (plan, "3 steps")):
-        assert head in run_head(RunView(row))
+        assert head in run_header(RunView(row))
         assert f"- **Steps**: {row.step_count}" in "".join(
             exports.as_markdown(row, is_masked=False)
         )

@@ -39,7 +39,7 @@ def test_a_look_at_another_persons_run_is_kept_once_an_hour(
 
     seen = ("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "page"})
     assert kept() == [seen]
-    monkeypatch.setattr(audit, "ONCE_IN", timedelta())  # as if an hour had passed
+    monkeypatch.setattr(audit, "REPEAT_WINDOW", timedelta())  # as if an hour had passed
     client.get(page)
     assert kept() == [seen, seen]
 

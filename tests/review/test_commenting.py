@@ -32,7 +32,7 @@ def run(personal_run, chat, person):
 
 @pytest.fixture
 def reader(chat, stranger):
-    sharing.add(chat, "eve", "read")
+    sharing.add_member(chat, "eve", "read")
     return stranger
 
 
@@ -62,10 +62,10 @@ async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, per
     ):
         await frames_until(talk, "composer-state")
         await frames_until(trace, "run-")
-        await sync_to_async(comments.say)(reader, run, 1, "<b>Sure?</b>")
+        await sync_to_async(comments.add)(reader, run, 1, "<b>Sure?</b>")
         said = [(await frames_until(page, "Sure?"))[-1] for page in (talk, trace)]
         kept = await Comment.objects.aget()
-        await sync_to_async(comments.take_back)(reader, kept.pk)
+        await sync_to_async(comments.delete)(reader, kept.pk)
         [*_, gone] = await frames_until(talk, "-said")
 
     assert all("&lt;b&gt;Sure?&lt;/b&gt;" in frame for frame in said)
@@ -77,7 +77,7 @@ async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, per
 async def test_a_page_that_was_away_is_shown_what_was_said_meanwhile(
     query, run, chat, reader, person
 ):
-    await sync_to_async(comments.say)(reader, run, 1, "Sure?")
+    await sync_to_async(comments.add)(reader, run, 1, "Sure?")
     path = f"/ws/runs/{run.pk}/" if "over" in query else f"/ws/chat/{chat.pk}/"
 
     async with tab(person, path, query=query.encode()) as page:
@@ -95,7 +95,7 @@ async def test_a_page_that_was_open_before_it_was_shared_can_be_talked_about(
     query = f"after={message.pk}".encode()
     async with tab(person, f"/ws/chat/{chat.pk}/", query=query) as page:
         await frames_until(page, "composer-state")
-        await sync_to_async(sharing.add)(chat, "eve", "read")
+        await sync_to_async(sharing.add_member)(chat, "eve", "read")
 
         await frames_until(page, f'id="comments-{personal_run.pk}-1"')
 
@@ -112,7 +112,7 @@ def test_only_its_author_takes_a_comment_back(run, reader, person):
 
 def test_reviewers_and_whoever_was_shown_out_read_no_comments(run, chat, reader, reviewer):
     comment(reader, run, "Between us")
-    sharing.remove(chat, reader.pk)
+    sharing.remove_member(chat, reader.pk)
 
     seen = client_of(reviewer).get(f"/traces/{run.pk}/").content.decode()
 

@@ -14,7 +14,7 @@ from agents.models import Agent, AuditEntry, Run, ToolRegistration
 from agents.review.alignment import align
 from agents.review.comparison import Comparison
 from agents.web.presentation import RunView
-from agents.web.presentation.text_diff import Reader, words
+from agents.web.presentation.text_diff import TextDiffer, split_words
 from tests.conftest import asked
 
 ADD = Says.call("calculator", "I add.", expression="1 + 1")
@@ -37,7 +37,7 @@ left, right = marked("left"), marked("right")
 
 
 def compared(one, other):
-    return Reader().compare(one, other)
+    return TextDiffer().compare(one, other)
 
 
 @given(STEPS, STEPS)
@@ -76,7 +76,7 @@ def test_nothing_of_either_text_is_lost(one, other):
 
     assert "".join(piece.text for piece in difference.left) == one
     assert "".join(piece.text for piece in difference.right) == other
-    assert difference.is_none == (one == other)
+    assert difference.is_equal == (one == other)
 
 
 def test_english_is_compared_by_words():
@@ -114,7 +114,7 @@ def test_lines_that_are_left_out_are_marked_as_whole_lines():
 
 @pytest.mark.parametrize("text", ["don't stop", "売上高2026年", "a\n\n  b", "😀 ok", "x_1=2;"])
 def test_words_put_together_are_the_text(text):
-    assert "".join(words(text)) == text
+    assert "".join(split_words(text)) == text
 
 
 def test_long_texts_are_compared_by_lines_first_and_then_within_them():
@@ -138,7 +138,7 @@ def test_what_would_take_too_long_to_compare_is_shown_whole():
 
 
 def test_a_page_with_many_long_texts_ends():
-    reader, began = Reader(), time.perf_counter()
+    reader, began = TextDiffer(), time.perf_counter()
 
     for n in range(200):
         one, other = (f"{n * k} {k} " for k in (3, 5))
@@ -186,7 +186,7 @@ class TestRuns:
 
         assert [row.why for row in rows] == ["", "", ""]
         assert comparison.first is None
-        assert (setup, answer.is_none, comparison.answers_differ) == ([], True, False)
+        assert (setup, answer.is_equal, comparison.answers_differ) == ([], True, False)
 
     @pytest.mark.parametrize(
         ("script", "why"),
@@ -231,7 +231,11 @@ class TestRuns:
         comparison, rows, _, _ = await side_by_side(*pair)
 
         assert [row.why for row in rows] == ["", "yet", "yet"]
-        assert [stretch.kind for stretch in comparison.stretches] == ["same", "shown", "coming"]
+        assert [stretch.kind for stretch in comparison.row_groups] == [
+            "same",
+            "shown",
+            "coming",
+        ]
         assert not rows[1].texts
         assert (comparison.first, comparison.answers_differ) == (None, False)
 

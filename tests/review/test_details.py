@@ -8,7 +8,7 @@ from django.test import AsyncClient
 
 from agents.engine.testing import Says
 from agents.models import AgentStep, GuardrailPattern, Run
-from agents.review.step_details import HEAD, TAIL, Details
+from agents.review.step_details import HEAD_CHARS, TAIL_CHARS, StepDetails
 from agents.review.views.runs import TABS
 from tests.conftest import asked
 
@@ -35,7 +35,7 @@ async def page(person):
 
 async def details(run, number):
     step = await AgentStep.objects.aget(run=run, number=number)
-    return Details(await Run.objects.aget(pk=run.pk), step)
+    return StepDetails(await Run.objects.aget(pk=run.pk), step)
 
 
 async def test_the_whole_prompt_is_put_together_from_what_was_new_each_time(scripted):
@@ -89,7 +89,7 @@ async def test_a_guardrail_is_found_at_the_turn_it_spoke_in(scripted):
 
 
 async def test_a_long_result_is_cut_on_the_page_and_whole_in_the_file(person, page):
-    long = "a" * HEAD + "needle" * 1000 + "z" * TAIL
+    long = "a" * HEAD_CHARS + "needle" * 1000 + "z" * TAIL_CHARS
     run = await Run.objects.acreate(user=person, topic="t", query="q", status="failed")
     await AgentStep.objects.acreate(
         run=run, number=1, kind="tool", action="x", observation=long, started_at=run.started_at

@@ -9,9 +9,9 @@ from agents.engine.testing import Says
 from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
 from agents.review.models import Example
-from agents.review.similarity import likeness
+from agents.review.similarity import text_similarity
 from agents.runs import approvals
-from agents.runs.approvals import Word
+from agents.runs.approvals import Decision
 from tests.agents.test_plans import sum_of, written
 from tests.conftest import asked
 
@@ -62,7 +62,7 @@ async def test_asked_again_it_scores_and_leaves_no_run_behind(reviewer):
     run = await asked("What is 12.5% of 3480?")
     example = await kept(reviewer, run)
 
-    trial = await examples.attempt(example, await Agent.objects.aget())
+    trial = await examples.evaluate(example, await Agent.objects.aget())
 
     assert (trial.calls, trial.likeness, trial.score) == (1.0, 1.0, 1.0)
     assert trial.model == "demo"
@@ -75,7 +75,7 @@ async def test_tools_answer_from_the_recording_and_touch_nothing(scripted, revie
     example.observations[0]["observation"] = "forty-two, as recorded"
     model = scripted(SUM, Says(answer="It is 42."))
 
-    trial = await examples.attempt(example, await Agent.objects.aget())
+    trial = await examples.evaluate(example, await Agent.objects.aget())
 
     assert model.requests[1]["messages"][-1]["content"] == "forty-two, as recorded"
     assert trial.score == 1.0
@@ -88,7 +88,7 @@ async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
     example = await kept(reviewer, await asked("6 * 7?"))
     model = scripted(Says.call("calculator", expression="1"), SUM, Says(answer="It is 42."))
 
-    trial = await examples.attempt(example, await Agent.objects.aget())
+    trial = await examples.evaluate(example, await Agent.objects.aget())
 
     assert "was not recorded" in model.requests[1]["messages"][-1]["content"]
     assert trial.not_recorded == ('calculator {"expression": "1"}',)
@@ -98,7 +98,7 @@ async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
 
 async def test_a_call_made_twice_is_answered_as_it_was_each_time(scripted):
     rows = [("one", False), ("Error: two", True)]
-    tape = examples.Tape(
+    tape = examples.RecordedCalls(
         {"tool": "t", "arguments": {"b": 1, "a": 2}, "observation": text, "is_error": wrong}
         for text, wrong in rows
     )
@@ -116,7 +116,7 @@ async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, review
     await ToolRegistration.objects.aupdate(approval="always")
     scripted(SUM, Says(answer="It is 42."))
 
-    trial = await examples.attempt(example, await Agent.objects.aget())
+    trial = await examples.evaluate(example, await Agent.objects.aget())
 
     assert trial.score == 1.0
 
@@ -129,7 +129,7 @@ async def test_a_plan_is_not_shown_in_a_trial(scripted, reviewer):
     await Agent.objects.aupdate(shows_plan=True)
     scripted(*said)
 
-    trial = await examples.attempt(example, await Agent.objects.aget())
+    trial = await examples.evaluate(example, await Agent.objects.aget())
 
     assert (trial.answer, trial.score) == ("It is 42.", 1.0)
 
@@ -145,7 +145,7 @@ async def agreed(scripted, reviewer, person):
     scripted(written(ASK), Says(answer="We may."))
     run = await asked("May we?", user=person)
     question = await Approval.objects.aget(run=run)
-    word = Word(digest=question.digest, is_approved=True, reason="Why not.")
+    word = Decision(digest=question.digest, is_approved=True, reason="Why not.")
     await approvals.decide(person, question.pk, word)
     await runs.wait(run)
     await run.arefresh_from_db()
@@ -155,7 +155,7 @@ async def agreed(scripted, reviewer, person):
 async def test_a_person_says_again_what_they_said(agreed, scripted):
     model = scripted(written(ASK), Says(answer="We may."))
 
-    trial = await examples.attempt(agreed, await Agent.objects.aget())
+    trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
     assert [row["tool"] for row in agreed.observations] == ["ask_person"]
     assert "Why not." in str(model.requests[1]["messages"])
@@ -166,7 +166,7 @@ async def test_a_person_says_again_what_they_said(agreed, scripted):
 async def test_who_writes_a_plan_in_a_trial_is_told_of_people_as_ever(agreed, scripted):
     model = scripted(written(ASK), Says(answer="We may."))
 
-    await examples.attempt(agreed, await Agent.objects.aget())
+    await examples.evaluate(agreed, await Agent.objects.aget())
 
     assert "ask_person" not in str(model.requests[0])
 
@@ -175,7 +175,7 @@ async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
     await Agent.objects.aupdate(max_replans=0)
     scripted(written({**ASK, "ask": "Really?"}))
 
-    trial = await examples.attempt(agreed, await Agent.objects.aget())
+    trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
     assert trial.not_recorded == (REPLY.replace("May we?", "Really?"),)
     assert "was not recorded" in trial.problem
@@ -185,9 +185,9 @@ async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeyp
     monkeypatch.setattr(examples.RecordedPerson, "waits", True)
     scripted(written(ASK))
 
-    trial = await examples.attempt(agreed, await Agent.objects.aget())
+    trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
-    assert (trial.score, trial.problem) == (0.0, examples.WAITS)
+    assert (trial.score, trial.problem) == (0.0, examples.NEEDS_PERSON)
 
 
 async def test_colleagues_are_asked_and_their_tools_are_recorded(reviewer):
@@ -198,7 +198,7 @@ async def test_colleagues_are_asked_and_their_tools_are_recorded(reviewer):
     await Agent.objects.filter(pk=lead.pk).aupdate(is_default=True)
     example = await kept(reviewer, await asked("Ask helper: what is 6 * 7?"))
 
-    trial = await examples.attempt(example, await Agent.objects.aget(pk=lead.pk))
+    trial = await examples.evaluate(example, await Agent.objects.aget(pk=lead.pk))
 
     assert [row["tool"] for row in example.observations] == ["calculator"]
     assert (trial.score, trial.not_recorded) == (1.0, ())
@@ -209,7 +209,7 @@ async def test_a_run_that_fails_scores_nothing_and_says_why(scripted, reviewer):
     example = await kept(reviewer, await asked("6 * 7?"))
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
 
-    trial = await examples.attempt(example, await Agent.objects.aget())
+    trial = await examples.evaluate(example, await Agent.objects.aget())
 
     assert trial.score == 0.0
     assert trial.problem
@@ -231,8 +231,8 @@ async def test_a_run_that_fails_scores_nothing_and_says_why(scripted, reviewer):
     ],
 )
 def test_answers_are_as_alike_as_people_would_say(one, other, least, most):
-    assert least <= likeness(one, other) <= most
-    assert likeness(one, other) == pytest.approx(likeness(other, one), abs=0.1)
+    assert least <= text_similarity(one, other) <= most
+    assert text_similarity(one, other) == pytest.approx(text_similarity(other, one), abs=0.1)
 
 
 def test_the_scores_are_in_the_administration(administrator):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agents.models import Agent, AgentStep, Run
 from agents.review.filter_fields import FIELDS
-from agents.review.filter_language import MOST_CHARACTERS, MOST_TERMS, parse
-from agents.review.filter_values import Range, Word
+from agents.review.filter_language import MAX_CHARS, MAX_TERMS, parse
+from agents.review.filter_values import NamePattern, Range
 from agents.review.models import Label, Note, Rating, Review
 
 pytestmark = pytest.mark.both_databases
@@ -36,11 +36,11 @@ def sentences(text, is_reviewer=True):
         ("status:failed,stopped", [("status", "failed", "stopped")]),
         ("STATUS:Failed", [("status", "failed")]),
         ("status：ｆａｉｌｅｄ", [("status", "failed")]),
-        ("agent:helper", [("agent", Word(text="helper"))]),
-        ("tool:shop*", [("tool", Word(text="shop", is_beginning=True))]),
+        ("agent:helper", [("agent", NamePattern(text="helper"))]),
+        ("tool:shop*", [("tool", NamePattern(text="shop", is_beginning=True))]),
         (
             'label:"wrong figure",tone',
-            [("label", Word(text="wrong figure"), Word(text="tone"))],
+            [("label", NamePattern(text="wrong figure"), NamePattern(text="tone"))],
         ),
         ("steps:>5", [("steps", Range(low=5, has_low=False))]),
         ("steps:＞５", [("steps", Range(low=5, has_low=False))]),
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_gets_a_sentence(text, sentence, mended):
     asked = parse(text, is_reviewer=True)
 
     assert sentence in asked.problems[0].sentence
-    assert asked.mended(asked.problems[0]) == mended
+    assert asked.with_suggestion(asked.problems[0]) == mended
 
 
 def test_the_rest_of_a_filter_is_looked_for_all_the_same():
@@ -106,7 +106,7 @@ def test_the_rest_of_a_filter_is_looked_for_all_the_same():
 
 
 def test_only_reviewers_look_for_people():
-    assert terms("user:ada") == [("user", Word(text="ada"))]
+    assert terms("user:ada") == [("user", NamePattern(text="ada"))]
     assert "Only reviewers" in sentences("user:ada", is_reviewer=False)[0]
     assert "“usr”. Words" in sentences("usr:ada", is_reviewer=False)[0]
 
@@ -121,9 +121,9 @@ def test_what_reviewers_write_for_each_other_is_found_by_reviewers_alone():
 def test_a_filter_has_an_end():
     asked = parse(" ".join("x" * 400), is_reviewer=True)
 
-    assert len(asked.terms) == MOST_TERMS
+    assert len(asked.terms) == MAX_TERMS
     assert "Only the first 40 terms" in asked.problems[0].sentence
-    assert len(parse("x" * 10_000, is_reviewer=True).text) == MOST_CHARACTERS
+    assert len(parse("x" * 10_000, is_reviewer=True).text) == MAX_CHARS
 
 
 NOISE = st.text(

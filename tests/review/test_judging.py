@@ -260,7 +260,7 @@ def test_a_hit_of_another_run_is_no_hit_of_this_one(run, hit, reviewer):
 
 
 def test_a_note_is_changed_and_deleted_by_its_author_alone(run, reviewer, other):
-    mine = feedback.annotate(reviewer, run, "Off by one.")
+    mine = feedback.add_note(reviewer, run, "Off by one.")
     path = f"/traces/{run.pk}/notes/{mine.pk}/"
 
     assert browser(other).post(path, {"text": "No."}).status_code == 404
@@ -351,7 +351,7 @@ def test_those_that_have_waited_longest_come_first(reviewer, person):
     feedback.decide(reviewer, first.run, "wrong", "")
 
     names = ("open", "decided", "mine")
-    shown = {name: run_page.queue(looking(reviewer), name)[0] for name in names}
+    shown = {name: run_page.queue_page(looking(reviewer), name)[0] for name in names}
 
     assert [case.question for case in shown["open"]] == ["q1", "q2"]
     assert [case.question for case in shown["decided"]] == ["q0"]
@@ -361,26 +361,26 @@ def test_those_that_have_waited_longest_come_first(reviewer, person):
 def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
     reviewer, person, monkeypatch
 ):
-    monkeypatch.setattr(run_page, "A_PAGE", 2)
+    monkeypatch.setattr(run_page, "PAGE_SIZE", 2)
     flag_several(person, 5)
-    page, more = run_page.queue(looking(reviewer), "open")
+    page, more = run_page.queue_page(looking(reviewer), "open")
     for case in page:
         feedback.decide(reviewer, case.run, "correct", "")
 
-    following, last = run_page.queue(looking(reviewer), "open", more)
+    following, last = run_page.queue_page(looking(reviewer), "open", more)
 
     assert [case.question for case in following] == ["q2", "q3"]
-    assert [case.question for case in run_page.queue(looking(reviewer), "open", last)[0]] == [
-        "q4"
-    ]
+    assert [
+        case.question for case in run_page.queue_page(looking(reviewer), "open", last)[0]
+    ] == ["q4"]
 
 
 def test_the_queue_asks_the_database_little(
     reviewer, person, agent, django_assert_max_num_queries
 ):
     for run in flag_several(person, 20):
-        feedback.annotate(reviewer, run, "Hm.")
-        feedback.label(reviewer, run, "sum")
+        feedback.add_note(reviewer, run, "Hm.")
+        feedback.add_label(reviewer, run, "sum")
         Rating.objects.create(run=run, user=person, is_good=False)
 
     client = browser(reviewer)
@@ -394,7 +394,7 @@ def test_the_queue_asks_the_database_little(
 def test_others_are_judged_masked_and_every_look_is_kept(run, reviewer, person):
     private = "ada@example.com"
     Run.objects.update(query=f"Write to {private}", answer=f"Sent to {private}.")
-    feedback.rate(person, run, feedback.Thumb(is_good=False, comment=f"Not {private}!"))
+    feedback.rate(person, run, feedback.RatingInput(is_good=False, comment=f"Not {private}!"))
     feedback.flag(person, run, f"It should not tell {private}.")
     feedback.correct(person, run, f"Ask {private} first.", "")
 
@@ -427,7 +427,7 @@ def test_of_many_reviewers_at_once_one_is_taken(run, reviewer):
     def decide(verdict):
         try:
             feedback.decide(reviewer, run, verdict, "")
-        except feedback.NotTaken:
+        except feedback.FeedbackRejected:
             return ""
         finally:
             connection.close()
@@ -626,14 +626,14 @@ async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer
 
 
 async def test_the_answer_as_it_was_given_is_no_correction(run, reviewer):
-    with pytest.raises(feedback.NotTaken, match="nothing to correct"):
+    with pytest.raises(feedback.FeedbackRejected, match="nothing to correct"):
         await sync_to_async(feedback.correct)(reviewer, run, " It is **41**.\r\n", "")
 
 
 def test_the_masked_answer_is_no_correction(run, reviewer):
     run.answer = f"Ask {MAIL}."
 
-    with pytest.raises(feedback.NotTaken, match="would be sent the masks"):
+    with pytest.raises(feedback.FeedbackRejected, match="would be sent the masks"):
         feedback.correct(reviewer, run, "Ask ‹email›.", "")
     feedback.correct(reviewer, run, "Ask her.", "")
 
@@ -671,7 +671,7 @@ def test_nor_with_a_masked_correction(run, reviewer, other):
 
 
 def test_a_note_is_masked_but_for_whoever_wrote_it(run, reviewer, other):
-    feedback.annotate(reviewer, run, f"I asked {MAIL}.")
+    feedback.add_note(reviewer, run, f"I asked {MAIL}.")
     feedback.flag(reviewer, run, "Look.")
 
     pages = [browser(user).get("/review/").content.decode() for user in (reviewer, other)]
@@ -722,8 +722,8 @@ def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
 
 @pytest.mark.parametrize("headers", [HTMX, {}])
 def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
-    feedback.annotate(reviewer, run, "Between us: a rough customer.", step=1)
-    too_long = "x" * (feedback.MOST_WORDS + 1)
+    feedback.add_note(reviewer, run, "Between us: a rough customer.", step=1)
+    too_long = "x" * (feedback.MAX_TEXT_CHARS + 1)
 
     for why in ("Look.", too_long):
         said = {"why": why, "step": "1"}
@@ -745,14 +745,14 @@ def test_the_log_keeps_how_much_was_written_and_not_what(run, reviewer, person):
 
 
 def test_reasons_have_an_end_all_together(run, person):
-    feedback.flag(person, run, "x" * (feedback.MOST_WORDS - 10))
+    feedback.flag(person, run, "x" * (feedback.MAX_TEXT_CHARS - 10))
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
 
     assert (
         "No room for another reason: all together have at most 10000" in answer.content.decode()
     )
-    assert len(Review.objects.get().why) == feedback.MOST_WORDS - 10
+    assert len(Review.objects.get().why) == feedback.MAX_TEXT_CHARS - 10
 
 
 @pytest.mark.parametrize("said", [{"correction": "  "}, {"withdraw": "1"}])
@@ -791,7 +791,7 @@ def test_a_run_deleted_before_it_is_judged_is_not_found(
 
 
 def test_a_run_deleted_before_it_is_shown_is_not_found(run, reviewer, monkeypatch):
-    monkeypatch.setattr(feedback, "annotate", lambda user, run, *about: run.delete())
+    monkeypatch.setattr(feedback, "add_note", lambda user, run, *about: run.delete())
 
     answer = browser(reviewer).post(f"/traces/{run.pk}/notes/", {"text": "x"}, headers=HTMX)
 

@@ -15,11 +15,11 @@ from agents import migrations
 from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
-from agents.review.charts import charts, p95
+from agents.review.charts import build_charts, p95
 from agents.review.filter_language import parse
-from agents.review.listing import Found, neighbours
+from agents.review.listing import RunMatch, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
-from agents.runs.projection import Rows
+from agents.runs.projection import Projection
 from tests.conftest import asked
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
@@ -127,7 +127,7 @@ def test_it_is_said_how_many_there_are_as_far_as_they_were_counted(mine, person,
     make(person, 60)
     assert "50 of 60" in get(mine)
 
-    monkeypatch.setattr(listing, "MOST_FOUND", 55)
+    monkeypatch.setattr(listing, "MAX_MATCHES", 55)
 
     assert "50 of more than 55" in get(mine)
 
@@ -136,7 +136,7 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
     wanted = make(person, 1, status="failed")
     make(person, 30)
     client.force_login(reviewer)
-    monkeypatch.setattr(listing, "STRIDES", (5, 20))
+    monkeypatch.setattr(listing, "SCAN_DISTANCES", (5, 20))
 
     page = get(client, "status:failed")
     assert numbers(page) == []
@@ -152,7 +152,7 @@ def test_a_look_in_strides_finds_every_run_once(client, person, reviewer, monkey
     make(person, 40)
     failed += make(person, 40, status="failed")
     client.force_login(reviewer)
-    monkeypatch.setattr(listing, "STRIDES", (7, 30, 1_000))
+    monkeypatch.setattr(listing, "SCAN_DISTANCES", (7, 30, 1_000))
 
     page = get(client, "status:failed")
 
@@ -353,9 +353,9 @@ def test_the_charts_say_what_they_show(mine, person):
 def test_the_charts_put_runs_where_they_belong():
     now = timezone.now()
     days = [now - timedelta(days=n) for n in (0, 0, 1, 30)]
-    found = [Found(pk, day, "completed", 1.0) for pk, day in enumerate(days)]
+    found = [RunMatch(pk, day, "completed", 1.0) for pk, day in enumerate(days)]
 
-    volume, failures, slow = charts(found)
+    volume, failures, slow = build_charts(found)
 
     assert volume.amount == "4"
     assert [bar.height for bar in volume.bars] == ["16.00", "16.00", "32.00"]
@@ -366,8 +366,8 @@ def test_the_charts_put_runs_where_they_belong():
 def test_what_all_but_the_slowest_stay_below():
     now = timezone.now()
 
-    assert p95([Found(n, now, "completed", float(n)) for n in range(100)]) == 95.0
-    assert p95([Found(1, now, "running", None)]) == 0.0
+    assert p95([RunMatch(n, now, "completed", float(n)) for n in range(100)]) == 95.0
+    assert p95([RunMatch(1, now, "running", None)]) == 0.0
 
 
 def test_the_list_asks_the_same_however_many_there_are(
@@ -417,7 +417,7 @@ def test_runs_from_before_are_found_by_their_tools_too(person):
 
     marks = dict(Run.objects.values_list("pk", "marks"))
     assert marks == {first: "|failed|thought|tool|tool=shop orders|", second: "||"}
-    assert marks == {pk: Rows().marks(pk) for pk in marks}
+    assert marks == {pk: Projection().marks(pk) for pk in marks}
 
 
 def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():

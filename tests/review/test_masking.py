@@ -8,8 +8,8 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.access import masking
-from agents.access.masking import Veil, masked_value
-from agents.engine.events import Event, Type
+from agents.access.masking import Masker, mask_value
+from agents.engine.events import Event, EventType
 from agents.engine.testing import Says
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
@@ -17,7 +17,7 @@ from agents.review.filter_language import parse
 from agents.review.models import Rating, Review
 from agents.runs import pubsub
 from agents.web import consumers
-from agents.web.presentation.live_run import Watched
+from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
 
@@ -32,7 +32,7 @@ def test_every_text_of_a_row_is_masked_and_the_row_itself_is_not(personal_run):
     rows = [personal_run, *AgentStep.objects.all(), *Approval.objects.all()]
 
     for row in rows:
-        shown = masking.masked(row)
+        shown = masking.mask_row(row)
         assert holds_none(str(vars(shown))), shown
         row.refresh_from_db()
         assert not holds_none(str(vars(row)))
@@ -42,7 +42,7 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
     row = Run.objects.only("query").get()
 
     with django_assert_num_queries(0):
-        assert masking.masked(row).query == "Who is ‹email›?"
+        assert masking.mask_row(row).query == "Who is ‹email›?"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
     ],
 )
 def test_the_name_of_a_field_says_what_is_in_it(value, shown):
-    assert masked_value(value) == shown
+    assert mask_value(value) == shown
 
 
 def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
@@ -213,7 +213,7 @@ LONG = f"I have written to {MAIL} about this, and she will call you back on {PHO
 
 def told(run, *words):
     """Frames of a page that watches, event by event."""
-    watched = Watched(run.pk, "trace", may_decide=False, veil=Veil())
+    watched = LiveRunView(run.pk, "trace", may_decide=False, veil=Masker())
     frames = [watched.snapshot()]
     for seq, (type, content) in enumerate(words, start=2):
         data = {"content": content, "step": 1}
@@ -239,7 +239,7 @@ def live_run(person):
 
 
 @pytest.mark.parametrize("size", [1, 7, 40])
-@pytest.mark.parametrize("type", [Type.DELTA, Type.THOUGHT_DELTA])
+@pytest.mark.parametrize("type", [EventType.DELTA, EventType.THOUGHT_DELTA])
 def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
     words = [(type, LONG[at : at + size]) for at in range(0, len(LONG), size)]
 
@@ -252,7 +252,7 @@ def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
 
 
 def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
-    words = [(Type.DELTA, LONG[at : at + 9]) for at in range(0, len(LONG), 9)]
+    words = [(EventType.DELTA, LONG[at : at + 9]) for at in range(0, len(LONG), 9)]
     watched, _ = told(live_run, *words)
     as_watched = watched.prose.tail
 
@@ -330,7 +330,7 @@ def test_whoever_loses_the_right_is_shown_it_masked_again(personal_run, auditor)
 
 
 async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, monkeypatch):
-    monkeypatch.setattr(consumers, "TRUSTED", 0)
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0)
     client, pk = await sync_to_async(client_of)(auditor), personal_run.pk
     await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"reason": "A complaint"})
     cookie = (b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())
@@ -344,7 +344,7 @@ async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, 
 
 
 def test_json_that_is_masked_is_still_json(personal_run):
-    shown = masking.masked(AgentStep.objects.get())
+    shown = masking.mask_row(AgentStep.objects.get())
 
     assert json.loads(shown.observation) == {"phone": "‹phone›"}
     assert shown.action_input == {"mail": "‹email›", "rows": [1, 2]}
@@ -374,7 +374,7 @@ def test_neighbours_and_pages_tell_nothing_of_it_either(personal_run, reviewer):
 
     assert listing.neighbours(reviewer, MAIL, others[0]) == (None, None)
     assert listing.neighbours(reviewer, f"-{MAIL}", others[0]) == (others[1], pk)
-    assert listing.Look(reviewer, parse(MAIL, is_reviewer=True)).above(0) is None
+    assert listing.RunSearch(reviewer, parse(MAIL, is_reviewer=True)).cursor_above(0) is None
 
 
 def copied(run, **columns):
@@ -391,7 +391,7 @@ def test_a_look_for_words_in_others_runs_goes_on_where_it_ended(
     for _ in range(9):
         copied(personal_run)
     copied(personal_run, answer=f"As told: {MAIL[5:]}")
-    monkeypatch.setattr(listing, "MOST_READ", 4)
+    monkeypatch.setattr(listing, "MAX_MASKED_MATCHES", 4)
     asked = parse("who", is_reviewer=True)
 
     pages = [listing.page(reviewer, asked, listing.Cursor())]

@@ -5,11 +5,11 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
 from agents.engine.testing import Says
-from agents.observability.spans import Course, Subject
+from agents.observability.spans import SpanBuilder, TraceIdentity
 from agents.review.comparison import Comparison
-from agents.review.replay_timeline import Timeline
+from agents.review.replay_timeline import ReplayTimeline
 from agents.web.presentation import RunView
-from agents.web.presentation.live_run import Watched
+from agents.web.presentation.live_run import LiveRunView
 from tests.agents.test_plans import checked as judged
 from tests.agents.test_plans import planner, sum_of, written  # noqa: F401
 from tests.conftest import asked
@@ -68,7 +68,7 @@ async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
 
     run = await asked("More than nothing?", user=person)
 
-    html = await sync_to_async(Watched(run.pk).snapshot)()
+    html = await sync_to_async(LiveRunView(run.pk).snapshot)()
     assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
     assert "<strong>sum</strong>" in html.split('class="gone"')[0]
     assert "did not give what was expected (More than 0): It is 0." in html
@@ -97,7 +97,7 @@ async def test_what_a_planner_wrote_is_seen_as_it_is_where_its_step_is_opened(
 
 
 async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
-    marks = await sync_to_async(lambda: Timeline(replanned).marks)()
+    marks = await sync_to_async(lambda: ReplayTimeline(replanned).marks)()
 
     words = [(mark.kind, mark.words) for mark in marks]
     assert ("plan", "The plan: Work it out.") in words
@@ -126,7 +126,7 @@ async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, pe
 
 async def test_what_is_done_for_a_step_is_a_span_below_it(replanned):
     events = [row.value async for row in replanned.events.order_by("seq")]
-    course = Course(Subject(number=1, topic="chat.1", began=replanned.started_at))
+    course = SpanBuilder(TraceIdentity(number=1, topic="chat.1", began=replanned.started_at))
 
     spans = [span for event in events for span in course.take(event)]
 

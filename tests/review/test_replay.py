@@ -12,15 +12,15 @@ from django.test import Client
 from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Absence, Agent, Approval, AuditEntry, Run
 from agents.review import feedback, replay
-from agents.review.replay_timeline import Timeline, number
+from agents.review.replay_timeline import ReplayTimeline, parse_number
 from agents.runs import approvals, event_store, leases
-from agents.runs.approvals import Word
-from agents.runs.projection import Rows
+from agents.runs.approvals import Decision
+from agents.runs.projection import Projection
 from agents.web.presentation import RunView
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
@@ -45,11 +45,11 @@ class Letter:
 @pytest.fixture
 async def decided(monkeypatch, scripted, person):
     """A run in which a person was asked, changed the arguments, and was thanked."""
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     scripted(CALL, Says(answer="It is **written**."))
     run = await asked("Write to her.", user=person)
     question = await Approval.objects.aget(run=run)
-    word = Word(digest=question.digest, is_approved=True, arguments='{"input": "7 * 6"}')
+    word = Decision(digest=question.digest, is_approved=True, arguments='{"input": "7 * 6"}')
     await approvals.decide(person, question.pk, word)
     await runs.wait(run)
     return await Run.objects.aget(pk=run.pk)
@@ -65,30 +65,30 @@ def relived(run, place):
     """The same events once more, one by one, and what a page shows that watches them."""
     again = Run.objects.get(pk=run.pk)
     again.pk, again.topic = None, "again"
-    vars(again).update(replay.BEGINNING)
+    vars(again).update(replay.INITIAL_RUN)
     again.save(force_insert=True)
     Run.objects.filter(pk=again.pk).update(started_at=run.started_at)
     page = Page(again.pk, place)
     for row in run.events.order_by("seq"):
-        event_store.keep([(again.pk, row.value)])
+        event_store.save([(again.pk, row.value)])
         waiting = again.approvals.waiting()
-        if row.type == Type.APPROVAL_RESOLVED and not waiting.exists():
+        if row.type == EventType.APPROVAL_RESOLVED and not waiting.exists():
             leases.wake(again)
-        if row.type == Type.RUN_FINISHED:
+        if row.type == EventType.RUN_FINISHED:
             waiting.update(verdict=Approval.Verdict.WITHDRAWN)
         page.told([row.value.to_dict()])
         yield Run.objects.get(pk=again.pk), row.seq, page
 
 
 def drawn(run, seq, place):
-    return plain(Tree(replay.shown(run, seq, place).snapshot()).root)
+    return plain(Tree(replay.replay_view(run, seq, place).snapshot()).root)
 
 
 def compare(run, place="chat"):
     """Every moment of it: drawn at once, and come to frame by frame."""
     for now, seq, page in relived(run, place):
         assert drawn(now, seq, place) == plain(page.root), seq
-    part = replay.scene(now, 0, place)
+    part = replay.load_chunk(now, 0, place)
     player = Page(now.pk, place)
     player.root = Tree(part.whole).root
     for frame in part.frames:
@@ -111,8 +111,8 @@ async def test_every_moment_is_what_a_page_had_been_shown(script, dialect, scrip
 async def test_a_question_is_asked_again_and_decided_again_when_it_was(decided):
     assert await sync_to_async(compare)(decided) > 8
 
-    waiting = await decided.events.aget(type=Type.RUN_PAUSED)
-    then = await sync_to_async(lambda: replay.shown(decided, waiting.seq).snapshot())()
+    waiting = await decided.events.aget(type=EventType.RUN_PAUSED)
+    then = await sync_to_async(lambda: replay.replay_view(decided, waiting.seq).snapshot())()
     assert 'data-verdict="waiting"' in then
     assert "Exactly these arguments" in then
     assert "7 * 6" not in then
@@ -121,7 +121,7 @@ async def test_a_question_is_asked_again_and_decided_again_when_it_was(decided):
 async def test_a_call_nobody_decided_about_is_withdrawn_when_the_run_is_stopped(
     monkeypatch, scripted, person
 ):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     scripted(CALL)
     run = await asked("Write to her.", user=person)
     await runs.stop(run)
@@ -140,7 +140,7 @@ async def test_what_one_agent_does_for_another_is_shown_again_below_its_step(scr
     run = await asked("How many?")
 
     assert await sync_to_async(compare)(run) > 8
-    shown = await sync_to_async(lambda: replay.shown(run, 99, "trace").snapshot())()
+    shown = await sync_to_async(lambda: replay.replay_view(run, 99, "trace").snapshot())()
     assert 'data-depth="1"' in shown
 
 
@@ -148,7 +148,9 @@ async def test_what_one_agent_does_for_another_is_shown_again_below_its_step(scr
 async def test_its_last_moment_is_the_page_of_the_run(decided, place):
     def pages():
         whole = render_to_string("_run.html", {"view": RunView(decided, place)})
-        return replay.shown(decided, event_store.last_seq(decided), place).snapshot(), whole
+        return replay.replay_view(
+            decided, event_store.last_seq(decided), place
+        ).snapshot(), whole
 
     last, whole = await sync_to_async(pages)()
 
@@ -158,8 +160,8 @@ async def test_its_last_moment_is_the_page_of_the_run(decided, place):
 async def test_what_was_said_of_a_run_later_is_not_in_its_replay(decided, person, reviewer):
     def last_moment():
         feedback.correct(reviewer, decided, "It is *sent*.", "")
-        feedback.rate(person, decided, feedback.Thumb(is_good=False))
-        return replay.shown(decided, event_store.last_seq(decided), "chat").snapshot()
+        feedback.rate(person, decided, feedback.RatingInput(is_good=False))
+        return replay.replay_view(decided, event_store.last_seq(decided), "chat").snapshot()
 
     shown = await sync_to_async(last_moment)()
 
@@ -169,7 +171,7 @@ async def test_what_was_said_of_a_run_later_is_not_in_its_replay(decided, person
 
 
 async def test_a_run_that_goes_on_is_shown_up_to_now(monkeypatch, scripted, person):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     scripted(CALL)
     run = await asked("Write to her.", user=person)
 
@@ -186,7 +188,7 @@ def get(person, run, path):
 
 
 async def test_a_moment_has_an_address_and_its_neighbours_have_links(decided, person):
-    called = await decided.events.aget(type=Type.TOOL_CALL)
+    called = await decided.events.aget(type=EventType.TOOL_CALL)
 
     page = (await sync_to_async(get)(person, decided, f"replay/?at={called.seq}")).content
 
@@ -206,7 +208,7 @@ async def test_an_address_of_no_moment_shows_the_nearest(decided, person, at):
 
 
 async def test_a_long_run_comes_in_parts_that_fit_together(monkeypatch, decided, person):
-    monkeypatch.setattr(replay, "MOST_FRAMES", 4)
+    monkeypatch.setattr(replay, "MAX_FRAMES", 4)
     after, seqs = 0, []
     while True:
         part = (
@@ -222,15 +224,17 @@ async def test_a_long_run_comes_in_parts_that_fit_together(monkeypatch, decided,
 
 
 async def test_a_part_ends_early_where_its_html_is_large(monkeypatch, decided):
-    monkeypatch.setattr(replay, "MOST_HTML", 1)
+    monkeypatch.setattr(replay, "MAX_HTML_CHARS", 1)
 
-    part = await sync_to_async(replay.scene)(decided, 3)
+    part = await sync_to_async(replay.load_chunk)(decided, 3)
 
     assert (part.after, part.until, len(part.frames)) == (3, 4, 1)
 
 
 async def test_the_moments_of_a_run_say_what_happened(decided):
-    marks = await sync_to_async(lambda: [(m.kind, m.words) for m in Timeline(decided).marks])()
+    marks = await sync_to_async(
+        lambda: [(m.kind, m.words) for m in ReplayTimeline(decided).marks]
+    )()
 
     assert marks == [
         ("run", "helper begins"),
@@ -256,7 +260,7 @@ async def test_a_run_that_ends_badly_has_a_moment_for_it(script, kind, words, sc
     scripted(*script)
     run = await asked("What is it?")
 
-    last = (await sync_to_async(lambda: Timeline(run).marks)())[-1]
+    last = (await sync_to_async(lambda: ReplayTimeline(run).marks)())[-1]
 
     assert last.kind == kind
     assert words in last.words
@@ -264,17 +268,17 @@ async def test_a_run_that_ends_badly_has_a_moment_for_it(script, kind, words, sc
 
 def test_a_takeover_is_a_moment_and_is_told_in_the_head_from_then_on(db):
     run = Run.objects.create(topic="a", query="?", agent_name="helper", takeovers=1)
-    stamp = Stamp("helper")
+    stamp = EventFactory("helper")
     about = {"turn": 1, "kind": "thought", "request": {}}
     events = [
-        stamp(Type.STEP_STARTED, step=1, **about),
-        stamp(Type.STATUS, kind="resumed", step=1),
+        stamp(EventType.STEP_STARTED, step=1, **about),
+        stamp(EventType.STATUS, kind="resumed", step=1),
     ]
-    event_store.keep([(run.pk, event) for event in events])
+    event_store.save([(run.pk, event) for event in events])
 
-    assert [mark.kind for mark in Timeline(run).marks] == ["thought", "resumed"]
-    assert "continued after a restart" not in replay.shown(run, 1).snapshot()
-    assert "continued after a restart" in replay.shown(run, 2).snapshot()
+    assert [mark.kind for mark in ReplayTimeline(run).marks] == ["thought", "resumed"]
+    assert "continued after a restart" not in replay.replay_view(run, 1).snapshot()
+    assert "continued after a restart" in replay.replay_view(run, 2).snapshot()
 
 
 def test_a_run_of_which_nothing_is_kept_yet_can_be_looked_at(person):
@@ -290,12 +294,12 @@ def test_a_run_of_which_nothing_is_kept_yet_can_be_looked_at(person):
 async def test_a_reviewer_replays_the_run_of_another_masked(
     monkeypatch, scripted, person, reviewer
 ):
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     call = Says.call("calculator", f"I write to {MAIL}.", input=f"{MAIL} {PHONE}")
     scripted(call, Says(answer=f"It is sent to {MAIL} and {PHONE}, as you asked me to do."))
     run = await asked(f"Write to {MAIL}, call {PHONE}.", user=person)
     question = await Approval.objects.aget(run=run)
-    word = Word(digest=question.digest, is_approved=False, reason=f"Never call {PHONE}!")
+    word = Decision(digest=question.digest, is_approved=False, reason=f"Never call {PHONE}!")
     await approvals.decide(person, question.pk, word)
     await runs.wait(run)
     paths = ["replay/scene/", *(f"replay/?at={at}" for at in range(20))]
@@ -314,31 +318,31 @@ async def test_a_reviewer_replays_the_run_of_another_masked(
 
 def test_waiting_for_a_person_is_told_from_a_slow_model():
     run = Run.objects.create(topic="a", query="?", agent_name="helper")
-    timeline = Timeline(run)
+    timeline = ReplayTimeline(run)
     waits = [("run_paused", 2200), ("approval_resolved", 4200), ("approval_resolved", 6200)]
     timeline._events = [("delta", 100), ("delta", 2100), *waits, ("delta", 6300)]
 
     assert [gap.is_ours for gap in timeline.gaps] == [False, True, True]
-    assert number("7", 5) == 5
+    assert parse_number("7", 5) == 5
 
 
 @pytest.fixture
 def parted(person):
     """A run with an event a second, and a page that was away from 1.5 s to 2.5 s of it."""
     run = Run.objects.create(topic="a", query="?", agent_name="helper", user=person)
-    stamp = Stamp("helper")
+    stamp = EventFactory("helper")
     about = {"turn": 1, "kind": "thought", "request": {}}
-    steps = [stamp(Type.STEP_STARTED, step=number, **about) for number in (1, 2, 3)]
+    steps = [stamp(EventType.STEP_STARTED, step=number, **about) for number in (1, 2, 3)]
     for at, event in enumerate(steps, 1):
         event = replace(event, time=run.started_at + timedelta(seconds=at))
-        event_store.keep([(run.pk, event)])
+        event_store.save([(run.pk, event)])
     left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 2.5))
     Absence.objects.create(run=run, page="one", left_at=left, came_back_at=back)
     return run
 
 
 def test_a_page_that_was_away_is_a_moment_between_two_events(parted):
-    timeline = Timeline(parted)
+    timeline = ReplayTimeline(parted)
 
     marks = [(mark.seq, mark.ms, mark.words) for mark in timeline.marks if mark.is_between]
     assert marks == [
@@ -374,7 +378,7 @@ def test_the_page_of_the_run_says_that_there_is_something_to_see(person, parted)
 
 def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
     parted.absences.update(reason=Absence.Reason.CLOSED, came_back_at=None)
-    timeline = Timeline(parted)
+    timeline = ReplayTimeline(parted)
 
     assert [mark.words for mark in timeline.marks if mark.is_between] == ["The page is closed"]
     assert not timeline.away(timeline.duration).is_lost
@@ -385,6 +389,9 @@ def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
 
 def test_a_moment_asks_and_changes_nothing_that_rows_do():
     """Whatever a meaning does to rows, a moment does to itself."""
-    own = {name for name, value in vars(Rows).items() if callable(value)} - {"__init__", "take"}
+    own = {name for name, value in vars(Projection).items() if callable(value)} - {
+        "__init__",
+        "take",
+    }
 
-    assert own <= set(vars(replay.Moment)), "else a replay would write"
+    assert own <= set(vars(replay.ReplayProjection)), "else a replay would write"

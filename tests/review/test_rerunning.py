@@ -21,9 +21,9 @@ from agents.models import (
     ToolRegistration,
 )
 from agents.review import reruns
-from agents.review.reruns import Setup
+from agents.review.reruns import RerunSetup
 from agents.runs import approvals, event_store
-from agents.runs.approvals import Word
+from agents.runs.approvals import Decision
 from agents.web.presentation import RunView
 from chat.models import ChatSession
 from tests.conftest import asked, checked
@@ -55,7 +55,7 @@ class Counted:
 @pytest.fixture
 def tool(monkeypatch):
     tool = Counted()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     return tool
 
 
@@ -70,7 +70,7 @@ async def again(run, step, user, **different):
 
     def prepare():
         kept = Run.objects.select_related("agent").get(pk=run.pk)
-        before = Setup(kept).before
+        before = RerunSetup(kept).before
         wish = type(before)(**{n: getattr(before, n) for n in before.__slots__} | different)
         return reruns.prepare(kept, step, wish, user)
 
@@ -170,7 +170,9 @@ async def test_it_has_a_topic_of_its_own_and_its_own_setup(origin, scripted, per
 async def test_another_model_is_asked_from_there_on(origin, scripted, person, monkeypatch):
     names = []
     model = scripted(END)
-    monkeypatch.setattr(planner_factory, "llm", lambda name: names.append(name) or model)
+    monkeypatch.setattr(
+        planner_factory, "llm_by_name", lambda name: names.append(name) or model
+    )
 
     run = await again(origin, 3, person, model="mistral/other", fallback="mistral/third")
 
@@ -198,7 +200,7 @@ async def test_what_was_blocked_is_said_anew_from_its_guardrail(tool, scripted, 
     run = await asked("Say it.", user=person)
     assert run.status == "blocked"
 
-    assert await sync_to_async(reruns.nearest)(run, 2) == 1
+    assert await sync_to_async(reruns.nearest_step)(run, 2) == 1
 
 
 async def test_every_tool_that_may_write_asks_first(origin, tool, scripted, person):
@@ -211,7 +213,9 @@ async def test_every_tool_that_may_write_asks_first(origin, tool, scripted, pers
     assert run.status == "waiting"
     assert tool.asked == ["one", "two"]
     question = await Approval.objects.aget(run=run)
-    await approvals.decide(person, question.pk, Word(digest=question.digest, is_approved=True))
+    await approvals.decide(
+        person, question.pk, Decision(digest=question.digest, is_approved=True)
+    )
     await runs.wait(run)
     assert (await checked(run)).answer == "Done."
     assert tool.asked == ["one", "two", "two"]
@@ -224,7 +228,9 @@ async def test_a_call_that_was_approved_is_told_again_with_who_approved_it(
     scripted(FIRST, END)
     origin = await asked("How many?", user=person)
     question = await Approval.objects.aget(run=origin)
-    await approvals.decide(person, question.pk, Word(digest=question.digest, is_approved=True))
+    await approvals.decide(
+        person, question.pk, Decision(digest=question.digest, is_approved=True)
+    )
     await runs.wait(origin)
     scripted(END)
 
@@ -242,11 +248,11 @@ async def test_calls_that_were_asked_about_together_are_run_again_together(
     scripted(BOTH, END)
     origin = await asked("How many?", user=person)
     for question in [row async for row in Approval.objects.filter(run=origin)]:
-        word = Word(digest=question.digest, is_approved=True)
+        word = Decision(digest=question.digest, is_approved=True)
         await approvals.decide(person, question.pk, word)
     await runs.wait(origin)
 
-    nearest = sync_to_async(reruns.nearest)
+    nearest = sync_to_async(reruns.nearest_step)
 
     assert [await nearest(origin, number) for number in (1, 2, 3, 4)] == [1, 2, 2, 4]
 
@@ -271,7 +277,7 @@ async def test_what_another_agent_did_is_run_again_from_the_step_that_asked_it(
     ask = Says.call("ask_helper", "I ask.", task="Count.")
     scripted(ask, FIRST, END, END)
     origin = await asked("How many?", user=person, agent=lead)
-    nearest = sync_to_async(reruns.nearest)
+    nearest = sync_to_async(reruns.nearest_step)
     inner = [step.number async for step in origin.steps.filter(parent=2)]
 
     assert {await nearest(origin, number) for number in inner} == {2}
@@ -329,7 +335,7 @@ async def test_what_was_run_again_can_be_run_again(origin, tool, scripted, perso
 async def test_killed_while_it_was_told_again_it_goes_on(kept, origin, tool, scripted, person):
     def left_behind():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
-        new = reruns.prepare(run, 5, Setup(run).before, person)
+        new = reruns.prepare(run, 5, RerunSetup(run).before, person)
         Run.objects.filter(pk=new.pk).update(heartbeat_at=None)
         return new
 
@@ -337,10 +343,10 @@ async def test_killed_while_it_was_told_again_it_goes_on(kept, origin, tool, scr
     course = await agent_factory.resume(run)
     events = [await anext(course) for _ in range(kept)]
     await course.aclose()
-    await sync_to_async(event_store.keep)([(run.pk, event) for event in events])
+    await sync_to_async(event_store.save)([(run.pk, event) for event in events])
     scripted(END)
 
-    assert await runs.take_over() == 1
+    assert await runs.recover_abandoned() == 1
     await runs.wait(run)
 
     assert (await checked(run)).answer == "Done."
@@ -616,7 +622,7 @@ async def test_every_form_has_a_token_of_its_own(origin, person):
 
 
 async def test_only_so_many_runs_again_go_on_at_once(origin, person):
-    for number in range(reruns.MOST_LIVE):
+    for number in range(reruns.MAX_LIVE_RERUNS):
         await Run.objects.acreate(
             user=person, topic=f"r{number}", status="waiting", origin=origin, origin_step=1
         )
@@ -629,12 +635,12 @@ async def test_only_so_many_runs_again_go_on_at_once(origin, person):
     page = answer.content.decode()
     assert "5 of your runs again are not over yet. Wait for one, or stop it." in page
     assert "Be quick." in page
-    assert await Run.objects.filter(origin=origin).acount() == reruns.MOST_LIVE
+    assert await Run.objects.filter(origin=origin).acount() == reruns.MAX_LIVE_RERUNS
 
 
 async def test_an_agent_switched_off_in_that_moment_is_a_sentence(origin, person, monkeypatch):
     def switched_off(*about):
-        raise reruns.NotRerun("It is switched off.")
+        raise reruns.RerunRejected("It is switched off.")
 
     monkeypatch.setattr(reruns, "prepare", switched_off)
     client = await browser(person)

@@ -134,7 +134,7 @@ def test_an_opening_is_kept_once_an_hour(link, stranger, monkeypatch):
     assert ShareLink.objects.get().opened == 6
     assert opened.count() == 2
 
-    monkeypatch.setattr(audit, "ONCE_IN", timedelta())  # as if an hour had passed
+    monkeypatch.setattr(audit, "REPEAT_WINDOW", timedelta())  # as if an hour had passed
     Client().get(link)
     assert opened.count() == 3
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.models import AgentStep, Approval
-from agents.web.presentation.side_effects import Ledger
+from agents.web.presentation.side_effects import SideEffects
 from agents.web.presentation.waterfall import Waterfall
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -139,7 +139,7 @@ def test_a_step_that_never_ended_and_a_clock_that_went_back_are_drawn_within_the
 
 
 def test_the_ledger_tells_what_was_read_from_what_was_changed():
-    ledger = Ledger.of(
+    ledger = SideEffects.of(
         [
             step(1, "thought", 0, 1),
             step(2, "tool", 0, 1, effect="read"),
@@ -155,6 +155,8 @@ def test_the_ledger_tells_what_was_read_from_what_was_changed():
 
 
 def test_a_task_for_another_agent_is_no_change_by_itself():
-    ledger = Ledger.of([step(1, "tool", 0, 1), step(2, "tool", 0, 1, parent=1, effect="read")])
+    ledger = SideEffects.of(
+        [step(1, "tool", 0, 1), step(2, "tool", 0, 1, parent=1, effect="read")]
+    )
 
     assert (ledger.changes, ledger.reads, ledger.unclear) == ([], 1, 0)

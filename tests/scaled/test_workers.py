@@ -14,7 +14,7 @@ from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
 from agents.review import reruns
 from agents.runs import approvals, executor, job_queue, leases
-from agents.runs.approvals import Word
+from agents.runs.approvals import Decision
 from tests.conftest import checked, until
 
 pytestmark = [
@@ -49,7 +49,7 @@ def in_line():
 async def driven(monkeypatch):
     """A run that a worker of this process drives, in the middle of a tool."""
     tool = Held()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     run = await sync_to_async(prepared)()
     driving = asyncio.create_task(runs.drive(run.pk))
     await until(run, "tool_call")
@@ -75,7 +75,7 @@ def test_a_run_stands_in_line_once():
     run = prepared()
 
     with transaction.atomic():
-        job_queue.add(run.pk)
+        job_queue.enqueue(run.pk)
         other = prepared(topic="chat.2")  # what comes after it in the transaction is kept
 
     assert in_line() == [run.pk, other.pk]
@@ -86,7 +86,7 @@ async def test_launching_is_left_to_a_worker():
 
     runs.launch(run)
 
-    assert executor.here().tasks == {}
+    assert executor.current().tasks == {}
 
 
 async def test_a_worker_sees_a_run_to_its_end():
@@ -101,7 +101,7 @@ async def test_a_worker_sees_a_run_to_its_end():
 
 async def test_what_another_worker_drives_is_left_alone():
     run = await sync_to_async(prepared)()
-    await sync_to_async(leases.take)(run)
+    await sync_to_async(leases.acquire)(run)
 
     await runs.drive(run.pk)
 
@@ -112,10 +112,10 @@ async def test_a_run_whose_worker_died_is_lined_up_again():
     run = await sync_to_async(prepared)()
     await Run.objects.filter(pk=run.pk).aupdate(owner="1.gone@elsewhere", heartbeat_at=None)
 
-    await runs.take_over()
+    await runs.recover_abandoned()
 
     assert await sync_to_async(in_line)() == [run.pk]
-    assert executor.here().tasks == {}
+    assert executor.current().tasks == {}
 
 
 async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker(monkeypatch):
@@ -143,10 +143,10 @@ async def test_stopping_a_run_that_stands_in_line_ends_it():
 
 async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
     run, _, driving = await driven(monkeypatch)
-    shop = executor.here()
+    shop = executor.current()
     task = shop.tasks[run.pk]
 
-    await sync_to_async(leases.ask_to_stop)(run)
+    await sync_to_async(leases.request_stop)(run)
     await asyncio.wait([task], timeout=5)
     await driving
 
@@ -158,13 +158,15 @@ async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
     tool = Held()
     tool.needs_approval = True
     tool.let_go.set()
-    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     scripted(Says.call("calculator"), Says(answer="Done."))
     run = await sync_to_async(prepared)(user=person)
     await runs.drive(run.pk)
     approval = await Approval.objects.aget(run=run)
 
-    await approvals.decide(person, approval.pk, Word(digest=approval.digest, is_approved=True))
+    await approvals.decide(
+        person, approval.pk, Decision(digest=approval.digest, is_approved=True)
+    )
 
     run = await Run.objects.aget(pk=run.pk)
     assert (run.status, run.owner) == ("running", "")
@@ -179,7 +181,7 @@ async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, 
 
     def again():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
-        return reruns.prepare(run, 3, reruns.Setup(run).before, person)
+        return reruns.prepare(run, 3, reruns.RerunSetup(run).before, person)
 
     run = await sync_to_async(again)()
     assert await sync_to_async(in_line)() == [origin.pk, run.pk]

@@ -17,11 +17,11 @@ from cryptography.x509.oid import NameOID
 
 from agents.tools.addresses import AllowList
 from agents.tools.egress import (
-    AnswerTooLarge,
     Egress,
     EgressFailed,
     EgressRefused,
-    client,
+    ResponseTooLarge,
+    create_client,
     fetch,
 )
 from tests.wire import CUT, HANG, Reply, WireServer, closed_port, silent_port
@@ -156,8 +156,8 @@ async def test_the_next_address_is_tried_where_nobody_answers_at_the_first():
 def test_an_administrator_allows_hosts_ports_and_networks(entry, fitting, other):
     allow = AllowList.read([f" {entry} "])
 
-    assert allow.admits(*fitting[:2], ip_address(fitting[2]))
-    assert not allow.admits(*other[:2], ip_address(other[2]))
+    assert allow.allows(*fitting[:2], ip_address(fitting[2]))
+    assert not allow.allows(*other[:2], ip_address(other[2]))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ async def test_a_small_packet_that_unpacks_to_a_flood_is_given_up_before_it_fill
     page = Reply(parts=(bomb,), headers={**TEXT, "Content-Encoding": "gzip"})
     async with WireServer(pages={"/": page}) as server:
         tracemalloc.start()
-        with pytest.raises(AnswerTooLarge, match="larger than 5,000,000 bytes"):
+        with pytest.raises(ResponseTooLarge, match="larger than 5,000,000 bytes"):
             await fetch("GET", f"http://127.0.0.1:{server.port}/", policy=LOCAL)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -196,7 +196,7 @@ async def test_a_small_packet_that_unpacks_to_a_flood_is_given_up_before_it_fill
 async def test_fifty_megabytes_are_not_taken():
     page = Reply(parts=(bytes(1_000_000),) * 50, headers=TEXT)
     async with WireServer(pages={"/": page}) as server:
-        with pytest.raises(AnswerTooLarge):
+        with pytest.raises(ResponseTooLarge):
             await fetch("GET", f"http://127.0.0.1:{server.port}/", policy=LOCAL)
         await asyncio.wait_for(server.left(), 10)
 
@@ -298,7 +298,7 @@ async def test_proxies_and_cookies_play_no_part(monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{closed_port()}")
     monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{closed_port()}")
     page = Reply(parts=(b"x",), headers={**TEXT, "Set-Cookie": "a=b; Path=/"})
-    async with WireServer(pages={"/": page}) as server, client(LOCAL) as http:
+    async with WireServer(pages={"/": page}) as server, create_client(LOCAL) as http:
         for _ in range(2):
             assert (await http.get(f"http://127.0.0.1:{server.port}/")).status_code == 200
 
@@ -326,7 +326,7 @@ async def test_a_malformed_header_is_not_quoted(value):
 
 async def test_a_client_follows_no_redirect_even_if_asked_to():
     page = Reply(status=302, headers={"Location": "http://169.254.169.254/"})
-    made = partial(client, LOCAL)(headers={"X-Key": "y"}, follow_redirects=True)
+    made = partial(create_client, LOCAL)(headers={"X-Key": "y"}, follow_redirects=True)
     async with WireServer(pages={"/": page}) as server, made as http:
         response = await http.get(f"http://127.0.0.1:{server.port}/")
 

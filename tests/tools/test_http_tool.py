@@ -7,7 +7,7 @@ from agents.engine.loop.approval import fingerprint
 from agents.engine.tool import Tool, specification
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.http import MOST_CHARACTERS, HttpTool
+from agents.tools.http import MAX_OUTPUT_CHARS, HttpTool
 from tests.wire import HANG, Reply, WireServer, closed_port
 
 LOCAL = Egress(allow=AllowList.read(["127.0.0.1"]))
@@ -297,7 +297,7 @@ async def test_a_long_answer_is_cut_with_a_mark():
     async with serving(answer(b"x" * 150_000, Content_Type="text/plain")) as server:
         result = await made(server).execute({"city": "x"})
 
-    assert result.output.startswith("x" * MOST_CHARACTERS + "\n")
+    assert result.output.startswith("x" * MAX_OUTPUT_CHARS + "\n")
     assert result.output.endswith("[… 50,000 more characters were cut]")
 
 

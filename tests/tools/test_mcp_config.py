@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.tools.mcp.config import BadServerConfig, ServerConfig, mistakes, read_config, slug
+from agents.tools.mcp.config import (
+    InvalidServerConfig,
+    ServerConfig,
+    find_problems,
+    read_config,
+    slugify,
+)
 
 TIME = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "Asia/Tokyo"}}
 DOCS = {"type": "streamable-http", "url": "https://docs.example/mcp", "headers": {"X-Key": "k"}}
@@ -18,7 +24,7 @@ def one(entry, name="time"):
 
 
 def complaint(entry, name="time"):
-    with pytest.raises(BadServerConfig) as refusal:
+    with pytest.raises(InvalidServerConfig) as refusal:
         one(entry, name)
     return str(refusal.value)
 
@@ -142,12 +148,12 @@ def test_every_mistake_has_a_sentence(entry, sentence):
     ],
 )
 def test_what_is_no_configuration_is_said_to_be_none(text):
-    with pytest.raises(BadServerConfig):
+    with pytest.raises(InvalidServerConfig):
         read_config(text)
 
 
 def test_all_mistakes_are_told_at_once():
-    with pytest.raises(BadServerConfig) as refusal:
+    with pytest.raises(InvalidServerConfig) as refusal:
         read_config({"mcpServers": {"a": {}, "b": {**TIME, "args": 1}, "B": TIME}})
 
     assert len(refusal.value.sentences) == 3
@@ -165,7 +171,7 @@ def test_all_mistakes_are_told_at_once():
     ],
 )
 def test_names_are_made_short(name, short):
-    assert slug(name) == short
+    assert slugify(name) == short
 
 
 @pytest.mark.parametrize("name", ["時間", "x" * 41, "--"])
@@ -198,6 +204,6 @@ SHAPES = st.recursive(
 
 @given(SHAPES)
 def test_no_shape_breaks_the_reading(shape):
-    with suppress(BadServerConfig):
+    with suppress(InvalidServerConfig):
         servers = read_config({"mcpServers": {"x": shape, "y": TIME}})
-        assert [mistakes(server) for server in servers] == [[]] * len(servers)
+        assert [find_problems(server) for server in servers] == [[]] * len(servers)

@@ -7,10 +7,10 @@ import pytest
 from agents.tools.mcp.config import Sandbox, ServerConfig
 from agents.tools.mcp.launch import (
     LaunchRefused,
-    cautions,
+    build_environment,
     check_launch,
-    resolved,
-    surroundings,
+    launch_warnings,
+    resolve_argv,
 )
 
 NAMES = (
@@ -309,13 +309,13 @@ def test_a_container_does_not_get_what_holds_our_folder(tmp_path):
     ],
 )
 def test_a_package_without_a_version_is_warned_about(argv, loose):
-    warned = cautions(config(argv))
+    warned = launch_warnings(config(argv))
 
     assert [sentence.partition(" has no pinned version")[0] for sentence in warned] == loose
 
 
 def test_arguments_that_nobody_reads_are_warned_about_and_the_longest_refused():
-    assert "20,000 characters" in cautions(config(["python3", "x.py", "x" * 19_996]))[0]
+    assert "20,000 characters" in launch_warnings(config(["python3", "x.py", "x" * 19_996]))[0]
     check_launch(config(["python3", "x.py", "x" * 100_000]))
     with pytest.raises(LaunchRefused, match="item 2 is longer than 100,000 bytes") as refusal:
         check_launch(config(["python3", "x.py", "x" * 100_001]))
@@ -332,12 +332,12 @@ def test_a_program_that_is_not_there_is_said_to_be_missing():
 
 
 def test_the_argv_is_shown_as_it_will_be_run(programs):
-    assert resolved(config("npx -y x")) == (str(programs / "npx"), "-y", "x")
+    assert resolve_argv(config("npx -y x")) == (str(programs / "npx"), "-y", "x")
 
 
 def test_nothing_of_our_environment_is_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("ASHIATO_SECRET_KEY", "sentinel")
-    around = surroundings(config("npx x", env={"TZ": "UTC"}), tmp_path, tmp_path)
+    around = build_environment(config("npx x", env={"TZ": "UTC"}), tmp_path, tmp_path)
 
     assert around == {
         "PATH": os.environ["PATH"],

@@ -23,7 +23,7 @@ SENTINEL = "only-the-product-knows"
 
 
 def works(level):
-    return sandbox.general_level((level,)) == level
+    return sandbox.available_level((level,)) == level
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
@@ -198,13 +198,13 @@ def test_another_user_cannot_read_what_is_ours(data, tmp_path):
     tmp_path.chmod(0o711)
     passing = tmp_path / "passing"
     passing.mkdir()
-    kept = sandbox.home(config)
+    kept = sandbox.prepare_home(config)
     tried = subprocess.run(
-        sandbox.enclosed(config, kept, passing), capture_output=True, check=False
+        sandbox.sandbox_argv(config, kept, passing), capture_output=True, check=False
     )
-    sandbox.forget(Path(config.home))
+    sandbox.delete_home(Path(config.home))
 
-    assert sandbox.level(config) == "user"
+    assert sandbox.isolation_level(config) == "user"
     assert b"Permission denied" in tried.stderr
     assert passing.stat().st_uid >= sandbox.FIRST_UID
     assert not kept.exists()
@@ -217,8 +217,8 @@ def test_where_it_is_required_nothing_starts_without(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="require", levels=()))
 
     with pytest.raises(LaunchRefused, match="ASHIATO_MCP_SANDBOX is 'require'"):
-        sandbox.enclosed(config, data, data)
-    assert sandbox.level(config) == "none"
+        sandbox.sandbox_argv(config, data, data)
+    assert sandbox.isolation_level(config) == "none"
 
 
 def test_what_cannot_be_applied_ends_the_program():
@@ -232,7 +232,7 @@ def test_what_cannot_be_applied_ends_the_program():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
-    assert ended.returncode == confine.NOT_CONFINED
+    assert ended.returncode == confine.EXIT_NOT_CONFINED
     assert ended.stdout == b""
     assert b"The sandbox could not be applied: Operation not permitted." in ended.stderr
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_applied_ends_the_program():
 def test_it_can_be_switched_off(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="off"))
 
-    assert sandbox.enclosed(config, data, data) == (shutil.which("ls"),)
+    assert sandbox.sandbox_argv(config, data, data) == (shutil.which("ls"),)
 
 
 # Folders
@@ -279,6 +279,6 @@ def test_a_folder_has_to_be_there_and_nobody_elses(path):
 def test_what_holds_something_hidden_is_opened_in_parts(tmp_path):
     for name in ("bin", "lib", "var"):
         (tmp_path / name).mkdir()
-    parts = sandbox._without(tmp_path, [str(tmp_path / "var")])
+    parts = sandbox._exclude_hidden(tmp_path, [str(tmp_path / "var")])
 
     assert list(parts) == [tmp_path / "bin", tmp_path / "lib"]

@@ -11,11 +11,11 @@ from tests.workflows import pipeline
 def pipeline_tools(db, settings):
     """An installation that has the tools of the pipeline."""
     settings.TOOL_MODULES = ["tests.workflows.pipeline"]
-    tool_factory.from_code.cache_clear()
-    for name in tool_factory.from_code():
+    tool_factory.code_tools.cache_clear()
+    for name in tool_factory.code_tools():
         ToolRegistration.objects.create(name=name)
     yield
-    tool_factory.from_code.cache_clear()
+    tool_factory.code_tools.cache_clear()
 
 
 @pytest.fixture

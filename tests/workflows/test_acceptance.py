@@ -28,7 +28,7 @@ def schedule(workflow, person):
     made = Schedule.objects.create(
         workflow=workflow, user=person, cron="0 9 * * *", next_at=MONDAY
     )
-    assert acceptance.settle(made, person)
+    assert acceptance.update_acceptance(made, person)
     return made
 
 
@@ -174,7 +174,7 @@ def test_what_its_owner_turned_off_only_its_owner_turns_on(
 
     assert "root2 turned this schedule off. Only root2 can turn it on." in saved.text
     assert started(made) == []
-    assert acceptance.waiting_for(owner) == [made]
+    assert acceptance.awaiting_acceptance(owner) == [made]
     client_of(owner).post(change, form | {"enabled": "on"})
     assert len(started(made)) == (0 if has_newer else 1)
     answer(client_of(owner), made)

@@ -21,8 +21,8 @@ pytestmark = [
 
 @pytest.fixture
 async def finished(workflow, person):
-    wish = await sync_to_async(start.wished)("/workflow アンケート集計レポート", person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.parse_command)("/workflow アンケート集計レポート", person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await checked(run)
@@ -30,7 +30,7 @@ async def finished(workflow, person):
 
 async def test_a_workflow_that_is_run_again_is_the_same_workflow(finished, person):
     def again():
-        return reruns.prepare(finished, 1, reruns.Setup(finished).before, person)
+        return reruns.prepare(finished, 1, reruns.RerunSetup(finished).before, person)
 
     run = await sync_to_async(again)()
     runs.resume(run)
@@ -52,8 +52,8 @@ steps:
 async def errand(editor, person):
     """A workflow that asks the agent whose model and limits it has."""
     await sync_to_async(versions.save)(ERRAND, editor)
-    wish = await sync_to_async(start.wished)("/workflow Errand", person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.parse_command)("/workflow Errand", person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await checked(run)
@@ -67,7 +67,7 @@ async def called(run):
 @pytest.mark.parametrize("kept", [{}, {"tools": []}])
 async def test_an_agent_that_a_workflow_asks_again_has_its_tools(kept, errand, person):
     def again():
-        return reruns.prepare(errand, 1, reruns.Setup(errand).before, person)
+        return reruns.prepare(errand, 1, reruns.RerunSetup(errand).before, person)
 
     run = await sync_to_async(again)()
     assert run.overrides == {}
@@ -112,7 +112,7 @@ async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fall
     differ = {"guardrails": [], "fallback": "openai/gpt-5"}
 
     def again():
-        wish = replace(reruns.Setup(finished).before, **differ)
+        wish = replace(reruns.RerunSetup(finished).before, **differ)
         return reruns.prepare(finished, 1, wish, person)
 
     runtime = await agent_factory.build(await sync_to_async(again)())
@@ -151,7 +151,7 @@ async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, work
         event.pk, event.run = None, run
         await event.asave(force_insert=True)
 
-    assert await runs.take_over() == 1
+    assert await runs.recover_abandoned() == 1
     await runs.wait(run)
 
     run = await checked(run)

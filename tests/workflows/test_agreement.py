@@ -6,9 +6,9 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
 from agents import runs
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.models import Approval, Run
-from agents.runs.projection import Rows
+from agents.runs.projection import Projection
 from agents.web.presentation import status_text
 from agents.workflows import start, versions
 from tests.conftest import checked
@@ -35,8 +35,8 @@ def legal(db):
 async def gate(editor, person, legal):
     """What a run asks that `person` has started, and that Legal has to agree to."""
     await sync_to_async(versions.save)(GATE, editor)
-    wish = await sync_to_async(start.wished)("/workflow Gate", person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.parse_command)("/workflow Gate", person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await Approval.objects.aget(run=run)
@@ -150,8 +150,8 @@ async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
     task = await run.steps.aget(kind="task", action="agree")
     told = {"step": task.number, "kind": "task", "status": "failed", "observation": "Late."}
 
-    rows = Rows()
-    event = Event(type=Type.STEP, data=told, agent="Gate", time=task.ended_at, seq=99)
+    rows = Projection()
+    event = Event(type=EventType.STEP, data=told, agent="Gate", time=task.ended_at, seq=99)
     await sync_to_async(rows.take)(run.pk, event)
     await sync_to_async(rows.write)()
 
@@ -162,6 +162,6 @@ async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
 def test_only_a_no_is_called_one():
     late = "“agree”: It took longer than 3 seconds."
 
-    ended = status_text.ending(Run(stopped_reason="cancelled", detail=late))
+    ended = status_text.ending_sentence(Run(stopped_reason="cancelled", detail=late))
 
     assert ended == f"Cancelled: {late}"

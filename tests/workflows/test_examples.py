@@ -6,7 +6,7 @@ from asgiref.sync import sync_to_async
 from agents import runs
 from agents.models import Approval
 from agents.runs import approvals
-from agents.runs.approvals import Word
+from agents.runs.approvals import Decision
 from agents.workflows import start, versions
 from agents.workflows.examples import SALES
 from tests.conftest import checked
@@ -18,12 +18,12 @@ pytestmark = [
 
 
 async def started(query, person):
-    wish = await sync_to_async(start.wished)(query, person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.parse_command)(query, person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     asked = await Approval.objects.aget(run=run)
-    await approvals.decide(person, asked.pk, Word(digest=asked.digest, is_approved=True))
+    await approvals.decide(person, asked.pk, Decision(digest=asked.digest, is_approved=True))
     await runs.wait(run)
     return await checked(run)
 

@@ -23,7 +23,7 @@ def schedule(workflow, person):
     made = Schedule.objects.create(
         workflow=workflow, user=person, cron="0 9 * * 1-5", next_at=MONDAY
     )
-    acceptance.settle(made, person)
+    acceptance.update_acceptance(made, person)
     return made
 
 
@@ -41,8 +41,8 @@ def test_a_schedule_that_is_due_is_started_once_whoever_notices(schedule, person
 def test_two_that_notice_at_the_same_time_start_one(schedule):
     stale = Schedule.objects.select_related("workflow", "user").get()
 
-    assert schedules._started(schedule, MONDAY) is not None
-    assert schedules._started(stale, MONDAY) is None
+    assert schedules._start_schedule(schedule, MONDAY) is not None
+    assert schedules._start_schedule(stale, MONDAY) is None
     assert Run.objects.count() == 1
 
 
@@ -80,7 +80,7 @@ def test_while_the_last_run_goes_on_no_other_begins(schedule):
 def test_what_cannot_be_started_says_why_and_is_tried_the_next_time(schedule):
     schedule.parameters = {"nothing": 1}
     schedule.save()
-    acceptance.settle(schedule, schedule.user)
+    acceptance.update_acceptance(schedule, schedule.user)
 
     assert schedules.start_due(MONDAY) == []
     schedule.refresh_from_db()
@@ -91,7 +91,7 @@ def test_what_cannot_be_started_says_why_and_is_tried_the_next_time(schedule):
 async def test_a_look_around_starts_it_and_it_runs_to_its_end(schedule):
     await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
 
-    await schedules.look_around(None)
+    await schedules.launch_due(None)
     run = await Run.objects.aget()
     await runs.wait(run)
 
@@ -101,15 +101,15 @@ async def test_a_look_around_starts_it_and_it_runs_to_its_end(schedule):
 async def test_a_run_that_is_over_starts_nothing(schedule):
     await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
 
-    await schedules.look_around(Run())
+    await schedules.launch_due(Run())
 
     assert not await Run.objects.aexists()
 
 
 @pytest.mark.parametrize("cron", ["x", "61 * * * *", "0 0 31 2 *", "* * * *", ""])
 def test_a_time_that_is_none_is_refused(cron):
-    with pytest.raises(schedules.NoTime):
-        schedules.following(cron, MONDAY)
+    with pytest.raises(schedules.InvalidCron):
+        schedules.next_time(cron, MONDAY)
 
 
 def test_an_administrator_sets_the_time(workflow, administrator):

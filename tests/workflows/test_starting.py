@@ -7,10 +7,10 @@ from django.test import AsyncClient
 from agents import runs
 from agents.models import Approval, Run, ToolRegistration, Workflow
 from agents.runs import approvals
-from agents.runs.approvals import Word
-from agents.web.presentation.live_run import Watched
+from agents.runs.approvals import Decision
+from agents.web.presentation.live_run import LiveRunView
 from agents.workflows import start, versions
-from agents.workflows.start import NotStarted
+from agents.workflows.start import WorkflowNotStarted
 from chat import messages, sessions
 from tests.conftest import checked
 from tests.workflows import pipeline
@@ -49,8 +49,8 @@ steps:
 
 
 async def carried_out(text, user):
-    wish = await sync_to_async(start.wished)(text, user)
-    run = await sync_to_async(start.start)(wish, user, "chat.1")
+    wish = await sync_to_async(start.parse_command)(text, user)
+    run = await sync_to_async(start.prepare_run)(wish, user, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await checked(run)
@@ -90,11 +90,11 @@ async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
     ],
 )
 def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, parameters):
-    wish = start.wished(text, person)
+    wish = start.parse_command(text, person)
 
     assert wish.version.workflow.name == "Greeting card"
     assert parameters.items() <= wish.parameters.items()
-    again = start.wished(wish.query, person)
+    again = start.parse_command(wish.query, person)
     assert again.parameters == wish.parameters
 
 
@@ -119,26 +119,26 @@ def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, par
     ],
 )
 def test_what_cannot_be_started_says_why(greeting, person, text, sentence):
-    with pytest.raises(NotStarted, match=re.escape(sentence)):
-        start.wished(text, person)
+    with pytest.raises(WorkflowNotStarted, match=re.escape(sentence)):
+        start.parse_command(text, person)
 
 
 @pytest.mark.parametrize("text", ["workflow x", "/workflows", "what is /workflow", "/work"])
 def test_other_messages_are_messages(text, person):
-    assert start.wished(text, person) is None
+    assert start.parse_command(text, person) is None
 
 
 def test_a_workflow_whose_tools_are_gone_is_not_started(greeting, person):
     ToolRegistration.objects.filter(name="report_writer").update(enabled=False)
 
-    with pytest.raises(NotStarted, match="needs the tool 'report_writer'"):
-        start.wished("/workflow Greeting card to=a", person)
+    with pytest.raises(WorkflowNotStarted, match="needs the tool 'report_writer'"):
+        start.parse_command("/workflow Greeting card to=a", person)
 
 
 async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
     text = "/workflow アンケート集計レポート"
 
-    message = await sessions.said(lambda: sessions.begin(person, text, "a"))
+    message = await sessions.submit(lambda: sessions.start(person, text, "a"))
     await runs.wait(message.run)
 
     run = await checked(message.run)
@@ -147,8 +147,8 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
 
 
 def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
-    with pytest.raises(messages.NotSaid, match="Did you mean アンケート集計レポート"):
-        sessions.begin(person, "/workflow アンケート集計", "a")
+    with pytest.raises(messages.MessageRejected, match="Did you mean アンケート集計レポート"):
+        sessions.start(person, "/workflow アンケート集計", "a")
 
     assert not Run.objects.exists()
 
@@ -190,14 +190,14 @@ async def test_what_is_off_is_not_started(greeting, person):
 
 async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, editor, person):
     await sync_to_async(versions.save)(GATE, editor)
-    wish = await sync_to_async(start.wished)("/workflow Gate", person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.parse_command)("/workflow Gate", person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     asked = await Approval.objects.aget(run=run)
     assert "[1, 2, 3]" in asked.arguments
 
-    await approvals.decide(person, asked.pk, Word(digest=asked.digest, is_approved=True))
+    await approvals.decide(person, asked.pk, Decision(digest=asked.digest, is_approved=True))
     await runs.wait(run)
 
     assert (await checked(run)).status == "completed"
@@ -207,7 +207,7 @@ async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, edi
 async def test_a_workflow_is_shown_under_its_name_and_version(workflow, person):
     run = await carried_out("/workflow アンケート集計レポート", person)
 
-    html = await sync_to_async(Watched(run.pk).snapshot)()
+    html = await sync_to_async(LiveRunView(run.pk).snapshot)()
 
     assert "アンケート集計レポート · version 1</h3>" in html
 
@@ -216,13 +216,13 @@ async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
     pipeline_tools, editor, person
 ):
     await sync_to_async(versions.save)(GATE, editor)
-    wish = await sync_to_async(start.wished)("/workflow Gate", person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.parse_command)("/workflow Gate", person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     asked = await Approval.objects.aget(run=run)
 
-    word = Word(digest=asked.digest, is_approved=False, reason="too early")
+    word = Decision(digest=asked.digest, is_approved=False, reason="too early")
     await approvals.decide(person, asked.pk, word)
     await runs.wait(run)
 

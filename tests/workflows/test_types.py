@@ -7,7 +7,7 @@ from django.test import Client
 from agents import runs
 from agents.engine.expressions.functions import FUNCTIONS
 from agents.engine.loop.function_tool import function_tool
-from agents.engine.plans.outcome import output_of
+from agents.engine.plans.outcome import result_value
 from agents.engine.tool import ToolResult
 from agents.workflows import reference, start, versions
 from tests.conftest import checked
@@ -37,8 +37,8 @@ def six(administrator):
 
 
 async def test_what_the_calculator_gives_is_a_number(six, person):
-    wish = await sync_to_async(start.wish)(six, {}, person)
-    run = await sync_to_async(start.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.build_request)(six, {}, person)
+    run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
 
@@ -69,8 +69,8 @@ async def test_what_the_calculator_gives_is_a_number(six, person):
     ],
 )
 def test_data_is_read_and_text_stays_text(result, value):
-    assert output_of(result) == value
-    assert type(output_of(result)) is type(value)
+    assert result_value(result) == value
+    assert type(result_value(result)) is type(value)
 
 
 @pytest.mark.parametrize("value", [6, 0.5, True, None, [1], {"a": 1}, "6"])
@@ -80,7 +80,7 @@ async def test_a_function_gives_what_it_returned(value):
         """Gives it."""
         return value
 
-    assert output_of(await given.execute({})) == value
+    assert result_value(await given.execute({})) == value
 
 
 def test_the_editor_explains_every_function(administrator, six):
@@ -91,4 +91,4 @@ def test_the_editor_explains_every_function(administrator, six):
         shown = client.get(page).content.decode().replace("&#x27;", "'")
         for function in FUNCTIONS.values():
             assert f"<code>{function.example}</code>" in shown
-    assert reference.ABOUT.keys() == FUNCTIONS.keys()
+    assert reference.FUNCTION_HELP.keys() == FUNCTIONS.keys()

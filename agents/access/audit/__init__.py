@@ -12,12 +12,12 @@ from django.utils.crypto import salted_hmac
 from agents.access import masking
 from agents.db import errors
 from agents.models import AuditEntry, AuditPerson, Run
-from agents.models.audit import NOBODY
+from agents.models.audit import ANONYMOUS_TOKEN
 
 from . import hash_chain, request_context
 
 SIGNED_IN = "signin.ok"
-NOT_SIGNED_IN = "signin.failed"
+SIGN_IN_FAILED = "signin.failed"
 SIGNED_OUT = "signin.out"
 SESSION_ENDED = "signin.ended"
 PASSWORD_SET = "password.set"
@@ -30,7 +30,7 @@ PERSON_DEACTIVATED = "person.deactivated"
 PERSON_CHANGED = "person.changed"
 PERSON_DELETED = "person.deleted"
 PERSON_EXPORTED = "person.exported"
-ERASURE_BEGUN = "person.erasure"
+ERASURE_STARTED = "person.erasure"
 PERSON_ERASED = "person.erased"
 RIGHTS_CHANGED = "rights.changed"
 ADDED = "console.added"
@@ -61,18 +61,18 @@ INVITED = "session.invited"
 INVITATION_WITHDRAWN = "session.invitation_withdrawn"
 HIT_JUDGED = "review.hit"
 EXAMPLE_SAVED = "review.example"
-BEGUN = "audit.begun"
-CUT = hash_chain.CUT
+LOG_STARTED = "audit.begun"
+LOG_TRUNCATED = hash_chain.LOG_TRUNCATED
 LOG_EXPORTED = "audit.exported"
 LOG_VERIFIED = "audit.verified"
 PRUNED = "retention.pruned"
 
-SALT = "searched"
-DIGITS = 12
-ONCE_IN = timedelta(hours=1)
-MOST_TEXT = 500
-MOST_ITEMS = 50
-MOST_DEPTH = 4
+SEARCH_SALT = "searched"
+DIGEST_CHARS = 12
+REPEAT_WINDOW = timedelta(hours=1)
+MAX_TEXT_CHARS = 500
+MAX_ITEMS = 50
+MAX_DEPTH = 4
 
 
 class NotRecorded(Exception):
@@ -84,52 +84,52 @@ def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
 
     Within the transaction of what it tells about, and last: the others wait for it to end.
     """
-    with errors.refusing(NotRecorded):
-        entry = _entry(person(actor), action, _name(subject), detail)
+    with errors.reraise_as(NotRecorded):
+        entry = _build_entry(person(actor), action, _subject_name(subject), detail)
         hash_chain.append([entry])
     return entry
 
 
 def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
     """The same, kept once an hour however often the same person does the same."""
-    same = AuditEntry.objects.by(_known(actor)).filter(
-        action=action, subject=_name(subject), at__gte=timezone.now() - ONCE_IN
+    same = AuditEntry.objects.by(_authenticated_user(actor)).filter(
+        action=action, subject=_subject_name(subject), at__gte=timezone.now() - REPEAT_WINDOW
     )
     if not same.filter(**{f"detail__{name}": value for name, value in detail.items()}).exists():
         record(actor, action, subject, **detail)
 
 
-def searched(actor: Any, kind: str, words: str, door: str) -> None:
+def record_search(actor: Any, kind: str, words: str, door: str) -> None:
     """Somebody searches masked text; the words may be personal, so only a digest is kept."""
-    digest = salted_hmac(SALT, words, algorithm="sha256").hexdigest()[:DIGITS]
+    digest = salted_hmac(SEARCH_SALT, words, algorithm="sha256").hexdigest()[:DIGEST_CHARS]
     record_hourly(actor, SEARCHED, kind, door=door, digest=digest)
 
 
-def viewed(actor: Any, run: Run, door: str) -> None:
+def record_view(actor: Any, run: Run, door: str) -> None:
     """Somebody looks at another's run: kept once an hour, however often they look."""
-    viewed_all(actor, [run], door)
+    record_views(actor, [run], door)
 
 
-def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
+def record_views(actor: Any, runs: Iterable[Run], door: str) -> None:
     """The same of several at once."""
-    others = {_name(run) for run in runs if not masking.is_own(run, actor)}
+    others = {_subject_name(run) for run in runs if not masking.is_own(run, actor)}
     if not others:
         return
     lately = AuditEntry.objects.by(actor).filter(
         action=VIEWED,
         subject__in=others,
         detail__door=door,
-        at__gte=timezone.now() - ONCE_IN,
+        at__gte=timezone.now() - REPEAT_WINDOW,
     )
     new = sorted(others - set(lately.values_list("subject", flat=True)))
     if not new:
         return
-    with errors.refusing(NotRecorded):
+    with errors.reraise_as(NotRecorded):
         who = person(actor)
-        hash_chain.append([_entry(who, VIEWED, run, {"door": door}) for run in new])
+        hash_chain.append([_build_entry(who, VIEWED, run, {"door": door}) for run in new])
 
 
-def cut(*, before: datetime) -> int:
+def truncate(*, before: datetime) -> int:
     """Take out what was kept before this; how many entries that were.
 
     An entry that stays says so, with the seal from which the chain goes on.
@@ -140,15 +140,15 @@ def cut(*, before: datetime) -> int:
     if last is not None:
         count = AuditEntry.objects.filter(number__lte=last.number).count()
         facts = {"through": last.number, "seal": last.seal, "entries": count}
-        record(None, CUT, "audit", before=before.isoformat(), **facts)
-    return sum(iter(hash_chain.cut_page, 0))
+        record(None, LOG_TRUNCATED, "audit", before=before.isoformat(), **facts)
+    return sum(iter(hash_chain.truncate_page, 0))
 
 
 def person(user: Any) -> AuditPerson:
     """Whom the log knows this account as; nobody, where there is none."""
-    known = _known(user)
+    known = _authenticated_user(user)
     if known is None:
-        return AuditPerson.objects.get_or_create(token=NOBODY)[0]
+        return AuditPerson.objects.get_or_create(token=ANONYMOUS_TOKEN)[0]
     name = known.get_username()
     found, _is_new = AuditPerson.objects.get_or_create({"name": name}, user=known)
     if found.name != name and found.leaves_at is None:
@@ -157,7 +157,7 @@ def person(user: Any) -> AuditPerson:
     return found
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def to_json_value(value: Any, depth: int = 0) -> Any:
     """As every database gives it back, sign by sign, and not too much of it."""
     if isinstance(value, AuditPerson):
         return value.subject
@@ -166,37 +166,37 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, float):
         # What is whole comes back as a whole number, and what is no number not at all.
         return int(value) if value.is_integer() else value if isfinite(value) else str(value)
-    if isinstance(value, Mapping) and depth < MOST_DEPTH:
-        items = list(value.items())[:MOST_ITEMS]
-        return {_short(str(name)): plain(item, depth + 1) for name, item in items}
-    if isinstance(value, list | tuple | set) and depth < MOST_DEPTH:
-        return [plain(item, depth + 1) for item in list(value)[:MOST_ITEMS]]
-    return _short(str(value))
+    if isinstance(value, Mapping) and depth < MAX_DEPTH:
+        items = list(value.items())[:MAX_ITEMS]
+        return {_shorten(str(name)): to_json_value(item, depth + 1) for name, item in items}
+    if isinstance(value, list | tuple | set) and depth < MAX_DEPTH:
+        return [to_json_value(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
+    return _shorten(str(value))
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = text.replace("\0", "\ufffd").encode(errors="replace").decode()
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+    return text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}…"
 
 
-def _known(user: Any) -> Any:
+def _authenticated_user(user: Any) -> Any:
     return user if getattr(user, "is_authenticated", False) and user.pk else None
 
 
-def _entry(
+def _build_entry(
     who: AuditPerson, action: str, subject: str, detail: Mapping[str, Any]
 ) -> AuditEntry:
-    place = request_context.place()
+    place = request_context.client_info()
     return AuditEntry(
         person=who,
         action=action,
         subject=subject[:120],
-        detail=plain(detail),
+        detail=to_json_value(detail),
         place=who.sealed(json.dumps(place, ensure_ascii=False)) if place else "",
     )
 
 
-def _name(subject: Any) -> str:
+def _subject_name(subject: Any) -> str:
     """Of a row its kind and its number; of a person their token, which says no more."""
     if isinstance(subject, str):
         return subject

@@ -20,8 +20,8 @@ from django.db import connection, transaction
 from agents.models import AuditEntry, AuditHead
 from agents.models.audit import GENESIS
 
-CUT = "audit.cut"
-A_PAGE = 1000
+LOG_TRUNCATED = "audit.cut"
+PAGE_SIZE = 1000
 COLUMNS = (
     *("number", "at", "person__token", "action", "subject", "detail"),
     *("place", "key", "previous", "seal"),
@@ -46,7 +46,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ChainVerification:
     """Whether the chain holds; otherwise what is wrong first, and where."""
 
     checked: int
@@ -76,14 +76,14 @@ class Link:
     seal: str = ""
 
     @property
-    def is_sound(self) -> bool:
+    def is_valid(self) -> bool:
         key = _keys().get(self.key)
         return key is not None and hmac.compare_digest(self.sealed(key), self.seal)
 
     def sealed(self, key: bytes) -> str:
-        return hmac.new(key, self._content(), hashlib.sha256).hexdigest()
+        return hmac.new(key, self._payload(), hashlib.sha256).hexdigest()
 
-    def _content(self) -> bytes:
+    def _payload(self) -> bytes:
         at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
         who, what = (self.person, self.place), (self.action, self.subject, self.detail)
         told = [1, self.number, self.previous, self.key, at, *who, *what]
@@ -93,7 +93,7 @@ class Link:
 def append(entries: Sequence[AuditEntry]) -> None:
     """Keep them at the end of the chain; whoever else wants to waits until they are kept."""
     with transaction.atomic(savepoint=False):
-        head = _held()
+        head = _lock_head()
         for entry in entries:
             seal(entry, entry.person.token, head)
         AuditEntry.objects.bulk_create(entries)
@@ -111,35 +111,37 @@ def seal(entry: Any, person: str, head: Any) -> None:
     head.number = entry.number
 
 
-def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> Verdict:
+def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> ChainVerification:
     """Walk the chain to its end, or only along its newest entries, up to the first flaw."""
-    end, cut = _end(), _cut()
+    end, cut = _chain_end(), _truncation_point()
     since = cut.number if newest is None else max(cut.number, end.number - newest)
     before = cut if since == cut.number else None
     last, flaw = _walk(since, before)
     checked = max(last.number - since, 0)
     if flaw is None:
-        flaw = _missing(last, end) or (_missing(last, anchor, cut) if anchor else None)
+        flaw = _check_end(last, end) or (_check_end(last, anchor, cut) if anchor else None)
     what, number = flaw or (None, 0)
-    return Verdict(checked=checked, end=last, since=since + 1, flaw=what, number=number)
+    return ChainVerification(
+        checked=checked, end=last, since=since + 1, flaw=what, number=number
+    )
 
 
-def cut_page() -> int:
+def truncate_page() -> int:
     """Let go of the first entries that were cut, a page of them; how many went.
 
     What was cut is what a sound entry says; the database refuses to let go of any other.
     """
-    through = _cut().number
+    through = _truncation_point().number
     with transaction.atomic(), connection.cursor() as cursor:
         AuditHead.objects.filter(pk=AuditHead.ONLY, cut__lt=through).update(cut=through)
         first = AuditEntry.objects.order_by("number").values_list("number", flat=True).first()
-        most = min(through, (first or 0) + A_PAGE - 1)
+        most = min(through, (first or 0) + PAGE_SIZE - 1)
         table = connection.ops.quote_name(AuditEntry._meta.db_table)
         cursor.execute(f"DELETE FROM {table} WHERE number <= %s", [most])
         return cursor.rowcount
 
 
-def _held() -> AuditHead:
+def _lock_head() -> AuditHead:
     for head in AuditHead.objects.select_for_update().filter(pk=AuditHead.ONLY):
         return head
     last = AuditEntry.objects.order_by("-number").first()
@@ -149,15 +151,15 @@ def _held() -> AuditHead:
     return AuditHead.objects.select_for_update().get(pk=AuditHead.ONLY)
 
 
-def _end() -> Anchor:
+def _chain_end() -> Anchor:
     head = AuditHead.objects.filter(pk=AuditHead.ONLY).first() or AuditHead()
     return Anchor(number=head.number, seal=head.seal)
 
 
-def _cut() -> Anchor:
+def _truncation_point() -> Anchor:
     """Where the chain begins: what was before was taken out, and a sound entry says so."""
-    for link in _links(AuditEntry.objects.filter(action=CUT).order_by("-number")[:1]):
-        if link.is_sound:
+    for link in _links(AuditEntry.objects.filter(action=LOG_TRUNCATED).order_by("-number")[:1]):
+        if link.is_valid:
             return Anchor(number=link.detail["through"], seal=link.detail["seal"])
     return Anchor(number=0, seal=GENESIS)
 
@@ -165,26 +167,26 @@ def _cut() -> Anchor:
 def _walk(since: int, before: Anchor | None) -> tuple[Anchor, tuple[Flaw, int] | None]:
     """The last entry that is sound, and what is wrong with the next one."""
     last = before or Anchor(number=since, seal="")
-    for link in _after(since):
-        if (flaw := _flaw(link, last)) is not None:
+    for link in _links_after(since):
+        if (flaw := _find_flaw(link, last)) is not None:
             return last, flaw
         last = Anchor(number=link.number, seal=link.seal)
     return last, None
 
 
-def _flaw(link: Link, last: Anchor) -> tuple[Flaw, int] | None:
+def _find_flaw(link: Link, last: Anchor) -> tuple[Flaw, int] | None:
     if link.number != last.number + 1:
         return Flaw.REMOVED, last.number + 1
     if link.key not in _keys():
         return Flaw.KEY_GONE, link.number
-    if not link.is_sound:
+    if not link.is_valid:
         follows = AuditEntry.objects.filter(number=link.number + 1, previous=link.seal)
         return (Flaw.CHANGED if follows.exists() else Flaw.INSERTED), link.number
     # Where only the newest are looked at, the first of them is taken at its word.
     return (Flaw.REWRITTEN, link.number) if last.seal not in ("", link.previous) else None
 
 
-def _missing(last: Anchor, end: Anchor, cut: Anchor | None = None) -> tuple[Flaw, int] | None:
+def _check_end(last: Anchor, end: Anchor, cut: Anchor | None = None) -> tuple[Flaw, int] | None:
     """Whether an end that was once known is still where it was."""
     if end.number > last.number:
         return Flaw.TAIL_CUT, last.number + 1
@@ -196,10 +198,10 @@ def _missing(last: Anchor, end: Anchor, cut: Anchor | None = None) -> tuple[Flaw
     return None if is_there or end == last else (Flaw.REWRITTEN, end.number)
 
 
-def _after(number: int) -> Iterator[Link]:
+def _links_after(number: int) -> Iterator[Link]:
     """A page at a time: nobody waits for whoever reads."""
     rows = AuditEntry.objects.order_by("number")
-    while page := list(_links(rows.filter(number__gt=number)[:A_PAGE])):
+    while page := list(_links(rows.filter(number__gt=number)[:PAGE_SIZE])):
         yield from page
         number = page[-1].number
 
@@ -222,17 +224,17 @@ def _links(rows: Any) -> Iterable[Link]:
 
 
 def _keys() -> dict[str, bytes]:
-    return _derived(tuple(settings.ENCRYPTION_KEYS))
+    return _derive_keys(tuple(settings.ENCRYPTION_KEYS))
 
 
 @lru_cache(maxsize=8)
-def _derived(phrases: tuple[str, ...]) -> dict[str, bytes]:
+def _derive_keys(phrases: tuple[str, ...]) -> dict[str, bytes]:
     """By their names, the one that seals first; the others still verify."""
-    keys = [_key(phrase) for phrase in phrases]
+    keys = [_derive_key(phrase) for phrase in phrases]
     return {hashlib.sha256(key).hexdigest()[:8]: key for key in keys}
 
 
-def _key(phrase: str) -> bytes:
+def _derive_key(phrase: str) -> bytes:
     # With a name of its own, because the phrase encrypts and may sign other things, too.
     derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
     return derive.derive(phrase.encode())

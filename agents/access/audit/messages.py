@@ -10,15 +10,15 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import audit
 from agents.models import AuditEntry, AuditPerson
-from agents.models.audit import NOBODY
+from agents.models.audit import ANONYMOUS_TOKEN
 
-from .hash_chain import Flaw, Verdict
+from .hash_chain import ChainVerification, Flaw
 
-PERSON = "person:"
+PERSON_PREFIX = "person:"
 
 SENTENCES = {
     audit.SIGNED_IN: gettext_lazy("%(who)s signed in."),
-    audit.NOT_SIGNED_IN: gettext_lazy("Somebody tried to sign in as %(what)s, in vain."),
+    audit.SIGN_IN_FAILED: gettext_lazy("Somebody tried to sign in as %(what)s, in vain."),
     audit.SIGNED_OUT: gettext_lazy("%(who)s signed out."),
     audit.SESSION_ENDED: gettext_lazy("%(who)s ended sessions of %(what)s."),
     audit.PASSWORD_SET: gettext_lazy("%(who)s changed the password of %(what)s."),
@@ -31,7 +31,7 @@ SENTENCES = {
     audit.PERSON_CHANGED: gettext_lazy("%(who)s changed the account of %(what)s."),
     audit.PERSON_DELETED: gettext_lazy("%(who)s deleted the account of %(what)s."),
     audit.PERSON_EXPORTED: gettext_lazy("%(who)s downloaded the data of %(what)s."),
-    audit.ERASURE_BEGUN: gettext_lazy("%(who)s had the data of %(what)s erased."),
+    audit.ERASURE_STARTED: gettext_lazy("%(who)s had the data of %(what)s erased."),
     audit.PERSON_ERASED: gettext_lazy("All data of %(what)s is gone."),
     audit.RIGHTS_CHANGED: gettext_lazy("%(who)s changed the rights of %(what)s."),
     audit.ADDED: gettext_lazy("%(who)s added %(what)s."),
@@ -60,8 +60,8 @@ SENTENCES = {
     audit.MEMBER_REMOVED: gettext_lazy("%(who)s showed somebody out of %(what)s."),
     audit.INVITED: gettext_lazy("%(who)s made a link into %(what)s."),
     audit.INVITATION_WITHDRAWN: gettext_lazy("%(who)s withdrew a link into %(what)s."),
-    audit.BEGUN: gettext_lazy("What was kept before is sealed from here on."),
-    audit.CUT: gettext_lazy("Old entries of the audit log were taken out."),
+    audit.LOG_STARTED: gettext_lazy("What was kept before is sealed from here on."),
+    audit.LOG_TRUNCATED: gettext_lazy("Old entries of the audit log were taken out."),
     audit.LOG_EXPORTED: gettext_lazy("%(who)s exported the audit log."),
     audit.LOG_VERIFIED: gettext_lazy("%(who)s verified the audit log."),
     audit.PRUNED: gettext_lazy("What was too old to be kept was deleted."),
@@ -72,7 +72,7 @@ SENTENCES = {
     audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s judged what a guardrail found in %(what)s."),
 }
-ABOUT = {
+CATEGORY_LABELS = {
     "signin": gettext_lazy("Signing in"),
     "password": gettext_lazy("Passwords"),
     "mfa": gettext_lazy("Apps and passkeys"),
@@ -92,7 +92,7 @@ ABOUT = {
     "audit": gettext_lazy("The log itself"),
     "retention": gettext_lazy("Retention"),
 }
-FLAWS = {
+FLAW_SENTENCES = {
     Flaw.CHANGED: gettext_lazy("Entry %(number)d was changed after it was written."),
     Flaw.REMOVED: gettext_lazy("Entry %(number)d was removed."),
     Flaw.INSERTED: gettext_lazy(
@@ -106,7 +106,7 @@ FLAWS = {
 }
 
 # What entries tell besides, where its key is not the word that people use.
-FACTS = {
+DETAIL_LABELS = {
     "address": gettext_lazy("address"),
     "agentstep_count": gettext_lazy("steps"),
     "apart": gettext_lazy("rights of their own"),
@@ -156,7 +156,7 @@ FACTS = {
     "what": gettext_lazy("kind"),
     "who": gettext_lazy("person"),
 }
-WAYS = {
+METHOD_LABELS = {
     "all": gettext_lazy("everything but the password"),
     "code": gettext_lazy("code of the second step"),
     "confirm": gettext_lazy("re-authentication"),
@@ -169,44 +169,44 @@ WAYS = {
     "recovery codes": gettext_lazy("recovery codes"),
     "totp": gettext_lazy("authenticator app"),
 }
-SAID_IN_WORDS = {"by", "way", "what"}
+LABELLED_DETAILS = {"by", "way", "what"}
 
 
-def names(entries: Iterable[AuditEntry]) -> dict[str, str]:
+def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
     """Who is meant by the tokens in these, asked once for all of them."""
     text = json.dumps([[entry.subject, entry.detail] for entry in entries])
-    tokens = {part[:32] for part in text.split(PERSON)[1:]}
+    tokens = {part[:32] for part in text.split(PERSON_PREFIX)[1:]}
     return {row.subject: str(row) for row in AuditPerson.objects.filter(token__in=tokens)}
 
 
 def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
     """What somebody did."""
-    what = named(entry, people)
+    what = subject_label(entry, people)
     told = SENTENCES.get(entry.action)
     if told is None:
-        return f"{who(entry)}: {entry.action} {what}"
-    return str(told) % {"who": who(entry), "what": what}
+        return f"{actor_name(entry)}: {entry.action} {what}"
+    return str(told) % {"who": actor_name(entry), "what": what}
 
 
-def who(entry: AuditEntry) -> str:
-    if entry.person.token != NOBODY:
+def actor_name(entry: AuditEntry) -> str:
+    if entry.person.token != ANONYMOUS_TOKEN:
         return str(entry.person)
     return _("Somebody without an account") if entry.place else _("The server")
 
 
-def named(entry: AuditEntry, people: Mapping[str, str]) -> str:
+def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
     """What it was about, as people call it."""
     kind, _colon, key = entry.subject.partition(":")
     if kind == "person":
         return people.get(entry.subject, _("a name that nobody has"))
     if kind == "chat":
         return _("session %(number)s") % {"number": key}
-    label = _label(kind)
+    label = _model_label(kind)
     name = entry.detail.get("name") if isinstance(entry.detail, dict) else ""
     return f"{label} “{name}”" if name else f"{label} {key}".strip()
 
 
-def told(detail: Any, people: Mapping[str, str]) -> str:
+def format_detail(detail: Any, people: Mapping[str, str]) -> str:
     """The particulars, as text, with names for tokens."""
     text = json.dumps(detail, ensure_ascii=False, indent=2)
     for token, name in people.items():
@@ -214,41 +214,49 @@ def told(detail: Any, people: Mapping[str, str]) -> str:
     return text
 
 
-def shortly(detail: Any, people: Mapping[str, str]) -> str:
+def summarize_detail(detail: Any, people: Mapping[str, str]) -> str:
     """The same in a line: what was changed, from what to what."""
-    return ", ".join(facts(detail, people))
+    return ", ".join(detail_lines(detail, people))
 
 
-def facts(detail: Any, people: Mapping[str, str]) -> list[str]:
+def detail_lines(detail: Any, people: Mapping[str, str]) -> list[str]:
     """The particulars one by one, in words."""
     told = dict(detail) if isinstance(detail, dict) else {}
     changes = told.pop("changes", {})
     told.pop("name", None)
-    lines = [_fact(name, value, people) for name, value in sorted(told.items())]
+    lines = [_detail_line(name, value, people) for name, value in sorted(told.items())]
     if isinstance(changes, list):
         return [*lines, *changes]
-    return [*lines, *(f"{name}: {_change(value)}" for name, value in sorted(changes.items()))]
+    return [
+        *lines,
+        *(f"{name}: {_format_change(value)}" for name, value in sorted(changes.items())),
+    ]
 
 
-def _fact(name: str, value: Any, people: Mapping[str, str]) -> str:
-    words = WAYS.get(value) if name in SAID_IN_WORDS and isinstance(value, str) else None
-    return f"{FACTS.get(name, name)}: {words or _value(value, people)}"
+def _detail_line(name: str, value: Any, people: Mapping[str, str]) -> str:
+    words = (
+        METHOD_LABELS.get(value)
+        if name in LABELLED_DETAILS and isinstance(value, str)
+        else None
+    )
+    return f"{DETAIL_LABELS.get(name, name)}: {words or _format_value(value, people)}"
 
 
-def _change(value: Any) -> str:
+def _format_change(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
-    return " → ".join(_value(side, {}) for side in value) or _("changed")
+    return " → ".join(_format_value(side, {}) for side in value) or _("changed")
 
 
-def _value(value: Any, people: Mapping[str, str]) -> str:
+def _format_value(value: Any, people: Mapping[str, str]) -> str:
     if isinstance(value, str):
         return people.get(value, value) or "—"
     if isinstance(value, list):
-        return ", ".join(_value(item, people) for item in value) or "—"
+        return ", ".join(_format_value(item, people) for item in value) or "—"
     if isinstance(value, dict):
         return (
-            ", ".join(f"{name} {_value(item, people)}" for name, item in value.items()) or "—"
+            ", ".join(f"{name} {_format_value(item, people)}" for name, item in value.items())
+            or "—"
         )
     if value is None:
         return "—"
@@ -257,9 +265,9 @@ def _value(value: Any, people: Mapping[str, str]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def verdict(found: Verdict) -> str:
+def verification_sentence(found: ChainVerification) -> str:
     if found.flaw is not None:
-        return str(FLAWS[found.flaw]) % {"number": found.number}
+        return str(FLAW_SENTENCES[found.flaw]) % {"number": found.number}
     words = ngettext(
         "The audit log holds: %(count)d entry, from number %(first)d on.",
         "The audit log holds: %(count)d entries, from number %(first)d on.",
@@ -268,7 +276,7 @@ def verdict(found: Verdict) -> str:
     return words % {"count": found.checked, "first": found.since}
 
 
-def _label(kind: str) -> str:
+def _model_label(kind: str) -> str:
     for app in ("agents", "chat", "review", "auth"):
         try:
             return str(apps.get_model(app, kind)._meta.verbose_name)

@@ -9,14 +9,14 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
-MOST_BROWSER = 200
+MAX_BROWSER_CHARS = 200
 
 _ours: ContextVar[bool] = ContextVar("ours", default=False)
 _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 
 
 @contextmanager
-def of(request: HttpRequest) -> Iterator[None]:
+def bind_request(request: HttpRequest) -> Iterator[None]:
     """Whatever is kept until this is over was done by this request."""
     token = _request.set(request)
     try:
@@ -26,7 +26,7 @@ def of(request: HttpRequest) -> Iterator[None]:
 
 
 @contextmanager
-def of_ours() -> Iterator[None]:
+def as_system() -> Iterator[None]:
     """What is set up until this is over is the program's own doing, and nobody's deed."""
     token = _ours.set(True)
     try:
@@ -35,7 +35,7 @@ def of_ours() -> Iterator[None]:
         _ours.reset(token)
 
 
-def are_told() -> bool:
+def is_audited_elsewhere() -> bool:
     """Whether somebody else keeps what is done now: the page that does it, or nobody has to."""
     return _ours.get() or _request.get() is not None
 
@@ -46,32 +46,32 @@ def actor() -> Any:
     return getattr(request, "user", None)
 
 
-def place(request: HttpRequest | None = None) -> dict[str, str]:
+def client_info(request: HttpRequest | None = None) -> dict[str, str]:
     """From where, and with what; nothing without a request."""
     request = request or _request.get()
     if request is None:
         return {}
-    browser = storable(request.META.get("HTTP_USER_AGENT", ""))[:MOST_BROWSER]
-    told = {"address": address(request), "browser": browser}
+    browser = sanitize(request.META.get("HTTP_USER_AGENT", ""))[:MAX_BROWSER_CHARS]
+    told = {"address": client_address(request), "browser": browser}
     return {name: text for name, text in told.items() if text}
 
 
-def address(request: HttpRequest) -> str:
+def client_address(request: HttpRequest) -> str:
     """Where a request comes from: only a proxy that is ours is believed about that.
 
     The chain is read from its end, which our own proxy wrote; the first address that is not
     ours is the client. Whatever stands before it the client may have made up.
     """
-    found = parsed(request.META.get("REMOTE_ADDR") or "")
+    found = parse_address(request.META.get("REMOTE_ADDR") or "")
     told = request.headers.get("X-Forwarded-For", "").split(",")
-    while told and found is not None and _is_ours(found):
-        if (before := parsed(told.pop())) is None:
+    while told and found is not None and _is_trusted_proxy(found):
+        if (before := parse_address(told.pop())) is None:
             break
         found = before
     return str(found or "")
 
 
-def parsed(text: str) -> IPv4Address | IPv6Address | None:
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """An address, also with a port, or as one version writes those of the other."""
     text = text.strip()
     if text.startswith("["):
@@ -85,19 +85,19 @@ def parsed(text: str) -> IPv4Address | IPv6Address | None:
     return (isinstance(found, IPv6Address) and found.ipv4_mapped) or found
 
 
-def _is_ours(found: IPv4Address | IPv6Address) -> bool:
+def _is_trusted_proxy(found: IPv4Address | IPv6Address) -> bool:
     return any(found in net for net in map(ip_network, settings.PROXIES))
 
 
-def masked(address: str) -> str:
+def mask_address(address: str) -> str:
     """The network only, as reviewers see it: 203.0.113.0/24."""
-    if (known := parsed(address)) is None:
+    if (known := parse_address(address)) is None:
         return ""
     size = 24 if known.version == 4 else 48
     return str(ip_network(f"{known}/{size}", strict=False))
 
 
-def storable(text: str) -> str:
+def sanitize(text: str) -> str:
     """Without what a database does not take, or a terminal would obey."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text)
     return shown.encode(errors="replace").decode()

@@ -24,55 +24,61 @@ from agents.models import AuditPerson
 
 from . import request_context, triggers
 
-TOLD = ("is_active", "is_staff", "is_superuser")
-UNTOLD = ("username", "email", "first_name", "last_name")
-WATCHED = (*TOLD, *UNTOLD, "password")
+RECORDED_FIELDS = ("is_active", "is_staff", "is_superuser")
+PRIVATE_FIELDS = ("username", "email", "first_name", "last_name")
+WATCHED_FIELDS = (*RECORDED_FIELDS, *PRIVATE_FIELDS, "password")
 
 
-def start(app: AppConfig) -> None:
+def connect_receivers(app: AppConfig) -> None:
     """Connected once, when the rows are there."""
     user = get_user_model()
-    pre_save.connect(_look, sender=user)
-    post_save.connect(_saved, sender=user)
-    pre_delete.connect(_deleted, sender=user)
-    post_save.connect(_group_saved, sender=Group)
-    post_delete.connect(_group_deleted, sender=Group)
+    pre_save.connect(_remember_before, sender=user)
+    post_save.connect(_on_user_saved, sender=user)
+    pre_delete.connect(_on_user_deleted, sender=user)
+    post_save.connect(_on_group_saved, sender=Group)
+    post_delete.connect(_on_group_deleted, sender=Group)
     for through in (user.groups, user.user_permissions, Group.permissions):
-        m2m_changed.connect(_granted, sender=through.through)
-    post_migrate.connect(triggers.make, sender=app)
+        m2m_changed.connect(_on_rights_changed, sender=through.through)
+    post_migrate.connect(triggers.create_triggers, sender=app)
 
 
-def _look(sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any) -> None:
+def _remember_before(
+    sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any
+) -> None:
     """What it is before it changes."""
     instance._before = None
-    if instance.pk and not raw and (update_fields is None or {*update_fields} & {*WATCHED}):
+    if (
+        instance.pk
+        and not raw
+        and (update_fields is None or {*update_fields} & {*WATCHED_FIELDS})
+    ):
         rows = sender._base_manager.filter(pk=instance.pk)
-        instance._before = rows.values(*WATCHED).first()
+        instance._before = rows.values(*WATCHED_FIELDS).first()
 
 
-def _saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) -> None:
-    if raw or request_context.are_told():
+def _on_user_saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) -> None:
+    if raw or request_context.is_audited_elsewhere():
         return
     if created:
-        held = {name: True for name in TOLD[1:] if getattr(instance, name)}
+        held = {name: True for name in RECORDED_FIELDS[1:] if getattr(instance, name)}
         audit.record(_actor(), audit.PERSON_ADDED, audit.person(instance), **held)
         return
     before = instance._before or {}
     changed = [name for name in before if before[name] != getattr(instance, name)]
     if "password" in changed:
         audit.record(_actor(), audit.PASSWORD_SET, audit.person(instance))
-    if facts := {name: _change(name, before, instance) for name in changed}:
+    if facts := {name: _change_values(name, before, instance) for name in changed}:
         facts.pop("password", None)
         if facts:
             audit.record(_actor(), audit.PERSON_CHANGED, audit.person(instance), changes=facts)
 
 
-def _change(name: str, before: dict[str, Any], instance: Any) -> list[Any]:
+def _change_values(name: str, before: dict[str, Any], instance: Any) -> list[Any]:
     """Names and addresses are not told: an entry stays when the person is gone."""
-    return [before[name], getattr(instance, name)] if name in TOLD else []
+    return [before[name], getattr(instance, name)] if name in RECORDED_FIELDS else []
 
 
-def _deleted(sender: Any, instance: Any, **more: Any) -> None:
+def _on_user_deleted(sender: Any, instance: Any, **more: Any) -> None:
     who = audit.person(instance)
     actor = _actor()
     is_self = actor is not None and actor.pk == instance.pk
@@ -81,39 +87,46 @@ def _deleted(sender: Any, instance: Any, **more: Any) -> None:
     AuditPerson.objects.filter(pk=who.pk).update(user=None)
 
 
-def _group_saved(sender: Any, instance: Group, created: bool, raw: bool, **more: Any) -> None:
-    if created and not raw and not request_context.are_told():
+def _on_group_saved(
+    sender: Any, instance: Group, created: bool, raw: bool, **more: Any
+) -> None:
+    if created and not raw and not request_context.is_audited_elsewhere():
         audit.record(_actor(), audit.ADDED, instance, name=instance.name)
 
 
-def _group_deleted(sender: Any, instance: Group, **more: Any) -> None:
-    if not request_context.are_told():
+def _on_group_deleted(sender: Any, instance: Group, **more: Any) -> None:
+    if not request_context.is_audited_elsewhere():
         audit.record(_actor(), audit.DELETED, instance, name=instance.name)
 
 
-def _granted(sender: Any, instance: Model, action: str, reverse: bool, **more: Any) -> None:
-    if action not in {"post_add", "post_remove", "pre_clear"} or request_context.are_told():
+def _on_rights_changed(
+    sender: Any, instance: Model, action: str, reverse: bool, **more: Any
+) -> None:
+    if (
+        action not in {"post_add", "post_remove", "pre_clear"}
+        or request_context.is_audited_elsewhere()
+    ):
         return
-    model, field = more["model"], _field(sender)
-    rows = _cleared(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
+    model, field = more["model"], _field_name(sender)
+    rows = _pks_to_clear(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
     if not (found := list(model._base_manager.filter(pk__in=rows or ()))):
         return
     verb = "added" if action == "post_add" else "removed"
     if not reverse:
         names = {"field": field, verb: _names(found)}
-        audit.record(_actor(), audit.RIGHTS_CHANGED, _whose(instance), **names)
+        audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(instance), **names)
         return
     for row in found:
         names = {"field": field, verb: _names([instance])}
-        audit.record(_actor(), audit.RIGHTS_CHANGED, _whose(row), **names)
+        audit.record(_actor(), audit.RIGHTS_CHANGED, _audit_subject(row), **names)
 
 
-def _field(through: Any) -> str:
+def _field_name(through: Any) -> str:
     kinds = {"User_groups": "groups", "User_user_permissions": "permissions"}
     return kinds.get(through.__name__, "permissions")
 
 
-def _cleared(instance: Any, field: str, reverse: bool) -> list[int]:
+def _pks_to_clear(instance: Any, field: str, reverse: bool) -> list[int]:
     if reverse:
         rows = instance.user_set
     elif isinstance(instance, Group):
@@ -123,7 +136,7 @@ def _cleared(instance: Any, field: str, reverse: bool) -> list[int]:
     return list(rows.values_list("pk", flat=True))
 
 
-def _whose(row: Any) -> Any:
+def _audit_subject(row: Any) -> Any:
     return audit.person(row) if isinstance(row, get_user_model()) else row
 
 

@@ -7,25 +7,25 @@ from typing import Any
 
 from django.db import connections
 
-SENTENCE = "The audit log is only added to."
-CUT = "COALESCE((SELECT MAX(cut) FROM agents_audithead), 0)"
+REFUSAL_SENTENCE = "The audit log is only added to."
+TRUNCATED_THROUGH = "COALESCE((SELECT MAX(cut) FROM agents_audithead), 0)"
 SQLITE = [
     f"""
     CREATE TRIGGER IF NOT EXISTS audit_unchanged BEFORE UPDATE ON agents_auditentry
-    BEGIN SELECT RAISE(ABORT, '{SENTENCE}'); END
+    BEGIN SELECT RAISE(ABORT, '{REFUSAL_SENTENCE}'); END
     """,
     f"""
     CREATE TRIGGER IF NOT EXISTS audit_kept BEFORE DELETE ON agents_auditentry
-    WHEN OLD.number > {CUT}
-    BEGIN SELECT RAISE(ABORT, '{SENTENCE}'); END
+    WHEN OLD.number > {TRUNCATED_THROUGH}
+    BEGIN SELECT RAISE(ABORT, '{REFUSAL_SENTENCE}'); END
     """,
 ]
 POSTGRESQL = [
     f"""
     CREATE OR REPLACE FUNCTION audit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        IF TG_OP = 'DELETE' AND OLD.number <= {CUT} THEN RETURN OLD; END IF;
-        RAISE EXCEPTION '{SENTENCE}';
+        IF TG_OP = 'DELETE' AND OLD.number <= {TRUNCATED_THROUGH} THEN RETURN OLD; END IF;
+        RAISE EXCEPTION '{REFUSAL_SENTENCE}';
     END $$
     """,
     "DROP TRIGGER IF EXISTS audit_kept ON agents_auditentry",
@@ -42,7 +42,7 @@ POSTGRESQL = [
 STATEMENTS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
 
 
-def make(using: str, **about: Any) -> None:
+def create_triggers(using: str, **about: Any) -> None:
     connection = connections[using]
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)

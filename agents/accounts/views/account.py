@@ -19,49 +19,56 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access import audit
 from agents.access.audit import request_context
-from agents.access.authentication import PROVED_TWICE, demands_more
+from agents.access.authentication import MFA_SESSION_KEY, requires_mfa
 from agents.accounts import factors, passkeys, sessions, sign_in, throttle, totp
 from agents.accounts.models import Visit
 
 from . import responses
-from .sign_in import NEW_SECRET, NOT_RIGHT, app_page, codes_page, refuse_passkey, too_often
+from .sign_in import (
+    NEW_SECRET_KEY,
+    WRONG_CODE,
+    record_passkey_failure,
+    render_authenticator,
+    render_recovery_codes,
+    throttled_message,
+)
 
-DEMANDED = gettext_lazy(
+MFA_REQUIRED = gettext_lazy(
     "More than a password is demanded of you here. Set up something else first."
 )
 
 View = Callable[..., HttpResponse]
 
 
-def confirmed(view: View) -> View:
+def confirmation_required(view: View) -> View:
     """Only for whoever has shown who they are in the last minutes: a page left open is not."""
 
     @wraps(view)
     def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if sign_in.is_confirmed(request):
             return view(request, *args, **kwargs)
-        return redirect(sign_in.ask_again(request))
+        return redirect(sign_in.request_confirmation(request))
 
     return asked
 
 
 @never_cache
 @require_GET
-def page(request: HttpRequest) -> HttpResponse:
-    return _page(request)
+def account_page(request: HttpRequest) -> HttpResponse:
+    return _render_account(request)
 
 
-def _page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
+def _render_account(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
     user, here = request.user, request.session.session_key
     seen = Visit.objects.for_user(user)
     about = {
         "app": getattr(user, "authenticator", None),
         "passkeys": user.passkeys.all(),
         "codes": user.recovery_codes.count(),
-        "has_factor": factors.has_any(user),
+        "has_factor": factors.has_second_factor(user),
         "identities": user.identities.all(),
-        "service": sign_in.service(),
-        "visits": [(visit, sessions.device(visit.device), visit.pk) for visit in seen],
+        "service": sign_in.sso_name(),
+        "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
         **told,
@@ -80,36 +87,42 @@ def _password_form(user: Any, typed: Any = None) -> SetPasswordForm:
 def confirm(request: HttpRequest) -> HttpResponse:
     """Show once more who you are, before something about that is changed."""
     if request.method == "GET":
-        return _confirm(request)
+        return _render_confirm(request)
     try:
-        is_right = _is_right(request, request.user)
-    except throttle.TooOften as wait:
-        return _confirm(request, 429, problem=too_often(wait))
+        is_right = _verify_identity(request, request.user)
+    except throttle.TooManyAttempts as wait:
+        return _render_confirm(request, 429, problem=throttled_message(wait))
     if not is_right:
-        return _confirm(request, problem=_("That is not right."))
-    sign_in.confirm(request)
-    return redirect(sign_in.after_confirming(request))
+        return _render_confirm(request, problem=_("That is not right."))
+    sign_in.mark_confirmed(request)
+    return redirect(sign_in.url_after_confirmation(request))
 
 
-def _is_right(request: HttpRequest, user: Any) -> bool:
+def _verify_identity(request: HttpRequest, user: Any) -> bool:
     """As much as at signing in: where there is a second factor, the password isn't enough."""
-    if not factors.has_any(user):
-        return sign_in.is_password(request, user, request.POST.get("password", ""), "confirm")
+    if not factors.has_second_factor(user):
+        return sign_in.verify_password(
+            request, user, request.POST.get("password", ""), "confirm"
+        )
     name, code = user.get_username(), request.POST.get("code", "")[:100]
-    is_right = bool(sign_in.checked(request, name, "confirm", lambda: factors.used(user, code)))
+    is_right = bool(
+        sign_in.check_throttled(
+            request, name, "confirm", lambda: factors.consume_code(user, code)
+        )
+    )
     if is_right:
-        throttle.succeeded(name, request_context.address(request))
+        throttle.record_success(name, request_context.client_address(request))
     return is_right
 
 
-def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpResponse:
+def _render_confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpResponse:
     user = request.user
     about = {
-        "has_password": user.has_usable_password() and not factors.has_any(user),
+        "has_password": user.has_usable_password() and not factors.has_second_factor(user),
         "has_code": hasattr(user, "authenticator") or user.recovery_codes.exists(),
         "has_passkey": user.passkeys.exists(),
-        "service": sign_in.service() if user.identities.exists() else "",
-        "onward": sign_in.after_confirming(request),
+        "service": sign_in.sso_name() if user.identities.exists() else "",
+        "onward": sign_in.url_after_confirmation(request),
         **told,
     }
     return render(request, "people/confirm.html", about, status=status)
@@ -118,7 +131,9 @@ def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpRespon
 @never_cache
 @require_POST
 def confirm_options(request: HttpRequest) -> HttpResponse:
-    return responses.asked(lambda: passkeys.ask_to_show(request, request.user))
+    return responses.options_response(
+        lambda: passkeys.authentication_options(request, request.user)
+    )
 
 
 @never_cache
@@ -126,41 +141,43 @@ def confirm_options(request: HttpRequest) -> HttpResponse:
 def confirm_passkey(request: HttpRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         try:
-            passkeys.shown(request, told["answer"], request.user)
-        except passkeys.NotTaken:
-            refuse_passkey(request, request.user.get_username())
+            passkeys.authenticate(request, told["answer"], request.user)
+        except passkeys.PasskeyRejected:
+            record_passkey_failure(request, request.user.get_username())
             raise
-        sign_in.confirm(request)
-        return sign_in.after_confirming(request)
+        sign_in.mark_confirmed(request)
+        return sign_in.url_after_confirmation(request)
 
-    return responses.answered(request, take)
+    return responses.result_response(request, take)
 
 
 @never_cache
 @sensitive_post_parameters()
 @require_POST
-@confirmed
-def password(request: HttpRequest) -> HttpResponse:
+@confirmation_required
+def change_password(request: HttpRequest) -> HttpResponse:
     """A new one; every other session ends with the old one."""
     user = request.user
     form = _password_form(user, request.POST)
     if user.has_usable_password():
         try:
-            is_right = sign_in.is_password(
+            is_right = sign_in.verify_password(
                 request, user, request.POST.get("old_password", ""), "password"
             )
-        except throttle.TooOften as wait:
-            return _page(request, 429, problem=too_often(wait))
+        except throttle.TooManyAttempts as wait:
+            return _render_account(request, 429, problem=throttled_message(wait))
         if not is_right:
             form.full_clean()
-            return _page(request, form=form)
+            return _render_account(request, form=form)
     if not form.is_valid() or not _save_password(form, user):
-        return _page(request, form=form)
+        return _render_account(request, form=form)
     way = getattr(Visit.objects.for_user(user).first(), "way", "password")
-    sessions.end(_others(request))
+    sessions.end(_other_visits(request))
     update_session_auth_hash(request, user)
-    sessions.begin(request, user, way)
-    return _done(request, _("Your password is changed. You are signed out everywhere else."))
+    sessions.start(request, user, way)
+    return _redirect_with_message(
+        request, _("Your password is changed. You are signed out everywhere else.")
+    )
 
 
 @transaction.atomic
@@ -174,67 +191,71 @@ def _save_password(form: SetPasswordForm, user: Any) -> bool:
     form.user = same
     form.save()
     user.password = same.password
-    audit.record(user, audit.PASSWORD_SET, factors.name_of(user))
+    audit.record(user, audit.PASSWORD_SET, factors.audit_subject(user))
     return True
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-@confirmed
-def app(request: HttpRequest) -> HttpResponse:
+@confirmation_required
+def set_up_authenticator(request: HttpRequest) -> HttpResponse:
     """Set up an app that shows codes, in place of one that was there."""
-    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
+    secret = request.session.setdefault(NEW_SECRET_KEY, totp.new_secret())
     if request.method == "GET":
-        return app_page(request, request.user, secret, "people:app")
-    step = totp.step_of(secret, request.POST.get("code", "")[:100])
+        return render_authenticator(request, request.user, secret, "people:app")
+    step = totp.matching_step(secret, request.POST.get("code", "")[:100])
     if step is None:
-        return app_page(request, request.user, secret, "people:app", problem=NOT_RIGHT)
-    del request.session[NEW_SECRET]
-    made = factors.add_app(request.user, secret, step)
-    request.session[PROVED_TWICE] = True
+        return render_authenticator(
+            request, request.user, secret, "people:app", problem=WRONG_CODE
+        )
+    del request.session[NEW_SECRET_KEY]
+    made = factors.add_authenticator(request.user, secret, step)
+    request.session[MFA_SESSION_KEY] = True
     messages.success(request, _("Your authenticator app is set up."))
-    return _told_codes(request, made)
+    return _render_codes(request, made)
 
 
 @never_cache
 @require_POST
-@confirmed
-def remove_app(request: HttpRequest) -> HttpResponse:
-    if _is_last(request, 1):
-        return _page(request, problem=DEMANDED)
-    factors.remove_app(request.user)
-    return _done(request, _("The authenticator app is removed."))
+@confirmation_required
+def remove_authenticator(request: HttpRequest) -> HttpResponse:
+    if _is_last_factor(request, 1):
+        return _render_account(request, problem=MFA_REQUIRED)
+    factors.remove_authenticator(request.user)
+    return _redirect_with_message(request, _("The authenticator app is removed."))
 
 
-def _is_last(request: HttpRequest, going: int) -> bool:
+def _is_last_factor(request: HttpRequest, going: int) -> bool:
     """Whether nothing would be left of what is demanded of this person."""
     user = request.user
     there = hasattr(user, "authenticator") + user.passkeys.count()
-    return demands_more(user) and there <= going
+    return requires_mfa(user) and there <= going
 
 
 @never_cache
 @require_POST
-@confirmed
-def codes(request: HttpRequest) -> HttpResponse:
+@confirmation_required
+def renew_recovery_codes(request: HttpRequest) -> HttpResponse:
     """New codes for paper; those before are of no use any more."""
-    if not factors.has_any(request.user):
+    if not factors.has_second_factor(request.user):
         raise Http404
-    return _told_codes(request, factors.new_codes(request.user))
+    return _render_codes(request, factors.create_recovery_codes(request.user))
 
 
-def _told_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
+def _render_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
     if not made:
         return redirect("people:account")
-    return codes_page(request, made, reverse("people:account"))
+    return render_recovery_codes(request, made, reverse("people:account"))
 
 
 @never_cache
 @require_POST
 def passkey_options(request: HttpRequest) -> HttpResponse:
     if not sign_in.is_confirmed(request):
-        return JsonResponse({"to": sign_in.ask_again(request)})
-    return responses.asked(lambda: passkeys.ask_to_make(request, request.user))
+        return JsonResponse({"to": sign_in.request_confirmation(request)})
+    return responses.options_response(
+        lambda: passkeys.registration_options(request, request.user)
+    )
 
 
 @never_cache
@@ -242,11 +263,11 @@ def passkey_options(request: HttpRequest) -> HttpResponse:
 def add_passkey(request: HttpRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         name = str(told.get("name", "")).replace("\0", "").encode("utf-8", "replace").decode()
-        passkeys.made(request, request.user, told["answer"], name)
+        passkeys.register(request, request.user, told["answer"], name)
         messages.success(request, _("The passkey is added."))
         return reverse("people:account")
 
-    return responses.answered(request, take)
+    return responses.result_response(request, take)
 
 
 @never_cache
@@ -254,35 +275,35 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(request.user.passkeys, pk=pk)
     if not sign_in.is_confirmed(request):
-        return redirect(sign_in.ask_again(request))
-    if _is_last(request, 1):
-        return _page(request, problem=DEMANDED)
+        return redirect(sign_in.request_confirmation(request))
+    if _is_last_factor(request, 1):
+        return _render_account(request, problem=MFA_REQUIRED)
     passkeys.remove(request.user, pk)
-    return _done(request, _("The passkey is removed."))
+    return _redirect_with_message(request, _("The passkey is removed."))
 
 
 @require_POST
-def end_one(request: HttpRequest, pk: int) -> HttpResponse:
+def end_session(request: HttpRequest, pk: int) -> HttpResponse:
     """Needs no proof: whoever finds a stranger in their account is in a hurry."""
     mine = Visit.objects.for_user(request.user).filter(pk=pk)
     if not sessions.end(mine):
         raise Http404
-    audit.record(request.user, audit.SESSION_ENDED, factors.name_of(request.user))
-    return _done(request, _("That session has ended."))
+    audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(request.user))
+    return _redirect_with_message(request, _("That session has ended."))
 
 
 @require_POST
-def end_others(request: HttpRequest) -> HttpResponse:
-    sessions.end(_others(request))
-    audit.record(request.user, audit.SESSION_ENDED, factors.name_of(request.user))
-    return _done(request, _("You are signed out everywhere else."))
+def end_other_sessions(request: HttpRequest) -> HttpResponse:
+    sessions.end(_other_visits(request))
+    audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(request.user))
+    return _redirect_with_message(request, _("You are signed out everywhere else."))
 
 
-def _others(request: HttpRequest):
+def _other_visits(request: HttpRequest):
     here = request.session.session_key
     return Visit.objects.filter(user=request.user).exclude(session=here)
 
 
-def _done(request: HttpRequest, sentence: str) -> HttpResponse:
+def _redirect_with_message(request: HttpRequest, sentence: str) -> HttpResponse:
     messages.success(request, sentence)
     return redirect("people:account")

@@ -8,40 +8,40 @@ from django.views.decorators.http import require_GET
 
 from agents.accounts import oidc, sign_in
 
-from .sign_in import after_one_factor, sign_in_page
+from .sign_in import after_first_factor, render_sign_in
 
 
 @never_cache
 @require_GET
 def begin(request: HttpRequest) -> HttpResponse:
-    if not sign_in.service():
+    if not sign_in.sso_name():
         return redirect("login")
     try:
-        place, kept = oidc.begin(
-            request, sign_in.onward(request), is_fresh="fresh" in request.GET
+        place, kept = oidc.start_login(
+            request, sign_in.next_url(request), is_fresh="fresh" in request.GET
         )
-    except oidc.NotKnown as reason:
-        return sign_in_page(request, problem=str(reason))
+    except oidc.OidcError as reason:
+        return render_sign_in(request, problem=str(reason))
     response = HttpResponseRedirect(place)
-    oidc.keep(response, kept)
+    oidc.set_state_cookie(response, kept)
     return response
 
 
 @never_cache
 @require_GET
 def back(request: HttpRequest) -> HttpResponse:
-    if not sign_in.service():
+    if not sign_in.sso_name():
         return redirect("login")
     try:
-        kept = oidc.begun(request)
-        found = oidc.claims(request, kept)
-        user = oidc.person(found)
-    except oidc.NotKnown as reason:
-        return sign_in_page(request, problem=str(reason))
-    if oidc.proves_twice(found):
-        sign_in.let_in(request, user, "oidc", twice=True)
+        kept = oidc.load_login_state(request)
+        found = oidc.fetch_claims(request, kept)
+        user = oidc.get_or_create_user(found)
+    except oidc.OidcError as reason:
+        return render_sign_in(request, problem=str(reason))
+    if oidc.is_multi_factor(found):
+        sign_in.complete(request, user, "oidc", twice=True)
         response: HttpResponse = redirect(kept.onward)
     else:
-        response = after_one_factor(request, user, "oidc", kept.onward)
-    response.delete_cookie(oidc.COOKIE, path=reverse("people:oidc"))
+        response = after_first_factor(request, user, "oidc", kept.onward)
+    response.delete_cookie(oidc.COOKIE_NAME, path=reverse("people:oidc"))
     return response

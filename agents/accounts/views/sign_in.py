@@ -26,9 +26,11 @@ from agents.accounts import sign_in as door
 
 from . import responses
 
-NEW_SECRET, WELCOMED = "new_secret", "welcomed"
-WRONG = gettext_lazy("This name and password do not belong together. Both are case-sensitive.")
-NOT_RIGHT = gettext_lazy("This code is not right. Wait for the next one that the app shows.")
+NEW_SECRET_KEY, WELCOMED_NAME_KEY = "new_secret", "welcomed"
+WRONG_PASSWORD = gettext_lazy(
+    "This name and password do not belong together. Both are case-sensitive."
+)
+WRONG_CODE = gettext_lazy("This code is not right. Wait for the next one that the app shows.")
 
 
 @login_not_required
@@ -37,22 +39,22 @@ NOT_RIGHT = gettext_lazy("This code is not right. Wait for the next one that the
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
-        return redirect(door.onward(request))
+        return redirect(door.next_url(request))
     if request.method == "GET":
-        return sign_in_page(request, name=request.session.pop(WELCOMED, ""))
-    name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MOST_NAME]
-    password = request.POST.get("password", "")[: door.MOST_PASSWORD]
+        return render_sign_in(request, name=request.session.pop(WELCOMED_NAME_KEY, ""))
+    name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MAX_USERNAME_CHARS]
+    password = request.POST.get("password", "")[: door.MAX_PASSWORD_CHARS]
     check = partial(authenticate, request, username=name, password=password)
     try:
-        user = door.checked(request, name, "password", check)
-    except throttle.TooOften as wait:
-        return sign_in_page(request, 429, problem=too_often(wait), name=name)
+        user = door.check_throttled(request, name, "password", check)
+    except throttle.TooManyAttempts as wait:
+        return render_sign_in(request, 429, problem=throttled_message(wait), name=name)
     if user is None:
-        return sign_in_page(request, problem=WRONG, name=name)
-    return after_one_factor(request, user, "password", door.onward(request))
+        return render_sign_in(request, problem=WRONG_PASSWORD, name=name)
+    return after_first_factor(request, user, "password", door.next_url(request))
 
 
-def too_often(wait: throttle.TooOften) -> str:
+def throttled_message(wait: throttle.TooManyAttempts) -> str:
     return ngettext(
         "Too many attempts. Wait %(seconds)d second, then try again.",
         "Too many attempts. Wait %(seconds)d seconds, then try again.",
@@ -60,14 +62,14 @@ def too_often(wait: throttle.TooOften) -> str:
     ) % {"seconds": wait.seconds}
 
 
-def after_one_factor(request: HttpRequest, user: Any, way: str, onward: str) -> HttpResponse:
+def after_first_factor(request: HttpRequest, user: Any, way: str, onward: str) -> HttpResponse:
     """Let somebody in who has shown one thing, or ask for the second one first."""
-    has_any = factors.has_any(user)
-    if has_any or authentication.demands_more(user):
-        door.wait_for_second(request, user)
+    has_any = factors.has_second_factor(user)
+    if has_any or authentication.requires_mfa(user):
+        door.require_second_factor(request, user)
         page = reverse("people:second" if has_any else "people:set_up")
         return redirect(f"{page}?{urlencode({'next': onward})}")
-    door.let_in(request, user, way, twice=False)
+    door.complete(request, user, way, twice=False)
     return redirect(onward)
 
 
@@ -75,74 +77,78 @@ def after_one_factor(request: HttpRequest, user: Any, way: str, onward: str) -> 
 def sign_out(request: HttpRequest) -> HttpResponse:
     user = request.user
     logout(request)
-    audit.record(user, audit.SIGNED_OUT, factors.name_of(user))
-    sessions.ask_again(user.pk)
+    audit.record(user, audit.SIGNED_OUT, factors.audit_subject(user))
+    sessions.recheck_access(user.pk)
     return redirect("login")
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-def second(request: HttpRequest) -> HttpResponse:
+def second_factor(request: HttpRequest) -> HttpResponse:
     """A code of an app or on paper, or a passkey, after the password."""
-    user = door.halfway(request)
+    user = door.pending_user(request)
     if user is None:
         return redirect("login")
     if request.method == "GET":
-        return _second(request, user)
-    check = partial(factors.used, user, request.POST.get("code", "")[:100])
+        return _render_second_factor(request, user)
+    check = partial(factors.consume_code, user, request.POST.get("code", "")[:100])
     try:
-        way = door.checked(request, user.get_username(), "code", check)
-    except throttle.TooOften as wait:
-        return _second(request, user, 429, problem=too_often(wait))
+        way = door.check_throttled(request, user.get_username(), "code", check)
+    except throttle.TooManyAttempts as wait:
+        return _render_second_factor(request, user, 429, problem=throttled_message(wait))
     if not way:
-        return _second(request, user, problem=_("This code is not right, or was used before."))
-    door.let_in(request, user, way, twice=True)
-    return redirect(door.onward(request))
+        return _render_second_factor(
+            request, user, problem=_("This code is not right, or was used before.")
+        )
+    door.complete(request, user, way, twice=True)
+    return redirect(door.next_url(request))
 
 
-def _second(request: HttpRequest, user: Any, status: int = 200, **told: str) -> HttpResponse:
+def _render_second_factor(
+    request: HttpRequest, user: Any, status: int = 200, **told: str
+) -> HttpResponse:
     has_app = hasattr(user, "authenticator")
     about = {"has_app": has_app, "has_passkey": user.passkeys.exists(), **told}
-    about["next"] = door.onward(request)
+    about["next"] = door.next_url(request)
     return render(request, "people/second.html", about, status=status)
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-def set_up(request: HttpRequest) -> HttpResponse:
+def set_up_mfa(request: HttpRequest) -> HttpResponse:
     """An app for somebody of whom more than a password is demanded, and who has nothing."""
-    user = door.halfway(request)
-    if user is None or factors.has_any(user):
+    user = door.pending_user(request)
+    if user is None or factors.has_second_factor(user):
         return redirect("login")
-    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
+    secret = request.session.setdefault(NEW_SECRET_KEY, totp.new_secret())
     if request.method == "GET":
-        return app_page(request, user, secret, "people:set_up")
-    step = totp.step_of(secret, request.POST.get("code", "")[:100])
+        return render_authenticator(request, user, secret, "people:set_up")
+    step = totp.matching_step(secret, request.POST.get("code", "")[:100])
     if step is None:
-        return app_page(request, user, secret, "people:set_up", problem=NOT_RIGHT)
-    made = factors.add_app(user, secret, step)
-    del request.session[NEW_SECRET]
-    door.let_in(request, user, "totp", twice=True)
-    return codes_page(request, made, door.onward(request))
+        return render_authenticator(request, user, secret, "people:set_up", problem=WRONG_CODE)
+    made = factors.add_authenticator(user, secret, step)
+    del request.session[NEW_SECRET_KEY]
+    door.complete(request, user, "totp", twice=True)
+    return render_recovery_codes(request, made, door.next_url(request))
 
 
-def app_page(
+def render_authenticator(
     request: HttpRequest, user: Any, secret: str, action: str, **told: Any
 ) -> HttpResponse:
-    address = totp.address(secret, user.get_username())
+    address = totp.provisioning_uri(secret, user.get_username())
     about = {
         "action": reverse(action),
         "address": address,
-        "drawing": totp.drawn(address),
+        "drawing": totp.render_qr(address),
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
-        "next": door.onward(request),
+        "next": door.next_url(request),
         **told,
     }
     return render(request, "people/app.html", about)
 
 
-def codes_page(request: HttpRequest, codes: list[str], onward: str) -> HttpResponse:
+def render_recovery_codes(request: HttpRequest, codes: list[str], onward: str) -> HttpResponse:
     response = render(request, "people/codes.html", {"codes": codes, "onward": onward})
     response["Cache-Control"] = "no-store"
     return response
@@ -151,35 +157,37 @@ def codes_page(request: HttpRequest, codes: list[str], onward: str) -> HttpRespo
 @never_cache
 @require_POST
 def passkey_options(request: HttpRequest) -> HttpResponse:
-    return responses.asked(lambda: passkeys.ask_to_show(request, door.halfway(request)))
+    return responses.options_response(
+        lambda: passkeys.authentication_options(request, door.pending_user(request))
+    )
 
 
 @never_cache
 @require_POST
-def passkey(request: HttpRequest) -> HttpResponse:
+def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
     """A passkey alone is enough: it has seen to it that it is the right person."""
 
     def take(told: dict[str, Any]) -> str:
-        known = door.halfway(request)
+        known = door.pending_user(request)
         try:
-            user = passkeys.shown(request, told["answer"], known)
-        except passkeys.NotTaken:
-            refuse_passkey(request, known.get_username() if known else "")
+            user = passkeys.authenticate(request, told["answer"], known)
+        except passkeys.PasskeyRejected:
+            record_passkey_failure(request, known.get_username() if known else "")
             raise
-        door.let_in(request, user, "passkey", twice=True)
-        return door.onward(request)
+        door.complete(request, user, "passkey", twice=True)
+        return door.next_url(request)
 
-    return responses.answered(request, take)
+    return responses.result_response(request, take)
 
 
-def refuse_passkey(request: HttpRequest, name: str) -> None:
+def record_passkey_failure(request: HttpRequest, name: str) -> None:
     """No passkey can be guessed, but the log is not for anybody to fill."""
-    place = request_context.address(request)
+    place = request_context.client_address(request)
     try:
-        throttle.enter(name or place, place)
-    except throttle.TooOften as wait:
-        raise passkeys.NotTaken(too_often(wait)) from None
-    door.refuse(request, name, "passkey")
+        throttle.count_attempt(name or place, place)
+    except throttle.TooManyAttempts as wait:
+        raise passkeys.PasskeyRejected(throttled_message(wait)) from None
+    door.record_failure(request, name, "passkey")
 
 
 @never_cache
@@ -187,7 +195,7 @@ def refuse_passkey(request: HttpRequest, name: str) -> None:
 @require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     """A link from an administrator, by which somebody chooses a password, once."""
-    user = _invited(uid, token)
+    user = _invited_user(uid, token)
     if user is None:
         return render(request, "people/welcome.html", status=404)
     form = SetPasswordForm(user, request.POST if request.method == "POST" else None)
@@ -195,7 +203,7 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
         return render(request, "people/welcome.html", {"form": form, "person": user})
     if not _set_first_password(form, uid, token):
         return render(request, "people/welcome.html", status=404)
-    request.session[WELCOMED] = user.get_username()
+    request.session[WELCOMED_NAME_KEY] = user.get_username()
     messages.success(request, _("Your password is set. Sign in with it."))
     return redirect("login")
 
@@ -203,17 +211,17 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
 def _set_first_password(form: SetPasswordForm, uid: str, token: str) -> bool:
     """Save the password if the link still holds; of several at once, it does for one."""
     with transaction.atomic():
-        user = _invited(uid, token, is_held=True)
+        user = _invited_user(uid, token, is_held=True)
         if user is None:
             return False
         form.user = user
         form.save()
         sessions.end(user.visits.all())
-        audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
+        audit.record(user, audit.PASSWORD_SET, factors.audit_subject(user), by="link")
     return True
 
 
-def _invited(uid: str, token: str, *, is_held: bool = False) -> Any:
+def _invited_user(uid: str, token: str, *, is_held: bool = False) -> Any:
     """Whom a link is for, as long as it holds; with their row locked, if it is to be used."""
     try:
         pk = int(urlsafe_base64_decode(uid))
@@ -226,6 +234,6 @@ def _invited(uid: str, token: str, *, is_held: bool = False) -> Any:
     return user if is_valid else None
 
 
-def sign_in_page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
-    about = {"next": door.onward(request), "service": door.service(), **told}
+def render_sign_in(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
+    about = {"next": door.next_url(request), "service": door.sso_name(), **told}
     return render(request, "registration/login.html", about, status=status)

@@ -12,47 +12,53 @@ from django.utils.translation import gettext_lazy
 from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.models import AgentTool, McpServer, ToolRegistration
-from agents.tools.mcp.definition import Definition, tool_name
+from agents.tools.mcp.definition import ToolDefinition, tool_name
 
-from .columns import Column, columns, no_such, plain, unknown
-from .kind import Kind, Objection, Values
-from .permissions import account
+from .columns import (
+    ConfigColumn,
+    editable_columns,
+    normalize_newlines,
+    not_found_message,
+    unknown_key_message,
+)
+from .kind import ResourceKind, ValidationIssue, Values
+from .permissions import user_or_none
 
 Source = ToolRegistration.Source
 
-NOTE = gettext_lazy("Imported from a file.")
-SETTINGS = ("approval", "effect", "timeout", "max_calls")
+IMPORT_NOTE = gettext_lazy("Imported from a file.")
+TOOL_SETTINGS = ("approval", "effect", "timeout", "max_calls")
 
 
-class Models(Kind):
+class ModelKind(ResourceKind):
     named = "label"
 
     def kept(self, row: Any) -> None:
         transaction.on_commit(partial(CIRCUITS.close, f"model:{row.label}"))
 
 
-class Servers(Kind):
+class ServerKind(ResourceKind):
     """A program on this machine is changed only by those who may start one."""
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
-        return _not_theirs(row, user) or super().keep(row, values, user)
+    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+        return _permission_issues(row, user) or super().keep(row, values, user)
 
-    def switch_off(self, row: Any, user: Any) -> list[Objection]:
-        return _not_theirs(row, user) or super().switch_off(row, user)
+    def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
+        return _permission_issues(row, user) or super().disable(row, user)
 
     def kept(self, row: Any) -> None:
-        transaction.on_commit(partial(mcp_servers.leave, row.name))
+        transaction.on_commit(partial(mcp_servers.disconnect, row.name))
 
 
-def _not_theirs(row: Any, user: Any) -> list[Objection]:
+def _permission_issues(row: Any, user: Any) -> list[ValidationIssue]:
     is_program = row.transport == McpServer.Transport.STDIO
     if not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION):
         return []
     no = _("You may not set up servers that are programs on this machine.")
-    return [Objection(("transport",), no)]
+    return [ValidationIssue(("transport",), no)]
 
 
-class Tools(Kind):
+class ToolKind(ResourceKind):
     """What can be said of a tool depends on where it comes from."""
 
     only_first = ("source", "server")
@@ -63,35 +69,37 @@ class Tools(Kind):
     def completed(self, row: Any, values: Values) -> Values:
         return {"source": row.source, **values} if row else values
 
-    def columns(self, values: Values) -> list[Column]:
-        without = WITHOUT[_source(values)]
-        return columns(self.model, self.only_first, [self.named, *without])
+    def columns(self, values: Values) -> list[ConfigColumn]:
+        without = EXCLUDED_COLUMNS[_source(values)]
+        return editable_columns(self.model, self.only_first, [self.named, *without])
 
-    def mismatches(self, values: Values) -> Iterator[Objection]:
+    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
         if values.get("source", Source.HTTP) not in Source.values:
-            yield Objection(("source",), _("Write own, http or mcp."))
+            yield ValidationIssue(("source",), _("Write own, http or mcp."))
         is_of_server = _source(values) == Source.MCP and "definition" in values
         if is_of_server and not _is_definition(values["definition"]):
-            yield Objection(("definition",), _("This is no definition of an MCP tool."))
+            yield ValidationIssue(("definition",), _("This is no definition of an MCP tool."))
 
-    def bare(self, name: str, values: Values) -> Any:
+    def create_stub(self, name: str, values: Values) -> Any:
         self.model._meta.get_field(self.named).clean(name, None)
         source = _source(values)
-        if source == Source.OWN and name not in tool_factory.own_names():
+        if source == Source.OWN and name not in tool_factory.installed_names():
             raise ValidationError(_("This installation has no tool of that name."))
-        more = _of_server(name, values) if source == Source.MCP else {}
+        more = _server_fields(name, values) if source == Source.MCP else {}
         return ToolRegistration.objects.create(name=name, source=source, **more)
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
+    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
         fixed = {"source": row.source, "server": row.server and row.server.name}
         for name, value in fixed.items():
             if values.get(name, value) != value:
-                return [Objection((name,), _("Where a tool comes from cannot be changed."))]
+                return [
+                    ValidationIssue((name,), _("Where a tool comes from cannot be changed."))
+                ]
         if wrong := super().keep(row, values, user):
             return wrong
         if row.source == Source.MCP and "definition" in values:
-            _pin(row, values["definition"])
+            _pin_definition(row, values["definition"])
         return []
 
     def form(self, row: Any, values: Values, user: Any) -> Any:
@@ -104,22 +112,26 @@ class Tools(Kind):
         transaction.on_commit(partial(CIRCUITS.close, f"tool:{row.name}"))
 
 
-WITHOUT = {
+EXCLUDED_COLUMNS = {
     Source.OWN: ["server", "definition", "endpoint", "method", "headers"],
     Source.MCP: ["endpoint", "method", "headers"],
     Source.HTTP: ["server"],
 }
 
 
-class Agents(Kind):
+class AgentKind(ResourceKind):
     """Agents with their tools (`agents.catalog.agent_spec`); each change makes a version."""
 
-    def columns(self, values: Values) -> list[Column]:
-        return columns(self.model, without=[self.named, "tools"])
+    def columns(self, values: Values) -> list[ConfigColumn]:
+        return editable_columns(self.model, without=[self.named, "tools"])
 
-    def described(self, row: Any) -> Values:
-        told = agent_spec.described(row)
-        return {name: plain(value) for name, value in told.items() if name != self.named}
+    def describe(self, row: Any) -> Values:
+        told = agent_spec.describe(row)
+        return {
+            name: normalize_newlines(value)
+            for name, value in told.items()
+            if name != self.named
+        }
 
     def known(self, values: Values) -> list[str]:
         return [*super().known(values), "tools"]
@@ -130,22 +142,24 @@ class Agents(Kind):
             return values
         return {**values, "tools": {name: given or {} for name, given in tools.items()}}
 
-    def mismatches(self, values: Values) -> Iterator[Objection]:
+    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
         tools = values.get("tools", {})
         if not isinstance(tools, dict):
-            yield Objection(("tools",), _("Write the names of tools, each with its settings."))
+            yield ValidationIssue(
+                ("tools",), _("Write the names of tools, each with its settings.")
+            )
             return
         for name, given in tools.items():
-            yield from _wrong_settings(name, given)
+            yield from _setting_issues(name, given)
 
-    def lacking(self, values: Values) -> Iterator[Objection]:
-        yield from super().lacking(values)
+    def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
+        yield from super().missing_references(values)
         known = set(ToolRegistration.objects.values_list("name", flat=True))
         kind = ToolRegistration._meta.verbose_name
         for name in values.get("tools", {}):
             if name not in known:
-                yield Objection(("tools", name), no_such(kind, name))
+                yield ValidationIssue(("tools", name), not_found_message(kind, name))
 
     def data(self, row: Any, values: Values) -> Values:
         pks = dict(ToolRegistration.objects.values_list("name", "pk"))
@@ -162,21 +176,21 @@ class Agents(Kind):
     def prepare(self, row: Any, values: Values) -> None:
         """What it was is kept; and where another is to be the default, it is none before."""
         if not row.version:
-            agent_versions.keep(row, None)
+            agent_versions.save(row, None)
         if row.is_default and values.get("is_default") is False:
             row.is_default = False
             row.save(update_fields=["is_default"])
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
+    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
         if wrong := super().keep(row, values, user):
             return wrong
-        agent_versions.keep(row, account(user), str(NOTE))
+        agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))
         return []
 
-    def switch_off(self, row: Any, user: Any) -> list[Objection]:
+    def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
         self.prepare(row, {})
-        super().switch_off(row, user)
-        agent_versions.keep(row, account(user), str(NOTE))
+        super().disable(row, user)
+        agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))
         return []
 
 
@@ -192,35 +206,35 @@ def _is_definition(value: Any) -> bool:
     return all(isinstance(item, forms[name]) for name, item in value.items())
 
 
-def _of_server(name: str, values: Values) -> Values:
+def _server_fields(name: str, values: Values) -> Values:
     """What a tool of a server has from the beginning; raises ValidationError."""
     server = McpServer.objects.filter(name=values.get("server") or "").first()
     if server is None:
         kind = McpServer._meta.verbose_name
-        raise ValidationError(no_such(kind, str(values.get("server"))))
+        raise ValidationError(not_found_message(kind, str(values.get("server"))))
     if "definition" not in values:
         raise ValidationError(_("A tool of a server needs its definition."))
-    definition = Definition(**values["definition"])
+    definition = ToolDefinition(**values["definition"])
     if tool_name(server.name, definition.name) != name:
         raise ValidationError(_("Its name has to be that of its server and its definition."))
     return {"server": server, "definition": definition.as_dict()}
 
 
-def _pin(row: Any, definition: Values) -> None:
+def _pin_definition(row: Any, definition: Values) -> None:
     """What is accepted of its server; what was held back may be just that."""
     if row.definition == definition:
         return
     row.pending = None if row.pending == definition else row.pending
-    row.definition = Definition(**definition).as_dict()
+    row.definition = ToolDefinition(**definition).as_dict()
     row.save(update_fields=["definition", "pending"])
 
 
-def _wrong_settings(name: str, given: Any) -> Iterator[Objection]:
+def _setting_issues(name: str, given: Any) -> Iterator[ValidationIssue]:
     if not isinstance(given, dict):
-        yield Objection(("tools", name), _("Write its settings, or nothing."))
+        yield ValidationIssue(("tools", name), _("Write its settings, or nothing."))
         return
     for key, value in given.items():
-        if key not in SETTINGS:
-            yield Objection(("tools", name, key), unknown(key))
-        elif why := Column(field=AgentTool._meta.get_field(key)).mismatch(value):
-            yield Objection(("tools", name, key), why)
+        if key not in TOOL_SETTINGS:
+            yield ValidationIssue(("tools", name, key), unknown_key_message(key))
+        elif why := ConfigColumn(field=AgentTool._meta.get_field(key)).mismatch(value):
+            yield ValidationIssue(("tools", name, key), why)

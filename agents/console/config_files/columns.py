@@ -10,22 +10,27 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents.models.secret import EncryptedJSONField, EncryptedTextField, Sealed, Unreadable
+from agents.models.secret import (
+    EncryptedJSONField,
+    EncryptedTextField,
+    EncryptedValue,
+    UnreadableSecret,
+)
 
-NOT_TAKEN = gettext_lazy("Keys are not taken from files: enter it in the console.")
-HAS_KEY = {"api_key": "has_key"}
-SECRET = re.compile(r"key|token|secret|password|credential|headers|env", re.IGNORECASE)
+SECRET_NOT_IMPORTED = gettext_lazy("Keys are not taken from files: enter it in the console.")
+EXPORT_NAMES = {"api_key": "has_key"}
+SECRET_PATTERN = re.compile(r"key|token|secret|password|credential|headers|env", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ConfigColumn:
     """A column under the name that a file has for it."""
 
     field: Any
 
     @property
     def name(self) -> str:
-        return HAS_KEY.get(self.field.name, self.field.name)
+        return EXPORT_NAMES.get(self.field.name, self.field.name)
 
     @property
     def is_secret(self) -> bool:
@@ -37,22 +42,24 @@ class Column:
         if field.many_to_many:
             return sorted(other.name for other in getattr(row, field.name).all())
         value = getattr(row, field.name)
-        if isinstance(value, Sealed):
-            return _names(value) if isinstance(field, EncryptedJSONField) else bool(value)
-        return value.name if isinstance(value, models.Model) else plain(value)
+        if isinstance(value, EncryptedValue):
+            return (
+                _secret_names(value) if isinstance(field, EncryptedJSONField) else bool(value)
+            )
+        return value.name if isinstance(value, models.Model) else normalize_newlines(value)
 
     def mismatch(self, value: Any) -> str:
         """Why this cannot stand here; empty where it can."""
         field = self.field
         if isinstance(field, EncryptedJSONField):
-            return "" if _is_names(value) else str(NOT_TAKEN)
+            return "" if _is_name_list(value) else str(SECRET_NOT_IMPORTED)
         if isinstance(field, EncryptedTextField):
-            return "" if isinstance(value, bool) else str(NOT_TAKEN)
+            return "" if isinstance(value, bool) else str(SECRET_NOT_IMPORTED)
         if field.many_to_many:
-            return "" if _is_names(value) else _("Write a list of names.")
+            return "" if _is_name_list(value) else _("Write a list of names.")
         if value is None and field.null:
             return ""
-        return _unlike(field, value)
+        return _type_mismatch(field, value)
 
     def differs(self, old: Any, new: Any) -> bool:
         """A file tells no secrets, so they never differ; nor does the order of names."""
@@ -63,11 +70,11 @@ class Column:
     def typed(self, value: Any) -> Any:
         """As a page would send it; the names in it are of rows that are there."""
         if self.field.many_to_many:
-            return list(self._others(value).values_list("pk", flat=True))
+            return list(self._related_rows(value).values_list("pk", flat=True))
         if value is None:
             return ""
         if self.field.is_relation:
-            return self._others([value]).values_list("pk", flat=True).first()
+            return self._related_rows([value]).values_list("pk", flat=True).first()
         return json.dumps(value) if isinstance(self.field, models.JSONField) else value
 
     def missing(self, value: Any) -> list[str]:
@@ -75,55 +82,55 @@ class Column:
         if not self.field.is_relation or not value:
             return []
         names = [value] if isinstance(value, str) else value
-        known = set(self._others(names).values_list("name", flat=True))
+        known = set(self._related_rows(names).values_list("name", flat=True))
         kind = self.field.related_model._meta.verbose_name
-        return [no_such(kind, name) for name in names if name not in known]
+        return [not_found_message(kind, name) for name in names if name not in known]
 
-    def _others(self, names: Collection[str]) -> models.QuerySet[Any]:
+    def _related_rows(self, names: Collection[str]) -> models.QuerySet[Any]:
         return self.field.related_model._default_manager.filter(name__in=names)
 
 
-def columns(
+def editable_columns(
     model: type[models.Model], more: Iterable[str] = (), without: Iterable[str] = ()
-) -> list[Column]:
+) -> list[ConfigColumn]:
     """Those that a person may change, in their order, and what else is asked for."""
     fields = [*model._meta.concrete_fields, *model._meta.many_to_many]
     taken = [f for f in fields if f.name in more or (f.editable and not f.primary_key)]
-    return [Column(field=field) for field in taken if field.name not in without]
+    return [ConfigColumn(field=field) for field in taken if field.name not in without]
 
 
-def no_such(kind: Any, name: str) -> str:
+def not_found_message(kind: Any, name: str) -> str:
     return _("There is no %(kind)s called %(name)s.") % {"kind": kind, "name": name}
 
 
-def unknown(key: str) -> str:
+def unknown_key_message(key: str) -> str:
     """Why nothing can be called so here; a secret would be one more reason."""
-    if SECRET.search(key):
-        return str(NOT_TAKEN)
+    if SECRET_PATTERN.search(key):
+        return str(SECRET_NOT_IMPORTED)
     return _("%(name)s is not known here.") % {"name": key}
 
 
-def plain(value: Any) -> Any:
+def normalize_newlines(value: Any) -> Any:
     """The same wherever it was typed: with the line ends of this system."""
     if isinstance(value, str):
         return str(value).replace("\r\n", "\n").replace("\r", "\n")
     if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
+        return {name: normalize_newlines(item) for name, item in value.items()}
+    return [normalize_newlines(item) for item in value] if isinstance(value, list) else value
 
 
-def _names(secret: Sealed) -> list[str]:
+def _secret_names(secret: EncryptedValue) -> list[str]:
     try:
         return sorted(secret.reveal())
-    except Unreadable:
+    except UnreadableSecret:
         return []  # nobody can say, and so they have to be entered again
 
 
-def _is_names(value: Any) -> bool:
+def _is_name_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _unlike(field: models.Field, value: Any) -> str:
+def _type_mismatch(field: models.Field, value: Any) -> str:
     if isinstance(field, models.BooleanField):
         return "" if isinstance(value, bool) else _("Write true or false.")
     if isinstance(field, models.JSONField):

@@ -8,19 +8,19 @@ import yaml
 from django.db import transaction
 
 from agents.access import audit
-from agents.engine.plans.yaml_reader import meant
+from agents.engine.plans.yaml_reader import parse_scalar
 
 from .kinds import KINDS
-from .permissions import account, may_read
+from .permissions import can_read, user_or_none
 
-FORMAT = 1
+FORMAT_VERSION = 1
 HEADER = "ashiato"
-SUBJECT = "configuration"
-WIDE = 10_000  # one line a value: a difference shows what changed, and nothing that moved
+AUDIT_SUBJECT = "configuration"
+YAML_WIDTH = 10_000  # one line a value: a difference shows what changed, and nothing that moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ExportSelection:
     """What is to be in the file: these kinds, and of them these names; none means all."""
 
     kinds: Collection[str] = field(default_factory=lambda: tuple(KINDS))
@@ -28,29 +28,31 @@ class Selection:
 
 
 @transaction.atomic
-def export(user: Any, selection: Selection) -> str:
+def export(user: Any, selection: ExportSelection) -> str:
     """The text of the file, of what this person may read; that it was taken is recorded."""
-    kinds = [key for key in readable(user) if key in selection.kinds]
-    text = written({key: _things(key, selection.names) for key in kinds})
-    audit.record(account(user), audit.CONFIG_EXPORTED, SUBJECT, kinds=kinds)
+    kinds = [key for key in readable_kinds(user) if key in selection.kinds]
+    text = dump_yaml({key: _describe_rows(key, selection.names) for key in kinds})
+    audit.record(user_or_none(user), audit.CONFIG_EXPORTED, AUDIT_SUBJECT, kinds=kinds)
     return text
 
 
-def readable(user: Any) -> list[str]:
+def readable_kinds(user: Any) -> list[str]:
     """The kinds that this person may read."""
-    return [key for key, kind in KINDS.items() if may_read(user, kind.model)]
+    return [key for key, kind in KINDS.items() if can_read(user, kind.model)]
 
 
-def written(things: dict[str, dict[str, Any]]) -> str:
-    told = {HEADER: FORMAT, **things}
-    text: str = yaml.dump(told, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDE)
+def dump_yaml(things: dict[str, dict[str, Any]]) -> str:
+    told = {HEADER: FORMAT_VERSION, **things}
+    text: str = yaml.dump(
+        told, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=YAML_WIDTH
+    )
     return text
 
 
-def _things(key: str, names: Collection[str]) -> dict[str, Any]:
+def _describe_rows(key: str, names: Collection[str]) -> dict[str, Any]:
     kind = KINDS[key]
     rows = sorted(kind.named_rows().items())
-    return {name: kind.described(row) for name, row in rows if not names or name in names}
+    return {name: kind.describe(row) for name, row in rows if not names or name in names}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -60,9 +62,9 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None if meant(text) == text else "'"
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None if parse_scalar(text) == text else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)

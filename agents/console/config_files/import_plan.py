@@ -11,127 +11,136 @@ from django.db import models
 from django.forms import modelform_factory
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.definition import read
+from agents.engine.plans.definition import read_definition
 from agents.models import Schedule
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 from agents.workflows import acceptance, versions
 
-from .columns import no_such, plain, unknown
-from .kind import Kind, Objection, Values
-from .permissions import account, may
+from .columns import normalize_newlines, not_found_message, unknown_key_message
+from .kind import ResourceKind, ValidationIssue, Values
+from .permissions import has_model_perm, user_or_none
 
-SCHEDULE = {"person": str, "cron": str, "parameters": dict, "enabled": bool}
-USUAL: Values = {"parameters": {}, "enabled": True}
-FIELDS = {"user": "person", "cron": "cron", "parameters": "parameters", "enabled": "enabled"}
+SCHEDULE_TYPES = {"person": str, "cron": str, "parameters": dict, "enabled": bool}
+SCHEDULE_DEFAULTS: Values = {"parameters": {}, "enabled": True}
+FIELD_KEYS = {
+    "user": "person",
+    "cron": "cron",
+    "parameters": "parameters",
+    "enabled": "enabled",
+}
 
 
-class Workflows(Kind):
+class WorkflowKind(ResourceKind):
     """Name and description are in the text itself."""
 
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().prefetch_related("schedules__user")
 
-    def described(self, row: Any) -> Values:
+    def describe(self, row: Any) -> Values:
         schedules = Schedule.objects.filter(workflow=row).select_related("user")
-        times = _in_order(_described(schedule) for schedule in schedules)
+        times = _sort_schedules(_describe_schedule(schedule) for schedule in schedules)
         text = row.newest.text if row.newest else ""
-        return {"enabled": row.enabled, "text": plain(text), "schedules": times}
+        return {"enabled": row.enabled, "text": normalize_newlines(text), "schedules": times}
 
     def known(self, values: Values) -> list[str]:
         return ["enabled", "text", "schedules"]
 
-    def mismatches(self, values: Values) -> Iterator[Objection]:
+    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
         if not isinstance(values.get("enabled", True), bool):
-            yield Objection(("enabled",), _("Write true or false."))
+            yield ValidationIssue(("enabled",), _("Write true or false."))
         if not isinstance(values.get("text", ""), str):
-            yield Objection(("text",), _("Write the text of a workflow."))
+            yield ValidationIssue(("text",), _("Write the text of a workflow."))
         schedules = values.get("schedules", [])
         if not isinstance(schedules, list):
-            yield Objection(("schedules",), _("Write a list of schedules."))
+            yield ValidationIssue(("schedules",), _("Write a list of schedules."))
             return
         for number, schedule in enumerate(schedules):
-            yield from _wrong(number, schedule)
+            yield from _schedule_issues(number, schedule)
 
     def completed(self, row: Any, values: Values) -> Values:
         if not isinstance(times := values.get("schedules"), list):
             return values
-        whole = [USUAL | time if isinstance(time, dict) else time for time in times]
+        whole = [SCHEDULE_DEFAULTS | time if isinstance(time, dict) else time for time in times]
         return {**values, "schedules": whole}
 
     def differs(self, before: Values, values: Values) -> bool:
         told = {name: values[name] for name in values if name != "schedules"}
         times = values.get("schedules", now := before.get("schedules", []))
         is_other = any(before.get(name) != value for name, value in told.items())
-        return is_other or _in_order(times) != now
+        return is_other or _sort_schedules(times) != now
 
-    def lacking(self, values: Values) -> Iterator[Objection]:
+    def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
         people = get_user_model()._default_manager
         for number, schedule in enumerate(values.get("schedules", [])):
             name = schedule["person"]
             if not people.filter(**{people.model.USERNAME_FIELD: name}).exists():
                 path = ("schedules", number, "person")
-                yield Objection(path, no_such(_("person"), name))
+                yield ValidationIssue(path, not_found_message(_("person"), name))
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
-        if lacking := list(self.lacking(values)):
+    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+        if lacking := list(self.missing_references(values)):
             return lacking
-        if wrong := _keep_text(row, values, user):
+        if wrong := _save_text(row, values, user):
             return wrong
         if row.enabled != values.get("enabled", row.enabled):
             row.enabled = values["enabled"]
             row.save(update_fields=["enabled"])
         told = {"schedules": values["schedules"]} if "schedules" in values else {}
-        if not self.differs(self.described(row), told):
+        if not self.differs(self.describe(row), told):
             return []
-        return list(_keep_schedules(row, values["schedules"], user))
+        return list(_save_schedules(row, values["schedules"], user))
 
     def needs(self, row: Any, values: Values) -> list[str]:
         return []  # it has no secrets
 
 
-def _in_order(times: Iterable[Values]) -> list[Values]:
+def _sort_schedules(times: Iterable[Values]) -> list[Values]:
     return sorted(times, key=lambda time: json.dumps(time, sort_keys=True))
 
 
-def _described(schedule: Schedule) -> Values:
+def _describe_schedule(schedule: Schedule) -> Values:
     told = {"person": schedule.user.get_username(), "cron": schedule.cron}
-    return {**told, "parameters": plain(schedule.parameters), "enabled": schedule.enabled}
+    return {
+        **told,
+        "parameters": normalize_newlines(schedule.parameters),
+        "enabled": schedule.enabled,
+    }
 
 
-def _wrong(number: int, schedule: Any) -> Iterator[Objection]:
+def _schedule_issues(number: int, schedule: Any) -> Iterator[ValidationIssue]:
     at = ("schedules", number)
     if not isinstance(schedule, dict) or not {"person", "cron"} <= schedule.keys():
-        yield Objection(at, _("A schedule has a person and a cron."))
+        yield ValidationIssue(at, _("A schedule has a person and a cron."))
         return
     for key, value in schedule.items():
-        if key not in SCHEDULE:
-            yield Objection((*at, key), unknown(key))
-        elif not isinstance(value, SCHEDULE[key]):
-            yield Objection((*at, key), _("This has the wrong form."))
+        if key not in SCHEDULE_TYPES:
+            yield ValidationIssue((*at, key), unknown_key_message(key))
+        elif not isinstance(value, SCHEDULE_TYPES[key]):
+            yield ValidationIssue((*at, key), _("This has the wrong form."))
 
 
-def _keep_text(row: Any, values: Values, user: Any) -> list[Objection]:
+def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
     newest = row.newest
-    text = values.get("text", plain(newest.text) if newest else "")
-    definition = read(text)
+    text = values.get("text", normalize_newlines(newest.text) if newest else "")
+    definition = read_definition(text)
     if definition.problems:
         at = _("Line %(line)d of its text: %(problem)s")
-        lines = ({"line": p.line, "problem": told(p.message)} for p in definition.problems)
-        return [Objection(("text",), at % line) for line in lines]
+        lines = ({"line": p.line, "problem": translate(p.message)} for p in definition.problems)
+        return [ValidationIssue(("text",), at % line) for line in lines]
     if definition.name != row.name:
         is_not = _("Its text calls it %(name)s.") % {"name": definition.name}
-        return [Objection(("text",), is_not)]
-    if newest is None or plain(newest.text) != text:
+        return [ValidationIssue(("text",), is_not)]
+    if newest is None or normalize_newlines(newest.text) != text:
         base = newest.number if newest else 0
-        versions.save(text, account(user), workflow=row, base=base)
+        versions.save(text, user_or_none(user), workflow=row, base=base)
         row.refresh_from_db()
     return []
 
 
-def _keep_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[Objection]:
+def _save_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[ValidationIssue]:
     """Exactly these from now on; one stays the same row as long as its person and time do."""
-    if not all(may(user, verb, Schedule) for verb in ("add", "change", "delete")):
-        yield Objection(("schedules",), _("You may not change schedules."))
+    if not all(has_model_perm(user, verb, Schedule) for verb in ("add", "change", "delete")):
+        yield ValidationIssue(("schedules",), _("You may not change schedules."))
         return
     there: dict[Any, list[Schedule]] = defaultdict(list)
     for schedule in row.schedules.select_related("user"):
@@ -139,29 +148,31 @@ def _keep_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[Objec
     for number, values in enumerate(wanted):
         same = there[values["person"], values["cron"]]
         schedule = same.pop() if same else Schedule(workflow=row)
-        yield from _keep_schedule(number, schedule, values)
+        yield from _save_schedule(number, schedule, values)
         if schedule.pk:
-            acceptance.settle(schedule, account(user))
+            acceptance.update_acceptance(schedule, user_or_none(user))
     for schedule in (gone for rest in there.values() for gone in rest):
         schedule.delete()
 
 
-def _keep_schedule(number: int, schedule: Schedule, values: Values) -> Iterator[Objection]:
+def _save_schedule(
+    number: int, schedule: Schedule, values: Values
+) -> Iterator[ValidationIssue]:
     console = admin.site.get_model_admin(Schedule)
-    fields = ["workflow", *FIELDS]
+    fields = ["workflow", *FIELD_KEYS]
     classes = {"parameters": console.formfield_overrides[models.JSONField]["form_class"]}
     made = modelform_factory(Schedule, console.form, fields, field_classes=classes)
-    form = made(_sent(schedule, values), instance=schedule)
+    form = made(_schedule_data(schedule, values), instance=schedule)
     if form.is_valid():
         form.save()
         return
     for field, sentences in form.errors.items():
-        key = FIELDS.get(field)
+        key = FIELD_KEYS.get(field)
         path = ("schedules", number, *([key] if key else []))
-        yield from (Objection(path, sentence) for sentence in sentences)
+        yield from (ValidationIssue(path, sentence) for sentence in sentences)
 
 
-def _sent(schedule: Schedule, values: Values) -> Values:
+def _schedule_data(schedule: Schedule, values: Values) -> Values:
     people = get_user_model()._default_manager
     user = people.get_by_natural_key(values["person"])
     return {

@@ -11,20 +11,20 @@ from django.forms import modelform_factory
 
 from agents.engine.plans.yaml_reader import Path
 
-from .columns import Column, columns
+from .columns import ConfigColumn, editable_columns
 
 Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
+class ValidationIssue:
     """What is wrong with a thing, and with which part of it."""
 
     path: Path
     message: str
 
 
-class Kind:
+class ResourceKind:
     """Rows that have a name, described by their columns and judged by their form."""
 
     named = "name"
@@ -52,11 +52,11 @@ class Kind:
         """What is told, and what has to be known of a row to understand it."""
         return values
 
-    def columns(self, values: Values) -> list[Column]:
+    def columns(self, values: Values) -> list[ConfigColumn]:
         """Those that a thing of these values has."""
-        return columns(self.model, without=[self.named])
+        return editable_columns(self.model, without=[self.named])
 
-    def described(self, row: Any) -> Values:
+    def describe(self, row: Any) -> Values:
         told = self.columns(self.completed(row, {}))
         return {column.name: column.of(row) for column in told}
 
@@ -64,11 +64,11 @@ class Kind:
         """What may be said of it."""
         return [column.name for column in self.columns(values)]
 
-    def mismatches(self, values: Values) -> Iterator[Objection]:
+    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
         """What has the wrong form, before anything is looked up."""
         for column in self.columns(values):
             if column.name in values and (why := column.mismatch(values[column.name])):
-                yield Objection((column.name,), why)
+                yield ValidationIssue((column.name,), why)
 
     def differs(self, before: Values, values: Values) -> bool:
         """Whether anything that is told is not so already."""
@@ -78,29 +78,29 @@ class Kind:
     def prepare(self, row: Any, values: Values) -> None:
         """What has to be done to a row before any of its kind is changed."""
 
-    def bare(self, name: str, values: Values) -> Any:
+    def create_stub(self, name: str, values: Values) -> Any:
         """A new row that others can refer to; raises ValidationError."""
         self.model._meta.get_field(self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
+    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
         """Make the row what is told of it, as its page would; otherwise says why not."""
-        wrong = list(self.lacking(values))
+        wrong = list(self.missing_references(values))
         lost = {objection.path[0] for objection in wrong}
         sound = {name: value for name, value in values.items() if name not in lost}
-        form = self.form(row, self.described(row) | sound, user)
-        wrong += [one for one in self._objections(form) if not lost & {*one.path}]
+        form = self.form(row, self.describe(row) | sound, user)
+        wrong += [one for one in self._form_issues(form) if not lost & {*one.path}]
         if wrong:
             return wrong
         form.save()
         self.kept(row)
         return []
 
-    def lacking(self, values: Values) -> Iterator[Objection]:
+    def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
         """What is referred to and is not there."""
         for column in self.columns(values):
             for sentence in column.missing(values.get(column.name)):
-                yield Objection((column.name,), sentence)
+                yield ValidationIssue((column.name,), sentence)
 
     def form(self, row: Any, values: Values, user: Any) -> Any:
         console = admin.site.get_model_admin(self.model)
@@ -136,16 +136,16 @@ class Kind:
     def kept(self, row: Any) -> None:
         """What the rest of the installation is told once it is certain."""
 
-    def switch_off(self, row: Any, user: Any) -> list[Objection]:
+    def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
         row.enabled = False
         row.save(update_fields=["enabled"])
         self.kept(row)
         return []
 
-    def _objections(self, form: Any) -> Iterator[Objection]:
+    def _form_issues(self, form: Any) -> Iterator[ValidationIssue]:
         told = self.columns(self.completed(form.instance, {}))
         by_field = {"given": "tools"} | {column.field.name: column.name for column in told}
         for field, sentences in form.errors.items():
             key = by_field.get(field, "")
             for sentence in sentences:
-                yield Objection((key,) if key else (), sentence)
+                yield ValidationIssue((key,) if key else (), sentence)

@@ -9,18 +9,18 @@ from agents.models import (
     Workflow,
 )
 
-from .catalog import Agents, Models, Servers, Tools
-from .import_plan import Workflows
-from .kind import Kind
+from .catalog import AgentKind, ModelKind, ServerKind, ToolKind
+from .import_plan import WorkflowKind
+from .kind import ResourceKind
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, ResourceKind] = {
     kind.key: kind
     for kind in (
-        Models("models", LanguageModel),
-        Servers("servers", McpServer),
-        Tools("tools", ToolRegistration),
-        Agents("agents", Agent),
-        Kind("patterns", GuardrailPattern),
-        Workflows("workflows", Workflow),
+        ModelKind("models", LanguageModel),
+        ServerKind("servers", McpServer),
+        ToolKind("tools", ToolRegistration),
+        AgentKind("agents", Agent),
+        ResourceKind("patterns", GuardrailPattern),
+        WorkflowKind("workflows", Workflow),
     )
 }

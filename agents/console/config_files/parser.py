@@ -4,31 +4,31 @@ from dataclasses import dataclass, field, replace
 
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.yaml_reader import Path, Problem, Written, read
-from agents.runs.engine_messages import told
+from agents.engine.plans.yaml_reader import LocatedValue, Path, PlanProblem, read_yaml
+from agents.runs.engine_messages import translate
 
-from .exporter import FORMAT, HEADER
+from .exporter import FORMAT_VERSION, HEADER
 from .kind import Values
 from .kinds import KINDS
 
-MOST_BYTES = 800_000
-MOST_THINGS = 1_000
-EXAMPLE = f"{HEADER}: {FORMAT}"
+MAX_FILE_BYTES = 800_000
+MAX_ENTRIES = 1_000
+HEADER_EXAMPLE = f"{HEADER}: {FORMAT_VERSION}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FileEntry:
     """A thing in the file; `mistake` says why it is none."""
 
     line: int
-    written: Written
+    written: LocatedValue
     mistake: str = ""
 
     @property
     def values(self) -> Values:
         return dict(self.written.plain) if isinstance(self.written.value, dict) else {}
 
-    def line_of(self, path: Path) -> int:
+    def find_line(self, path: Path) -> int:
         """Where this part of it is named, or else the thing itself."""
         line, here = self.line, self.written
         for key in path:
@@ -43,64 +43,66 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
-    things: dict[str, dict[str, Entry]] = field(default_factory=dict)
+class ConfigFile:
+    things: dict[str, dict[str, FileEntry]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PlanProblem, ...] = ()
 
 
-def parsed(text: str) -> File:
+def parse_file(text: str) -> ConfigFile:
     """All that can be read of it, and in words what cannot."""
-    if len(text.encode(errors="replace")) > MOST_BYTES:
-        most = {"limit": f"{MOST_BYTES:,}"}
-        return _refused(_("This is longer than %(limit)s bytes.") % most)
-    root, problems = read(text)
-    problems = [replace(problem, message=told(problem.message)) for problem in problems]
+    if len(text.encode(errors="replace")) > MAX_FILE_BYTES:
+        most = {"limit": f"{MAX_FILE_BYTES:,}"}
+        return _reject_file(_("This is longer than %(limit)s bytes.") % most)
+    root, problems = read_yaml(text)
+    problems = [replace(problem, message=translate(problem.message)) for problem in problems]
     if root is None or not isinstance(root.value, dict):
-        return File(problems=tuple(problems or [_no_file(1)]))
+        return ConfigFile(problems=tuple(problems or [_header_problem(1)]))
     header = root.value.get(HEADER)
-    if header is None or header.value != FORMAT or isinstance(header.value, bool):
-        problems.append(_no_file(header.line if header else root.line))
-    return _sections(root, problems)
+    if header is None or header.value != FORMAT_VERSION or isinstance(header.value, bool):
+        problems.append(_header_problem(header.line if header else root.line))
+    return _parse_sections(root, problems)
 
 
-def _sections(root: Written, problems: list[Problem]) -> File:
-    things: dict[str, dict[str, Entry]] = {}
+def _parse_sections(root: LocatedValue, problems: list[PlanProblem]) -> ConfigFile:
+    things: dict[str, dict[str, FileEntry]] = {}
     lines = {key: place[0] for key, place in root.names.items()}
     for key, section in root.value.items():
         if key == HEADER:
             continue
         if key not in KINDS:
-            problems.append(_problem(lines[key], _unknown(key)))
+            problems.append(_problem(lines[key], _unknown_kind_message(key)))
         elif not isinstance(section.value, dict | None):
             problems.append(_problem(lines[key], _("Write names, and what they are.")))
         else:
-            things[key] = {name: _entry(section, name) for name in section.value or ()}
-    if sum(map(len, things.values())) > MOST_THINGS:
-        most = {"limit": f"{MOST_THINGS:,}"}
-        return _refused(_("A file tells of at most %(limit)s things.") % most)
-    return File(things=things, lines=lines, problems=tuple(problems))
+            things[key] = {name: _parse_entry(section, name) for name in section.value or ()}
+    if sum(map(len, things.values())) > MAX_ENTRIES:
+        most = {"limit": f"{MAX_ENTRIES:,}"}
+        return _reject_file(_("A file tells of at most %(limit)s things.") % most)
+    return ConfigFile(things=things, lines=lines, problems=tuple(problems))
 
 
-def _entry(section: Written, name: str) -> Entry:
+def _parse_entry(section: LocatedValue, name: str) -> FileEntry:
     written = section.value[name]
     is_thing = isinstance(written.value, dict | None)
     mistake = "" if is_thing else _("Write what it is, line by line.")
-    return Entry(line=section.names[name][0], written=written, mistake=mistake)
+    return FileEntry(line=section.names[name][0], written=written, mistake=mistake)
 
 
-def _unknown(key: str) -> str:
+def _unknown_kind_message(key: str) -> str:
     known = {"name": key, "known": ", ".join(KINDS)}
     return _("%(name)s is not known here; there are %(known)s.") % known
 
 
-def _no_file(line: int) -> Problem:
-    return _problem(line, _("This is no such file: it begins with %(it)s.") % {"it": EXAMPLE})
+def _header_problem(line: int) -> PlanProblem:
+    return _problem(
+        line, _("This is no such file: it begins with %(it)s.") % {"it": HEADER_EXAMPLE}
+    )
 
 
-def _problem(line: int, message: str) -> Problem:
-    return Problem(message=message, line=line)
+def _problem(line: int, message: str) -> PlanProblem:
+    return PlanProblem(message=message, line=line)
 
 
-def _refused(message: str) -> File:
-    return File(problems=(Problem(message=message),))
+def _reject_file(message: str) -> ConfigFile:
+    return ConfigFile(problems=(PlanProblem(message=message),))

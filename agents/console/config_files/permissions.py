@@ -3,7 +3,7 @@
 from typing import Any
 
 
-class Terminal:
+class TerminalUser:
     """Whoever has the terminal has the database as well, so nothing is refused to them."""
 
     pk = None
@@ -14,14 +14,14 @@ class Terminal:
         return True
 
 
-def account(user: Any) -> Any:
+def user_or_none(user: Any) -> Any:
     """The row of this person; None where there is none."""
     return user if user.pk else None
 
 
-def may(user: Any, verb: str, model: Any) -> bool:
+def has_model_perm(user: Any, verb: str, model: Any) -> bool:
     return user.has_perm(f"{model._meta.app_label}.{verb}_{model._meta.model_name}")
 
 
-def may_read(user: Any, model: Any) -> bool:
-    return may(user, "view", model) or may(user, "change", model)
+def can_read(user: Any, model: Any) -> bool:
+    return has_model_perm(user, "view", model) or has_model_perm(user, "change", model)

@@ -7,28 +7,28 @@ from typing import Any
 import yaml
 from django.utils.translation import gettext as _
 
-from .importer import Outcome, State, Thing
+from .importer import ImportItem, ImportResult, ImportState
 
-WORDS = {
-    State.NEW: "new",
-    State.CHANGED: "changed",
-    State.OFF: "switched off",
-    State.REFUSED: "refused",
+STATE_LABELS = {
+    ImportState.NEW: "new",
+    ImportState.CHANGED: "changed",
+    ImportState.OFF: "switched off",
+    ImportState.REFUSED: "refused",
 }
 
 
-def lines(found: Outcome) -> Iterator[str]:
+def lines(found: ImportResult) -> Iterator[str]:
     for problem in found.problems:
-        yield _placed("refused", problem)
+        yield _problem_line("refused", problem)
     for thing in found.things:
-        if thing.state in WORDS:
-            yield f"{WORDS[thing.state]}: {thing.kind.key} {thing.name}"
-            yield from _about(thing)
-    left, same = len(found.of(State.LEFT)), len(found.of(State.SAME))
+        if thing.state in STATE_LABELS:
+            yield f"{STATE_LABELS[thing.state]}: {thing.kind.key} {thing.name}"
+            yield from _item_lines(thing)
+    left, same = len(found.of(ImportState.LEFT)), len(found.of(ImportState.SAME))
     yield f"{same} the same, {left} not in the file and left alone."
 
 
-def text(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as the file writes it."""
     if value is None or value == "" or value == [] or value == {}:
         return ""
@@ -39,17 +39,19 @@ def text(value: Any) -> str:
     return yaml.safe_dump(value, allow_unicode=True, sort_keys=False).rstrip("\n")
 
 
-def _about(thing: Thing) -> Iterator[str]:
+def _item_lines(thing: ImportItem) -> Iterator[str]:
     for problem in thing.problems:
-        yield _placed("  ", problem)
-    if thing.state == State.CHANGED:
+        yield _problem_line("  ", problem)
+    if thing.state == ImportState.CHANGED:
         for name in thing.changed:
-            yield from _change(name, text(thing.before.get(name)), text(thing.after.get(name)))
+            yield from _diff_lines(
+                name, format_value(thing.before.get(name)), format_value(thing.after.get(name))
+            )
     if thing.needs:
         yield f"  needs what no file tells: {', '.join(thing.needs)}"
 
 
-def _change(name: str, before: str, after: str) -> Iterator[str]:
+def _diff_lines(name: str, before: str, after: str) -> Iterator[str]:
     if "\n" not in before + after:
         yield f"  {name}: {before or _('empty')} → {after or _('empty')}"
         return
@@ -58,6 +60,6 @@ def _change(name: str, before: str, after: str) -> Iterator[str]:
     yield from (f"    {line}" for line in list(difference)[2:])
 
 
-def _placed(start: str, problem: Any) -> str:
+def _problem_line(start: str, problem: Any) -> str:
     where = f"line {problem.line}: " if problem.line else ""
     return f"{start} {where}{problem.message}"

@@ -12,8 +12,8 @@ from agents.access import audit
 from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from agents.web.presentation import trace_url
 
-A_PAGE = 50
-WORDS = {"right": True, "wrong": False, "open": None}
+PAGE_SIZE = 50
+VERDICTS = {"right": True, "wrong": False, "open": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,21 +30,21 @@ class Precision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class HitPage:
     hits: Sequence[GuardrailHit]
     older: int | None  # the last one here: older ones come after it
 
 
-def listed(user: Any, pattern: int | None = None, before: int | None = None) -> Page:
+def list_hits(user: Any, pattern: int | None = None, before: int | None = None) -> HitPage:
     """The newest first, as far as this person may see their runs."""
     hits = GuardrailHit.objects.for_user(user).select_related("pattern", "verdict__by")
     hits = hits.filter(pattern=pattern) if pattern is not None else hits
     hits = hits.filter(pk__lt=before) if before is not None else hits
-    found = list(hits.order_by("-pk")[: A_PAGE + 1])
+    found = list(hits.order_by("-pk")[: PAGE_SIZE + 1])
     for hit in found:
         hit.href = f"{trace_url(hit.run_id)}#step-{hit.step}"
-    is_more = len(found) > A_PAGE
-    return Page(hits=found[:A_PAGE], older=found[A_PAGE - 1].pk if is_more else None)
+    is_more = len(found) > PAGE_SIZE
+    return HitPage(hits=found[:PAGE_SIZE], older=found[PAGE_SIZE - 1].pk if is_more else None)
 
 
 @transaction.atomic
@@ -58,19 +58,23 @@ def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
     audit.record(user, audit.HIT_JUDGED, hit.run, rule=hit.pattern.name, is_right=is_right)
 
 
-def counted(patterns: QuerySet) -> QuerySet:
+def with_counts(patterns: QuerySet) -> QuerySet:
     """Each with `hit_count`, and of these how many were `judged`, and how many `right`."""
     hits = GuardrailHit.objects.filter(pattern=OuterRef("pk"))
     judged = GuardrailVerdict.objects.filter(hit__pattern=OuterRef("pk"))
     right = judged.filter(is_right=True)
-    return patterns.annotate(hit_count=_count(hits), judged=_count(judged), right=_count(right))
+    return patterns.annotate(
+        hit_count=_count_subquery(hits),
+        judged=_count_subquery(judged),
+        right=_count_subquery(right),
+    )
 
 
-def _count(rows: QuerySet) -> Coalesce:
+def _count_subquery(rows: QuerySet) -> Coalesce:
     alone = rows.order_by().annotate(n=Func(F("pk"), function="COUNT")).values("n")
     return Coalesce(Subquery(alone, output_field=IntegerField()), 0)
 
 
 def precision(pattern: GuardrailPattern) -> Precision:
-    row = counted(GuardrailPattern.objects.filter(pk=pattern.pk)).get()
+    row = with_counts(GuardrailPattern.objects.filter(pk=pattern.pk)).get()
     return Precision(hits=row.hit_count, judged=row.judged, right=row.right)

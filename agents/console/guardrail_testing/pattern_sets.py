@@ -17,7 +17,7 @@ Action, Stage = GuardrailPattern.Action, GuardrailPattern.Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class PresetPattern:
     """A pattern of a set, with an example of what it finds."""
 
     name: str | Promise
@@ -36,31 +36,31 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadySet:
+class PatternSet:
     title: str | Promise
     about: str | Promise
-    patterns: Sequence[Ready]
+    patterns: Sequence[PresetPattern]
 
 
 def add(key: str) -> list[GuardrailPattern]:
     """Those of the set that are not there yet; what is there stays as it is."""
     ready = SETS[key].patterns
     with transaction.atomic():
-        known = present(ready)
-        rows = [_row(each) for each in ready if str(each.name) not in known]
+        known = existing_names(ready)
+        rows = [_build_row(each) for each in ready if str(each.name) not in known]
         for row in rows:
             row.full_clean()
             row.save()
     return rows
 
 
-def _row(ready: Ready) -> GuardrailPattern:
+def _build_row(ready: PresetPattern) -> GuardrailPattern:
     """Named in the language of whoever adds it."""
     about = {"pattern": ready.pattern, "stage": ready.stage, "action": ready.action}
     return GuardrailPattern(name=str(ready.name), **about)
 
 
-def present(patterns: Sequence[Ready]) -> set[str]:
+def existing_names(patterns: Sequence[PresetPattern]) -> set[str]:
     """The names of those that are there, be it under a name in another language."""
     names = Q(name__in=[str(ready.name) for ready in patterns])
     same = Q(pattern__in=[ready.pattern for ready in patterns])
@@ -70,7 +70,7 @@ def present(patterns: Sequence[Ready]) -> set[str]:
 
 
 ENGLISH = (
-    Ready(
+    PresetPattern(
         name=_("E-mail address"),
         pattern=(
             r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\."
@@ -78,7 +78,7 @@ ENGLISH = (
         ),
         example="ada@example.com",
     ),
-    Ready(
+    PresetPattern(
         name=_("Card number"),
         pattern=(
             r"\b(?:4\d{3}|5[1-5]\d{2}|6011|35\d{2})[ -]?\d{4}[ -]?\d{4}[ -]?\d{4}\b"
@@ -86,7 +86,7 @@ ENGLISH = (
         ),
         example="4111 1111 1111 1111",
     ),
-    Ready(
+    PresetPattern(
         name=_("US social security number"),
         pattern=(
             r"\b(?:00[1-9]|0[1-9]\d|[1-578]\d{2}|6[0-57-9]\d|66[0-57-9])-(?:0[1-9]"
@@ -94,12 +94,12 @@ ENGLISH = (
         ),
         example="123-45-6789",
     ),
-    Ready(
+    PresetPattern(
         name=_("Phone number (international)"),
         pattern=r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}\b",
         example="+44 20 7946 0958",
     ),
-    Ready(
+    PresetPattern(
         name="IBAN",
         pattern=r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b",
         example="DE89 3704 0044 0532 0130 00",
@@ -107,7 +107,7 @@ ENGLISH = (
 )
 
 JAPANESE = (
-    Ready(
+    PresetPattern(
         name="マイナンバー",
         pattern=(
             r"(?:マイナンバー|個人番号|(?i:my ?number))[^\d\n]{0,10}\d{4}[ -]?\d{4}"
@@ -115,17 +115,17 @@ JAPANESE = (
         ),
         example="マイナンバーは1234-5678-9018",
     ),
-    Ready(
+    PresetPattern(
         name="携帯電話番号",
         pattern=r"\b0[5789]0[-ー ]?\d{4}[-ー ]?\d{4}\b",
         example="090-1234-5678",
     ),
-    Ready(
+    PresetPattern(
         name="固定電話番号",
         pattern=r"\b0\d{1,4}[-(]\d{1,4}[-)]\d{4}\b",
         example="03-1234-5678",
     ),
-    Ready(
+    PresetPattern(
         name="郵便番号と住所",
         pattern=(
             r"〒 ?\d{3}-?\d{4}|(?:東京都|北海道|(?:京都|大阪)府"
@@ -134,7 +134,7 @@ JAPANESE = (
         ),
         example="東京都千代田区丸の内1-9-2",
     ),
-    Ready(
+    PresetPattern(
         name="銀行口座",
         pattern=r"(?:口座番号|普通(?:預金)?|当座(?:預金)?)[^\d\n]{0,6}\d{7}\b",
         example="普通 1234567",
@@ -142,18 +142,18 @@ JAPANESE = (
 )
 
 SECRETS = (
-    Ready(
+    PresetPattern(
         name=_("Private key"),
         pattern=r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
         example="-----BEGIN RSA PRIVATE KEY-----",
         action=Action.BLOCK,
     ),
-    Ready(
+    PresetPattern(
         name=_("Cloud access key"),
         pattern=r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}",
         example="AKIAIOSFODNN7EXAMPLE",
     ),
-    Ready(
+    PresetPattern(
         name=_("Source host token"),
         pattern=(
             r"\bgh[pousr]_[A-Za-z0-9]{36,251}|\bgithub_pat_[A-Za-z0-9_]{22,255}"
@@ -161,12 +161,12 @@ SECRETS = (
         ),
         example="ghp_" + "a1B2" * 9,
     ),
-    Ready(
+    PresetPattern(
         name=_("Model provider key"),
         pattern=r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,200}",
         example="sk-proj-" + "a1B2" * 6,
     ),
-    Ready(
+    PresetPattern(
         name=_("Chat token"),
         pattern=(
             r"\bxox[abeprs]-[A-Za-z0-9-]{10,250}|\bhttps://hooks\.slack\.com/services/"
@@ -174,7 +174,7 @@ SECRETS = (
         ),
         example="xoxb-" + "1234567890-abcdefghij",
     ),
-    Ready(
+    PresetPattern(
         name=_("Web token (JWT)"),
         pattern=(
             r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{8,1000}\."
@@ -182,7 +182,7 @@ SECRETS = (
         ),
         example="eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27u",
     ),
-    Ready(
+    PresetPattern(
         name=_("Password in an address"),
         pattern=(
             r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@。、]{1,64}:[^\s:/@。、]{3,128}@"
@@ -190,7 +190,7 @@ SECRETS = (
         ),
         example="postgres://app:hunter2@db.internal",
     ),
-    Ready(
+    PresetPattern(
         name=_("Password that is named"),
         pattern=(
             r"(?i)\b(?:password|passwd|api[_ -]?key|secret[_ -]?key"
@@ -202,7 +202,7 @@ SECRETS = (
 )
 
 INJECTION = (
-    Ready(
+    PresetPattern(
         name=_("Ignore your instructions"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:prev"
@@ -213,7 +213,7 @@ INJECTION = (
         stage=Stage.INPUT,
         action=Action.BLOCK,
     ),
-    Ready(
+    PresetPattern(
         name=_("Show your instructions"),
         pattern=(
             r"(?i)\b(?:reveal|show|print|repeat|output|display|leak"
@@ -224,7 +224,7 @@ INJECTION = (
         stage=Stage.INPUT,
         action=Action.WARN,
     ),
-    Ready(
+    PresetPattern(
         name=_("Another role"),
         pattern=(
             r"(?i)\b(?:you are now|from now on,? you(?: are| will)"
@@ -237,7 +237,7 @@ INJECTION = (
         stage=Stage.INPUT,
         action=Action.BLOCK,
     ),
-    Ready(
+    PresetPattern(
         name=_("Marks of a conversation"),
         pattern=(
             r"(?i)<\|?(?:im_start|im_end|system|endoftext)\|?>|\[/?INST\]"
@@ -247,7 +247,7 @@ INJECTION = (
         stage=Stage.INPUT,
         action=Action.WARN,
     ),
-    Ready(
+    PresetPattern(
         name=_("Orders in what a tool returns"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget)\b[^.\n]{0,30}\b(?:previous"
@@ -261,7 +261,7 @@ INJECTION = (
         stage=Stage.TOOL_OUTPUT,
         action=Action.MASK,
     ),
-    Ready(
+    PresetPattern(
         name="指示の無視",
         pattern=(
             r"(?:これまで|今まで|以前|上記|前|すべて|全て|システム)の?[^。\n]{0,8}(?:"
@@ -272,7 +272,7 @@ INJECTION = (
         stage=Stage.INPUT,
         action=Action.BLOCK,
     ),
-    Ready(
+    PresetPattern(
         name="指示の開示",
         pattern=(
             r"(?:システム|初期|隠(?:れた|された)|あなたの)[^。\n]{0,6}(?:プロンプト"
@@ -283,7 +283,7 @@ INJECTION = (
         stage=Stage.INPUT,
         action=Action.WARN,
     ),
-    Ready(
+    PresetPattern(
         name="役割の変更",
         pattern=(
             r"(?:今から|これから|以降)[^。\n]{0,15}(?:制限|制約"
@@ -297,23 +297,23 @@ INJECTION = (
     ),
 )
 
-SETS: dict[str, ReadySet] = {
-    "personal-english": ReadySet(
+SETS: dict[str, PatternSet] = {
+    "personal-english": PatternSet(
         title=_("Personal data, English"),
         about=_("E-mail, cards, social security, phone numbers and IBANs are masked."),
         patterns=ENGLISH,
     ),
-    "personal-japanese": ReadySet(
+    "personal-japanese": PatternSet(
         title=_("Personal data, Japanese"),
         about=_("My Number, phone numbers, addresses and bank accounts are masked."),
         patterns=JAPANESE,
     ),
-    "secrets": ReadySet(
+    "secrets": PatternSet(
         title=_("Secrets and keys"),
         about=_("Private keys are blocked; tokens, keys and passwords are masked."),
         patterns=SECRETS,
     ),
-    "injection": ReadySet(
+    "injection": PatternSet(
         title=_("Prompt injection"),
         about=_(
             "Phrases that try to turn an agent around, in English and Japanese. No list of "

@@ -7,28 +7,28 @@ from django.utils.translation import gettext as _
 
 from agents.engine.errors import BadPattern
 from agents.engine.guardrails.checks import (
-    WHERE,
+    STAGES,
     GuardrailAction,
     Guardrails,
     Pattern,
     try_pattern,
 )
-from agents.engine.guardrails.stream_filter import found_in
+from agents.engine.guardrails.stream_filter import find_matches
 from agents.models import GuardrailPattern
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
-MOST_CHARACTERS = 20_000
+MAX_SAMPLE_CHARS = 20_000
 Stage = GuardrailPattern.Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class SampleSegment:
     text: str
     is_match: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class StageOutcome:
     """What happens at a stage, in words, and the text as it goes on where it is another."""
 
     stage: str
@@ -37,62 +37,66 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class PatternCheck:
     problem: str = ""
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[SampleSegment] = ()
     matches: int = 0
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[StageOutcome] = ()
     streaming: str = ""
     is_cut: bool = False
 
 
-def tried(rule: Pattern, sample: str) -> Trial:
+def check_sample(rule: Pattern, sample: str) -> PatternCheck:
     """What the rule does to the sample; why it cannot be used, where it cannot."""
     try:
         try_pattern(rule.pattern)
     except BadPattern as error:
-        return Trial(problem=told(str(error)) if rule.pattern else "")
-    text = sample[:MOST_CHARACTERS]
-    found = found_in(text, [replace(rule, action=GuardrailAction.WARN)])
-    pieces = list(_pieces(text, [(match.start, match.end) for match in found]))
-    return Trial(
+        return PatternCheck(problem=translate(str(error)) if rule.pattern else "")
+    text = sample[:MAX_SAMPLE_CHARS]
+    found = find_matches(text, [replace(rule, action=GuardrailAction.WARN)])
+    pieces = list(_split_matches(text, [(match.start, match.end) for match in found]))
+    return PatternCheck(
         pieces=pieces,
         matches=len(found),
-        verdicts=[_verdict(rule, text, stage) for stage in WHERE if rule.watches(stage)],
-        streaming=_streaming(rule),
-        is_cut=len(sample) > MOST_CHARACTERS,
+        verdicts=[
+            _stage_outcome(rule, text, stage) for stage in STAGES if rule.applies_to(stage)
+        ],
+        streaming=_streaming_delay(rule),
+        is_cut=len(sample) > MAX_SAMPLE_CHARS,
     )
 
 
-def _pieces(text: str, places: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+def _split_matches(text: str, places: Sequence[tuple[int, int]]) -> Iterator[SampleSegment]:
     at = 0
     for start, end in places:
         if start > at:
-            yield Piece(text=text[at:start])
-        yield Piece(text=text[start:end], is_match=True)
+            yield SampleSegment(text=text[at:start])
+        yield SampleSegment(text=text[start:end], is_match=True)
         at = end
     if at < len(text):
-        yield Piece(text=text[at:])
+        yield SampleSegment(text=text[at:])
 
 
-def _verdict(rule: Pattern, text: str, stage: str) -> Verdict:
+def _stage_outcome(rule: Pattern, text: str, stage: str) -> StageOutcome:
     label = str(Stage(stage).label)
-    inspected = Guardrails(blocked_patterns=[rule]).at_any_length().inspect(text, stage)
+    inspected = Guardrails(blocked_patterns=[rule]).without_length_limits().inspect(text, stage)
     if rule.is_exception:
-        return Verdict(stage=label, words=_("No other rule sees what is marked."))
+        return StageOutcome(stage=label, words=_("No other rule sees what is marked."))
     if not inspected.findings:
-        return Verdict(stage=label, words=_("Nothing matches: it goes on as it is."))
+        return StageOutcome(stage=label, words=_("Nothing matches: it goes on as it is."))
     if rule.is_observed:
         nothing = _("Nothing changes.")
-        return Verdict(stage=label, words=f"{told(rule.reason)} {nothing}")
+        return StageOutcome(stage=label, words=f"{translate(rule.reason)} {nothing}")
     if inspected.is_blocked:
-        return Verdict(stage=label, words=BLOCKED[stage]() % {"why": told(rule.reason)})
+        return StageOutcome(
+            stage=label, words=BLOCKED_MESSAGES[stage]() % {"why": translate(rule.reason)}
+        )
     if rule.marker:
-        return Verdict(stage=label, words=_("It goes on like this:"), text=inspected.text)
-    return Verdict(stage=label, words=_("It goes on as it is, and a warning is recorded."))
+        return StageOutcome(stage=label, words=_("It goes on like this:"), text=inspected.text)
+    return StageOutcome(stage=label, words=_("It goes on as it is, and a warning is recorded."))
 
 
-BLOCKED = {
+BLOCKED_MESSAGES = {
     "input": lambda: _("The run ends. The person is told: %(why)s"),
     "output": lambda: _("The answer is withheld. The person is told: %(why)s"),
     "tool_input": lambda: _("The call is not made. The model is told: %(why)s"),
@@ -100,9 +104,9 @@ BLOCKED = {
 }
 
 
-def _streaming(rule: Pattern) -> str:
+def _streaming_delay(rule: Pattern) -> str:
     """How long an answer has to wait for it while it is written."""
-    if not rule.watches("output") or not (rule.blocks or rule.marker):
+    if not rule.applies_to("output") or not (rule.blocks or rule.marker):
         return ""
     match rule.reach.extent:
         case "characters":

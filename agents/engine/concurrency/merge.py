@@ -10,7 +10,7 @@ Events = AsyncGenerator[Event, None]
 Said = tuple[str, Event | None, "asyncio.Future[None] | None"]
 
 
-class Braid:
+class EventMerger:
     """Courses, each with a name, that go on side by side and are told one after the other.
 
     Each goes on only after its last event was taken, which is when the next one is asked for:
@@ -26,7 +26,7 @@ class Braid:
         return len(self._strands)
 
     def add(self, name: str, course: Events) -> None:
-        self._strands[name] = asyncio.create_task(self._follow(name, course))
+        self._strands[name] = asyncio.create_task(self._forward(name, course))
 
     async def next(self) -> tuple[str, Event | None]:
         """What one of them says next; None where it is over."""
@@ -44,7 +44,7 @@ class Braid:
         if self._strands:
             await asyncio.wait(self._strands.values())
 
-    async def _follow(self, name: str, course: Events) -> None:
+    async def _forward(self, name: str, course: Events) -> None:
         try:
             async with aclosing(course):
                 async for event in course:

@@ -7,13 +7,13 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-SMALL = 4_000
+MAX_INLINE_CHARS = 4_000
 
 
-async def aside(
+async def run_in_thread_if_large(
     size: int, work: Callable[P, Result], *given: P.args, **named: P.kwargs
 ) -> Result:
     """In a thread, unless it is about so few characters that the way there would be longer."""
-    if size <= SMALL:
+    if size <= MAX_INLINE_CHARS:
         return work(*given, **named)
     return await asyncio.to_thread(work, *given, **named)

@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import BadExpression
-from .functions import Room, is_list, text
-from .nodes import Node, paths
-from .parser import MOST_LEVELS, STEPS, Reading
+from .functions import EvaluationBudget, is_list, to_text
+from .nodes import ExpressionNode, paths
+from .parser import MAX_DEPTH, STEPS, ExpressionParser
 
-MOST_LENGTH = 2_000
-OPENING = re.compile(r"\$?\$\{")
+MAX_EXPRESSION_CHARS = 2_000
+TEMPLATE_START = re.compile(r"\$?\$\{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Expression:
     """A text that was read; what it gives depends on what its names stand for."""
 
     text: str
-    tree: Node
+    tree: ExpressionNode
 
     def value(self, names: Mapping[str, Any]) -> Any:
         """What it gives; raises BadExpression where unlike things meet, or too much is made."""
-        return self.tree.value(names, Room())
+        return self.tree.value(names, EvaluationBudget())
 
     @property
     def steps(self) -> frozenset[str]:
@@ -52,38 +52,38 @@ class Expression:
 @lru_cache(maxsize=1_000)
 def parse(text: str) -> Expression:
     """Raises BadExpression with the position at which it could not be read."""
-    if len(text) > MOST_LENGTH:
-        raise BadExpression(f"An expression has at most {MOST_LENGTH:,} characters.")
-    reading = Reading(text)
+    if len(text) > MAX_EXPRESSION_CHARS:
+        raise BadExpression(f"An expression has at most {MAX_EXPRESSION_CHARS:,} characters.")
+    reading = ExpressionParser(text)
     tree = reading.expression()
     reading.end()
     return Expression(text, tree)
 
 
-def filled(value: Any, names: Mapping[str, Any]) -> Any:
+def interpolate(value: Any, names: Mapping[str, Any]) -> Any:
     """The value with every `${…}` in its texts worked out, however deep they stand.
 
     A text that is one `${…}` becomes the value itself; elsewhere it is put in as text. `$${`
     stands for `${`.
     """
-    return _filled(value, names, Room(), 0)
+    return _interpolate(value, names, EvaluationBudget(), 0)
 
 
 def references(value: Any) -> frozenset[str]:
     """The steps that the templates in this value refer to; raises BadExpression."""
     found: set[str] = set()
-    for expression in templates(value):
+    for expression in embedded_expressions(value):
         found |= expression.steps
     return frozenset(found)
 
 
-def templates(value: Any) -> Iterator[Expression]:
+def embedded_expressions(value: Any) -> Iterator[Expression]:
     """Every expression in the texts of this value; raises BadExpression."""
-    for _, words in texts(value):
-        yield from (piece for piece in pieces(words) if isinstance(piece, Expression))
+    for _, words in iter_strings(value):
+        yield from (piece for piece in parse_template(words) if isinstance(piece, Expression))
 
 
-def texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def iter_strings(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Every text in this value, with the names and numbers that lead to it."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
@@ -96,57 +96,69 @@ def texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
             waiting += [((*path, place), inner) for place, inner in enumerate(one)]
 
 
-def _filled(value: Any, names: Mapping[str, Any], room: Room, level: int) -> Any:
-    if level > MOST_LEVELS:
-        raise BadExpression(f"Arguments are nested at most {MOST_LEVELS} levels deep.")
+def _interpolate(
+    value: Any, names: Mapping[str, Any], room: EvaluationBudget, level: int
+) -> Any:
+    if level > MAX_DEPTH:
+        raise BadExpression(f"Arguments are nested at most {MAX_DEPTH} levels deep.")
     if isinstance(value, str):
-        return _filled_text(value, names, room)
+        return _interpolate_text(value, names, room)
     if isinstance(value, Mapping):
-        return {key: _filled(one, names, room, level + 1) for key, one in value.items()}
-    return [_filled(one, names, room, level + 1) for one in value] if is_list(value) else value
+        return {key: _interpolate(one, names, room, level + 1) for key, one in value.items()}
+    return (
+        [_interpolate(one, names, room, level + 1) for one in value]
+        if is_list(value)
+        else value
+    )
 
 
-def _filled_text(template: str, names: Mapping[str, Any], room: Room) -> Any:
-    found = pieces(template)
+def _interpolate_text(template: str, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
+    found = parse_template(template)
     if len(found) == 1 and isinstance(found[0], Expression):
         return room.take(found[0].tree.value(names, room))
     words = []
     for piece in found:
         is_text = isinstance(piece, str)
-        words.append(room.take(piece if is_text else _text(piece.tree.value(names, room))))
+        words.append(
+            room.take(piece if is_text else _text_or_empty(piece.tree.value(names, room)))
+        )
     return "".join(words)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else text(value)
+def _text_or_empty(value: Any) -> str:
+    return "" if value is None else to_text(value)
 
 
-def pieces(template: str) -> tuple[Any, ...]:
+def parse_template(template: str) -> tuple[Any, ...]:
     """The text cut at its expressions: text, expression, text …"""
-    cut = _cut if len(template) <= MOST_LENGTH else _cut.__wrapped__
+    cut = (
+        _parse_template
+        if len(template) <= MAX_EXPRESSION_CHARS
+        else _parse_template.__wrapped__
+    )
     return cut(template)
 
 
 @lru_cache(maxsize=4_000)
-def _cut(template: str) -> tuple[Any, ...]:
+def _parse_template(template: str) -> tuple[Any, ...]:
     cut: list[Any] = []
     at = 0
-    while opening := OPENING.search(template, at):
+    while opening := TEMPLATE_START.search(template, at):
         cut.append(template[at : opening.start()])
         at = opening.end()
         if opening[0] == "$${":
             cut.append("${")
         else:
-            expression, at = _enclosed(template, at)
+            expression, at = _parse_embedded(template, at)
             cut.append(expression)
     cut.append(template[at:])
     return tuple(piece for piece in cut if piece != "")
 
 
-def _enclosed(template: str, start: int) -> tuple[Expression, int]:
+def _parse_embedded(template: str, start: int) -> tuple[Expression, int]:
     """The expression that begins here, and the place behind its bracket."""
-    reading = Reading(template, start, start + MOST_LENGTH)
+    reading = ExpressionParser(template, start, start + MAX_EXPRESSION_CHARS)
     tree = reading.expression()
     end = reading.at
-    reading.need("}")
+    reading.expect("}")
     return Expression(template[start:end].strip(), tree), reading.at

@@ -4,73 +4,73 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .functions import FUNCTIONS, LOOKING, OPERATORS, Room, part
+from .functions import FUNCTIONS, OPERATORS, SCANNING_OPERATORS, EvaluationBudget, get_item
 
 
-class Node:
+class ExpressionNode:
     """A part of an expression."""
 
     __slots__ = ()
 
     @property
-    def inner(self) -> tuple["Node", ...]:
+    def inner(self) -> tuple["ExpressionNode", ...]:
         return ()
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class Given(Node):
+class LiteralNode(ExpressionNode):
     it: Any
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         return self.it
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class NameNode(ExpressionNode):
     name: str
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         return names.get(self.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Node):
-    of: Node
-    key: Node
+class SubscriptNode(ExpressionNode):
+    of: ExpressionNode
+    key: ExpressionNode
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[ExpressionNode, ...]:
         return self.of, self.key
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
-        return part(self.of.value(names, room), self.key.value(names, room))
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
+        return get_item(self.of.value(names, room), self.key.value(names, room))
 
 
 @dataclass(frozen=True, slots=True)
-class Items(Node):
-    items: tuple[Node, ...]
+class ListNode(ExpressionNode):
+    items: tuple[ExpressionNode, ...]
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[ExpressionNode, ...]:
         return self.items
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         return room.take([item.value(names, room) for item in self.items])
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class CallNode(ExpressionNode):
     name: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[ExpressionNode, ...]
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[ExpressionNode, ...]:
         return self.arguments
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         arguments = [argument.value(names, room) for argument in self.arguments]
         function = FUNCTIONS[self.name]
         if function.looks:
@@ -79,53 +79,53 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Node):
-    of: Node
+class NotNode(ExpressionNode):
+    of: ExpressionNode
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[ExpressionNode, ...]:
         return (self.of,)
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         return not self.of.value(names, room)
 
 
 @dataclass(frozen=True, slots=True)
-class Chain(Node):
+class ChainNode(ExpressionNode):
     """`a + b - c`: one after the other, however many; `and` and `or` stop where it is clear."""
 
-    first: Node
-    rest: tuple[tuple[str, Node], ...]
+    first: ExpressionNode
+    rest: tuple[tuple[str, ExpressionNode], ...]
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[ExpressionNode, ...]:
         return self.first, *(node for _, node in self.rest)
 
-    def value(self, names: Mapping[str, Any], room: Room) -> Any:
+    def value(self, names: Mapping[str, Any], room: EvaluationBudget) -> Any:
         value = self.first.value(names, room)
         for sign, node in self.rest:
             if sign in ("and", "or"):
                 value = node.value(names, room) if bool(value) == (sign == "and") else value
             else:
-                value = self._worked_out(sign, value, node.value(names, room), room)
+                value = self._apply(sign, value, node.value(names, room), room)
         return value
 
-    def _worked_out(self, sign: str, left: Any, right: Any, room: Room) -> Any:
-        if sign in LOOKING:
+    def _apply(self, sign: str, left: Any, right: Any, room: EvaluationBudget) -> Any:
+        if sign in SCANNING_OPERATORS:
             room.look(left, right)
         return room.take(OPERATORS[sign](left, right))
 
 
-def paths(tree: Node) -> Iterator[tuple[str, str]]:
+def paths(tree: ExpressionNode) -> Iterator[tuple[str, str]]:
     """Every name with the first key behind it."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Part) and isinstance(node.of, Name):
-            key = node.key.it if isinstance(node.key, Given) else ""
+        if isinstance(node, SubscriptNode) and isinstance(node.of, NameNode):
+            key = node.key.it if isinstance(node.key, LiteralNode) else ""
             yield node.of.name, str(key)
             waiting.append(node.key)
-        elif isinstance(node, Name):
+        elif isinstance(node, NameNode):
             yield node.name, ""
         else:
             waiting += node.inner

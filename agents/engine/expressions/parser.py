@@ -6,26 +6,35 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..errors import BadExpression
-from .functions import FUNCTIONS, LARGEST
-from .nodes import Call, Chain, Given, Items, Name, Node, Not, Part
+from .functions import FUNCTIONS, MAX_NUMBER
+from .nodes import (
+    CallNode,
+    ChainNode,
+    ExpressionNode,
+    ListNode,
+    LiteralNode,
+    NameNode,
+    NotNode,
+    SubscriptNode,
+)
 
-MOST_LEVELS = 20
+MAX_DEPTH = 20
 STEPS = "steps"
-WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
-SIGNS = ({"or"}, {"and"}, {"==", "!=", "<", "<=", ">", ">=", "in", "not in"}, {"+", "-"})
-TIMES = {"*", "/", "%"}
-ELSEWHERE = {"=": "==", "&": "and", "|": "or", "!": "not"}
+LITERALS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
+PRECEDENCE = ({"or"}, {"and"}, {"==", "!=", "<", "<=", ">", ">=", "in", "not in"}, {"+", "-"})
+MULTIPLICATIVE = {"*", "/", "%"}
+FOREIGN_OPERATORS = {"=": "==", "&": "and", "|": "or", "!": "not"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
-BLANKS = re.compile(r"\s*")
+WHITESPACE = re.compile(r"\s*")
 NAME = re.compile(r"[^\W\d]\w*")
-PART = re.compile(r"\w+")
+PATH_PART = re.compile(r"\w+")
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-TEXT = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
-SIGN = re.compile(r"(?:or|and|in|not\s+in)\b|[=!<>]=|[<>+\-*/%]")
+STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
+OPERATOR = re.compile(r"(?:or|and|in|not\s+in)\b|[=!<>]=|[<>+\-*/%]")
 
 
-class Reading:
+class ExpressionParser:
     """Goes through the text once, from the loosest sign to the tightest."""
 
     def __init__(self, text: str, at: int = 0, stop: int | None = None) -> None:
@@ -34,176 +43,178 @@ class Reading:
         self.stop = len(text) if stop is None else min(stop, len(text))
         self.level = 0
 
-    def expression(self, looseness: int = 0) -> Node:
-        if looseness == len(SIGNS):
-            return self._chain(TIMES, self._single)
-        return self._chain(SIGNS[looseness], lambda: self._side(looseness))
+    def expression(self, looseness: int = 0) -> ExpressionNode:
+        if looseness == len(PRECEDENCE):
+            return self._parse_chain(MULTIPLICATIVE, self._parse_unary)
+        return self._parse_chain(PRECEDENCE[looseness], lambda: self._parse_operand(looseness))
 
     def end(self) -> None:
-        self._skip()
+        self._skip_whitespace()
         if self.at < self.stop:
-            meant = ELSEWHERE.get(self.text[self.at])
+            meant = FOREIGN_OPERATORS.get(self.text[self.at])
             instead = f" Did you mean {meant!r}?" if meant else ""
-            raise self._wrong(f"{self._seen()} is not expected here.{instead}")
+            raise self._error(f"{self._seen()} is not expected here.{instead}")
 
-    def need(self, sign: str) -> None:
-        if not self._took(sign):
-            raise self._wrong(f"{sign!r} is expected here, and not {self._seen()}.")
+    def expect(self, sign: str) -> None:
+        if not self._accept(sign):
+            raise self._error(f"{sign!r} is expected here, and not {self._seen()}.")
 
-    def _side(self, looseness: int) -> Node:
+    def _parse_operand(self, looseness: int) -> ExpressionNode:
         # `not` binds looser than a comparison: not a == b is not (a == b).
-        if looseness == 1 and self._word("not"):
-            return Not(self._deeper(lambda: self._side(looseness)))
+        if looseness == 1 and self._accept_word("not"):
+            return NotNode(self._parse_nested(lambda: self._parse_operand(looseness)))
         return self.expression(looseness + 1)
 
-    def _chain(self, signs: set[str], side: Callable[[], Node]) -> Node:
+    def _parse_chain(
+        self, signs: set[str], side: Callable[[], ExpressionNode]
+    ) -> ExpressionNode:
         first = side()
         rest = []
-        while sign := self._sign(signs):
+        while sign := self._parse_operator(signs):
             rest.append((sign, side()))
-        return Chain(first, tuple(rest)) if rest else first
+        return ChainNode(first, tuple(rest)) if rest else first
 
-    def _sign(self, signs: set[str]) -> str:
-        self._skip()
-        found = SIGN.match(self.text, self.at, self.stop)
+    def _parse_operator(self, signs: set[str]) -> str:
+        self._skip_whitespace()
+        found = OPERATOR.match(self.text, self.at, self.stop)
         sign = " ".join(found[0].split()) if found else ""
         if not found or sign not in signs:
             return ""
         self.at = found.end()
         return sign
 
-    def _single(self) -> Node:
-        if self._took("-"):
-            minus = self._deeper(self._single)
-            return Chain(Given(0), (("-", minus),))
+    def _parse_unary(self) -> ExpressionNode:
+        if self._accept("-"):
+            minus = self._parse_nested(self._parse_unary)
+            return ChainNode(LiteralNode(0), (("-", minus),))
         start = self.at
-        node = self._parts(self._beginning())
-        if isinstance(node, Name) and node.name == STEPS:
-            raise self._wrong("Say which step is meant: steps.name.", start)
+        node = self._parse_path(self._parse_primary())
+        if isinstance(node, NameNode) and node.name == STEPS:
+            raise self._error("Say which step is meant: steps.name.", start)
         return node
 
-    def _beginning(self) -> Node:
-        if self._took("("):
-            node = self._deeper(self.expression)
-            self.need(")")
+    def _parse_primary(self) -> ExpressionNode:
+        if self._accept("("):
+            node = self._parse_nested(self.expression)
+            self.expect(")")
             return node
-        if self._took("["):
-            return Items(self._list("]"))
+        if self._accept("["):
+            return ListNode(self._parse_list("]"))
         if found := self._match(NUMBER):
-            return Given(self._number(found))
-        if found := self._match(TEXT):
-            return Given(_unquoted(found))
-        return self._named()
+            return LiteralNode(self._parse_number(found))
+        if found := self._match(STRING):
+            return LiteralNode(_unquote(found))
+        return self._parse_name()
 
-    def _named(self) -> Node:
+    def _parse_name(self) -> ExpressionNode:
         start = self.at
         name = self._match(NAME)
         if not name:
-            raise self._wrong(f"A value is expected here, and not {self._seen()}.")
-        if name in WORDS:
-            return Given(WORDS[name])
+            raise self._error(f"A value is expected here, and not {self._seen()}.")
+        if name in LITERALS:
+            return LiteralNode(LITERALS[name])
         if name in ("and", "or", "not", "in"):
-            raise self._wrong(f"A value is expected here, and not {name!r}.", start)
-        return self._call(name, start) if self._took("(") else Name(name)
+            raise self._error(f"A value is expected here, and not {name!r}.", start)
+        return self._call(name, start) if self._accept("(") else NameNode(name)
 
-    def _call(self, name: str, start: int) -> Node:
+    def _call(self, name: str, start: int) -> ExpressionNode:
         if name not in FUNCTIONS:
-            raise self._wrong(_unknown(name), start)
-        arguments = self._list(")")
+            raise self._error(_unknown_function(name), start)
+        arguments = self._parse_list(")")
         function = FUNCTIONS[name]
         if not function.least <= len(arguments) <= function.most:
             few = f"{function.least}" if function.least == function.most else "1 or more"
-            raise self._wrong(f"{name}() takes {few} values.", start)
-        return Call(name, arguments)
+            raise self._error(f"{name}() takes {few} values.", start)
+        return CallNode(name, arguments)
 
-    def _parts(self, node: Node) -> Node:
-        for _ in range(MOST_LEVELS):
-            if self._took("."):
-                node = Part(node, Given(self._part()))
-            elif self._took("["):
-                node = Part(node, self._key(node))
+    def _parse_path(self, node: ExpressionNode) -> ExpressionNode:
+        for _ in range(MAX_DEPTH):
+            if self._accept("."):
+                node = SubscriptNode(node, LiteralNode(self._parse_path_part()))
+            elif self._accept("["):
+                node = SubscriptNode(node, self._parse_subscript(node))
             else:
                 return node
-        raise self._wrong(f"A path has at most {MOST_LEVELS} parts.")
+        raise self._error(f"A path has at most {MAX_DEPTH} parts.")
 
-    def _part(self) -> str:
-        name = self._match(PART)
+    def _parse_path_part(self) -> str:
+        name = self._match(PATH_PART)
         if not name:
-            raise self._wrong(f"A name is expected here, and not {self._seen()}.")
+            raise self._error(f"A name is expected here, and not {self._seen()}.")
         return name
 
-    def _key(self, of: Node) -> Node:
+    def _parse_subscript(self, of: ExpressionNode) -> ExpressionNode:
         start = self.at
-        key = self._deeper(self.expression)
-        is_text = isinstance(key, Given) and isinstance(key.it, str)
-        if isinstance(of, Name) and of.name == STEPS and not is_text:
-            raise self._wrong('A step is named in quotes: steps["name"].', start)
-        self.need("]")
+        key = self._parse_nested(self.expression)
+        is_text = isinstance(key, LiteralNode) and isinstance(key.it, str)
+        if isinstance(of, NameNode) and of.name == STEPS and not is_text:
+            raise self._error('A step is named in quotes: steps["name"].', start)
+        self.expect("]")
         return key
 
-    def _list(self, closing: str) -> tuple[Node, ...]:
-        if self._took(closing):
+    def _parse_list(self, closing: str) -> tuple[ExpressionNode, ...]:
+        if self._accept(closing):
             return ()
-        items = [self._deeper(self.expression)]
-        while self._took(","):
-            items.append(self._deeper(self.expression))
-        self.need(closing)
+        items = [self._parse_nested(self.expression)]
+        while self._accept(","):
+            items.append(self._parse_nested(self.expression))
+        self.expect(closing)
         return tuple(items)
 
-    def _deeper(self, read: Callable[[], Node]) -> Node:
+    def _parse_nested(self, read: Callable[[], ExpressionNode]) -> ExpressionNode:
         self.level += 1
-        if self.level > MOST_LEVELS:
-            raise self._wrong(f"An expression is nested at most {MOST_LEVELS} levels deep.")
+        if self.level > MAX_DEPTH:
+            raise self._error(f"An expression is nested at most {MAX_DEPTH} levels deep.")
         node = read()
         self.level -= 1
         return node
 
-    def _number(self, written: str) -> int | float:
+    def _parse_number(self, written: str) -> int | float:
         is_whole = written.isdigit()
         number = int(written) if is_whole and len(written) < 20 else float(written)
-        if number > LARGEST:
-            raise self._wrong("This number is too large.", self.at - len(written))
+        if number > MAX_NUMBER:
+            raise self._error("This number is too large.", self.at - len(written))
         return number
 
-    def _skip(self) -> None:
-        blanks = BLANKS.match(self.text, self.at, self.stop)
+    def _skip_whitespace(self) -> None:
+        blanks = WHITESPACE.match(self.text, self.at, self.stop)
         self.at = blanks.end() if blanks else self.at
 
-    def _took(self, sign: str) -> bool:
-        self._skip()
+    def _accept(self, sign: str) -> bool:
+        self._skip_whitespace()
         is_there = self.text.startswith(sign, self.at, self.stop)
         self.at += len(sign) * is_there
         return is_there
 
-    def _word(self, word: str) -> bool:
-        self._skip()
+    def _accept_word(self, word: str) -> bool:
+        self._skip_whitespace()
         found = NAME.match(self.text, self.at, self.stop)
         is_there = found is not None and found[0] == word
         self.at += len(word) * is_there
         return is_there
 
     def _match(self, pattern: re.Pattern[str]) -> str:
-        self._skip()
+        self._skip_whitespace()
         found = pattern.match(self.text, self.at, self.stop)
         self.at = found.end() if found else self.at
         return found[0] if found else ""
 
     def _seen(self) -> str:
-        self._skip()
-        found = PART.match(self.text, self.at, self.stop)
+        self._skip_whitespace()
+        found = PATH_PART.match(self.text, self.at, self.stop)
         rest = found[0] if found else self.text[self.at : min(self.at + 1, self.stop)]
         return repr(rest[:40]) if rest else "the end"
 
-    def _wrong(self, sentence: str, position: int | None = None) -> BadExpression:
+    def _error(self, sentence: str, position: int | None = None) -> BadExpression:
         return BadExpression(sentence, position=self.at if position is None else position)
 
 
-def _unquoted(quoted: str) -> str:
+def _unquote(quoted: str) -> str:
     return re.sub(
         r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), quoted[1:-1], flags=re.DOTALL
     )
 
 
-def _unknown(name: str) -> str:
+def _unknown_function(name: str) -> str:
     near = get_close_matches(name.lower(), FUNCTIONS, n=1)
     return f"There is no function {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")

@@ -10,46 +10,46 @@ from typing import Any
 
 import re2
 
-from .match_length import NOTHING, Reach, counted
-from .normalize import plain
+from .match_length import EMPTY_BOUND, MatchBound, count_breaks
+from .normalize import normalize
 from .patterns import (
     GuardrailAction,
     GuardrailResult,
     Pattern,
     Stage,
     compile_pattern,
-    compiled,
+    compile_re2,
     try_pattern,
 )
-from .stream_filter import Rule, Sieve
+from .stream_filter import Rule, StreamFilter
 
 __all__ = [
-    "WHERE",
+    "STAGES",
     "GuardrailAction",
     "GuardrailResult",
     "Guardrails",
     "Inspection",
     "Pattern",
-    "Screen",
+    "StreamGuard",
     "Stage",
     "by_severity",
     "compile_pattern",
     "estimate_tokens",
-    "normalise",
+    "normalized_text",
     "try_pattern",
 ]
 
 TokenCounter = Callable[[str], int]
-WHERE: tuple[Stage, ...] = ("input", "output", "tool_input", "tool_output")
+STAGES: tuple[Stage, ...] = ("input", "output", "tool_input", "tool_output")
 SEVERITY = {"block": 0, "mask": 1, "warn": 2, "allow": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Markers:
+class MarkerRule:
     """What stands for something hidden: no rule looks into it, so nothing is hidden twice."""
 
     compiled: Any
-    reach: Reach
+    reach: MatchBound
     marker: str = ""
     is_exception: bool = True
     blocks: bool = False
@@ -96,60 +96,60 @@ class Guardrails:
         ]
         for pattern in self.patterns:
             compile_pattern(pattern.pattern)
-        self._rules = {stage: _Rules(self._watching(stage)) for stage in WHERE}
+        self._rules = {stage: _StageRules(self._stage_patterns(stage)) for stage in STAGES}
         self.count_tokens = count_tokens or estimate_tokens
 
     def check_input(self, text: str) -> GuardrailResult:
         """The worst that was found; where it is to be masked, `details` has the `text`."""
-        return _with_text(self.inspect(text, "input"))
+        return _result_with_text(self.inspect(text, "input"))
 
     def check_output(self, text: str) -> GuardrailResult:
-        return _with_text(self.inspect(text, "output"))
+        return _result_with_text(self.inspect(text, "output"))
 
     def inspect(self, text: str, stage: Stage) -> Inspection:
         """All that is found in a text, and the text without what is to be masked."""
-        if (finding := self._length(text, stage)) is not None:
+        if (finding := self._check_length(text, stage)) is not None:
             return Inspection(text=text, findings=(finding,))
-        screen = self._screen(stage)
+        screen = self._stream_guard(stage)
         shown = screen.whole(text)
         return Inspection(text=shown, findings=tuple(screen.findings))
 
     def inspect_value(self, value: Any, stage: Stage) -> Inspection:
         """The same of data: each text in it, each number, and each name."""
-        if not self.watches(stage):
+        if not self.applies_to(stage):
             return Inspection(value=value)
         found: dict[tuple[Any, ...], GuardrailResult] = {}
-        rules = self.at_any_length()
+        rules = self.without_length_limits()
 
         def look(text: str) -> str:
             inspected = rules.inspect(text, stage)
             for finding in inspected.findings:
-                _count(found, finding)
+                _merge_finding(found, finding)
             return inspected.text
 
-        changed = _each_text(value, look)
+        changed = _map_strings(value, look)
         return Inspection(value=changed, findings=tuple(by_severity(found.values())))
 
-    def watches(self, stage: Stage) -> bool:
+    def applies_to(self, stage: Stage) -> bool:
         """Whether there is any rule for it."""
         return self._rules[stage].any
 
-    def at_any_length(self) -> "Guardrails":
+    def without_length_limits(self) -> "Guardrails":
         """The same rules for what agents say to each other, or together: nobody typed that."""
         rules = copy(self)
         rules.max_input_tokens = rules.max_output_tokens = sys.maxsize
         return rules
 
-    def screen_output(self) -> "Screen":
-        return self._screen("output")
+    def screen_output(self) -> "StreamGuard":
+        return self._stream_guard("output")
 
-    def _screen(self, stage: Stage) -> "Screen":
-        return Screen(self._rules[stage], stage)
+    def _stream_guard(self, stage: Stage) -> "StreamGuard":
+        return StreamGuard(self._rules[stage], stage)
 
-    def _watching(self, stage: Stage) -> list[Pattern]:
-        return [pattern for pattern in self.patterns if pattern.watches(stage)]
+    def _stage_patterns(self, stage: Stage) -> list[Pattern]:
+        return [pattern for pattern in self.patterns if pattern.applies_to(stage)]
 
-    def _length(self, text: str, stage: Stage) -> GuardrailResult | None:
+    def _check_length(self, text: str, stage: Stage) -> GuardrailResult | None:
         limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
         most = limits.get(stage, sys.maxsize)
         # No token is less than a byte: what is short enough so need not be counted.
@@ -163,7 +163,7 @@ class Guardrails:
         )
 
 
-class _Rules:
+class _StageRules:
     """The rules of a stage: those that change a text, and those that only speak of it."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
@@ -171,20 +171,20 @@ class _Rules:
         loud = [p for p in patterns if not p.is_exception and not p.is_quiet]
         quiet = [p for p in patterns if p.is_quiet]
         self.any = bool(loud or quiet)
-        allowed: list[Rule] = [*_markers(patterns), *exceptions]
+        allowed: list[Rule] = [*_marker_rules(patterns), *exceptions]
         self.loud = [*allowed, *loud] if loud else []
         self.quiet = [*allowed, *quiet] if quiet else []
 
 
-class Screen:
+class StreamGuard:
     """Lets streamed text through, a little behind, so that what must not be is not shown.
 
     Rules that change nothing look at the whole text once it has ended.
     """
 
-    def __init__(self, rules: _Rules, stage: Stage) -> None:
+    def __init__(self, rules: _StageRules, stage: Stage) -> None:
         self._stage = stage
-        self._sieve = Sieve(rules.loud)
+        self._sieve = StreamFilter(rules.loud)
         self._quiet = rules.quiet
         self._passes = not rules.any
         self._pieces: list[str] = []
@@ -200,7 +200,7 @@ class Screen:
     def rest(self) -> str:
         """What was still waiting, once the text has ended."""
         if self._quiet:
-            self._look_quietly("".join(self._pieces))
+            self._scan_quiet_rules("".join(self._pieces))
             self._pieces = []
         return self._sieve.rest()
 
@@ -209,11 +209,11 @@ class Screen:
         if self._passes:
             return text
         if self._quiet:
-            self._look_quietly(text)
+            self._scan_quiet_rules(text)
         return self._sieve.whole(text)
 
-    def _look_quietly(self, text: str) -> None:
-        sieve = Sieve(self._quiet)
+    def _scan_quiet_rules(self, text: str) -> None:
+        sieve = StreamFilter(self._quiet)
         sieve.whole(text)
         self._counts = sieve.counts
 
@@ -237,12 +237,12 @@ class Screen:
         return by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
 
 
-def _markers(patterns: Iterable[Pattern]) -> Iterator[Markers]:
-    markers = sorted({plain(p.marker).text for p in patterns if p.marker})
+def _marker_rules(patterns: Iterable[Pattern]) -> Iterator[MarkerRule]:
+    markers = sorted({normalize(p.marker).text for p in patterns if p.marker})
     if markers:
-        either = compiled("|".join(map(re2.escape, markers)))
-        reaches = (Reach(len(marker), counted(marker)) for marker in markers)
-        yield Markers(either, reduce(or_, reaches, NOTHING))
+        either = compile_re2("|".join(map(re2.escape, markers)))
+        reaches = (MatchBound(len(marker), count_breaks(marker)) for marker in markers)
+        yield MarkerRule(either, reduce(or_, reaches, EMPTY_BOUND))
 
 
 def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
@@ -250,21 +250,23 @@ def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
     return sorted(findings, key=lambda f: (f.is_observed, SEVERITY[f.action]))
 
 
-def _count(found: dict[tuple[Any, ...], GuardrailResult], finding: GuardrailResult) -> None:
+def _merge_finding(
+    found: dict[tuple[Any, ...], GuardrailResult], finding: GuardrailResult
+) -> None:
     key = finding.action, finding.details["rule"], finding.is_observed
     before = found.get(key)
     matches = finding.details["matches"] + (before.details["matches"] if before else 0)
     found[key] = replace(finding, details={**finding.details, "matches": matches})
 
 
-def _each_text(value: Any, look: Callable[[str], str]) -> Any:
+def _map_strings(value: Any, look: Callable[[str], str]) -> Any:
     """The same data with each text as it was looked at; a number that changes is a text."""
     if isinstance(value, str):
         return look(value)
     if isinstance(value, dict):
-        return _each_field(value, look)
+        return _map_fields(value, look)
     if isinstance(value, list):
-        return [_each_text(item, look) for item in value]
+        return [_map_strings(item, look) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     text = str(value)
@@ -272,26 +274,26 @@ def _each_text(value: Any, look: Callable[[str], str]) -> Any:
     return value if shown == text else shown
 
 
-def _each_field(value: dict[str, Any], look: Callable[[str], str]) -> dict[str, Any]:
+def _map_fields(value: dict[str, Any], look: Callable[[str], str]) -> dict[str, Any]:
     """Two names that are masked alike stay two."""
     changed: dict[str, Any] = {}
     for name, item in value.items():
         shown = look(name)
         shown = f"{shown} {len(changed)}" if shown in changed else shown
-        changed[shown] = _each_text(item, look)
+        changed[shown] = _map_strings(item, look)
     return changed
 
 
-def _with_text(inspected: Inspection) -> GuardrailResult:
+def _result_with_text(inspected: Inspection) -> GuardrailResult:
     result = inspected.result
     if result.action is not GuardrailAction.MASK:
         return result
     return replace(result, details={**result.details, "text": inspected.text})
 
 
-def normalise(text: str) -> str:
+def normalized_text(text: str) -> str:
     """The text as a reader takes it: one form for each letter, nothing invisible."""
-    return plain(text).text
+    return normalize(text).text
 
 
 def estimate_tokens(text: str) -> int:

@@ -80,15 +80,15 @@ LOOKALIKES: Mapping[str, str] = {
 }
 
 
-class _Folds(dict[int, int]):
+class _FoldTable(dict[int, int]):
     """For `str.translate`: one character for one, so that places stay places."""
 
     def __missing__(self, code: int) -> int:
-        self[code] = folded = _folded(chr(code))
+        self[code] = folded = _fold_character(chr(code))
         return folded
 
 
-def _folded(character: str) -> int:
+def _fold_character(character: str) -> int:
     if unicodedata.category(character) == "Nd":
         return ord(str(unicodedata.digit(character)))
     parts = unicodedata.normalize("NFD", character)
@@ -96,19 +96,21 @@ def _folded(character: str) -> int:
     return ord(parts[0]) if is_accented else ord(character)
 
 
-_FOLDS = _Folds({ord(c): ord(letter) for letter, alike in LOOKALIKES.items() for c in alike})
+_FOLD_TABLE = _FoldTable(
+    {ord(c): ord(letter) for letter, alike in LOOKALIKES.items() for c in alike}
+)
 
 
 # Neither ASCII nor what Japanese, Chinese and Korean are written in.
 _FOLDABLE = re.compile("[^\\0-\x7f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The text in the letters that it looks like; as long as before."""
     is_plain = text.isascii() or _FOLDABLE.search(text) is None
-    return text if is_plain else text.translate(_FOLDS)
+    return text if is_plain else text.translate(_FOLD_TABLE)
 
 
-def foldable(text: str) -> list[int]:
+def foldable_positions(text: str) -> list[int]:
     """Where a letter may be folded."""
     return [found.start() for found in _FOLDABLE.finditer(text)]

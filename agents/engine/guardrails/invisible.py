@@ -11,7 +11,7 @@ from typing import Any
 
 TAGS = "\U000e0000-\U000e007f"
 SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-UNSEEN = (
+INVISIBLE = (
     "\0-\b\v\f\x0e-\x1f\x7f-\x9f"  # controls, but for tab and line break
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\ufdd0-\ufdef"
@@ -24,7 +24,7 @@ EMOJI = (
 )
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 # Arabic, Syriac, N'Ko, the scripts of India, Tibet and South-East Asia, Mongolian.
-JOINING = (
+JOINING_SCRIPTS = (
     "\u0600-\u060b\u0610-\u0619\u0620-\u085f\u0870-\u08ff\u0900-\u0dff\u0f00-\u109f"
     "\u1780-\u17b3\u17b6-\u17ff\u1800-\u180a\u1810-\u18af\u1a00-\u1aaf\u1b00-\u1bff"
     "\ua800-\uaaff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff"
@@ -34,55 +34,60 @@ FLAG = (
     "\U0001f3f4[\U000e0061-\U000e007a]{2}"
     "[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,4}\U000e007f"
 )
-NEEDED = (
+ALLOWED_INVISIBLE = (
     FLAG,
     f"(?<=[{EMOJI}])[\ufe0e\ufe0f]",
     "(?<=[0-9#*])\ufe0f(?=\u20e3)",  # keycaps
     f"(?<=[{EMOJI}\ufe0f])\u200d(?=[{EMOJI}])",
-    f"(?<=[{JOINING}])[\u200c\u200d](?![{UNSEEN}])",
+    f"(?<=[{JOINING_SCRIPTS}])[\u200c\u200d](?![{INVISIBLE}])",
     f"(?<=[{HAN}])[{SELECTORS}]",
     "(?<=[\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u2205-\u2aff])[\ufe00\ufe01]",
     "(?<=[\u1820-\u18aa])[\u180b-\u180f]",
     f"[\u115f\u1160](?=[{JAMO}])|(?<=[{JAMO}])[\u115f\u1160]",
 )
-_SUSPECT = re.compile(f"[{UNSEEN}]")
+_SUSPECT = re.compile(f"[{INVISIBLE}]")
 # Three times as fast, and most requests are in English.
 _SUSPECT_ASCII = re.compile("[\0-\b\v\f\x0e-\x1f\x7f]")
-_PARTS = re.compile(f"(?P<needed>{'|'.join(NEEDED)})|(?P<gap>[\u3164\uffa0])|[{UNSEEN}]")
+_INVISIBLE_PARTS = re.compile(
+    f"(?P<needed>{'|'.join(ALLOWED_INVISIBLE)})|(?P<gap>[\u3164\uffa0])|[{INVISIBLE}]"
+)
 
 
-def visible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """The text without what nobody sees in it."""
     suspect = _SUSPECT_ASCII if text.isascii() else _SUSPECT
-    return _PARTS.sub(_seen, text) if suspect.search(text) else text
+    return _INVISIBLE_PARTS.sub(_replacement, text) if suspect.search(text) else text
 
 
-def _seen(part: re.Match[str]) -> str:
+def _replacement(part: re.Match[str]) -> str:
     return part["needed"] or (" " if part["gap"] else "")
 
 
-def visible_value(value: Any) -> Any:
+def strip_invisible_value(value: Any) -> Any:
     """The same of data: each text in it, and each name."""
     if isinstance(value, str):
-        return visible(value)
+        return strip_invisible(value)
     if isinstance(value, Mapping):
-        return {visible_value(key): visible_value(item) for key, item in value.items()}
+        return {
+            strip_invisible_value(key): strip_invisible_value(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [visible_value(item) for item in value]
+        return [strip_invisible_value(item) for item in value]
     return value
 
 
-def visible_message(message: Mapping[str, Any]) -> dict[str, Any]:
+def strip_invisible_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """A message as a model may be sent it; what its provider has signed stays as it is."""
     shown = dict(message)
     if shown.get("content"):
-        shown["content"] = visible_value(shown["content"])
+        shown["content"] = strip_invisible_value(shown["content"])
     if calls := shown.get("tool_calls"):
-        shown["tool_calls"] = [_visible_call(call) for call in calls]
+        shown["tool_calls"] = [_strip_call(call) for call in calls]
     return shown
 
 
-def _visible_call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_call(call: Mapping[str, Any]) -> dict[str, Any]:
     if "function" not in call:
         return dict(call)
-    return {**call, "function": visible_value(call["function"])}
+    return {**call, "function": strip_invisible_value(call["function"])}

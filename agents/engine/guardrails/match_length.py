@@ -15,43 +15,43 @@ import re2
 
 Extent = Literal["characters", "word", "line", "text"]
 # Where something ends. What a pattern can never take is where each of its matches ends too.
-BREAKS = frozenset(" \n。、")
-REPEATED = re.compile(r"[*+?]|\{(\d+)(,?)(\d*)\}")
+BREAK_CHARS = frozenset(" \n。、")
+QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,?)(\d*)\}")
 FLAGS = re.compile(r"\(\?([imsU]*)(?:-[imsU]*)?([:)])")
-NAMED = re.compile(r"\(\?P?<\w+>|\(\?:|\(")
+GROUP_OPEN = re.compile(r"\(\?P?<\w+>|\(\?:|\(")
 ESCAPE = re.compile(r"\\(?:[pPx]\{[^}]*\}|[pP].|x[0-9A-Fa-f]{2}|[0-7]{1,3}|.)", re.DOTALL)
-SET = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
+CHARACTER_CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)", re.DOTALL)
-ATOM = re.compile(f"{QUOTED.pattern}|{SET.pattern}|{ESCAPE.pattern}|.", re.DOTALL)
+ATOM = re.compile(f"{QUOTED.pattern}|{CHARACTER_CLASS.pattern}|{ESCAPE.pattern}|.", re.DOTALL)
 WORD_GAP = r"\s{1,2}"
-SHORT = 40
-WITHOUT_WIDTH = {"^", "$", r"\b", r"\B", r"\A", r"\z"}
+SHORT_MATCH_CHARS = 40
+ZERO_WIDTH = {"^", "$", r"\b", r"\B", r"\A", r"\z"}
 
 
-MOST_BREAKS = 12
+MAX_BREAKS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class MatchBound:
     """The most characters that a match can have, and how many of each break among them."""
 
     most: float
     takes: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def breaks(self) -> frozenset[str]:
+    def ending_breaks(self) -> frozenset[str]:
         """Where every match has ended."""
-        return BREAKS - self.takes.keys()
+        return BREAK_CHARS - self.takes.keys()
 
     @property
     def ends(self) -> dict[str, int]:
         """After more than so many of each of these breaks every match has ended."""
-        counts = {mark: self.takes.get(mark, 0) for mark in BREAKS}
-        return {mark: int(n) for mark, n in counts.items() if n <= MOST_BREAKS}
+        counts = {mark: self.takes.get(mark, 0) for mark in BREAK_CHARS}
+        return {mark: int(n) for mark, n in counts.items() if n <= MAX_BREAKS}
 
     @property
     def extent(self) -> Extent:
-        if math.isfinite(self.most) and self.most <= SHORT:
+        if math.isfinite(self.most) and self.most <= SHORT_MATCH_CHARS:
             return "characters"
         if " " not in self.takes:
             return "word"
@@ -59,38 +59,38 @@ class Reach:
             return "characters"
         return "line" if "\n" in self.ends else "text"
 
-    def times(self, most: float) -> "Reach":
+    def times(self, most: float) -> "MatchBound":
         takes = {mark: n * most for mark, n in self.takes.items()} if most else {}
-        return Reach(self.most * most if self.most and most else 0, takes)
+        return MatchBound(self.most * most if self.most and most else 0, takes)
 
-    def __add__(self, other: "Reach") -> "Reach":
+    def __add__(self, other: "MatchBound") -> "MatchBound":
         marks = self.takes.keys() | other.takes.keys()
         takes = {m: self.takes.get(m, 0) + other.takes.get(m, 0) for m in marks}
-        return Reach(self.most + other.most, takes)
+        return MatchBound(self.most + other.most, takes)
 
-    def __or__(self, other: "Reach") -> "Reach":
+    def __or__(self, other: "MatchBound") -> "MatchBound":
         marks = self.takes.keys() | other.takes.keys()
         takes = {m: max(self.takes.get(m, 0), other.takes.get(m, 0)) for m in marks}
-        return Reach(max(self.most, other.most), takes)
+        return MatchBound(max(self.most, other.most), takes)
 
 
-NOTHING = Reach(0)
-ANYTHING = Reach(math.inf, dict.fromkeys(BREAKS, math.inf))
+EMPTY_BOUND = MatchBound(0)
+UNBOUNDED = MatchBound(math.inf, dict.fromkeys(BREAK_CHARS, math.inf))
 
 
 @lru_cache(maxsize=1024)
-def reach(pattern: str) -> Reach:
+def match_bound(pattern: str) -> MatchBound:
     """Of a pattern that RE2 has accepted."""
-    reader = _Reader(pattern)
+    reader = _BoundParser(pattern)
     try:
         found = reader.alternatives()
     except RecursionError:
-        return ANYTHING
-    return found if reader.at == len(pattern) else ANYTHING
+        return UNBOUNDED
+    return found if reader.at == len(pattern) else UNBOUNDED
 
 
 @lru_cache(maxsize=1024)
-def loosened(pattern: str) -> str:
+def allow_line_breaks(pattern: str) -> str:
     """The pattern, with line breaks where it has a space between words.
 
     Only there: between digits a line break stands between numbers, and what is repeated, or
@@ -110,48 +110,50 @@ def _is_between_words(pattern: str, at: int) -> bool:
     return (is_letter or after.isalpha()) and after not in {"*", "+", "?", "{"}
 
 
-class _Reader:
+class _BoundParser:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
-        self.dot_takes = BREAKS - {"\n"}
+        self.dot_takes = BREAK_CHARS - {"\n"}
 
-    def alternatives(self) -> Reach:
-        found = self._sequence()
-        while self._take("|"):
-            found |= self._sequence()
+    def alternatives(self) -> MatchBound:
+        found = self._parse_sequence()
+        while self._accept("|"):
+            found |= self._parse_sequence()
         return found
 
-    def _sequence(self) -> Reach:
-        found = NOTHING
+    def _parse_sequence(self) -> MatchBound:
+        found = EMPTY_BOUND
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            found += self._repeated(self._part())
+            found += self._parse_quantifiers(self._parse_atom())
         return found
 
-    def _repeated(self, part: Reach) -> Reach:
-        while times := self._match(REPEATED):
-            part = part.times(_most(times))
-            self._take("?")
+    def _parse_quantifiers(self, part: MatchBound) -> MatchBound:
+        while times := self._match(QUANTIFIER):
+            part = part.times(_max_repeats(times))
+            self._accept("?")
         return part
 
-    def _part(self) -> Reach:
+    def _parse_atom(self) -> MatchBound:
         if quoted := self._match(QUOTED):
-            return Reach(len(quoted[1]), counted(quoted[1]))
+            return MatchBound(len(quoted[1]), count_breaks(quoted[1]))
         if flags := self._match(FLAGS):
             self.dot_takes |= {"\n"} if "s" in flags[1] else set()
-            return self._group() if flags[2] == ":" else NOTHING
-        if self._match(NAMED):
-            return self._group()
-        whole = self._match(SET) or self._match(ESCAPE)
+            return self._parse_group() if flags[2] == ":" else EMPTY_BOUND
+        if self._match(GROUP_OPEN):
+            return self._parse_group()
+        whole = self._match(CHARACTER_CLASS) or self._match(ESCAPE)
         atom = whole[0] if whole else self.pattern[self.at]
         self.at += 0 if whole else 1
-        if atom in WITHOUT_WIDTH:
-            return NOTHING
-        return Reach(1, dict.fromkeys(self.dot_takes if atom == "." else _taken(atom), 1))
+        if atom in ZERO_WIDTH:
+            return EMPTY_BOUND
+        return MatchBound(
+            1, dict.fromkeys(self.dot_takes if atom == "." else _matched_breaks(atom), 1)
+        )
 
-    def _group(self) -> Reach:
+    def _parse_group(self) -> MatchBound:
         found = self.alternatives()
-        self._take(")")
+        self._accept(")")
         return found
 
     def _match(self, form: re.Pattern[str]) -> re.Match[str] | None:
@@ -159,13 +161,13 @@ class _Reader:
         self.at = found.end() if found else self.at
         return found
 
-    def _take(self, character: str) -> bool:
+    def _accept(self, character: str) -> bool:
         is_there = self.pattern.startswith(character, self.at)
         self.at += is_there
         return is_there
 
 
-def _most(times: re.Match[str]) -> float:
+def _max_repeats(times: re.Match[str]) -> float:
     least, comma, most = times.groups()
     if least is None:
         return 1 if times[0] == "?" else math.inf
@@ -174,18 +176,18 @@ def _most(times: re.Match[str]) -> float:
     return math.inf if comma else int(least)
 
 
-def counted(text: str) -> dict[str, float]:
+def count_breaks(text: str) -> dict[str, float]:
     """How many of each break are in it."""
-    return {mark: text.count(mark) for mark in BREAKS if mark in text}
+    return {mark: text.count(mark) for mark in BREAK_CHARS if mark in text}
 
 
 @lru_cache(maxsize=1024)
-def _taken(atom: str) -> frozenset[str]:
+def _matched_breaks(atom: str) -> frozenset[str]:
     """One character or a set of them: RE2 itself is asked."""
     options = re2.Options()
     options.log_errors = False
     try:
         made = re2.compile(atom, options)
     except re2.error:
-        return BREAKS
-    return frozenset(character for character in BREAKS if made.search(character))
+        return BREAK_CHARS
+    return frozenset(character for character in BREAK_CHARS if made.search(character))

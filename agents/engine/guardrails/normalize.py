@@ -14,18 +14,18 @@ from functools import lru_cache
 from html.entities import html5
 from typing import Any
 
-from .confusables import foldable, folded
+from .confusables import fold, foldable_positions
 
-READINGS = 3
+READING_COUNT = 3
 BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # they take room and show nothing in it
 SPACE = " \t\n\r\v\f\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000" + BLANK
 # Most of what cannot be seen: it may stand in a gap without making it another one.
-UNSEEN = (
+INVISIBLE = (
     "\0-\b\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ue000-\uf8ff\ufe00-\ufe0f\ufeff\ufff0-\ufffc\ufffe\uffff\U000e0000-\U000e0fff"
 )
 LINE_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-VOWELS_AND_TAILS = range(0x1160, 0x1200)  # letters that join the Hangul letter before them
+HANGUL_JOINERS = range(0x1160, 0x1200)  # letters that join the Hangul letter before them
 
 # Unicode's Default_Ignorable_Code_Point, beside what is a format character anyway; places for
 # objects, and codes that are no characters.
@@ -35,50 +35,51 @@ IGNORABLE = (
     *((0xE0000, 0xE0FFF), (0xFFFC, 0xFFFC), (0xFDD0, 0xFDEF)),
 )
 
-MOST_LABEL, MOST_ADDRESS, MOST_TITLE, MOST_GAP = 300, 2_000, 200, 50
-MOST_HELD = MOST_LABEL + MOST_ADDRESS + MOST_TITLE + 3 * MOST_GAP + 16
-MOST_OPEN = 500
-_LABEL = rf"[^\[\]\n]{{0,{MOST_LABEL}}}"
+MAX_LABEL_CHARS, MAX_URL_CHARS, MAX_TITLE_CHARS, MAX_GAP_CHARS = 300, 2_000, 200, 50
+MAX_HELD_CHARS = MAX_LABEL_CHARS + MAX_URL_CHARS + MAX_TITLE_CHARS + 3 * MAX_GAP_CHARS + 16
+MAX_COMBINING_MARKS = 500
+_LABEL = rf"[^\[\]\n]{{0,{MAX_LABEL_CHARS}}}"
 # Where a link goes, as CommonMark writes it. Pages take for a link what this does: see prose.
-_GAP, _GAP_THERE = rf"[ \t\r\n]{{0,{MOST_GAP}}}+", rf"[ \t\r\n]{{1,{MOST_GAP}}}+"
-_SIGN = r"(?:\\.|[^\s()\\])"
-_DEEPER = rf"(?:{_SIGN}|\({_SIGN}{{0,{MOST_ADDRESS}}}+\)){{0,{MOST_ADDRESS}}}+"
-_IN_BRACKETS = rf"<(?:\\.|[^<>\n\\]){{0,{MOST_ADDRESS}}}+"
-_ADDRESS = rf"(?:{_IN_BRACKETS}>|(?!<)(?:{_SIGN}|\({_DEEPER}\)){{0,{MOST_ADDRESS}}}+)"
+_GAP, _REQUIRED_GAP = rf"[ \t\r\n]{{0,{MAX_GAP_CHARS}}}+", rf"[ \t\r\n]{{1,{MAX_GAP_CHARS}}}+"
+_URL_CHAR = r"(?:\\.|[^\s()\\])"
+_NESTED_URL = rf"(?:{_URL_CHAR}|\({_URL_CHAR}{{0,{MAX_URL_CHARS}}}+\)){{0,{MAX_URL_CHARS}}}+"
+_BRACKETED_URL = rf"<(?:\\.|[^<>\n\\]){{0,{MAX_URL_CHARS}}}+"
+_URL = rf"(?:{_BRACKETED_URL}>|(?!<)(?:{_URL_CHAR}|\({_NESTED_URL}\)){{0,{MAX_URL_CHARS}}}+)"
 _TITLES = [
-    rf"{a}(?:\\[\s\S]|[^{a}{b}\\]){{0,{MOST_TITLE}}}+" for a, b in ('""', "''", ("\\(", "\\)"))
+    rf"{a}(?:\\[\s\S]|[^{a}{b}\\]){{0,{MAX_TITLE_CHARS}}}+"
+    for a, b in ('""', "''", ("\\(", "\\)"))
 ]
 _TITLE = rf"(?:{_TITLES[0]}\"|{_TITLES[1]}'|{_TITLES[2]}\))"
-_TARGET = rf"\]\({_GAP}{_ADDRESS}(?:{_GAP_THERE}{_TITLE})?{_GAP}\)"
-_TARGET_BEGUN = (
-    rf"\]\({_GAP}(?:{_IN_BRACKETS}\\?|{_ADDRESS}(?:\\|\({_DEEPER}(?:\\|\({_SIGN}*+\\?)?"
-    rf"|{_GAP_THERE}(?:{'|'.join(_TITLES)})\\?|(?:{_GAP_THERE}{_TITLE})?{_GAP})?)"
+_LINK_TARGET = rf"\]\({_GAP}{_URL}(?:{_REQUIRED_GAP}{_TITLE})?{_GAP}\)"
+_PARTIAL_TARGET = (
+    rf"\]\({_GAP}(?:{_BRACKETED_URL}\\?|{_URL}(?:\\|\({_NESTED_URL}(?:\\|\({_URL_CHAR}*+\\?)?"
+    rf"|{_REQUIRED_GAP}(?:{'|'.join(_TITLES)})\\?|(?:{_REQUIRED_GAP}{_TITLE})?{_GAP})?)"
 )
-TARGET = re.compile(_TARGET)
+LINK_TARGET = re.compile(_LINK_TARGET)
 # What is shown otherwise than it is written. No part can be met again at each of its places.
-TOKEN = re.compile(
+MARKUP_TOKEN = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<broken>\\)(?=[\r\n])"
     r"|(?P<reference>&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
     r"|%(?P<percent>[2-7][0-9A-Fa-f])"
     r"|(?P<marks>\*++|_++|`++|~~++)"
-    rf"|(?P<link>!?\[(?={_LABEL}\][(\[])|{_TARGET}|\]\[{_LABEL}\])|(?P<bracket>!?[\[\]])"
-    rf"|(?P<gap>(?:[{SPACE}][{SPACE}{UNSEEN}]++|\n(?=>)|[{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029]))"
+    rf"|(?P<link>!?\[(?={_LABEL}\][(\[])|{_LINK_TARGET}|\]\[{_LABEL}\])|(?P<bracket>!?[\[\]])"
+    rf"|(?P<gap>(?:[{SPACE}][{SPACE}{INVISIBLE}]++|\n(?=>)|[{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029]))"
     rf"(?P<quotes>(?:>[{SPACE}]*+)*+)"
 )
 # The end of a text that may become such a thing, or a longer one, when more is written.
-BEGUN = re.compile(
+PARTIAL_TOKEN = re.compile(
     r"(?:\\|&[#A-Za-z0-9]{0,33}|%[2-7]?|(?<!\*)\*++|(?<!_)_++|(?<!`)`++|(?<!~)~++"
-    rf"|!(?:\[{_LABEL}\]?)?|\[{_LABEL}\]?|\](?:\[{_LABEL})?|{_TARGET_BEGUN})\Z"
+    rf"|!(?:\[{_LABEL}\]?)?|\[{_LABEL}\]?|\](?:\[{_LABEL})?|{_PARTIAL_TARGET})\Z"
 )
 # Where one can begin: much faster to look for than the thing itself.
-_ANYWHERE = rf"\\&%*_`~\[\]{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029"
-CANDIDATE = re.compile(
-    f"[{_ANYWHERE}{SPACE}](?:(?<=[{_ANYWHERE}])|(?=[{SPACE}{UNSEEN}>]))|!(?=\\[)"
+_TOKEN_START_CHARS = rf"\\&%*_`~\[\]{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029"
+TOKEN_START = re.compile(
+    f"[{_TOKEN_START_CHARS}{SPACE}](?:(?<=[{_TOKEN_START_CHARS}])|(?=[{SPACE}{INVISIBLE}>]))|!(?=\\[)"
 )
-SIGNS = re.compile(f"[{_ANYWHERE}]")
-GAPS = re.compile(f"[{SPACE}][{SPACE}{UNSEEN}>]")
-GAP_BEGUN = re.compile(f"(?<![{SPACE}{UNSEEN}>])[{SPACE}{UNSEEN}>]++\\Z")
-STRUCK = re.compile(
+MARKUP_CHARS = re.compile(f"[{_TOKEN_START_CHARS}]")
+WIDE_GAP = re.compile(f"[{SPACE}][{SPACE}{INVISIBLE}>]")
+PARTIAL_GAP = re.compile(f"(?<![{SPACE}{INVISIBLE}>])[{SPACE}{INVISIBLE}>]++\\Z")
+STRUCK_THROUGH = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0903\u093a-\u094f\u0e31-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
     "\u302a-\u302f\u3099\u309a\ufe20-\ufe2f\U00013440-\U00013455]"
@@ -87,7 +88,7 @@ STRUCK = re.compile(
 
 
 @dataclass(slots=True, kw_only=True)
-class Plain:
+class NormalizedText:
     """Characters, and from where to where each of them stood in the text that was read.
 
     Several may have stood in one place, as the letters of a ligature did.
@@ -108,7 +109,7 @@ class Plain:
             self.starts.extend([start] * len(text))
             self.ends.extend([end] * len(text))
 
-    def join(self, other: "Plain") -> None:
+    def join(self, other: "NormalizedText") -> None:
         self.text += other.text
         self.starts += other.starts
         self.ends += other.ends
@@ -117,47 +118,47 @@ class Plain:
         self.text = self.text[count:]
         del self.starts[:count], self.ends[:count]
 
-    def stands_like(self, other: "Plain") -> bool:
+    def has_same_positions(self, other: "NormalizedText") -> bool:
         """Whether each character stood where that of the other one did."""
         return list(self.starts) == list(other.starts) and list(self.ends) == list(other.ends)
 
-    def split(self, at: int) -> "Plain":
+    def split(self, at: int) -> "NormalizedText":
         """Take off what comes from there on."""
-        rest = Plain(text=self.text[at:], starts=self.starts[at:], ends=self.ends[at:])
+        rest = NormalizedText(text=self.text[at:], starts=self.starts[at:], ends=self.ends[at:])
         self.text = self.text[:at]
         del self.starts[at:], self.ends[at:]
         return rest
 
 
-class Reading:
+class StreamNormalizer:
     """A text that is still being written, as it is in its source or, `shown`, on a page."""
 
     def __init__(self, *, shown: bool = False) -> None:
-        self.plain = Plain()
+        self.plain = NormalizedText()
         self._shown = shown
         self._markup = ""
         self._place = 0  # of the first character of the markup that waits
         self._last = " "  # the character before it
         self._in_word = False  # whether a bracket was opened within a word
         self._changes: list[int] = []
-        self._open = Plain()  # the last letter: a mark upon it may follow
+        self._open = NormalizedText()  # the last letter: a mark upon it may follow
 
     def feed(self, piece: str, *, is_over: bool = False) -> None:
         """Read on: all but the end, of which it isn't known yet what it will be."""
         letters = self._open
         if self._shown:
-            letters.join(self._rendered(piece, is_over))
+            letters.join(self._render(piece, is_over))
         else:
             letters.add(piece, self._place)
             self._place += len(piece)
         text = letters.text
-        classes = "" if _is_simple(text) else text.translate(_CLASSES)
-        cut = len(text) if is_over else _last_letter(text, classes)
-        if len(text) - cut > MOST_OPEN:
+        classes = "" if _is_simple(text) else text.translate(_CLASS_TABLE)
+        cut = len(text) if is_over else _last_letter_start(text, classes)
+        if len(text) - cut > MAX_COMBINING_MARKS:
             cut = len(text)  # nobody writes so many marks upon a letter
         self._open = letters.split(cut)
         if classes[:cut].strip("l"):
-            letters = _formed(letters, classes[:cut], self._shown)
+            letters = _compose(letters, classes[:cut], self._shown)
         self.plain.join(letters)
 
     @property
@@ -165,7 +166,7 @@ class Reading:
         """Up to where the text has been read."""
         return self._open.starts[0] if self._open.starts else self._place
 
-    def _rendered(self, piece: str, is_over: bool) -> Plain:
+    def _render(self, piece: str, is_over: bool) -> NormalizedText:
         text, base, at, looked = self._markup + piece, self._place, 0, 0
         texts: list[str] = []
         starts: list[int] = []
@@ -176,21 +177,21 @@ class Reading:
             starts.extend(range(base + at, base + until))
             ends.extend(range(base + at + 1, base + until + 1))
 
-        cut = len(text) if is_over else _undecided(text)
-        for candidate in CANDIDATE.finditer(text):
+        cut = len(text) if is_over else _decided_end(text)
+        for candidate in TOKEN_START.finditer(text):
             start = candidate.start()
             if start >= cut:
                 break
-            token = TOKEN.match(text, start) if start >= looked else None
+            token = MARKUP_TOKEN.match(text, start) if start >= looked else None
             if token is None:
                 continue
             looked = end = token.end()
             before = text[start - 1] if start else self._last
             after = text[end : end + 1] or " "
             if token["bracket"]:
-                form = self._bracketed(token["bracket"], before, after)
+                form = self._render_bracket(token["bracket"], before, after)
             else:
-                form = _resolved(token, before, after)
+                form = _render_token(token, before, after)
             if form is None:
                 continue
             if form == " " and token["quotes"]:
@@ -206,9 +207,9 @@ class Reading:
         copy(done)
         self._last = text[done - 1] if done else self._last
         self._markup, self._place = text[done:], base + done
-        return Plain(text="".join(texts), starts=starts, ends=ends)
+        return NormalizedText(text="".join(texts), starts=starts, ends=ends)
 
-    def _bracketed(self, bracket: str, before: str, after: str) -> str | None:
+    def _render_bracket(self, bracket: str, before: str, after: str) -> str | None:
         """Nothing within a word: it may be a link whose address stands elsewhere."""
         if bracket != "]":
             self._in_word = before.isalnum()
@@ -217,72 +218,72 @@ class Reading:
         return "" if is_in_word else None
 
 
-def plain(text: str) -> Plain:
+def normalize(text: str) -> NormalizedText:
     """The source of a text as a reader takes it."""
     if _is_simple(text):
-        return Plain(text=text, starts=range(len(text)), ends=range(1, len(text) + 1))
-    return _read(text, shown=False)
+        return NormalizedText(text=text, starts=range(len(text)), ends=range(1, len(text) + 1))
+    return _normalize_text(text, shown=False)
 
 
-def readings(text: str) -> list[Plain]:
+def readings(text: str) -> list[NormalizedText]:
     """All that a text can be read as, each once; all but the first know their `changes`."""
-    source = shown = plain(text)
+    source = shown = normalize(text)
     found = [source]
-    if SIGNS.search(text) or GAPS.search(text) or _is_struck(source.text):
-        shown = _read(text, shown=True)
-        if shown.text != source.text or not shown.stands_like(source):
+    if MARKUP_CHARS.search(text) or WIDE_GAP.search(text) or _has_strikethrough(source.text):
+        shown = _normalize_text(text, shown=True)
+        if shown.text != source.text or not shown.has_same_positions(source):
             found.append(shown)
-    alike = folded(shown.text)
+    alike = fold(shown.text)
     if alike != shown.text:
-        changes = sorted([*shown.changes, *foldable(shown.text)])
+        changes = sorted([*shown.changes, *foldable_positions(shown.text)])
         found.append(replace(shown, text=alike, changes=changes))
     return found
 
 
-def _is_struck(text: str) -> bool:
-    return not text.isascii() and STRUCK.search(text) is not None
+def _has_strikethrough(text: str) -> bool:
+    return not text.isascii() and STRUCK_THROUGH.search(text) is not None
 
 
-def _read(text: str, *, shown: bool) -> Plain:
-    reading = Reading(shown=shown)
+def _normalize_text(text: str, *, shown: bool) -> NormalizedText:
+    reading = StreamNormalizer(shown=shown)
     reading.feed(text, is_over=True)
     read = reading.plain
     if shown:
-        struck = [match.start() for match in STRUCK.finditer(text)]
+        struck = [match.start() for match in STRUCK_THROUGH.finditer(text)]
         read.changes = [
             bisect_left(read.starts, at) for at in sorted([*reading._changes, *struck])
         ]
     return read
 
 
-def _undecided(text: str) -> int:
+def _decided_end(text: str) -> int:
     """Before this it is known what everything is."""
     found = (
-        GAP_BEGUN.search(text),
-        BEGUN.search(text, max(0, len(text) - MOST_HELD)),
+        PARTIAL_GAP.search(text),
+        PARTIAL_TOKEN.search(text, max(0, len(text) - MAX_HELD_CHARS)),
     )
     at = min((begun.start() for begun in found if begun), default=len(text))
-    return at if len(text) - at <= MOST_HELD else len(text)
+    return at if len(text) - at <= MAX_HELD_CHARS else len(text)
 
 
-def _resolved(token: re.Match[str], before: str, after: str) -> str | None:
+def _render_token(token: re.Match[str], before: str, after: str) -> str | None:
     """What is seen of it; None where it is seen as it is written."""
     match token.lastgroup:
         case "escaped":
             return token["escaped"]
         case "reference":
-            return _referred(token["reference"])
+            return _resolve_entity(token["reference"])
         case "percent":
             return chr(int(token["percent"], 16)) if token["percent"].lower() != "7f" else None
         case "marks":
-            return _marked(token["marks"], before, after)
+            return _render_emphasis(token["marks"], before, after)
         case "link" | "broken":
             return ""
-    return _gap(token["gap"], token["quotes"])
+    return _render_gap(token["gap"], token["quotes"])
 
 
 @lru_cache(maxsize=4096)
-def _referred(reference: str) -> str | None:
+def _resolve_entity(reference: str) -> str | None:
     if not reference.startswith("&#"):
         return html5.get(reference[1:])
     digits = reference[2:-1]
@@ -290,14 +291,14 @@ def _referred(reference: str) -> str | None:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def _marked(marks: str, before: str, after: str) -> str | None:
+def _render_emphasis(marks: str, before: str, after: str) -> str | None:
     if before.isspace() and after.isspace():
         return None
     is_in_word = marks[0] == "_" and before.isalnum() and after.isalnum()
     return None if is_in_word else ""
 
 
-def _gap(gap: str, quotes: str) -> str | None:
+def _render_gap(gap: str, quotes: str) -> str | None:
     lines = len(LINE_BREAKS.findall(gap))
     form = "\n" * min(lines, 2) or " "
     return None if form == gap and (form == " " or not quotes) else form
@@ -306,15 +307,15 @@ def _gap(gap: str, quotes: str) -> str | None:
 # Letters
 
 
-class _Classes(dict[int, str]):
+class _ClassTable(dict[int, str]):
     """l: a letter as it is, n: one that has another form, m: a mark upon one, u: unseen."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = kind = _class(chr(code))
+        self[code] = kind = _character_class(chr(code))
         return kind
 
 
-def _class(character: str) -> str:
+def _character_class(character: str) -> str:
     category = unicodedata.category(character)
     if category in {"Cs", "Zl", "Zp"}:
         return "n"
@@ -322,7 +323,7 @@ def _class(character: str) -> str:
     if is_hidden or character in BLANK or _is_ignorable(ord(character)):
         return "u"
     form = unicodedata.normalize("NFKC", character)
-    if unicodedata.category(form[0])[0] == "M" or ord(form[0]) in VOWELS_AND_TAILS:
+    if unicodedata.category(form[0])[0] == "M" or ord(form[0]) in HANGUL_JOINERS:
         return "m"
     return "l" if form == character and category != "Zs" or character == " " else "n"
 
@@ -332,7 +333,7 @@ def _is_ignorable(code: int) -> bool:
     return is_no_character or any(first <= code <= last for first, last in IGNORABLE)
 
 
-_CLASSES = _Classes()
+_CLASS_TABLE = _ClassTable()
 # Nothing but letters that are as they are; not all there are, but those of most texts.
 NOT_SIMPLE = re.compile(
     "[^\t\n\f\r\x20-\x7e\xa1-\xa7\xa9\xab\xac\xae\xb0\xb1\xb6\xb7\xbb\xbf-\u0131\u0391-\u03a1\u03a3-\u03ce"
@@ -345,21 +346,21 @@ def _is_simple(text: str) -> bool:
     return NOT_SIMPLE.search(text) is None
 
 
-def _last_letter(text: str, classes: str) -> int:
+def _last_letter_start(text: str, classes: str) -> int:
     """Where the last letter begins: what follows may yet be a mark upon it."""
     if not classes:
         return max(len(text) - 1, 0)
     return max(classes.rfind("l"), classes.rfind("n"), 0)
 
 
-PARTS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
+LETTER_RUNS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
 
 
-def _formed(letters: Plain, classes: str, shown: bool) -> Plain:
+def _compose(letters: NormalizedText, classes: str, shown: bool) -> NormalizedText:
     """Each letter with all marks upon it in the form that most know."""
-    found = Plain()
+    found = NormalizedText()
     texts: list[str] = []
-    for part in PARTS.finditer(classes):
+    for part in LETTER_RUNS.finditer(classes):
         start, end = part.span()
         if part["same"]:
             texts.append(letters.text[start:end])
@@ -369,7 +370,7 @@ def _formed(letters: Plain, classes: str, shown: bool) -> Plain:
         seen = [at for at in range(start, end) if classes[at] != "u"]
         if not seen:
             continue
-        form = _form("".join(letters.text[at] for at in seen), shown)
+        form = _compose_letter("".join(letters.text[at] for at in seen), shown)
         texts.append(form)
         found.starts += [letters.starts[seen[0]]] * len(form)
         found.ends += [letters.ends[seen[-1]]] * len(form)
@@ -377,12 +378,14 @@ def _formed(letters: Plain, classes: str, shown: bool) -> Plain:
     return found
 
 
-def _form(letters: str, shown: bool) -> str:
-    return _short_form(letters, shown) if len(letters) < 4 else _any_form(letters, shown)
+def _compose_letter(letters: str, shown: bool) -> str:
+    return (
+        _short_form(letters, shown) if len(letters) < 4 else _compose_uncached(letters, shown)
+    )
 
 
-def _any_form(letters: str, shown: bool) -> str:
-    form = "".join(map(_taken, unicodedata.normalize("NFKC", letters)))
+def _compose_uncached(letters: str, shown: bool) -> str:
+    form = "".join(map(_replace_unusable, unicodedata.normalize("NFKC", letters)))
     if shown and all(unicodedata.category(mark)[0] == "M" for mark in form[1:]) and form[1:]:
         # Nobody reads another letter because it is crossed out, even one with an accent.
         bare = unicodedata.normalize("NFD", form[0])[0]
@@ -390,7 +393,7 @@ def _any_form(letters: str, shown: bool) -> str:
     return form
 
 
-def _taken(character: str) -> str:
+def _replace_unusable(character: str) -> str:
     match unicodedata.category(character):
         case "Cs":
             return "\ufffd"  # half a character is none that RE2 takes
@@ -401,4 +404,4 @@ def _taken(character: str) -> str:
     return character
 
 
-_short_form = lru_cache(maxsize=65_536)(_any_form)
+_short_form = lru_cache(maxsize=65_536)(_compose_uncached)

@@ -11,13 +11,13 @@ import re2
 
 from agents.engine.errors import BadPattern
 
-from .match_length import Reach, loosened, reach
+from .match_length import MatchBound, allow_line_breaks, match_bound
 
-MOST_PATTERN_CHARACTERS = 1_000
-MOST_MEMORY = 8 << 20
-MOST_SECONDS = 0.2
-LINE = "A word, 12345 digits @ x.example/path?a=b -- 東京都 xxxxaaaa 'quoted'."
-TRIED_ON = (f"{LINE}\n" * 100, LINE * 100, "xa 1é-" * 1_000)
+MAX_PATTERN_CHARS = 1_000
+MAX_MEMORY_BYTES = 8 << 20
+MAX_SCAN_SECONDS = 0.2
+SAMPLE_LINE = "A word, 12345 digits @ x.example/path?a=b -- 東京都 xxxxaaaa 'quoted'."
+SAMPLE_TEXTS = (f"{SAMPLE_LINE}\n" * 100, SAMPLE_LINE * 100, "xa 1é-" * 1_000)
 Stage = Literal["input", "output", "both", "tool_input", "tool_output"]
 
 
@@ -28,7 +28,12 @@ class GuardrailAction(StrEnum):
     BLOCK = "block"
 
 
-WOULD = {"allow": "allowed", "warn": "warned of", "mask": "masked", "block": "blocked"}
+ACTION_PAST_TENSE = {
+    "allow": "allowed",
+    "warn": "warned of",
+    "mask": "masked",
+    "block": "blocked",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Pattern:
     is_observed: bool = False
     id: int | None = None
 
-    def watches(self, stage: Stage) -> bool:
+    def applies_to(self, stage: Stage) -> bool:
         return self.stage == stage or (self.stage == "both" and stage in {"input", "output"})
 
     @property
@@ -68,23 +73,23 @@ class Pattern:
 
     @property
     def compiled(self) -> Any:
-        return compiled(_tolerant(self.pattern))
+        return compile_re2(_with_line_breaks(self.pattern))
 
     @property
-    def reach(self) -> Reach:
-        return reach(_tolerant(self.pattern))
+    def reach(self) -> MatchBound:
+        return match_bound(_with_line_breaks(self.pattern))
 
     @property
     def marker(self) -> str:
-        return f"‹{self.name or '…'}›" if self._does(GuardrailAction.MASK) else ""
+        return f"‹{self.name or '…'}›" if self._is_enforced(GuardrailAction.MASK) else ""
 
     @property
     def is_exception(self) -> bool:
-        return self._does(GuardrailAction.ALLOW)
+        return self._is_enforced(GuardrailAction.ALLOW)
 
     @property
     def blocks(self) -> bool:
-        return self._does(GuardrailAction.BLOCK)
+        return self._is_enforced(GuardrailAction.BLOCK)
 
     @property
     def is_quiet(self) -> bool:
@@ -94,7 +99,7 @@ class Pattern:
     @property
     def reason(self) -> str:
         if self.is_observed:
-            return f"The rule {self.label!r} would have {WOULD[self.action]} it."
+            return f"The rule {self.label!r} would have {ACTION_PAST_TENSE[self.action]} it."
         if self.action is GuardrailAction.MASK:
             return self.message or f"What matches the rule {self.label!r} is masked."
         return self.message or f"It matches the rule {self.label!r}."
@@ -107,7 +112,7 @@ class Pattern:
             details["observed"] = True
         return GuardrailResult(self.action, self.reason, details)
 
-    def _does(self, action: GuardrailAction) -> bool:
+    def _is_enforced(self, action: GuardrailAction) -> bool:
         return self.action is action and not self.is_observed
 
 
@@ -115,11 +120,11 @@ def compile_pattern(pattern: str) -> Any:
     """The compiled pattern; raises BadPattern with the reason in words."""
     if not pattern:
         raise BadPattern("A pattern cannot be empty.")
-    if len(pattern) > MOST_PATTERN_CHARACTERS:
-        raise BadPattern(f"A pattern has at most {MOST_PATTERN_CHARACTERS} characters.")
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise BadPattern(f"A pattern has at most {MAX_PATTERN_CHARS} characters.")
     if r"\C" in pattern.replace(r"\\", ""):
         raise BadPattern("A pattern cannot take characters apart, byte by byte.")
-    made = compiled(pattern)
+    made = compile_re2(pattern)
     if made.search("") is not None:
         raise BadPattern("This pattern matches everything, even an empty text.")
     return made
@@ -128,31 +133,31 @@ def compile_pattern(pattern: str) -> Any:
 def try_pattern(pattern: str) -> None:
     """Refuse what can be compiled and would still hold everything up, or finds nothing."""
     compile_pattern(pattern)
-    made, began = compiled(_tolerant(pattern)), time.thread_time()
-    for found in chain.from_iterable(map(made.finditer, TRIED_ON)):
+    made, began = compile_re2(_with_line_breaks(pattern)), time.thread_time()
+    for found in chain.from_iterable(map(made.finditer, SAMPLE_TEXTS)):
         if found.start() == found.end():
             raise BadPattern("This pattern matches places without any character.")
-        if time.thread_time() - began > MOST_SECONDS:
+        if time.thread_time() - began > MAX_SCAN_SECONDS:
             break
-    if time.thread_time() - began > MOST_SECONDS:
+    if time.thread_time() - began > MAX_SCAN_SECONDS:
         raise BadPattern("This pattern takes too long to look for: make its repetitions fewer.")
 
 
 @lru_cache(maxsize=1024)
-def _tolerant(pattern: str) -> str:
+def _with_line_breaks(pattern: str) -> str:
     """The pattern as it is looked for: words may be on two lines, if RE2 has room for that."""
     try:
-        compiled(loosened(pattern))
+        compile_re2(allow_line_breaks(pattern))
     except BadPattern:
         return pattern
-    return loosened(pattern)
+    return allow_line_breaks(pattern)
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
+def compile_re2(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = MOST_MEMORY
+    options.max_mem = MAX_MEMORY_BYTES
     try:
         return re2.compile(pattern, options)
     except UnicodeEncodeError as error:
@@ -164,11 +169,11 @@ def compiled(pattern: str) -> Any:
 
 
 @lru_cache(maxsize=256)
-def any_of(patterns: tuple[str, ...]) -> Any:
+def compile_any(patterns: tuple[str, ...]) -> Any:
     """One that matches where any of them does; None where that would be too large."""
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = MOST_MEMORY * 4
+    options.max_mem = MAX_MEMORY_BYTES * 4
     try:
         return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
     except re2.error:

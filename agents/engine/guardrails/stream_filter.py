@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from .confusables import folded
-from .match_length import Reach
-from .normalize import READINGS, Plain, Reading, readings
-from .patterns import any_of
+from .confusables import fold
+from .match_length import MatchBound
+from .normalize import READING_COUNT, NormalizedText, StreamNormalizer, readings
+from .patterns import compile_any
 
-MOST_MATCHES = 2_000
-LEAST_NEW = 16  # characters: a look costs about the same for few as for many
+MAX_MATCHES = 2_000
+MIN_NEW_CHARS = 16  # characters: a look costs about the same for few as for many
 Ends = tuple[float, tuple[tuple[str, int], ...]]  # how long a match can be, and where it ends
 
 
@@ -24,7 +24,7 @@ class Rule(Protocol):
     def compiled(self) -> Any: ...
 
     @property
-    def reach(self) -> Reach: ...
+    def reach(self) -> MatchBound: ...
 
     @property
     def marker(self) -> str:
@@ -46,7 +46,7 @@ class Match:
     end: int
 
 
-class Seeker:
+class PatternScanner:
     """What one rule matches, one after the other, while the text grows.
 
     After more matches than anybody would read all the rest counts as one, because each of
@@ -56,17 +56,17 @@ class Seeker:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.at = 0
-        self.left = MOST_MATCHES
+        self.left = MAX_MATCHES
 
     def matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
         """Those that begin before `until`; the first character of the text is no. `offset`."""
         if self.left:
-            yield from self._next(text, offset, until)
+            yield from self._next_matches(text, offset, until)
         if not self.left and self.rule.marker and self.at < until:
             yield Match(self.rule, self.at - 1, until)
         self.at = max(self.at, until)
 
-    def _next(self, text: str, offset: int, until: int) -> Iterator[Match]:
+    def _next_matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
         for found in self.rule.compiled.finditer(text, self.at - offset):
             start, end = found.start() + offset, found.end() + offset
             if start >= until:
@@ -80,26 +80,26 @@ class Seeker:
                 return
 
 
-class View:
+class NormalizedView:
     """One way to read a text, and how far each rule has looked through it."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.seekers = [Seeker(rule) for rule in rules]
+        self.seekers = [PatternScanner(rule) for rule in rules]
         self.text = ""
         self.starts: Sequence[int] = ()
         self.ends: Sequence[int] = ()
         self.base = 0  # which character of all that was read the first one is
 
-    def show(self, read: Plain, text: str | None = None) -> None:
+    def show(self, read: NormalizedText, text: str | None = None) -> None:
         self.text = read.text if text is None else text
         self.starts, self.ends = read.starts, read.ends
 
-    def frontier(self, reaches: Iterable[Ends], end: int) -> int:
+    def safe_end(self, reaches: Iterable[Ends], end: int) -> int:
         """The place before which everything is known that can be found."""
-        until = min([_decided(most, ends, self.text) for most, ends in reaches])
+        until = min([_decided_end(most, ends, self.text) for most, ends in reaches])
         return self.starts[until] if until < len(self.text) else end
 
-    def begins(self, other: "View") -> bool:
+    def is_prefix_of(self, other: "NormalizedView") -> bool:
         """Whether the other one begins with all of it: what is decided in it is the same."""
         length = len(self.text)
         return self is other or (
@@ -125,12 +125,12 @@ class View:
             start, end = self.starts[match.start - base], self.ends[match.end - base - 1]
             yield Match(match.rule, start, end)
 
-    def spare(self, until: int) -> int:
+    def droppable_chars(self, until: int) -> int:
         """How many characters nobody needs any more; the last one says if a word begins."""
         return max(bisect_left(self.starts, until) - 1, 0)
 
 
-class Sieve:
+class StreamFilter:
     """Lets text through, a little behind: what is blocked or hidden is never shown.
 
     Each rule looks at all readings of a text. A text is held for as long as a match may begin
@@ -144,13 +144,13 @@ class Sieve:
         self._rules = [*(r for r in rules if r.is_exception)]
         self._exceptions = len(self._rules)
         self._rules += [r for r in rules if not r.is_exception]
-        self._any = any_of(tuple(rule.compiled.pattern for rule in self._rules))
-        reaches = _distinct(rule.reach for rule in rules)
+        self._any = compile_any(tuple(rule.compiled.pattern for rule in self._rules))
+        reaches = _distinct_bounds(rule.reach for rule in rules)
         self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
         endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}
         self._endless = dict.fromkeys(endless, False)  # and whether such a break has come
-        self._source, self._page = Reading(), Reading(shown=True)
-        self._views = [View(self._rules) for _ in range(READINGS)]
+        self._source, self._page = StreamNormalizer(), StreamNormalizer(shown=True)
+        self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
         self._new: list[str] = []
         self._unread = 0
         self._held = ""
@@ -163,7 +163,7 @@ class Sieve:
 
     def feed(self, piece: str) -> str:
         """What can be shown by now and was not before."""
-        if not self._looks:
+        if not self._is_active:
             return piece
         self._new.append(piece)
         self._unread += len(piece)
@@ -173,18 +173,18 @@ class Sieve:
 
     def rest(self) -> str:
         """What was still waiting, once the text has ended."""
-        return self._look(is_over=True) if self._looks and not self.blocked_by else ""
+        return self._look(is_over=True) if self._is_active and not self.blocked_by else ""
 
     def whole(self, text: str) -> str:
         """What can be shown of a text that is known from its beginning to its end."""
-        if not self._looks:
+        if not self._is_active:
             return text
         self._held, reads = text, readings(text)
         for view, read in zip(self._views, reads, strict=False):
             view.show(read)
         views = self._views[: len(reads)]
-        hidden = self._found(views, range(len(views)), len(text))
-        return "" if self.blocked_by else "".join(self._pieces(hidden, len(text)))
+        hidden = self._find_hidden(views, range(len(views)), len(text))
+        return "" if self.blocked_by else "".join(self._visible_pieces(hidden, len(text)))
 
     @property
     def waiting(self) -> int:
@@ -192,59 +192,61 @@ class Sieve:
         return len(self._held) + self._unread
 
     @property
-    def _looks(self) -> bool:
+    def _is_active(self) -> bool:
         return len(self._rules) > self._exceptions
 
     def _is_due(self) -> bool:
         """A match without an end waits for a break; what is held may be long until then."""
-        is_worth_it = self._unread >= LEAST_NEW and all(self._endless.values())
+        is_worth_it = self._unread >= MIN_NEW_CHARS and all(self._endless.values())
         return self.blocked_by is None and is_worth_it
 
     def _look(self, *, is_over: bool) -> str:
         piece = "".join(self._new)
         self._new, self._unread = [], 0
         self._held += piece
-        self._read(piece, is_over=is_over)
-        until = self._from + len(self._held) if is_over else self._frontier()
+        self._normalize(piece, is_over=is_over)
+        until = self._from + len(self._held) if is_over else self._safe_end()
         if until <= self._from and not is_over:
             return ""
-        hidden = self._found(self._views, _twins(self._views, is_over), until)
+        hidden = self._find_hidden(self._views, _equivalent_views(self._views, is_over), until)
         if self.blocked_by is not None:
             return ""
-        shown = "".join(self._pieces(hidden, until))
-        self._let_go(until)
+        shown = "".join(self._visible_pieces(hidden, until))
+        self._release(until)
         return shown
 
-    def _read(self, piece: str, *, is_over: bool) -> None:
+    def _normalize(self, piece: str, *, is_over: bool) -> None:
         source, page, alike = self._views
         self._source.feed(piece, is_over=is_over)
         self._page.feed(piece, is_over=is_over)
         source.show(self._source.plain)
         page.show(self._page.plain)
-        alike.show(self._page.plain, folded(self._page.plain.text))
+        alike.show(self._page.plain, fold(self._page.plain.text))
 
-    def _frontier(self) -> int:
+    def _safe_end(self) -> int:
         source, page, alike = self._views
-        until = page.frontier(self._reaches, self._page.end)
+        until = page.safe_end(self._reaches, self._page.end)
         # What a page shows nothing of has characters of its own in the source.
         is_shown = bool(page.ends) and until < page.ends[-1]
-        if not is_shown or not page.begins(source):
-            until = min(until, source.frontier(self._reaches, self._source.end))
+        if not is_shown or not page.is_prefix_of(source):
+            until = min(until, source.safe_end(self._reaches, self._source.end))
         if alike.text != page.text:
-            until = min(until, alike.frontier(self._reaches, self._page.end))
+            until = min(until, alike.safe_end(self._reaches, self._page.end))
         return until
 
-    def _found(self, views: Sequence[View], twins: Sequence[int], until: int) -> list[Match]:
+    def _find_hidden(
+        self, views: Sequence[NormalizedView], twins: Sequence[int], until: int
+    ) -> list[Match]:
         """What is to be hidden, in places of the text."""
         self._allowed = [match for match in self._allowed if match.end > self._from]
         if not _may_match(views, twins, self._any, until):
             return []
         for number in range(self._exceptions):
-            self._allowed += _seek(views, twins, number, until)
+            self._allowed += _find_matches(views, twins, number, until)
         hidden = []
         for number in range(self._exceptions, len(self._rules)):
             rule = self._rules[number]
-            for match in _seek(views, twins, number, until):
+            for match in _find_matches(views, twins, number, until):
                 if _lies_within(match, self._allowed):
                     continue
                 if match.start >= self._counted.get(rule, 0):  # else it was read already
@@ -257,7 +259,7 @@ class Sieve:
                     hidden.append(match)
         return sorted(hidden, key=lambda match: (match.start, -match.end))
 
-    def _pieces(self, matches: Iterable[Match], until: int) -> Iterator[str]:
+    def _visible_pieces(self, matches: Iterable[Match], until: int) -> Iterator[str]:
         text, base, hidden = self._held, self._from, self._hidden
         start = max(hidden, base)
         for match in matches:
@@ -271,30 +273,32 @@ class Sieve:
         yield text[start - base : max(until, start) - base]
         self._hidden = hidden
 
-    def _let_go(self, until: int) -> None:
+    def _release(self, until: int) -> None:
         self._held, self._from = self._held[until - self._from :], until
         source, page, alike = self._views
         for read, views in ((self._source, [source]), (self._page, [page, alike])):
-            spare = views[0].spare(until)
+            spare = views[0].droppable_chars(until)
             read.plain.drop(spare)
             for view in views:
                 view.base += spare
         self._endless = dict.fromkeys(self._endless, False)
 
 
-def _twins(views: Sequence[View], is_over: bool) -> list[int]:
+def _equivalent_views(views: Sequence[NormalizedView], is_over: bool) -> list[int]:
     """For each view the first one that reads the same; at the end, to the last character."""
     return [
         next(
             number
             for number, other in enumerate(views)
-            if view.begins(other) and (not is_over or len(view.text) == len(other.text))
+            if view.is_prefix_of(other) and (not is_over or len(view.text) == len(other.text))
         )
         for view in views
     ]
 
 
-def _may_match(views: Sequence[View], twins: Sequence[int], either: Any, until: int) -> bool:
+def _may_match(
+    views: Sequence[NormalizedView], twins: Sequence[int], either: Any, until: int
+) -> bool:
     """Whether any rule matches anything new; if not, all of them have looked so far."""
     if either is None or not all(s.left for view in views for s in view.seekers):
         return True
@@ -312,7 +316,9 @@ def _may_match(views: Sequence[View], twins: Sequence[int], either: Any, until: 
     return False
 
 
-def _seek(views: Sequence[View], twins: Sequence[int], number: int, until: int) -> list[Match]:
+def _find_matches(
+    views: Sequence[NormalizedView], twins: Sequence[int], number: int, until: int
+) -> list[Match]:
     """What a rule matches in any view, in order; what reads the same is looked at once."""
     before = [view.state(number) for view in views]
     found: list[Match] = []
@@ -326,25 +332,25 @@ def _seek(views: Sequence[View], twins: Sequence[int], number: int, until: int) 
     return sorted(found, key=lambda match: (match.start, -match.end))
 
 
-def _distinct(reaches: Iterable[Reach]) -> list[Reach]:
+def _distinct_bounds(reaches: Iterable[MatchBound]) -> list[MatchBound]:
     """The farthest of those with the same breaks."""
-    found: dict[tuple[tuple[str, int], ...], Reach] = {}
+    found: dict[tuple[tuple[str, int], ...], MatchBound] = {}
     for reach in reaches:
         key = tuple(sorted(reach.ends.items()))
         found[key] = found.get(key, reach) | reach
     return list(found.values())
 
 
-def _decided(most: float, ends: Iterable[tuple[str, int]], text: str) -> int:
+def _decided_end(most: float, ends: Iterable[tuple[str, int]], text: str) -> int:
     """Before this no match can begin whose end is not known yet."""
     until = len(text) - int(most) - 1 if most < math.inf else 0
     until = max(until, 0)
     for mark, count in ends:
-        until = max(until, _after(mark, count, text, until))
+        until = max(until, _after_break(mark, count, text, until))
     return until
 
 
-def _after(mark: str, most: int, text: str, since: int) -> int:
+def _after_break(mark: str, most: int, text: str, since: int) -> int:
     """After the break from which on there are no more than so many others."""
     at = len(text)
     for _ in range(most + 1):
@@ -354,23 +360,23 @@ def _after(mark: str, most: int, text: str, since: int) -> int:
     return at + 1
 
 
-def found_in(text: str, rules: Sequence[Rule]) -> list[Match]:
+def find_matches(text: str, rules: Sequence[Rule]) -> list[Match]:
     """What these rules match beside their exceptions, in places of the text as it is."""
-    views = [View(rules) for _ in range(READINGS)]
+    views = [NormalizedView(rules) for _ in range(READING_COUNT)]
     reads = readings(text)
     for view, read in zip(views, reads, strict=False):
         view.show(read)
     views = views[: len(reads)]
-    seek = partial(_seek, views, range(len(views)), until=len(text))
+    seek = partial(_find_matches, views, range(len(views)), until=len(text))
     allowed = [m for n, rule in enumerate(rules) if rule.is_exception for m in seek(n)]
     found: list[Match] = []
     for number, rule in enumerate(rules):
         if not rule.is_exception:
-            found += _apart(m for m in seek(number) if not _lies_within(m, allowed))
+            found += _merge_overlapping(m for m in seek(number) if not _lies_within(m, allowed))
     return found
 
 
-def _apart(matches: Iterable[Match]) -> list[Match]:
+def _merge_overlapping(matches: Iterable[Match]) -> list[Match]:
     """Those that share a character are one."""
     found: list[Match] = []
     for match in matches:

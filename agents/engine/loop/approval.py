@@ -13,7 +13,7 @@ Why = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ApprovalDecision:
     """What a person said about a call; other `arguments` than the model's are their own."""
 
     is_approved: bool
@@ -64,7 +64,7 @@ class Verdict:
         return f"A person says that this call was made; its result was lost.{said}"
 
 
-class AskPerson:
+class AskPersonTool:
     """The tool with which an agent, or a plan, asks a person; the run waits for the answer.
 
     `experts` are the roles that it may ask besides the person it works for, who has to approve
@@ -102,7 +102,7 @@ class AskPerson:
             }
         return {"type": "object", "properties": properties, "required": ["question"]}
 
-    def expert(self, role: str) -> str | None:
+    def match_role(self, role: str) -> str | None:
         """The role of this name as it was given to the agent; None where it was not."""
         return next((name for name in self.experts if name.lower() == role.lower()), None)
 
@@ -119,7 +119,7 @@ class AskPerson:
         )
 
 
-class Asking:
+class ApprovalPolicy:
     """Which calls wait for a person: those of tools that ask, or all of them.
 
     Calls that people wrote (`is_written`), as those of a workflow, may ask whom they name and
@@ -138,8 +138,8 @@ class Asking:
         if not self.registry.has(call.name) or not isinstance(call.readable, dict):
             return None
         tool = self.registry.get(call.name)
-        if isinstance(tool, AskPerson) and tool.waits:
-            return self._why_person(tool, call, call.readable)
+        if isinstance(tool, AskPersonTool) and tool.waits:
+            return self._person_reason(tool, call, call.readable)
         if not self.auto_execute:
             return "agent"
         asks: bool = getattr(tool, "needs_approval", False)
@@ -148,13 +148,13 @@ class Asking:
     def role(self, call: ToolCall) -> str:
         """Who is asked, where it is not the person whose run this is; as the role is called."""
         tool = self.registry.get(call.name) if self.registry.has(call.name) else None
-        if not isinstance(tool, AskPerson) or not isinstance(call.readable, dict):
+        if not isinstance(tool, AskPersonTool) or not isinstance(call.readable, dict):
             return ""
         named = str(call.readable.get("role") or "")
-        return named if self.is_written else tool.expert(named) or ""
+        return named if self.is_written else tool.match_role(named) or ""
 
-    def _why_person(
-        self, tool: AskPerson, call: ToolCall, facts: Mapping[str, Any]
+    def _person_reason(
+        self, tool: AskPersonTool, call: ToolCall, facts: Mapping[str, Any]
     ) -> Why | None:
         if self.is_written:
             return "step" if facts.get("approves") else "question"
@@ -171,13 +171,13 @@ def digest(call: ToolCall, why: Why = "tool", seq: int = 0, tool: str = "") -> s
     `seq` is the number of the question: what was said to one is no answer to another. `tool`
     is the fingerprint of the tool as it was when the question was asked.
     """
-    return _hashed([call.id, call.name, call.arguments, why, seq, tool])
+    return _hash([call.id, call.name, call.arguments, why, seq, tool])
 
 
 def fingerprint(tool: Tool) -> str:
     """The tool as a person was told of it: what it is called, takes and reaches."""
-    return _hashed([specification(tool), getattr(tool, "reaches", "")])
+    return _hash([specification(tool), getattr(tool, "reaches", "")])
 
 
-def _hashed(value: Any) -> str:
+def _hash(value: Any) -> str:
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

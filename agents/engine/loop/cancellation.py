@@ -11,12 +11,12 @@ from agents.engine.tool import Effect
 
 from .tool_fallback import FallbackResult
 
-LAST_WORD = 1.0
+CANCEL_GRACE_SECONDS = 1.0
 STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fate:
+class CallOutcome:
     """It was cancelled or never started, nobody knows, or it ended anyway with this result."""
 
     status: Literal["cancelled", "unstarted", "unknown", "done", "failed"]
@@ -27,13 +27,13 @@ class Fate:
         return self.status in {"done", "failed"}
 
 
-_fates: ContextVar[dict[int, Fate] | None] = ContextVar("fates", default=None)
+_fates: ContextVar[dict[int, CallOutcome] | None] = ContextVar("fates", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[dict[int, Fate]]:
+def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
     """What becomes of the calls that a stop meets in here, by their steps; of all tasks."""
-    fates: dict[int, Fate] = {}
+    fates: dict[int, CallOutcome] = {}
     token = _fates.set(fates)
     try:
         yield fates
@@ -41,7 +41,7 @@ def noting() -> Iterator[dict[int, Fate]]:
         _fates.reset(token)
 
 
-async def result_of(
+async def await_result(
     call: asyncio.Task[FallbackResult], step: int, effect: Effect
 ) -> FallbackResult:
     """What comes of a call; a stop meanwhile ends the call first, and its fate is noted."""
@@ -51,15 +51,15 @@ async def result_of(
         if call.cancelled():
             raise
         call.cancel(STOP)
-        await asyncio.wait([call], timeout=LAST_WORD)
+        await asyncio.wait([call], timeout=CANCEL_GRACE_SECONDS)
         if (fates := _fates.get()) is not None:
-            fates[step] = _fate(call, effect)
+            fates[step] = _call_outcome(call, effect)
         raise
 
 
-def _fate(call: asyncio.Task[FallbackResult], effect: Effect) -> Fate:
+def _call_outcome(call: asyncio.Task[FallbackResult], effect: Effect) -> CallOutcome:
     if call.done() and not call.cancelled() and call.exception() is None:
         result = call.result().result
-        return Fate(status="failed" if result.is_error else "done", result=result.text)
+        return CallOutcome(status="failed" if result.is_error else "done", result=result.text)
     # What only reads leaves nothing behind; of anything else nobody knows how far it came.
-    return Fate(status="cancelled" if effect == "read" else "unknown")
+    return CallOutcome(status="cancelled" if effect == "read" else "unknown")

@@ -8,18 +8,18 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from agents.engine.concurrency.thread import aside
-from agents.engine.events import Event, Type
+from agents.engine.concurrency.thread import run_in_thread_if_large
+from agents.engine.events import Event, EventType
 from agents.engine.guardrails.checks import Guardrails
 
 from .termination import StopReason
 
-FIELDS: Mapping[Type, tuple[str, ...]] = {
-    Type.ERROR: ("message", "advice"),
-    Type.STATUS: ("message",),
-    Type.STEP: ("error", "reason"),
-    Type.RUN_FINISHED: ("detail", "advice"),
-    Type.HANDOFF_RETURN: ("detail", "advice"),
+ERROR_FIELDS: Mapping[EventType, tuple[str, ...]] = {
+    EventType.ERROR: ("message", "advice"),
+    EventType.STATUS: ("message",),
+    EventType.STEP: ("error", "reason"),
+    EventType.RUN_FINISHED: ("detail", "advice"),
+    EventType.HANDOFF_RETURN: ("detail", "advice"),
 }
 
 
@@ -28,34 +28,34 @@ Events = AsyncGenerator[Event, None]
 
 def filter_errors(events: Events, guardrails: Guardrails) -> Events:
     """The events, with what rules forbid in an error masked, or the text withheld."""
-    rules = guardrails.at_any_length()
-    return _filtered(events, rules) if rules.watches("output") else events
+    rules = guardrails.without_length_limits()
+    return _filter_stream(events, rules) if rules.applies_to("output") else events
 
 
-async def _filtered(events: Events, rules: Guardrails) -> Events:
+async def _filter_stream(events: Events, rules: Guardrails) -> Events:
     async with aclosing(events):
         async for event in events:
-            yield await _checked(event, rules) if _is_checked(event) else event
+            yield await _filter_event(event, rules) if _needs_check(event) else event
 
 
-def _is_checked(event: Event) -> bool:
+def _needs_check(event: Event) -> bool:
     # A rule that blocked says so, and may well match its own words.
     is_own = event.data.get("stopped_reason") == StopReason.BLOCKED.value
-    return event.type in FIELDS and not is_own
+    return event.type in ERROR_FIELDS and not is_own
 
 
-async def _checked(event: Event, rules: Guardrails) -> Event:
+async def _filter_event(event: Event, rules: Guardrails) -> Event:
     texts = {
         name: event.data[name]
-        for name in FIELDS[event.type]
+        for name in ERROR_FIELDS[event.type]
         if isinstance(event.data.get(name), str) and event.data[name]
     }
     size = sum(map(len, texts.values()))
-    changed = await aside(size, _allowed, texts, rules)
+    changed = await run_in_thread_if_large(size, _filter_texts, texts, rules)
     return replace(event, data={**event.data, **changed}) if changed else event
 
 
-def _allowed(texts: Mapping[str, str], rules: Guardrails) -> dict[str, Any]:
+def _filter_texts(texts: Mapping[str, str], rules: Guardrails) -> dict[str, Any]:
     changed = {}
     for name, text in texts.items():
         inspected = rules.inspect(text, "output")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agents.engine.tool import Effect, ToolInput, ToolResult
 
-from .cancellation import LAST_WORD, STOP
+from .cancellation import CANCEL_GRACE_SECONDS, STOP
 
 Function = Callable[..., Any]
 
@@ -35,20 +35,20 @@ class FunctionTool:
         self.description = description or inspect.getdoc(function) or ""
         self.effect = effect
         self.timeout = timeout
-        self._arguments = _model(function)
+        self._arguments = _arguments_model(function)
         self.parameters = _schema(self._arguments)
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
             arguments = self._checked(input)
         except ValidationError as error:
-            return ToolResult(error=_complaint(self.name, error), mendable=True)
-        return _result(await self._call(arguments))
+            return ToolResult(error=_error_message(self.name, error), mendable=True)
+        return _to_result(await self._call(arguments))
 
     async def _call(self, arguments: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**arguments)
-        return await _in_thread(partial(self.function, **arguments))
+        return await _run_in_thread(partial(self.function, **arguments))
 
     def _checked(self, input: ToolInput) -> dict[str, Any]:
         """The arguments by name; one text alone is the first of them."""
@@ -77,7 +77,7 @@ def function_tool(
     return lambda decorated: FunctionTool(decorated, **options)
 
 
-async def _in_thread(function: Callable[[], Any]) -> Any:
+async def _run_in_thread(function: Callable[[], Any]) -> Any:
     """In a thread of its own, because one that hangs would be missing from a shared pool."""
     done: Future[Any] = Future()
 
@@ -92,23 +92,26 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
     done.set_running_or_notify_cancel()
     threading.Thread(target=run, name="tool", daemon=True).start()
     result = asyncio.wrap_future(done)
-    result.add_done_callback(_seen)
+    result.add_done_callback(_consume_exception)
     try:
         return await asyncio.shield(result)
     except asyncio.CancelledError as stop:
         # A thread cannot be ended; if it ends by itself in a moment, its result is known.
-        if stop.args == (STOP,) and (await asyncio.wait([result], timeout=LAST_WORD / 2))[0]:
+        if (
+            stop.args == (STOP,)
+            and (await asyncio.wait([result], timeout=CANCEL_GRACE_SECONDS / 2))[0]
+        ):
             return result.result()
         raise
 
 
-def _seen(result: asyncio.Future[Any]) -> None:
+def _consume_exception(result: asyncio.Future[Any]) -> None:
     """Nobody may be left who asks how it ended."""
     if not result.cancelled():
         result.exception()
 
 
-def _model(function: Function) -> type[BaseModel]:
+def _arguments_model(function: Function) -> type[BaseModel]:
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -127,7 +130,7 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return schema
 
 
-def _complaint(name: str, error: ValidationError) -> str:
+def _error_message(name: str, error: ValidationError) -> str:
     problems = [
         f"{'.'.join(map(str, problem['loc'])) or 'input'}: {problem['msg']}"
         for problem in error.errors(include_url=False)
@@ -135,7 +138,7 @@ def _complaint(name: str, error: ValidationError) -> str:
     return f"{name} cannot take this input. {'; '.join(problems)}."
 
 
-def _result(value: Any) -> ToolResult:
+def _to_result(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         return value
     if isinstance(value, BaseModel):

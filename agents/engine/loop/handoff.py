@@ -4,28 +4,28 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.state import AgentState
-from agents.engine.tool import ToolInput, ToolResult, argument
+from agents.engine.tool import ToolInput, ToolResult, text_argument
 
-from .run_state import Trail, retrace
+from .run_state import RunState, rebuild
 from .termination import Progress, StopReason
 
-MOST_DEPTH = 3
-ASKS = "ask_"  # and then the name of an agent: the name of the tool that asks it
-WELL_ENDED = {StopReason.COMPLETED, StopReason.DEGRADED}
+MAX_HANDOFF_DEPTH = 3
+HANDOFF_PREFIX = "ask_"  # and then the name of an agent: the name of the tool that asks it
+SUCCESS_REASONS = {StopReason.COMPLETED, StopReason.DEGRADED}
 
 Events = AsyncGenerator[Event, None]
 
 
-class Colleague(Protocol):
+class SubAgent(Protocol):
     """An agent that can be given a task."""
 
     name: str
 
-    def begin(self, trail: Trail) -> Events: ...
+    def begin(self, trail: RunState) -> Events: ...
 
-    def go_on(self, trail: Trail) -> Events: ...
+    def go_on(self, trail: RunState) -> Events: ...
 
 
 class Handoff:
@@ -53,14 +53,14 @@ class Handoff:
     def __init__(
         self,
         agent: str,
-        colleague: Callable[[], Colleague],
+        colleague: Callable[[], SubAgent],
         description: str = "",
         *,
-        most_depth: int = MOST_DEPTH,
+        most_depth: int = MAX_HANDOFF_DEPTH,
         is_role: bool = False,
         is_first: bool = False,
     ) -> None:
-        self.name = f"{ASKS}{agent}"
+        self.name = f"{HANDOFF_PREFIX}{agent}"
         self.agent = agent
         self.colleague = colleague
         self.description = f"Ask the agent {agent}. {description}".strip()
@@ -70,19 +70,19 @@ class Handoff:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Ask the colleague outside of any run."""
-        trail = Trail.start(self.agent, argument(input, "task"))
+        trail = RunState.start(self.agent, text_argument(input, "task"))
         async for event in self.colleague().begin(trail):
             last = event
-        return _result(self.agent, last.data)
+        return _to_result(self.agent, last.data)
 
 
-class Errand:
+class HandoffRun:
     """One task on its way; afterwards there is a `result`, unless a person is waited for.
 
     `output` is the answer as data, where the colleague answers in a form.
     """
 
-    def __init__(self, handoff: Handoff, task: str, caller: Trail, step: int) -> None:
+    def __init__(self, handoff: Handoff, task: str, caller: RunState, step: int) -> None:
         self.handoff = handoff
         self.task = task
         self.caller = caller
@@ -95,18 +95,18 @@ class Errand:
             self.result = ToolResult(error=refusal, mendable=True)
             return
         for event in self.caller.past:
-            self._notice(event)
+            self._record_return(event)
         if self.result is not None:
             return
-        async with aclosing(self._course()) as course:
+        async with aclosing(self._sub_agent_events()) as course:
             async for event in course:
-                self._notice(event)
+                self._record_return(event)
                 yield event
 
-    def _notice(self, event: Event) -> None:
+    def _record_return(self, event: Event) -> None:
         """The colleague has come back, perhaps before the run was cut off."""
-        if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
-            self.result = _result(self.handoff.agent, event.data)
+        if event.type is EventType.HANDOFF_RETURN and event.data["parent"] == self.step:
+            self.result = _to_result(self.handoff.agent, event.data)
             self.output = event.data.get("output")
 
     def _refusal(self) -> str:
@@ -128,14 +128,14 @@ class Errand:
         before = () if self.handoff.is_first else self.caller.path
         return (*before, self.handoff.agent)
 
-    def _course(self) -> Events:
+    def _sub_agent_events(self) -> Events:
         stamp = self.caller.emit.under(self.handoff.agent, self.step)
         colleague = self.handoff.colleague()
         begun = any(event.data.get("parent") == self.step for event in self.caller.past)
         if begun:
-            trail = retrace(self.caller.past, stamp, AgentState())
+            trail = rebuild(self.caller.past, stamp, AgentState())
         else:
-            trail = Trail(stamp, AgentState(), self.task)
+            trail = RunState(stamp, AgentState(), self.task)
         trail.path = self._path
         trail.budgets = self.caller.budgets
         # What a colleague uses up, it uses of the same budget.
@@ -144,9 +144,9 @@ class Errand:
         return colleague.go_on(trail) if begun else colleague.begin(trail)
 
 
-def _result(agent: str, ending: Mapping[str, Any]) -> ToolResult:
+def _to_result(agent: str, ending: Mapping[str, Any]) -> ToolResult:
     answer: str = ending.get("answer", "")
-    if ending.get("stopped_reason") in WELL_ENDED:
+    if ending.get("stopped_reason") in SUCCESS_REASONS:
         return ToolResult(answer)
     why = ending.get("detail") or ending.get("stopped_reason") or "it waits for a person"
     partly = f" This far it came: {answer}" if answer else ""

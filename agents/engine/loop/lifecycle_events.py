@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.guardrails.checks import GuardrailResult
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import Tool, specification
 
-from .run_state import Trail
-from .termination import StopReason, reason_of
+from .run_state import RunState
+from .termination import StopReason, stop_reason
 
 
-def started(
-    trail: Trail, planner: ReActPlanner, tools: Sequence[Tool], max_steps: int
+def start_event(
+    trail: RunState, planner: ReActPlanner, tools: Sequence[Tool], max_steps: int
 ) -> Event:
     nested = trail.emit.parent is not None
     return trail.emit(
-        Type.HANDOFF if nested else Type.RUN_STARTED,
+        EventType.HANDOFF if nested else EventType.RUN_STARTED,
         query=trail.query,
         path=list(trail.path),
         model=planner.model,
@@ -27,21 +27,21 @@ def started(
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,
-        **planner.provided,
+        **planner.provider_info,
     )
 
 
-def resumed(trail: Trail) -> Event:
+def resume_event(trail: RunState) -> Event:
     """It goes on: after it was left behind, or after what was told once more."""
     if trail.past[-1].is_replayed:
-        return trail.emit(Type.STATUS, kind="replayed", step=trail.emit.count.steps)
-    return trail.emit(Type.STATUS, kind="resumed", step=trail.step)
+        return trail.emit(EventType.STATUS, kind="replayed", step=trail.emit.count.steps)
+    return trail.emit(EventType.STATUS, kind="resumed", step=trail.step)
 
 
-def guarded(trail: Trail, finding: GuardrailResult, **more: Any) -> Event:
+def guardrail_event(trail: RunState, finding: GuardrailResult, **more: Any) -> Event:
     """What a rule found; `more` is what it was about, for whoever reads it."""
     return trail.emit(
-        Type.GUARDRAIL,
+        EventType.GUARDRAIL,
         step=trail.next_step(),
         turn=trail.turn,
         action=finding.action.value,
@@ -50,25 +50,25 @@ def guarded(trail: Trail, finding: GuardrailResult, **more: Any) -> Event:
     )
 
 
-def failed(trail: Trail, error: AgentError) -> Event:
+def error_event(trail: RunState, error: AgentError) -> Event:
     return trail.emit(
-        Type.ERROR,
+        EventType.ERROR,
         message=str(error),
         type=type(error).__name__,
         advice=error.advice,
-        stopped_reason=reason_of(error).value,
+        stopped_reason=stop_reason(error).value,
         step=trail.step,
     )
 
 
-def paused(trail: Trail) -> Event:
+def pause_event(trail: RunState) -> Event:
     """A person has to be asked: nothing comes after it until they have said something."""
     trail.is_over = True
-    return trail.emit(Type.RUN_PAUSED, reason="approval", turn=trail.turn)
+    return trail.emit(EventType.RUN_PAUSED, reason="approval", turn=trail.turn)
 
 
-def finished(
-    trail: Trail,
+def finish_event(
+    trail: RunState,
     reason: StopReason,
     *,
     answer: str = "",
@@ -80,7 +80,7 @@ def finished(
     trail.is_over = True
     nested = trail.emit.parent is not None
     return trail.emit(
-        Type.HANDOFF_RETURN if nested else Type.RUN_FINISHED,
+        EventType.HANDOFF_RETURN if nested else EventType.RUN_FINISHED,
         answer=answer,
         stopped_reason=reason.value,
         detail=detail,

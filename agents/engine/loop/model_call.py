@@ -8,23 +8,28 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from agents.engine import fault_injection
-from agents.engine.concurrency.thread import aside
+from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, PlanParseError
-from agents.engine.events import Event, Stamp, Type
-from agents.engine.guardrails.checks import GuardrailResult, Guardrails, Screen, by_severity
-from agents.engine.planner.react_planner import ReActPlanner, Request, Slow
-from agents.engine.resilience.circuit_breaker import NEVER, Circuits
-from agents.engine.resilience.rate_limiter import Gate, Limit
+from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.guardrails.checks import (
+    GuardrailResult,
+    Guardrails,
+    StreamGuard,
+    by_severity,
+)
+from agents.engine.planner.react_planner import ModelRequest, ReActPlanner, SlowNotice
+from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
+from agents.engine.resilience.rate_limiter import Limit, RateLimiter
 from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.turn.assembly import PlanResult, Turn
 
-from .usage import of_turn
+from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
-Ask = Callable[[ReActPlanner], Request]
+Ask = Callable[[ReActPlanner], ModelRequest]
 
 
-class Listening:
+class ModelCall:
     """Afterwards there is a `plan`, or a `finding` that blocks it; `said` is what was shown.
 
     What rules mask is masked in the plan too, and `unmasked` is the plan as it came; `findings`
@@ -37,7 +42,7 @@ class Listening:
         planner: ReActPlanner,
         guardrails: Guardrails,
         retry: RetryPolicy,
-        emit: Stamp,
+        emit: EventFactory,
         step: int,
         *,
         fallbacks: Sequence[ReActPlanner] = (),
@@ -49,8 +54,8 @@ class Listening:
         self.emit = emit
         self.step = step
         self.fallbacks = list(fallbacks)
-        self.circuits = circuits or Circuits(NEVER)
-        self.request: Request | None = None
+        self.circuits = circuits or Circuits(NEVER_OPEN)
+        self.request: ModelRequest | None = None
         self.plan: PlanResult | None = None
         self.unmasked: PlanResult | None = None
         self.finding: GuardrailResult | None = None
@@ -59,7 +64,7 @@ class Listening:
         self._has_spoken = False
         self._tries: dict[str, int] = {}
 
-    async def events(self, request: Request, ask: Ask | None = None) -> Events:
+    async def events(self, request: ModelRequest, ask: Ask | None = None) -> Events:
         """What the model says; where it fails before its first word, what the next one says.
 
         `ask` puts the same turn to another model; without it they are all sent the same.
@@ -67,7 +72,7 @@ class Listening:
         self.request = request
         while True:
             try:
-                async with aclosing(self._patiently(self.request)) as words:
+                async with aclosing(self._events_with_retry(self.request)) as words:
                     async for event in words:
                         yield event
                 return
@@ -77,59 +82,59 @@ class Listening:
                 if self._has_spoken:
                     raise
                 if not self.fallbacks:
-                    self._add_tried(error)
+                    self._add_attempts(error)
                     raise
-                replaced = self._replaced(error)
+                replaced = self._fall_back(error)
             if ask is not None:
                 # In a thread, because counting the tokens of a long conversation takes a while.
                 self.request = await asyncio.to_thread(ask, self.planner)
             yield replaced
 
-    async def _patiently(self, request: Request) -> Events:
+    async def _events_with_retry(self, request: ModelRequest) -> Events:
         """One model, asked anew where it failed before its first word and that may help."""
         self._tries[self.planner.model] = 0
         for attempt in count(1):
             try:
-                if self.planner.gate and (limit := self.planner.gate.held_by()):
-                    yield self._stands_in_line(self.planner.gate, limit)
-                async with self._let_in():
-                    with self.circuits.asking(*self._asked_of()):
+                if self.planner.gate and (limit := self.planner.gate.blocking_limit()):
+                    yield self._rate_limit_event(self.planner.gate, limit)
+                async with self._acquire_slot():
+                    with self.circuits.asking(*self._circuit_keys()):
                         self._tries[self.planner.model] += 1
                         fault_injection.point("P4")
-                        async with aclosing(self._words(request)) as words:
+                        async with aclosing(self._guarded_events(request)) as words:
                             async for event in words:
                                 yield event
-                    self._spend(request)
+                    self._record_tokens(request)
                 return
             except AgentError as error:
-                wait = self._wait(error, attempt)
+                wait = self._retry_delay(error, attempt)
                 if wait is None:
                     raise
-                yield self._waits(error, wait, attempt)
+                yield self._retry_event(error, wait, attempt)
             await asyncio.sleep(wait)
 
-    def _let_in(self) -> AbstractAsyncContextManager[None]:
+    def _acquire_slot(self) -> AbstractAsyncContextManager[None]:
         gate = self.planner.gate
-        return gate.entered(self.planner.model) if gate else nullcontext()
+        return gate.acquire(self.planner.model) if gate else nullcontext()
 
-    def _spend(self, request: Request) -> None:
+    def _record_tokens(self, request: ModelRequest) -> None:
         if self.planner.gate and self.plan:
-            used = of_turn(self.plan, request.messages, self.planner.count_tokens)
+            used = turn_usage(self.plan, request.messages, self.planner.count_tokens)
             self.planner.gate.spend(used["total_tokens"])
 
-    def _asked_of(self) -> tuple[str, str]:
+    def _circuit_keys(self) -> tuple[str, str]:
         """Who is asked, a server by its address or a provider by its name, and which model."""
         model = self.planner.model
-        known = self.planner.provided.get("provider_model", model)
+        known = self.planner.provider_info.get("provider_model", model)
         address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
         return address.rpartition("@")[2] or known.partition("/")[0], model
 
-    def _wait(self, error: AgentError, attempt: int) -> float | None:
-        if self._has_spoken or self.circuits.are_refusing(*self._asked_of()):
+    def _retry_delay(self, error: AgentError, attempt: int) -> float | None:
+        if self._has_spoken or self.circuits.are_refusing(*self._circuit_keys()):
             return None
         return self.retry.wait(error, attempt)
 
-    def _add_tried(self, error: AgentError) -> None:
+    def _add_attempts(self, error: AgentError) -> None:
         """Let the error say who was asked, where it was more than one, or more than once."""
         if len(self._tries) == 1 and sum(self._tries.values()) <= 1:
             return
@@ -138,51 +143,55 @@ class Listening:
         listed = " and ".join(filter(None, [", ".join(tried[:-1]), tried[-1]]))
         error.add(f"Tried {listed}.")
 
-    async def _words(self, request: Request) -> Events:
+    async def _guarded_events(self, request: ModelRequest) -> Events:
         screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
         try:
-            async with aclosing(self._screened(request, screens)) as words:
+            async with aclosing(self._stream_events(request, screens)) as words:
                 async for event in words:
                     yield event
         except AgentError:
             # What waited to be shown belongs to what was said; had nothing been, it can wait.
-            for event in await self._rest(screens) if self._has_spoken else ():
+            for event in await self._flush_guards(screens) if self._has_spoken else ():
                 yield event
             raise
-        for event in await self._rest(screens) if self.finding is None else ():
+        for event in await self._flush_guards(screens) if self.finding is None else ():
             yield event
-        await self._take_findings(screens)
+        await self._collect_findings(screens)
 
-    async def _screened(self, request: Request, screens: Mapping[str, Screen]) -> Events:
+    async def _stream_events(
+        self, request: ModelRequest, screens: Mapping[str, StreamGuard]
+    ) -> Events:
         async with aclosing(self.planner.stream(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, PlanResult):
                     self.plan = piece
                     continue
-                if isinstance(piece, Slow):
-                    yield self._keeps_waiting(piece)
+                if isinstance(piece, SlowNotice):
+                    yield self._slow_event(piece)
                     continue
                 screen = screens[piece.kind]
                 if text := screen.feed(piece.text):
-                    yield self._said(piece.kind, text)
+                    yield self._delta_event(piece.kind, text)
                 if screen.blocked:
                     self.finding = screen.finding
                     return
 
-    async def _rest(self, screens: Mapping[str, Screen]) -> list[Event]:
+    async def _flush_guards(self, screens: Mapping[str, StreamGuard]) -> list[Event]:
         """What waited, unless something in it blocks all of it."""
 
         def rests() -> dict[str, str]:
             return {kind: screen.rest() for kind, screen in screens.items()}
 
-        waited = await aside(sum(screen.waiting for screen in screens.values()), rests)
+        waited = await run_in_thread_if_large(
+            sum(screen.waiting for screen in screens.values()), rests
+        )
         blocked = [screen.finding for screen in screens.values() if screen.blocked]
         self.finding = next(iter(blocked), None)
         if blocked:
             return []
-        return [self._said(kind, text) for kind, text in waited.items() if text]
+        return [self._delta_event(kind, text) for kind, text in waited.items() if text]
 
-    async def _take_findings(self, screens: Mapping[str, Screen]) -> None:
+    async def _collect_findings(self, screens: Mapping[str, StreamGuard]) -> None:
         """Of each rule once; nothing of what is masked or blocked is left in the plan."""
         found = [f for screen in screens.values() for f in screen.findings]
         by_rule = {f.details["rule"]: f for f in reversed(found)}
@@ -197,31 +206,31 @@ class Listening:
             )
         else:
             size = len(self.plan.turn.content) + len(self.plan.turn.reasoning)
-            self.plan = await aside(size, self._masked, self.plan)
+            self.plan = await run_in_thread_if_large(size, self._mask_plan, self.plan)
 
-    def _masked(self, plan: PlanResult) -> PlanResult:
+    def _mask_plan(self, plan: PlanResult) -> PlanResult:
         def masked(text: str) -> str:
-            return self.guardrails.at_any_length().inspect(text, "output").text
+            return self.guardrails.without_length_limits().inspect(text, "output").text
 
         turn, answer = plan.turn, plan.final_answer
         turn = replace(turn, content=masked(turn.content), reasoning=masked(turn.reasoning))
         answer = answer if answer is None else masked(answer)
         return replace(plan, thought=masked(plan.thought), final_answer=answer, turn=turn)
 
-    def _said(self, kind: str, text: str) -> Event:
+    def _delta_event(self, kind: str, text: str) -> Event:
         self._has_spoken = True
         fault_injection.point("P5")
         if kind == "thought":
-            return self.emit(Type.THOUGHT_DELTA, content=text, step=self.step)
+            return self.emit(EventType.THOUGHT_DELTA, content=text, step=self.step)
         self.said.append(text)
-        return self.emit(Type.DELTA, content=text, step=self.step)
+        return self.emit(EventType.DELTA, content=text, step=self.step)
 
-    def _keeps_waiting(self, slow: Slow) -> Event:
-        return self.emit(Type.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
+    def _slow_event(self, slow: SlowNotice) -> Event:
+        return self.emit(EventType.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
 
-    def _stands_in_line(self, gate: Gate, limit: Limit) -> Event:
+    def _rate_limit_event(self, gate: RateLimiter, limit: Limit) -> Event:
         return self.emit(
-            Type.STATUS,
+            EventType.STATUS,
             kind="limited",
             limit=limit,
             most=gate.limits.most(limit),
@@ -229,9 +238,9 @@ class Listening:
             step=self.step,
         )
 
-    def _waits(self, error: AgentError, wait: float, attempt: int) -> Event:
+    def _retry_event(self, error: AgentError, wait: float, attempt: int) -> Event:
         return self.emit(
-            Type.STATUS,
+            EventType.STATUS,
             kind="retry",
             message=str(error),
             seconds=round(wait, 1),
@@ -239,14 +248,14 @@ class Listening:
             step=self.step,
         )
 
-    def _replaced(self, error: AgentError) -> Event:
+    def _fall_back(self, error: AgentError) -> Event:
         """The next model takes over, for this turn and those that follow."""
         before = self.planner.model
         self.planner, *self.fallbacks = self.fallbacks
         return self.emit(
-            Type.STATUS,
+            EventType.STATUS,
             kind="model_fallback",
             message=str(error),
             step=self.step,
-            **{"from": before, "to": self.planner.model, **self.planner.provided},
+            **{"from": before, "to": self.planner.model, **self.planner.provider_info},
         )

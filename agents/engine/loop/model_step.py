@@ -6,44 +6,46 @@ from datetime import datetime
 from typing import Any
 
 from agents.engine import fault_injection
-from agents.engine.concurrency.thread import aside
+from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import PlanParseError
-from agents.engine.events import Event, Type
-from agents.engine.planner.react_planner import ReActPlanner, Request
-from agents.engine.state import OBSERVATION, Message
+from agents.engine.events import Event, EventType
+from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.state import OBSERVATION_PREFIX, Message
 from agents.engine.tool import Tool
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
 from .handoff import Handoff
-from .model_call import Listening
-from .run_state import Trail
+from .model_call import ModelCall
+from .run_state import RunState
 from .tool_fallback import effect
-from .tool_step import distinct
-from .usage import of_turn
+from .tool_step import with_unique_ids
+from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
 
 
-class Thinking:
+class ModelStep:
     """Turns as events. The calls that the model decides on are open afterwards.
 
     Where it thinks aloud no word is an answer yet: its form is asked for later.
     """
 
-    def __init__(self, trail: Trail, *, is_aloud: bool = False) -> None:
+    def __init__(self, trail: RunState, *, is_aloud: bool = False) -> None:
         self.trail = trail
         self.is_aloud = is_aloud
 
-    async def events(self, heard: Listening, tools: Sequence[Tool]) -> Events:
+    async def events(self, heard: ModelCall, tools: Sequence[Tool]) -> Events:
         step = self.trail.step
 
-        def ask(planner: ReActPlanner) -> Request:
+        def ask(planner: ReActPlanner) -> ModelRequest:
             return planner.request(self.trail.query, self.trail.state, tools)
 
         # Counting the tokens of a long conversation takes a while.
-        request = await aside(_size(self.trail.state.get_messages()), ask, heard.planner)
+        request = await run_in_thread_if_large(
+            _message_chars(self.trail.state.get_messages()), ask, heard.planner
+        )
         started = self.trail.emit(
-            Type.STEP_STARTED,
+            EventType.STEP_STARTED,
             step=step,
             turn=self.trail.turn,
             kind="thought",
@@ -52,7 +54,7 @@ class Thinking:
         yield started
         if request.dropped or request.shortened:
             yield self.trail.emit(
-                Type.STATUS,
+                EventType.STATUS,
                 kind="compaction",
                 dropped=request.dropped,
                 shortened=request.shortened,
@@ -62,24 +64,24 @@ class Thinking:
             async for event in words:
                 yield event
         fault_injection.point("P6")
-        for event in self._thought(heard, tools, started.time):
+        for event in self._result_events(heard, tools, started.time):
             yield event
 
-    def _thought(
-        self, heard: Listening, tools: Sequence[Tool], started: datetime
+    def _result_events(
+        self, heard: ModelCall, tools: Sequence[Tool], started: datetime
     ) -> Iterator[Event]:
         plan, step = heard.plan or PlanResult(), self.trail.step
         sent = heard.request.messages if heard.request else self.trail.sent
-        turn = of_turn(plan, sent, heard.guardrails.count_tokens)
+        turn = turn_usage(plan, sent, heard.guardrails.count_tokens)
         self.trail.progress.used.add(turn)
-        yield self.trail.emit(Type.USAGE, step=step, model=heard.planner.model, **turn)
+        yield self.trail.emit(EventType.USAGE, step=step, model=heard.planner.model, **turn)
         is_thought = bool(plan.calls) or self.is_aloud
         words = plan.final_answer if is_thought else None
         thought = "\n\n".join(filter(None, (plan.thought, words)))
         if is_thought:
-            yield self.trail.emit(Type.THOUGHT, step=step, content=thought)
+            yield self.trail.emit(EventType.THOUGHT, step=step, content=thought)
         yield self.trail.emit(
-            Type.STEP,
+            EventType.STEP,
             step=step,
             kind="thought" if is_thought else "answer",
             status="blocked" if heard.finding else "done",
@@ -87,36 +89,36 @@ class Thinking:
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
             started=started.isoformat(),
-            **self._opened(plan, heard.planner, tools),
+            **self._open_calls(plan, heard.planner, tools),
         )
 
-    def _opened(
+    def _open_calls(
         self, plan: PlanResult, planner: ReActPlanner, tools: Sequence[Tool]
     ) -> dict[str, Any]:
         """The calls of this turn are open now; they are kept so that a pause can end."""
         if not plan.calls:
             return {}
-        calls = distinct(plan.calls, self.trail.state.get_messages())
+        calls = with_unique_ids(plan.calls, self.trail.state.get_messages())
         message = planner.message(plan, calls)
         self.trail.open, self.trail.thought = calls, plan.thought
         self.trail.say(message)
         effects = {tool.name: _effect(tool) for tool in tools}
-        return {"messages": [message], "calls": [_plain(call, effects) for call in calls]}
+        return {"messages": [message], "calls": [_call_record(call, effects) for call in calls]}
 
-    def ask_again(self, heard: Listening, error: PlanParseError) -> Iterator[Event]:
+    def repair_events(self, heard: ModelCall, error: PlanParseError) -> Iterator[Event]:
         """Show the model what it did wrong; it has the rest of its steps to do better."""
         self.trail.repairs += 1
         said = "".join(heard.said)
         messages: list[Message] = [
             {"role": "assistant", "content": said or "…"},
-            {"role": "user", "content": f"{OBSERVATION}Error: {error}"},
+            {"role": "user", "content": f"{OBSERVATION_PREFIX}Error: {error}"},
         ]
         for message in messages:
             self.trail.say(message)
         if said:
-            yield self.trail.emit(Type.THOUGHT, step=self.trail.step, content=said)
+            yield self.trail.emit(EventType.THOUGHT, step=self.trail.step, content=said)
         yield self.trail.emit(
-            Type.STEP,
+            EventType.STEP,
             step=self.trail.step,
             kind="thought",
             status="failed",
@@ -124,7 +126,7 @@ class Thinking:
             messages=messages,
         )
 
-    def recorded(self, request: Request, planner: ReActPlanner) -> dict[str, Any]:
+    def recorded(self, request: ModelRequest, planner: ReActPlanner) -> dict[str, Any]:
         """The request as it is kept: what is new in it, and how much was there before."""
         kept = 0
         for old, new in zip(self.trail.sent, request.messages, strict=False):
@@ -136,7 +138,7 @@ class Thinking:
         replaced = planner.replaced(request.messages[kept:])
         return {
             "model": planner.model,
-            **planner.provided,
+            **planner.provider_info,
             "kept": kept,
             "messages": request.messages[kept:],
             "tools": names,
@@ -145,11 +147,11 @@ class Thinking:
         }
 
 
-def _size(messages: Sequence[Message]) -> int:
+def _message_chars(messages: Sequence[Message]) -> int:
     return sum(len(message["content"] or "") for message in messages)
 
 
-def _plain(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:
+def _call_record(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:
     """With what it would do: whoever stops the run is told of calls that were not made, too."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "function": function, "effect": effects.get(call.name, "read")}

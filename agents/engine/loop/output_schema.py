@@ -10,33 +10,33 @@ from pydantic import BaseModel, ValidationError
 
 from agents.engine.errors import BadSchema, OutputDecodingFailed
 from agents.engine.json_schema import (
-    MOST_VIOLATIONS,
+    MAX_VIOLATIONS,
     TooManyChecks,
+    format_violation,
     is_strict,
-    problem,
-    usable,
+    validate_schema,
     violations,
 )
-from agents.engine.state import sendable
+from agents.engine.state import replace_surrogates
 
-__all__ = ["BadSchema", "OutputSchema", "columns", "is_number", "readable"]
+__all__ = ["BadSchema", "OutputSchema", "table_columns", "is_number", "to_markdown"]
 
-MOST_CHARACTERS = 1_000_000
-MOST_LEVELS = 50
-MOST_DIGITS = 300
-MOST_STARTS = 20
-MOST_ROWS = 100
-MOST_COLUMNS = 20
-MOST_NESTED = 6
-NOTHING = "—"
+MAX_ANSWER_CHARS = 1_000_000
+MAX_DEPTH = 50
+MAX_DIGITS = 300
+MAX_DECODE_ATTEMPTS = 20
+MAX_ROWS = 100
+MAX_COLUMNS = 20
+MAX_RENDER_DEPTH = 6
+EMPTY_CELL = "—"
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SCHEMA_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MARKUP = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
 LINE_MARK = re.compile(r"^([ \t]*\d*)([#+=.)-])(?=[\s#=-]|$)", re.MULTILINE)
 
-AGAIN = "Try again, or choose another model."
-TOO_DEEP = f"The answer is nested more than {MOST_LEVELS} levels deep."
-TOO_MUCH = "The answer is too large to check against its schema."
+RETRY_ADVICE = "Try again, or choose another model."
+TOO_DEEP = f"The answer is nested more than {MAX_DEPTH} levels deep."
+TOO_LARGE = "The answer is too large to check against its schema."
 INSTRUCTIONS = """\
 Now write your answer as JSON that fits this JSON Schema:
 
@@ -53,7 +53,7 @@ class OutputSchema:
     def __init__(
         self, schema: Mapping[str, Any] | type[BaseModel], *, name: str = "output"
     ) -> None:
-        if not NAME.fullmatch(name):
+        if not SCHEMA_NAME.fullmatch(name):
             raise BadSchema(
                 f"A schema's name has 1 to 64 letters, digits, '_' and '-', not {name!r}."
             )
@@ -62,7 +62,7 @@ class OutputSchema:
         if isinstance(schema, type):
             self.model, self.schema = schema, schema.model_json_schema()
         else:
-            self.schema = usable(schema)
+            self.schema = validate_schema(schema)
 
     def response_format(self) -> dict[str, Any] | None:
         """What a provider is asked to enforce; None for what is no object: most refuse it."""
@@ -78,12 +78,12 @@ class OutputSchema:
     def decode(self, text: str) -> Any:
         """The answer as data; raises OutputDecodingFailed with words a model can learn from."""
         try:
-            value = _tidy(_parsed(text, self._openings), MOST_LEVELS)
+            value = _sanitize(_parse_json(text, self._openings), MAX_DEPTH)
             return self._checked(value)
         except RecursionError:
-            raise _failed(TOO_DEEP) from None
+            raise _decoding_error(TOO_DEEP) from None
         except TooManyChecks:
-            raise _failed(TOO_MUCH) from None
+            raise _decoding_error(TOO_LARGE) from None
 
     @property
     def _openings(self) -> str:
@@ -92,25 +92,27 @@ class OutputSchema:
 
     def _checked(self, value: Any) -> Any:
         if self.model is not None:
-            return _modelled(self.model, value)
+            return _validate_model(self.model, value)
         if found := violations(self.schema, value):
-            raise _misfit(found)
+            raise _schema_error(found)
         return value
 
 
-def readable(value: Any) -> str:
+def to_markdown(value: Any) -> str:
     """The value as Markdown: rows of equal objects as a table, everything else as a list."""
-    return value if isinstance(value, str) else "\n".join(_block(value, MOST_NESTED))
+    return (
+        value if isinstance(value, str) else "\n".join(_render_block(value, MAX_RENDER_DEPTH))
+    )
 
 
-def columns(value: Any) -> list[str]:
+def table_columns(value: Any) -> list[str]:
     """The columns of a list of flat objects; none where it is no table."""
     if not isinstance(value, list) or not value:
         return []
     if not all(isinstance(row, dict) and row and _is_flat(row.values()) for row in value):
         return []
     names = list(dict.fromkeys(name for row in value for name in row))
-    return names if len(names) <= MOST_COLUMNS else []
+    return names if len(names) <= MAX_COLUMNS else []
 
 
 def is_number(value: Any) -> bool:
@@ -120,33 +122,33 @@ def is_number(value: Any) -> bool:
 # Text to data
 
 
-def _parsed(text: str, openings: str) -> Any:
+def _parse_json(text: str, openings: str) -> Any:
     """The one JSON value in the text, be it in a fence or among words."""
-    if len(text) > MOST_CHARACTERS:
-        raise _failed(f"The answer has more than {MOST_CHARACTERS:,} characters.")
-    text = _unfenced(text.strip().lstrip("\ufeff"))
+    if len(text) > MAX_ANSWER_CHARS:
+        raise _decoding_error(f"The answer has more than {MAX_ANSWER_CHARS:,} characters.")
+    text = _strip_fence(text.strip().lstrip("\ufeff"))
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         broken = error
     except ValueError as error:
-        raise _failed(f"The answer is not JSON: {error}.") from error
-    found = _among_words(text, openings)
+        raise _decoding_error(f"The answer is not JSON: {error}.") from error
+    found = _find_json(text, openings)
     if len(found) == 1:
         return found[0]
-    raise _failed(_complaint(text, broken, len(found), openings)) from broken
+    raise _decoding_error(_error_message(text, broken, len(found), openings)) from broken
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     is_fenced = len(text) > 6 and text.startswith("```") and text.endswith("```")
     return text[:-3].partition("\n")[2] if is_fenced else text
 
 
-def _among_words(text: str, openings: str) -> list[Any]:
+def _find_json(text: str, openings: str) -> list[Any]:
     """The values that stand in the text; what is inside a broken one is not taken for one."""
     found, at = [], 0
     opening = re.compile(f"[{re.escape(openings)}]")
-    for _ in range(MOST_STARTS):
+    for _ in range(MAX_DECODE_ATTEMPTS):
         if (start := opening.search(text, at)) is None:
             break
         try:
@@ -155,11 +157,11 @@ def _among_words(text: str, openings: str) -> list[Any]:
         except json.JSONDecodeError as error:
             at = max(start.end(), error.pos)
         except ValueError as error:
-            raise _failed(f"The answer is not JSON: {error}.") from error
+            raise _decoding_error(f"The answer is not JSON: {error}.") from error
     return found
 
 
-def _complaint(text: str, error: json.JSONDecodeError, found: int, openings: str) -> str:
+def _error_message(text: str, error: json.JSONDecodeError, found: int, openings: str) -> str:
     if not text:
         return "The answer is empty."
     if found:
@@ -169,17 +171,17 @@ def _complaint(text: str, error: json.JSONDecodeError, found: int, openings: str
     return f"The answer is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
 
 
-def _refuse(constant: str) -> None:
+def _reject_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise ValueError(f"a number in it has more than {MOST_DIGITS} digits")
+def _parse_int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number in it has more than {MAX_DIGITS} digits")
     return int(digits)
 
 
-def _finite(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if not isfinite(number):
         raise ValueError("a number in it is too large")
@@ -188,62 +190,69 @@ def _finite(digits: str) -> float:
 
 # Not strict: models put plain line breaks into strings.
 _DECODER = json.JSONDecoder(
-    strict=False, parse_constant=_refuse, parse_int=_whole, parse_float=_finite
+    strict=False,
+    parse_constant=_reject_constant,
+    parse_int=_parse_int,
+    parse_float=_parse_float,
 )
 
 
-def _tidy(value: Any, levels: int) -> Any:
+def _sanitize(value: Any, levels: int) -> Any:
     """The value without characters that can be neither kept nor sent, and not too deep."""
     if isinstance(value, str):
-        return sendable(value).replace("\0", "")
+        return replace_surrogates(value).replace("\0", "")
     if not isinstance(value, dict | list):
         return value
     if levels == 0:
-        raise _failed(TOO_DEEP)
+        raise _decoding_error(TOO_DEEP)
     if isinstance(value, list):
-        return [_tidy(item, levels - 1) for item in value]
-    return {_tidy(key, 0): _tidy(item, levels - 1) for key, item in value.items()}
+        return [_sanitize(item, levels - 1) for item in value]
+    return {_sanitize(key, 0): _sanitize(item, levels - 1) for key, item in value.items()}
 
 
-def _modelled(model: type[BaseModel], value: Any) -> Any:
+def _validate_model(model: type[BaseModel], value: Any) -> Any:
     try:
         # As JSON: only there does a strict model take a date that is written as text.
         return model.model_validate_json(json.dumps(value)).model_dump(mode="json")
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        problems = [problem(each["loc"], each["msg"]) for each in found[:MOST_VIOLATIONS]]
-        raise _misfit(problems) from error
+        problems = [
+            format_violation(each["loc"], each["msg"]) for each in found[:MAX_VIOLATIONS]
+        ]
+        raise _schema_error(problems) from error
 
 
-def _misfit(problems: Sequence[str]) -> OutputDecodingFailed:
-    return _failed(f"The answer does not fit its schema: {'; '.join(problems)}.")
+def _schema_error(problems: Sequence[str]) -> OutputDecodingFailed:
+    return _decoding_error(f"The answer does not fit its schema: {'; '.join(problems)}.")
 
 
-def _failed(sentence: str) -> OutputDecodingFailed:
-    return OutputDecodingFailed(sentence, advice=AGAIN)
+def _decoding_error(sentence: str) -> OutputDecodingFailed:
+    return OutputDecodingFailed(sentence, advice=RETRY_ADVICE)
 
 
 # Data to prose
 
 
-def _block(value: Any, levels: int) -> list[str]:
-    if names := columns(value):
-        return _table(value, names)
+def _render_block(value: Any, levels: int) -> list[str]:
+    if names := table_columns(value):
+        return _render_table(value, names)
     if not _is_nested(value, levels):
-        return _inline(value).split("\n")
+        return _render_inline(value).split("\n")
     if isinstance(value, dict):
-        items = [(f"- **{_cell(key)}:**", item) for key, item in value.items()]
+        items = [(f"- **{_render_cell(key)}:**", item) for key, item in value.items()]
     else:
         items = [("-", item) for item in value]
-    lines = [line for mark, item in items[:MOST_ROWS] for line in _item(mark, item, levels)]
-    return [*lines, *(f"- {more}" for more in _more(len(items)))]
+    lines = [
+        line for mark, item in items[:MAX_ROWS] for line in _render_item(mark, item, levels)
+    ]
+    return [*lines, *(f"- {more}" for more in _more_line(len(items)))]
 
 
-def _item(mark: str, value: Any, levels: int) -> list[str]:
+def _render_item(mark: str, value: Any, levels: int) -> list[str]:
     """Nested things stand below a name, with an empty line before a table; others beside it."""
-    lines = _block(value, levels - 1)
-    if mark != "-" and (columns(value) or _is_nested(value, levels - 1)):
-        lines = ["", "", *lines] if columns(value) else ["", *lines]
+    lines = _render_block(value, levels - 1)
+    if mark != "-" and (table_columns(value) or _is_nested(value, levels - 1)):
+        lines = ["", "", *lines] if table_columns(value) else ["", *lines]
     return [f"{mark} {lines[0]}".rstrip(), *(f"  {line}".rstrip() for line in lines[1:])]
 
 
@@ -251,28 +260,34 @@ def _is_nested(value: Any, levels: int) -> bool:
     return isinstance(value, dict | list) and bool(value) and levels > 0
 
 
-def _table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+def _render_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
     marks = ["---:" if all(is_number(row.get(n, 0)) for row in rows) else "---" for n in names]
-    cells = [[_cell(row[n]) if n in row else "" for n in names] for row in rows[:MOST_ROWS]]
-    lines = [_row(map(_cell, names)), _row(marks), *map(_row, cells)]
-    return [*lines, *(line for more in _more(len(rows)) for line in ("", more))]
+    cells = [
+        [_render_cell(row[n]) if n in row else "" for n in names] for row in rows[:MAX_ROWS]
+    ]
+    lines = [
+        _render_row(map(_render_cell, names)),
+        _render_row(marks),
+        *map(_render_row, cells),
+    ]
+    return [*lines, *(line for more in _more_line(len(rows)) for line in ("", more))]
 
 
-def _row(cells: Any) -> str:
+def _render_row(cells: Any) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _more(count: int) -> list[str]:
-    return [f"… and {count - MOST_ROWS:,} more"] if count > MOST_ROWS else []
+def _more_line(count: int) -> list[str]:
+    return [f"… and {count - MAX_ROWS:,} more"] if count > MAX_ROWS else []
 
 
-def _cell(value: Any) -> str:
-    return " ".join(_inline(value).split())
+def _render_cell(value: Any) -> str:
+    return " ".join(_render_inline(value).split())
 
 
-def _inline(value: Any) -> str:
+def _render_inline(value: Any) -> str:
     if value is None or value in ({}, []):
-        return NOTHING
+        return EMPTY_CELL
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # A line may not begin a heading or a list either.
     return LINE_MARK.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", text))

@@ -9,37 +9,37 @@ from dataclasses import replace
 from typing import Any
 
 from agents.engine.errors import AgentError, ModelError, OutputDecodingFailed, PlanParseError
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.guardrails.checks import GuardrailResult
-from agents.engine.planner.react_planner import ReActPlanner, Request
-from agents.engine.state import AgentState, Message, sendable
+from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.state import AgentState, Message, replace_surrogates
 from agents.engine.turn.assembly import PlanResult
 
-from .model_call import Listening
-from .output_schema import OutputSchema, readable
-from .run_state import Trail
-from .usage import of_turn
+from .model_call import ModelCall
+from .output_schema import OutputSchema, to_markdown
+from .run_state import RunState
+from .usage import turn_usage
 
-MOST_RETRIES = 2
-MOST_SHOWN_AGAIN = 20_000
-ONLY_WITH_TOOLS = {"tool_choice", "parallel_tool_calls"}
-NO_JSON = "There is no JSON in the answer."
-CUT_OFF = "The answer was cut off at the output limit of the model."
-SMALLER = "Ask for something smaller, or raise the model's output limit."
+MAX_RETRIES = 2
+MAX_QUOTED_CHARS = 20_000
+TOOL_ONLY_PARAMETERS = {"tool_choice", "parallel_tool_calls"}
+JSON_MISSING = "There is no JSON in the answer."
+TRUNCATED = "The answer was cut off at the output limit of the model."
+TRUNCATED_ADVICE = "Ask for something smaller, or raise the model's output limit."
 
 Events = AsyncGenerator[Event, None]
 
 
-class ThinkingAloud(Listening):
+class ThoughtModelCall(ModelCall):
     """Listens where no word is an answer yet: what looks like one is shown as a thought."""
 
-    def _said(self, kind: str, text: str) -> Event:
+    def _delta_event(self, kind: str, text: str) -> Event:
         if kind == "answer":
             self.said.append(text)
-        return super()._said("thought", text)
+        return super()._delta_event("thought", text)
 
 
-class OutputPhase:
+class OutputStep:
     """Asks for the answer in its form, and again where it does not fit: a few times at most.
 
     It takes no turns: a run that thought until its last one still gives its answer. Nothing
@@ -50,9 +50,9 @@ class OutputPhase:
     def __init__(
         self,
         schema: OutputSchema,
-        trail: Trail,
-        listen: Callable[[int], Listening],
-        recorded: Callable[[Request, ReActPlanner], dict[str, Any]],
+        trail: RunState,
+        listen: Callable[[int], ModelCall],
+        recorded: Callable[[ModelRequest, ReActPlanner], dict[str, Any]],
         words: str = "",
     ) -> None:
         """`words` are the answer of the phase before, where there was one."""
@@ -78,90 +78,96 @@ class OutputPhase:
                         yield event
             except OutputDecodingFailed as error:
                 failures += 1
-                yield self._ended(heard, "failed", error=str(error))
-                if failures > MOST_RETRIES:
-                    self._leave(heard)
+                yield self._end_event(heard, "failed", error=str(error))
+                if failures > MAX_RETRIES:
+                    self._keep_partial_answer(heard)
                     raise
-                self._show_again(_text(heard), _allowed(heard, str(error)))
+                self._request_repair(_visible_answer(heard), _filter_text(heard, str(error)))
             except AgentError as error:
-                if not self._may_be_about_the_form(error, heard):
-                    self._leave(heard)
+                if not self._is_schema_rejection(error, heard):
+                    self._keep_partial_answer(heard)
                     raise
                 self._form = None
-                yield self._ended(heard, "failed", error=str(error))
+                yield self._end_event(heard, "failed", error=str(error))
 
-    def _leave(self, heard: Listening) -> None:
+    def _keep_partial_answer(self, heard: ModelCall) -> None:
         """What there is of an answer stays, be it in no form or of the phase before."""
-        heard.said = [_text(heard) or self.words]
+        heard.said = [_visible_answer(heard) or self.words]
 
-    async def _attempt(self, heard: Listening) -> Events:
+    async def _attempt(self, heard: ModelCall) -> Events:
         # In a thread, because counting the tokens of a long conversation takes a while.
         request = await asyncio.to_thread(self._request, heard.planner)
-        for event in self._begun(request, heard):
+        for event in self._start_events(request, heard):
             yield event
         try:
             async with aclosing(heard.events(request, self._request)) as words:
                 async for event in words:
                     yield event
         except PlanParseError as error:
-            raise OutputDecodingFailed(NO_JSON) from error
+            raise OutputDecodingFailed(JSON_MISSING) from error
         plan = heard.plan or PlanResult()
         sent = (heard.request or request).messages
-        used = of_turn(plan, sent, heard.guardrails.count_tokens)
+        used = turn_usage(plan, sent, heard.guardrails.count_tokens)
         self.trail.progress.used.add(used)
-        yield self.trail.emit(Type.USAGE, step=heard.step, model=heard.planner.model, **used)
+        yield self.trail.emit(
+            EventType.USAGE, step=heard.step, model=heard.planner.model, **used
+        )
         if heard.finding is None:
             # In a thread too: a large value takes a while to check.
-            await asyncio.to_thread(self._take, heard, plan)
+            await asyncio.to_thread(self._decode_answer, heard, plan)
         self.finding = heard.finding or self.finding
         self.findings += heard.findings
-        yield self._ended(heard, "blocked" if self.finding else "done")
+        yield self._end_event(heard, "blocked" if self.finding else "done")
 
-    def _take(self, heard: Listening, plan: PlanResult) -> None:
+    def _decode_answer(self, heard: ModelCall, plan: PlanResult) -> None:
         try:
-            self.value = self.schema.decode(_unmasked(heard))
+            self.value = self.schema.decode(_raw_answer(heard))
         except OutputDecodingFailed as error:
             if plan.turn.finish_reason != "length":
                 raise
-            raise OutputDecodingFailed(CUT_OFF, advice=SMALLER) from error
+            raise OutputDecodingFailed(TRUNCATED, advice=TRUNCATED_ADVICE) from error
         # JSON can spell a letter in ways that a rule does not know.
         inspected = heard.guardrails.inspect_value(self.value, "output")
         self.value = inspected.value
         self.finding = inspected.result if inspected.is_blocked else None
-        heard.findings += _new(inspected.findings, heard.findings)
+        heard.findings += _new_findings(inspected.findings, heard.findings)
         thought = self.words or plan.thought
-        self.plan = replace(plan, thought=thought, final_answer=readable(self.value), calls=())
+        self.plan = replace(
+            plan, thought=thought, final_answer=to_markdown(self.value), calls=()
+        )
 
     # What is asked
 
-    def _request(self, planner: ReActPlanner) -> Request:
+    def _request(self, planner: ReActPlanner) -> ModelRequest:
         draft = AgentState.from_dict(self.trail.state.to_dict())
         if self.words:
             draft.add_message("assistant", self.words)
-        request = _with_room(planner, self._asked).request(self.trail.query, draft, [])
-        parameters = {k: v for k, v in request.parameters.items() if k not in ONLY_WITH_TOOLS}
+        request = _reserve_tokens(planner, self._asked).request(self.trail.query, draft, [])
+        parameters = {
+            k: v for k, v in request.parameters.items() if k not in TOOL_ONLY_PARAMETERS
+        }
         if self._form is not None:
             parameters["response_format"] = self._form
-        messages = _followed(request.messages, planner.hidden(self._asked))
+        messages = _append_messages(request.messages, planner.hidden(self._asked))
         return replace(request, messages=messages, parameters=parameters)
 
-    def _show_again(self, text: str, error: str) -> None:
-        said = sendable(text)[:MOST_SHOWN_AGAIN] or "…"
+    def _request_repair(self, text: str, error: str) -> None:
+        said = replace_surrogates(text)[:MAX_QUOTED_CHARS] or "…"
         wish = f"{error} Write the whole JSON again so that it fits."
         self._asked += [
             {"role": "assistant", "content": said},
             {"role": "user", "content": wish},
         ]
 
-    def _may_be_about_the_form(self, error: AgentError, heard: Listening) -> bool:
+    def _is_schema_rejection(self, error: AgentError, heard: ModelCall) -> bool:
         """A refusal of this kind may mean that the provider does not take a schema at all."""
         return type(error) is ModelError and self._form is not None and not heard.said
 
     # What is told
 
-    def _begun(self, request: Request, heard: Listening) -> Iterator[Event]:
+    def _start_events(self, request: ModelRequest, heard: ModelCall) -> Iterator[Event]:
         yield self.trail.emit(
-            Type.STEP_STARTED,
+            EventType.STEP_STARTED,
             step=heard.step,
             turn=self.trail.turn,
             kind="thought",
@@ -170,18 +176,18 @@ class OutputPhase:
         )
         if request.dropped or request.shortened:
             yield self.trail.emit(
-                Type.STATUS,
+                EventType.STATUS,
                 kind="compaction",
                 dropped=request.dropped,
                 shortened=request.shortened,
                 step=heard.step,
             )
 
-    def _ended(self, heard: Listening, status: str, **more: Any) -> Event:
+    def _end_event(self, heard: ModelCall, status: str, **more: Any) -> Event:
         plan = heard.plan or PlanResult()
-        text = "" if status == "blocked" else _text(heard)
+        text = "" if status == "blocked" else _visible_answer(heard)
         return self.trail.emit(
-            Type.STEP,
+            EventType.STEP,
             step=heard.step,
             kind="answer",
             status=status,
@@ -193,28 +199,28 @@ class OutputPhase:
         )
 
 
-def _new(
+def _new_findings(
     findings: Sequence[GuardrailResult], told: Sequence[GuardrailResult]
 ) -> list[GuardrailResult]:
     known = {finding.details["rule"] for finding in told}
     return [finding for finding in findings if finding.details["rule"] not in known]
 
 
-def _unmasked(heard: Listening) -> str:
+def _raw_answer(heard: ModelCall) -> str:
     """What is to be decoded: a marker in the middle of JSON could break it."""
-    return _said(heard, heard.unmasked)
+    return _answer_text(heard, heard.unmasked)
 
 
-def _text(heard: Listening) -> str:
+def _visible_answer(heard: ModelCall) -> str:
     """The same as it may be shown."""
-    return _allowed(heard, _said(heard, heard.plan))
+    return _filter_text(heard, _answer_text(heard, heard.plan))
 
 
-def _allowed(heard: Listening, text: str) -> str:
-    return heard.guardrails.at_any_length().inspect(text, "output").text
+def _filter_text(heard: ModelCall, text: str) -> str:
+    return heard.guardrails.without_length_limits().inspect(text, "output").text
 
 
-def _said(heard: Listening, plan: PlanResult | None) -> str:
+def _answer_text(heard: ModelCall, plan: PlanResult | None) -> str:
     """Some providers enforce a schema by a call that nobody offered."""
     plan = plan or PlanResult()
     if plan.final_answer is None and plan.calls:
@@ -222,7 +228,7 @@ def _said(heard: Listening, plan: PlanResult | None) -> str:
     return plan.final_answer or "".join(heard.said)
 
 
-def _with_room(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlanner:
+def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlanner:
     """The planner, with less room for the conversation: these have to fit after it."""
     if planner.window is None:
         return planner
@@ -232,7 +238,7 @@ def _with_room(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlann
     return narrow
 
 
-def _followed(messages: Sequence[Message], asked: Sequence[Message]) -> list[Message]:
+def _append_messages(messages: Sequence[Message], asked: Sequence[Message]) -> list[Message]:
     """The conversation and then these; some models take no two messages of a side in a row."""
     *before, last = messages or [{"role": "", "content": ""}]
     if last["role"] != "user" or not isinstance(last["content"], str):

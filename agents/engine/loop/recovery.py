@@ -2,26 +2,26 @@
 
 from collections.abc import Iterator
 
-from agents.engine.events import Event, Type
+from agents.engine.events import Event, EventType
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, Turn
 
 from .approval import fingerprint
 from .handoff import Handoff
-from .run_state import Data, Trail
+from .run_state import Data, RunState
 from .tool_fallback import effect
-from .tool_step import PREVIEW
+from .tool_step import PREVIEW_CHARS
 
 
-def mend(trail: Trail) -> Iterator[Event]:
+def close_interrupted_calls(trail: RunState) -> Iterator[Event]:
     """Close the steps that were cut off; a turn that was cut off is taken anew."""
     cut = trail.cut
     for data in list(cut.unended.values()):
-        yield _ended(trail, data)
+        yield _end_event(trail, data)
     if cut.thinking is not None:
-        yield trail.emit(Type.THOUGHT, step=cut.thinking, content="")
+        yield trail.emit(EventType.THOUGHT, step=cut.thinking, content="")
         yield trail.emit(
-            Type.STEP,
+            EventType.STEP,
             step=cut.thinking,
             kind="thought",
             status="cut",
@@ -31,7 +31,7 @@ def mend(trail: Trail) -> Iterator[Event]:
         trail.turn -= not cut.is_shaping
 
 
-def doubt(trail: Trail, registry: ToolRegistry) -> None:
+def mark_uncertain_calls(trail: RunState, registry: ToolRegistry) -> None:
     """Drop every word that does not hold any more.
 
     Nobody knows what became of calls under way, and harmful ones are not made again. A tool
@@ -51,7 +51,7 @@ def doubt(trail: Trail, registry: ToolRegistry) -> None:
             trail.shared.discard(call.id)
 
 
-def last_plan(trail: Trail) -> PlanResult:
+def last_plan(trail: RunState) -> PlanResult:
     """What the model had decided in its last turn."""
     if trail.open:
         return PlanResult(thought=trail.thought, calls=trail.open)
@@ -60,15 +60,15 @@ def last_plan(trail: Trail) -> PlanResult:
     return PlanResult(thought=trail.thought, final_answer=facts["answer"], turn=turn)
 
 
-def _ended(trail: Trail, data: Data) -> Event:
+def _end_event(trail: RunState, data: Data) -> Event:
     return trail.emit(
-        Type.STEP,
+        EventType.STEP,
         step=data["step"],
         turn=data["turn"],
         kind="tool",
         status="failed" if data["is_error"] else "done",
         action=data.get("stand_in") or data["name"],
         **({"called": data["name"]} if data.get("stand_in") else {}),
-        observation=data["content"][:PREVIEW],
+        observation=data["content"][:PREVIEW_CHARS],
         started=data["started"],
     )

@@ -7,7 +7,7 @@ from typing import Self
 
 from agents.engine import errors
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, Stamp, Type, numbered, replayed
+from agents.engine.events import Event, EventFactory, EventType, mark_replayed, renumber
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.resilience.circuit_breaker import Circuits
@@ -15,11 +15,11 @@ from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.state import AgentState, AgentStep
 from agents.engine.tool import ToolRegistry
 
-from .approval import Asking
+from .approval import ApprovalPolicy
 from .error_filter import filter_errors
 from .output_schema import OutputSchema
-from .run_loop import Course, Events
-from .run_state import Trail, retrace
+from .run_loop import Events, RunLoop
+from .run_state import RunState, rebuild
 from .termination import ERRORS, StopReason, TerminationPolicy, standard_policy
 from .tool_fallback import FallbackStrategy
 
@@ -74,7 +74,7 @@ class AgentRuntime:
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
         self.output = output
-        self.asking = Asking(tool_registry, auto_execute_tools)
+        self.asking = ApprovalPolicy(tool_registry, auto_execute_tools)
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
         self.name = name
@@ -90,7 +90,7 @@ class AgentRuntime:
         failure: Event | None = None
         async for event in self.stream(query, state):
             last = event
-            if _tells_of_a_failure(event):
+            if _is_failure(event):
                 failure = event
         result = AgentResult(
             answer=last.data.get("answer", ""),
@@ -104,17 +104,17 @@ class AgentRuntime:
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
         """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
-        events = self.begin(Trail.start(self.name, query, state))
-        return numbered(filter_errors(events, self.guardrails), after=0)
+        events = self.begin(RunState.start(self.name, query, state))
+        return renumber(filter_errors(events, self.guardrails), after=0)
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
         """Go on where these events ended, wherever that was.
 
         `history` is what was said before the run. What was decided meanwhile is followed.
         """
-        trail = retrace(events, Stamp(self.name), history or AgentState())
+        trail = rebuild(events, EventFactory(self.name), history or AgentState())
         further = filter_errors(self.go_on(trail), self.guardrails)
-        return numbered(further, after=trail.emit.seq)
+        return renumber(further, after=trail.emit.seq)
 
     async def rerun(
         self,
@@ -126,24 +126,24 @@ class AgentRuntime:
 
         `kept` is what was told of it already, where this was cut off in the middle.
         """
-        told = list(kept) or [self._begun(recorded[0])]
+        told = list(kept) or [self._start_event(recorded[0])]
         if not kept:
             yield told[0]
-        for event in map(replayed, recorded[len(told) :]):
+        for event in map(mark_replayed, recorded[len(told) :]):
             told.append(event)
             yield event
         async with aclosing(self.resume(told, history)) as events:
             async for event in events:
                 yield event
 
-    def begin(self, trail: Trail) -> Events:
+    def begin(self, trail: RunState) -> Events:
         return self.course(trail).begin()
 
-    def go_on(self, trail: Trail) -> Events:
+    def go_on(self, trail: RunState) -> Events:
         return self.course(trail).go_on()
 
-    def course(self, trail: Trail) -> Course:
-        return Course(self, trail)
+    def course(self, trail: RunState) -> RunLoop:
+        return RunLoop(self, trail)
 
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
         """The same model for another job: without tools, and with an answer in a form."""
@@ -162,16 +162,16 @@ class AgentRuntime:
             name=name,
         )
 
-    def _begun(self, origin: Event) -> Event:
+    def _start_event(self, origin: Event) -> Event:
         """The beginning of a run that has the question of another, and a setup of its own."""
-        return self.course(Trail.start(self.name, origin.data["query"])).started()
+        return self.course(RunState.start(self.name, origin.data["query"])).started()
 
 
-def _tells_of_a_failure(event: Event) -> bool:
+def _is_failure(event: Event) -> bool:
     """Of this agent itself, or of a tool of its own: what colleagues fail of is theirs."""
     if "parent" in event.data:
         return False
-    return event.type is Type.ERROR or bool(event.data.get("error_type"))
+    return event.type is EventType.ERROR or bool(event.data.get("error_type"))
 
 
 def _error(last: Event, failure: Event | None) -> AgentError | None:
@@ -180,8 +180,8 @@ def _error(last: Event, failure: Event | None) -> AgentError | None:
     if reason == StopReason.COMPLETED:
         return None
     told, detail = failure.data if failure else {}, last.data.get("detail", "")
-    if failure is not None and failure.type is Type.ERROR:
-        return errors.named(told["type"])(detail, advice=last.data.get("advice", ""))
+    if failure is not None and failure.type is EventType.ERROR:
+        return errors.error_class(told["type"])(detail, advice=last.data.get("advice", ""))
     if reason == StopReason.DEGRADED:
         detail = str(told.get("content", "")).removeprefix("Error: ") or detail
     return ERRORS[StopReason(reason)](detail, advice=last.data.get("advice", ""))

@@ -20,7 +20,7 @@ from agents.engine.errors import (
 )
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
-from .usage import Usage
+from .usage import RunUsage
 
 
 class StopReason(StrEnum):
@@ -50,7 +50,7 @@ ERRORS: Mapping[StopReason, type[AgentError]] = {
 }
 
 
-def reason_of(error: AgentError) -> StopReason:
+def stop_reason(error: AgentError) -> StopReason:
     """How a run ends that this error ends."""
     found = (reason for reason, kind in ERRORS.items() if type(error) is kind)
     return next(found, StopReason.ERROR)
@@ -85,7 +85,7 @@ class Progress:
     """What a run has done so far: which tools it called and with what, and what it used."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
-    used: Usage = field(default_factory=Usage)
+    used: RunUsage = field(default_factory=RunUsage)
     began: float = field(default_factory=monotonic)
 
     @property
@@ -93,10 +93,10 @@ class Progress:
         return monotonic() - self.began
 
     def record(self, call: ToolCall) -> None:
-        self.calls[call.name, canonical(call.arguments)] += 1
+        self.calls[call.name, canonical_json(call.arguments)] += 1
 
-    def equal_to(self, call: ToolCall) -> int:
-        return self.calls[call.name, canonical(call.arguments)]
+    def count_equal(self, call: ToolCall) -> int:
+        return self.calls[call.name, canonical_json(call.arguments)]
 
     def per_tool(self) -> Counter[str]:
         totals: Counter[str] = Counter()
@@ -136,7 +136,7 @@ class DuplicateDetectionPolicy:
             return decision
         asked = Progress(Counter(progress.calls))
         for call in decision.calls:
-            if asked.equal_to(call) >= self.max_duplicates:
+            if asked.count_equal(call) >= self.max_duplicates:
                 return TerminateImmediately(
                     StopReason.DUPLICATE,
                     f"The agent asked {call.name!r} the same {self.max_duplicates + 1} times.",
@@ -169,7 +169,7 @@ class ToolCallLimitPolicy:
         for name, times in totals.items():
             most = self.limits.get(name, self.max_calls_per_tool)
             if most is not None and times > most:
-                return TerminateImmediately(StopReason.TOOL_LIMIT, too_often(name, most))
+                return TerminateImmediately(StopReason.TOOL_LIMIT, limit_message(name, most))
         return decision
 
 
@@ -182,7 +182,7 @@ def tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
     return {}
 
 
-def too_often(name: str, most: int) -> str:
+def limit_message(name: str, most: int) -> str:
     return f"The agent may call {name!r} {most} times in a run."
 
 
@@ -242,7 +242,7 @@ def standard_policy(
     )
 
 
-def canonical(arguments: str | Mapping[str, object]) -> str:
+def canonical_json(arguments: str | Mapping[str, object]) -> str:
     """The same text for the same input, whatever its spacing and the order of its keys."""
     try:
         value = json.loads(arguments) if isinstance(arguments, str) else arguments

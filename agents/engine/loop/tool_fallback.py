@@ -9,14 +9,21 @@ from typing import Self
 from agents.engine import fault_injection
 from agents.engine.errors import AgentError, ToolExecutionFailed
 from agents.engine.guardrails.patterns import GuardrailResult
-from agents.engine.privacy.secrets import masked
+from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.tool import Effect, Tool, ToolInput, ToolResult
 
-TOOL_TIMEOUT = 30.0
-MOST_ERROR = 20_000
+TOOL_TIMEOUT_SECONDS = 30.0
+MAX_ERROR_CHARS = 20_000
 
 # A mistake in the code or in the input: it tells nothing of what the tool depends on.
-MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+PROGRAMMING_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +73,7 @@ class FallbackStrategy:
         self.pause = pause
 
     async def execute_with_fallback(self, tool: Tool, input: ToolInput) -> FallbackResult:
-        most = 1 + self._retries(tool)
+        most = 1 + self._retry_limit(tool)
         for attempts in range(1, most + 1):
             attempt = await self._attempt(tool, input)
             result = attempt.result
@@ -83,21 +90,23 @@ class FallbackStrategy:
             failure=ToolExecutionFailed(result.error or ""),
         )
 
-    def _retries(self, tool: Tool) -> int:
+    def _retry_limit(self, tool: Tool) -> int:
         """Never again by ourselves where a repetition could do harm."""
         return 0 if effect(tool) == "at_most_once" else self.max_retries
 
     async def _attempt(self, tool: Tool, input: ToolInput) -> _Attempt:
-        timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT
+        timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(timeout) as limit:
                 fault_injection.point("P8")
-                result = _result(tool, await tool.execute(input))
+                result = _to_result(tool, await tool.execute(input))
         except Exception as error:
             if limit.expired():
-                return _late(tool, timeout)
-            return _failed(tool, error)
-        return _Attempt(result=_safe(result), is_outage=result.is_error and not result.mendable)
+                return _timeout_attempt(tool, timeout)
+            return _failed_attempt(tool, error)
+        return _Attempt(
+            result=_mask_error(result), is_outage=result.is_error and not result.mendable
+        )
 
 
 def effect(tool: Tool) -> Effect:
@@ -106,7 +115,7 @@ def effect(tool: Tool) -> Effect:
     return declared
 
 
-def _late(tool: Tool, timeout: float) -> _Attempt:
+def _timeout_attempt(tool: Tool, timeout: float) -> _Attempt:
     """Another attempt would hang as well, and nobody knows what became of this one."""
     late = f"{tool.name} did not answer within {timeout:g} seconds."
     if effect(tool) == "at_most_once":
@@ -114,23 +123,27 @@ def _late(tool: Tool, timeout: float) -> _Attempt:
     return _Attempt(result=ToolResult(error=late), may_repeat=False, is_outage=True)
 
 
-def _failed(tool: Tool, error: Exception) -> _Attempt:
+def _failed_attempt(tool: Tool, error: Exception) -> _Attempt:
     failure = ToolResult(error=f"{tool.name} failed: {type(error).__name__}: {error}")
-    is_outage = not isinstance(error, MISTAKES)
+    is_outage = not isinstance(error, PROGRAMMING_ERRORS)
     if isinstance(error, AgentError):
         is_outage = error.is_outage
-    return _Attempt(result=_safe(failure), is_outage=is_outage)
+    return _Attempt(result=_mask_error(failure), is_outage=is_outage)
 
 
-def _safe(result: ToolResult) -> ToolResult:
+def _mask_error(result: ToolResult) -> ToolResult:
     """An error of a tool quotes what others wrote, and that may hold a key."""
     if result.error is None:
         return result
-    cut = result.error if len(result.error) <= MOST_ERROR else result.error[:MOST_ERROR] + "…"
-    return replace(result, error=masked(cut))
+    cut = (
+        result.error
+        if len(result.error) <= MAX_ERROR_CHARS
+        else result.error[:MAX_ERROR_CHARS] + "…"
+    )
+    return replace(result, error=mask_secrets(cut))
 
 
-def _result(tool: Tool, value: object) -> ToolResult:
+def _to_result(tool: Tool, value: object) -> ToolResult:
     """What the tool gave; a text alone is taken as its output."""
     if isinstance(value, ToolResult):
         return value

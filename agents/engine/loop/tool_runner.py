@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from agents.engine.concurrency.thread import aside
+from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
 from agents.engine.guardrails.checks import Guardrails
-from agents.engine.resilience.circuit_breaker import NEVER, Circuits
-from agents.engine.tool import ONE_TEXT, Tool, ToolInput, ToolRegistry, ToolResult
+from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
+from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, ToolInput, ToolRegistry, ToolResult
 from agents.engine.turn.assembly import ToolCall
 
 from .output_schema import OutputSchema
@@ -19,7 +19,7 @@ from .tool_fallback import FallbackResult, FallbackStrategy, effect
 Outcomes = Mapping[str, asyncio.Task[FallbackResult]]
 
 
-class Toolbox:
+class ToolRunner:
     """A tool that failed for good is out of order: neither offered nor tried again.
 
     Its stand-in is called in its place (`fallback_tool`, a name), where nobody would have to
@@ -37,7 +37,7 @@ class Toolbox:
     ) -> None:
         self.registry = registry
         self.fallback = fallback
-        self.circuits = circuits or Circuits(NEVER)
+        self.circuits = circuits or Circuits(NEVER_OPEN)
         self.auto_execute = auto_execute
         self.guardrails = guardrails or Guardrails()
         self.out_of_order: set[str] = set()
@@ -48,9 +48,12 @@ class Toolbox:
         return [self.registry.get(name) for name in names if name not in self.out_of_order]
 
     @asynccontextmanager
-    async def side_by_side(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
+    async def run_concurrently(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
         """Calls under way, by id: those that only read. Others begin once they are reported."""
-        begun = {call.id: asyncio.create_task(self.use(call)) for call in self._reading(calls)}
+        begun = {
+            call.id: asyncio.create_task(self.use(call))
+            for call in self._read_only_calls(calls)
+        }
         try:
             yield begun
         finally:
@@ -59,7 +62,7 @@ class Toolbox:
             if begun:
                 await asyncio.wait(begun.values())
 
-    def _reading(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+    def _read_only_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         if len(calls) < 2:
             return []
         known = [call for call in calls if self.registry.has(call.name)]
@@ -68,21 +71,23 @@ class Toolbox:
     async def use(self, call: ToolCall) -> FallbackResult:
         """Make the call; whatever is wrong with it comes back as a result to read."""
         was_out_of_order = call.name in self.out_of_order
-        outcome = await self._use(call)
+        outcome = await self._run_call(call)
         if was_out_of_order or outcome.degraded:
-            outcome = await self._replaced(call, outcome)
+            outcome = await self._run_stand_in(call, outcome)
         if outcome.degraded:
             self.is_degraded = True
         elif not outcome.result.is_error:
             self.is_degraded = False
-        return await self.screened(outcome)
+        return await self.guard_result(outcome)
 
-    async def screened(self, outcome: FallbackResult) -> FallbackResult:
+    async def guard_result(self, outcome: FallbackResult) -> FallbackResult:
         """What came of a call as a rule lets it through; what is blocked is an error."""
         result, rules = outcome.result, self.guardrails
-        if not rules.watches("tool_output"):
+        if not rules.applies_to("tool_output"):
             return outcome
-        inspected = await aside(len(result.text), rules.inspect, result.text, "tool_output")
+        inspected = await run_in_thread_if_large(
+            len(result.text), rules.inspect, result.text, "tool_output"
+        )
         if inspected.is_blocked:
             withheld = f"The result was withheld: {inspected.result.reason}"
             result = ToolResult(error=withheld, mendable=True)
@@ -94,21 +99,21 @@ class Toolbox:
         reason = rules.inspect(outcome.reason, "tool_output").text
         return replace(outcome, result=result, findings=inspected.findings, reason=reason)
 
-    async def _use(self, call: ToolCall) -> FallbackResult:
+    async def _run_call(self, call: ToolCall) -> FallbackResult:
         if call.name in self.out_of_order:
-            return _refused(f"{call.name} is out of order. Answer without it.")
+            return _refusal(f"{call.name} is out of order. Answer without it.")
         try:
             tool, input = self.registry.get(call.name), call.input
         except ToolNotFoundError as error:
-            return replace(_refused(str(error)), failure=error)
+            return replace(_refusal(str(error)), failure=error)
         except ValueError as error:
-            return _refused(f"The arguments are not a JSON object: {error}")
-        outcome = await self._tried(tool, input)
+            return _refusal(f"The arguments are not a JSON object: {error}")
+        outcome = await self._run_tool(tool, input)
         if outcome.degraded:
             self.out_of_order.add(call.name)
         return outcome
 
-    async def _tried(self, tool: Tool, input: ToolInput) -> FallbackResult:
+    async def _run_tool(self, tool: Tool, input: ToolInput) -> FallbackResult:
         """What came of it; a tool that keeps failing, in whatever run, is left alone."""
         try:
             with self.circuits.of(f"tool:{tool.name}").attempt() as attempt:
@@ -116,54 +121,54 @@ class Toolbox:
                 if outcome.is_outage:
                     attempt.failed(outcome.error or "")
                 elif not outcome.degraded:
-                    attempt.succeeded()
+                    attempt.record_success()
                 return outcome
         except CircuitOpen as error:
             refusal = f"{error} Until then it is out of order: answer without it."
             result = ToolResult(error=refusal)
             return FallbackResult(result=result, degraded=True, attempts=0, failure=error)
 
-    async def _replaced(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
+    async def _run_stand_in(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
         """What its stand-in found, if it has one that may be used."""
-        other = self._stand_in(call.name)
+        other = self._find_stand_in(call.name)
         # In a thread, because checking large arguments takes a while.
-        if other is None or not await asyncio.to_thread(_takes, other, call):
+        if other is None or not await asyncio.to_thread(_accepts, other, call):
             return outcome
-        found = await self._use(replace(call, name=other.name))
+        found = await self._run_call(replace(call, name=other.name))
         reason = outcome.error or ""
-        result = _in_place_of(call.name, other.name, found.result)
+        result = _stand_in_result(call.name, other.name, found.result)
         return replace(found, result=result, stand_in=other.name, reason=reason)
 
-    def _stand_in(self, name: str) -> Tool | None:
+    def _find_stand_in(self, name: str) -> Tool | None:
         tool = self.registry.get(name) if self.registry.has(name) else None
         other: str = getattr(tool, "fallback_tool", None) or ""
         if not self.auto_execute or other in self.out_of_order or not self.registry.has(other):
             return None
         stand_in = self.registry.get(other)
         asks = getattr(stand_in, "needs_approval", False)
-        return stand_in if tool and not asks and _is_safe(tool, stand_in) else None
+        return stand_in if tool and not asks and _is_safe_stand_in(tool, stand_in) else None
 
 
-def _refused(error: str) -> FallbackResult:
+def _refusal(error: str) -> FallbackResult:
     return FallbackResult(result=ToolResult(error=error, mendable=True))
 
 
-def _in_place_of(name: str, other: str, result: ToolResult) -> ToolResult:
+def _stand_in_result(name: str, other: str, result: ToolResult) -> ToolResult:
     said = f"{name} was out of order; "
     if result.error is not None:
         return replace(result, error=f"{said}{other}, in its place: {result.error}")
     return replace(result, output=f"{said}answered by {other}: {result.output}")
 
 
-def _is_safe(tool: Tool, stand_in: Tool) -> bool:
+def _is_safe_stand_in(tool: Tool, stand_in: Tool) -> bool:
     """What must happen only once is not replaced: it may have happened before it failed."""
     harm = {"read": 0, "idempotent": 1}
     return harm.get(effect(stand_in), 2) <= harm.get(effect(tool), 2) < 2
 
 
-def _takes(tool: Tool, call: ToolCall) -> bool:
+def _accepts(tool: Tool, call: ToolCall) -> bool:
     """Whether it knows each of the arguments, and they fit its schema."""
-    schema: Mapping[str, Any] = getattr(tool, "parameters", ONE_TEXT)
+    schema: Mapping[str, Any] = getattr(tool, "parameters", TEXT_INPUT_SCHEMA)
     known: Mapping[str, Any] = schema.get("properties", {})
     try:
         OutputSchema(schema).decode(call.arguments)

@@ -11,7 +11,7 @@ from agents.engine.turn.assembly import PlanResult
 
 
 @dataclass(slots=True)
-class Usage:
+class RunUsage:
     """The sum so far. A cost nobody knows is None, not nothing."""
 
     prompt_tokens: int = 0
@@ -37,7 +37,9 @@ class Usage:
         }
 
 
-def of_turn(plan: PlanResult, sent: Sequence[Message], count: TokenCounter) -> dict[str, Any]:
+def turn_usage(
+    plan: PlanResult, sent: Sequence[Message], count: TokenCounter
+) -> dict[str, Any]:
     """What one turn used; counted by ourselves where the provider does not say."""
     told = plan.turn.usage or {}
     prompt, completion = told.get("prompt_tokens"), told.get("completion_tokens")

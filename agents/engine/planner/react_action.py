@@ -6,80 +6,82 @@ import re
 from typing import Any
 
 _QUOTES = " \t\n`*'\"“”‘’「」『』"
-_AROUND_NAME = _QUOTES + "[](){}<>【】.,;:!。、：；"
+_NAME_PUNCTUATION = _QUOTES + "[](){}<>【】.,;:!。、：；"
 _CLOSING = {"(": ")", "[": "]", "（": "）"}
-_ONE_LINE = re.compile(r"\s(?:action[ _]input|行動入力|アクション入力)\s?[:：]", re.IGNORECASE)
-_FINAL = re.compile(r"(?:final answer|最終回答)\s?[:：]", re.IGNORECASE)
-_NONE = {"none", "n/a", "na", "null", "nil", "-", "なし", "無し"}
-_NO_ACTION = _NONE | {"no action", "no tool", "final answer", "final_answer", "finish"}
-_NO_ACTION |= {"不要", "最終回答"}
-_NAMES = ("action", "tool", "name")
-_INPUTS = ("action_input", "tool_input", "input", "arguments", "args", "parameters")
-_LONGEST_CALL = 4000
+_INLINE_INPUT_LABEL = re.compile(
+    r"\s(?:action[ _]input|行動入力|アクション入力)\s?[:：]", re.IGNORECASE
+)
+_FINAL_ANSWER_LABEL = re.compile(r"(?:final answer|最終回答)\s?[:：]", re.IGNORECASE)
+_NONE_WORDS = {"none", "n/a", "na", "null", "nil", "-", "なし", "無し"}
+_NONE_ACTIONS = _NONE_WORDS | {"no action", "no tool", "final answer", "final_answer", "finish"}
+_NONE_ACTIONS |= {"不要", "最終回答"}
+_NAME_KEYS = ("action", "tool", "name")
+_INPUT_KEYS = ("action_input", "tool_input", "input", "arguments", "args", "parameters")
+_MAX_CALL_CHARS = 4000
 
 
-def read(action: str, input: str) -> tuple[str, Any]:
+def parse_action(action: str, input: str) -> tuple[str, Any]:
     """The tool's name, and its input as data where it is JSON, else as text."""
-    action = _unfenced(action.strip())
-    if action.startswith("{") and isinstance(blob := _value(action), dict):
-        name, value = _read_blob(blob)
+    action = _strip_fence(action.strip())
+    if action.startswith("{") and isinstance(blob := _parse_value(action), dict):
+        name, value = _parse_blob(blob)
     else:
-        name, value = _read_lines(action)
-    return name, _value(input) if input.strip() else value
+        name, value = _parse_lines(action)
+    return name, _parse_value(input) if input.strip() else value
 
 
-def is_none(name: str) -> bool:
+def is_no_action(name: str) -> bool:
     """Whether this is a model's way to say that it wants no tool."""
-    return name.lower() in _NO_ACTION
+    return name.lower() in _NONE_ACTIONS
 
 
-def answer(value: Any) -> str:
+def answer_text(value: Any) -> str:
     """The answer that a model gave as the input of no tool."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
-    text = "" if value in (None, {}) else _text(value).strip()
-    return "" if text.lower() in _NONE else text
+    text = "" if value in (None, {}) else _to_text(value).strip()
+    return "" if text.lower() in _NONE_WORDS else text
 
 
-def arguments(value: Any) -> str:
+def to_arguments(value: Any) -> str:
     """The input as the arguments of a call."""
     if value is None or value == "":
         return "{}"
-    return _json(value if isinstance(value, dict) else {"input": _text(value)})
+    return _to_json(value if isinstance(value, dict) else {"input": _to_text(value)})
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else _to_json(value)
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _read_blob(blob: dict[str, Any]) -> tuple[str, Any]:
+def _parse_blob(blob: dict[str, Any]) -> tuple[str, Any]:
     """`{"action": "search", "action_input": …}` and its relatives."""
-    name = next((blob[key] for key in _NAMES if isinstance(blob.get(key), str)), "")
-    return name.strip(), next((blob[key] for key in _INPUTS if key in blob), "")
+    name = next((blob[key] for key in _NAME_KEYS if isinstance(blob.get(key), str)), "")
+    return name.strip(), next((blob[key] for key in _INPUT_KEYS if key in blob), "")
 
 
-def _read_lines(action: str) -> tuple[str, Any]:
-    if is_none(action):
+def _parse_lines(action: str) -> tuple[str, Any]:
+    if is_no_action(action):
         return action, ""
     first, _, rest = action.partition("\n")
-    name, inline = _split(first.strip())
-    if is_none(name):
-        return name, _value(inline or rest)
+    name, inline = _split_call(first.strip())
+    if is_no_action(name):
+        return name, _parse_value(inline or rest)
     if inline:
-        return name, _inline(inline)
-    value = _value(rest)
+        return name, _parse_inline(inline)
+    value = _parse_value(rest)
     return name, value if isinstance(value, dict) else ""
 
 
-def _split(line: str) -> tuple[str, str]:
+def _split_call(line: str) -> tuple[str, str]:
     """`search`, `search("x")`, `search[x]`, `search {…}`, `search Action Input: x`."""
-    if label := _ONE_LINE.search(line):
-        return line[: label.start()].strip(_AROUND_NAME), line[label.end() :]
-    if label := _FINAL.match(line):
+    if label := _INLINE_INPUT_LABEL.search(line):
+        return line[: label.start()].strip(_NAME_PUNCTUATION), line[label.end() :]
+    if label := _FINAL_ANSWER_LABEL.match(line):
         return "none", line[label.end() :]
     bare = line.strip(_QUOTES).rstrip(".,;。、")
     at = min((at for sign in "([{（" if (at := bare.find(sign)) > 0), default=0)
@@ -89,22 +91,22 @@ def _split(line: str) -> tuple[str, str]:
             return name, rest
         if rest.endswith(_CLOSING[rest[0]]):
             return name, rest[1:-1]
-    return line.strip(_AROUND_NAME), ""
+    return line.strip(_NAME_PUNCTUATION), ""
 
 
-def _inline(text: str) -> Any:
+def _parse_inline(text: str) -> Any:
     """What stands in a call's brackets: `query="x", top=3` is an object."""
     text = text.strip()
-    if len(text) < _LONGEST_CALL and "=" in text:
+    if len(text) < _MAX_CALL_CHARS and "=" in text:
         try:
-            return _keywords(text)
+            return _parse_keywords(text)
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return text
     is_quoted = len(text) > 1 and text[0] == text[-1] == "'"
-    return text[1:-1] if is_quoted else _value(text)
+    return text[1:-1] if is_quoted else _parse_value(text)
 
 
-def _keywords(text: str) -> Any:
+def _parse_keywords(text: str) -> Any:
     """The keywords as JSON data; Python has values, such as sets, that JSON has not."""
     call = ast.parse(f"call({text})", mode="eval").body
     if not isinstance(call, ast.Call) or call.args:
@@ -113,18 +115,18 @@ def _keywords(text: str) -> Any:
     return json.loads(json.dumps(words, allow_nan=False))
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     text = text.strip()
-    inner = _unfenced(text)
-    for candidate in (inner, _fenced(text)[0]):
+    inner = _strip_fence(text)
+    for candidate in (inner, _fence_content(text)[0]):
         try:
-            return _decoded(candidate) if candidate else inner
+            return _decode_json(candidate) if candidate else inner
         except (ValueError, RecursionError):
             continue
     return inner
 
 
-def _decoded(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     """JSON, also when the model went on talking on the lines below an object."""
     value, end = _DECODER.raw_decode(text)
     rest = text[end:].lstrip(" \t")
@@ -134,24 +136,24 @@ def _decoded(text: str) -> Any:
     return value
 
 
-def _refuse(constant: str) -> None:
+def _reject_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
 # Not strict: models put plain line breaks into strings.
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_reject_constant)
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     """The text without a fence, or backticks, around the whole of it."""
-    inner, after = _fenced(text)
+    inner, after = _fence_content(text)
     if inner and not after:
         return inner
     is_quoted = len(text) > 1 and text[0] == text[-1] == "`" and text.count("`") == 2
     return text[1:-1].strip() if is_quoted else text
 
 
-def _fenced(text: str) -> tuple[str, str]:
+def _fence_content(text: str) -> tuple[str, str]:
     """What is in the fence that the text begins with, and what comes after it."""
     if not text.startswith(("```", "~~~")):
         return "", ""

@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 
 
-class Part(StrEnum):
+class ReactSection(StrEnum):
     OPENING = "opening"
     THOUGHT = "thought"
     ACTION = "action"
@@ -19,77 +19,87 @@ class Part(StrEnum):
 
 
 LABELS = {
-    **dict.fromkeys(("thought", "thoughts", "思考", "思考過程", "考え"), Part.THOUGHT),
-    **dict.fromkeys(("action", "行動", "アクション"), Part.ACTION),
-    **dict.fromkeys(("action input", "action_input", "actioninput", "input"), Part.INPUT),
-    **dict.fromkeys(("行動入力", "行動の入力", "アクション入力", "入力"), Part.INPUT),
-    **dict.fromkeys(("アクションの入力", "アクションインプット"), Part.INPUT),
-    **dict.fromkeys(("observation", "観察", "観察結果", "観測", "観測結果"), Part.OBSERVATION),
-    **dict.fromkeys(("final answer", "final_answer", "finalanswer", "answer"), Part.ANSWER),
-    **dict.fromkeys(("最終回答", "最終的な回答", "最終解答", "最終的な答え"), Part.ANSWER),
-    **dict.fromkeys(("回答", "答え"), Part.ANSWER),
+    **dict.fromkeys(("thought", "thoughts", "思考", "思考過程", "考え"), ReactSection.THOUGHT),
+    **dict.fromkeys(("action", "行動", "アクション"), ReactSection.ACTION),
+    **dict.fromkeys(
+        ("action input", "action_input", "actioninput", "input"), ReactSection.INPUT
+    ),
+    **dict.fromkeys(("行動入力", "行動の入力", "アクション入力", "入力"), ReactSection.INPUT),
+    **dict.fromkeys(("アクションの入力", "アクションインプット"), ReactSection.INPUT),
+    **dict.fromkeys(
+        ("observation", "観察", "観察結果", "観測", "観測結果"), ReactSection.OBSERVATION
+    ),
+    **dict.fromkeys(
+        ("final answer", "final_answer", "finalanswer", "answer"), ReactSection.ANSWER
+    ),
+    **dict.fromkeys(
+        ("最終回答", "最終的な回答", "最終解答", "最終的な答え"), ReactSection.ANSWER
+    ),
+    **dict.fromkeys(("回答", "答え"), ReactSection.ANSWER),
 }
 
 # Everyday words, which are labels only where that label is due.
-BEFORE_ANSWER = {Part.OPENING, Part.THOUGHT}
-ONLY_AFTER = {
+BEFORE_ANSWER = {ReactSection.OPENING, ReactSection.THOUGHT}
+ALLOWED_AFTER = {
     **dict.fromkeys(("answer", "回答", "答え"), BEFORE_ANSWER),
-    **dict.fromkeys(("input", "入力"), {Part.ACTION}),
+    **dict.fromkeys(("input", "入力"), {ReactSection.ACTION}),
 }
 
 _BLANK = " \t\u3000\ufeff\u200b"
-_WORDS = "|".join(sorted(LABELS, key=len, reverse=True))
+_LABEL_WORDS = "|".join(sorted(LABELS, key=len, reverse=True))
 _FENCE = r"(?P<{0}>`{{3,16}}|~{{3,16}})(?P<{0}_info>[^`\n]{{0,64}})$"
-_SHUT = r"[*_】\]]{0,3}"
-MARK = re.compile(
+_CLOSING_DECOR = r"[*_】\]]{0,3}"
+MARKER = re.compile(
     rf"^[{_BLANK}]{{0,8}}(?:{_FENCE.format('fence')}"
     rf"|(?P<decor>[#*_【\[][#*_【\[ ]{{0,7}})?(?:\d{{1,3}}[.)．][ ]{{0,2}})?"
-    rf"(?P<bold>[*_【\[]{{1,3}})?(?P<label>{_WORDS})"
+    rf"(?P<bold>[*_【\[]{{1,3}})?(?P<label>{_LABEL_WORDS})"
     rf"[ *_】\]]{{0,4}}(?:[#＃]?\d{{1,3}})?[ *_】\]]{{0,4}}"
-    rf"(?:(?P<colon>[:：]|(?<=】))(?(decor){_SHUT}|(?(bold){_SHUT}))"
+    rf"(?:(?P<colon>[:：]|(?<=】))(?(decor){_CLOSING_DECOR}|(?(bold){_CLOSING_DECOR}))"
     rf"|(?(decor)$|(?(bold)$|(?!))))"
     rf"(?:[{_BLANK}]{{0,8}}{_FENCE.format('block')})?)",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
-_LONGEST_MARK = 200
-_FENCE_BEGUN = re.compile(r"`{1,2}|~{1,2}|(?:`{3,16}|~{3,16})[^`\n]{0,64}")
+_MAX_MARKER_CHARS = 200
+_PARTIAL_FENCE = re.compile(r"`{1,2}|~{1,2}|(?:`{3,16}|~{3,16})[^`\n]{0,64}")
 _BEFORE_LABEL = _BLANK + "#*_【[.)．0123456789"
 _AFTER_COLON = _BLANK + "*_】]"
 _AFTER_LABEL = _AFTER_COLON + "#＃0123456789"
 
-TOKEN = re.compile(
+SPECIAL_TOKEN = re.compile(
     r"<[|｜][\w▁]{1,40}[|｜]>|</s>(?=[\s<]|\Z)|<(?:eos|bos|start_of_turn|end_of_turn)>"
     r"|<(?P<tag>/?think(?:ing)?)>",
     re.ASCII | re.IGNORECASE,
 )
-_LONGEST_TOKEN = 44
-_TOKEN_BEGUN = re.compile(r"<[|｜][\w▁]{0,40}[|｜]?", re.ASCII)
+_MAX_TOKEN_CHARS = 44
+_PARTIAL_TOKEN = re.compile(r"<[|｜][\w▁]{0,40}[|｜]?", re.ASCII)
 _TAGS = [
     *("</s>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>"),
     *("<think>", "</think>", "<thinking>", "</thinking>"),
 ]
 
 
-def sure_of_tokens(text: str) -> int:
+def safe_token_end(text: str) -> int:
     """How much of the text cannot be the beginning of a special token or of a line end."""
-    at = text.rfind("<", max(0, len(text) - _LONGEST_TOKEN))
+    at = text.rfind("<", max(0, len(text) - _MAX_TOKEN_CHARS))
     if at >= 0:
         tail = text[at:].lower()
-        if _TOKEN_BEGUN.fullmatch(tail) or any(tag.startswith(tail) for tag in _TAGS):
+        if _PARTIAL_TOKEN.fullmatch(tail) or any(tag.startswith(tail) for tag in _TAGS):
             return at
     return len(text) - text.endswith("\r")
 
 
-def sure_of_marks(text: str, at: int) -> int:
+def safe_marker_end(text: str, at: int) -> int:
     """How much of the text, which has a line's beginning at `at`, cannot become a mark."""
     start = max(at, text.rfind("\n") + 1)
-    return start if _may_become_mark(text[start : start + _LONGEST_MARK + 1]) else len(text)
+    return (
+        start if _may_become_marker(text[start : start + _MAX_MARKER_CHARS + 1]) else len(text)
+    )
 
 
-def _may_become_mark(line: str) -> bool:
-    if len(line) > _LONGEST_MARK or not line:
+def _may_become_marker(line: str) -> bool:
+    if len(line) > _MAX_MARKER_CHARS or not line:
         return False
-    if _FENCE_BEGUN.fullmatch(line.lstrip(_BLANK)):
+    if _PARTIAL_FENCE.fullmatch(line.lstrip(_BLANK)):
         return True
     word = line.lstrip(_BEFORE_LABEL).lower()
     return any(
@@ -103,10 +113,10 @@ def _may_end_label(rest: str) -> bool:
     rest = rest.lstrip(_AFTER_LABEL)
     if rest.startswith((":", "：")):
         rest = rest[1:].lstrip(_AFTER_COLON)
-    return not rest or bool(_FENCE_BEGUN.fullmatch(rest))
+    return not rest or bool(_PARTIAL_FENCE.fullmatch(rest))
 
 
-def unlabelled(input: str) -> str:
+def cut_at_label(input: str) -> str:
     """The input up to the first label, where its fence was never closed."""
-    marks = (mark.start() for mark in MARK.finditer(input) if mark["colon"])
+    marks = (mark.start() for mark in MARKER.finditer(input) if mark["colon"])
     return input[: next(marks, len(input))]

@@ -18,40 +18,48 @@ from agents.engine.errors import (
     TruncatedReply,
 )
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
-from agents.engine.guardrails.invisible import visible_message, visible_value
-from agents.engine.privacy.pseudonyms import TOLD, Discretion
-from agents.engine.resilience.rate_limiter import Gate
-from agents.engine.state import OBSERVATION, AgentState, Message
-from agents.engine.tool import ONE_TEXT, Tool, specification
+from agents.engine.guardrails.invisible import strip_invisible_message, strip_invisible_value
+from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, Pseudonymizer
+from agents.engine.resilience.rate_limiter import RateLimiter
+from agents.engine.state import OBSERVATION_PREFIX, AgentState, Message
+from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, specification
 from agents.engine.turn.assembly import Assembler, Chunk, PlanResult, Shown, ToolCall, Turn
-from agents.engine.turn.reasoning import own
+from agents.engine.turn.reasoning import message_for_model
 
 from .context_window import fit
-from .react_parser import ReactReader, parse_react
-from .stream_batches import Deadlines, adapter_error, handfuls, opened
+from .react_parser import ReactParser, parse_react
+from .stream_batches import Deadlines, adapter_error, batched, open_stream
 
-__all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "Slow", "parse_react"]
+__all__ = [
+    "LLM",
+    "PlanResult",
+    "ReActPlanner",
+    "ModelRequest",
+    "TextDelta",
+    "SlowNotice",
+    "parse_react",
+]
 
 Dialect = Literal["native", "react"]
-MOST_CHARACTERS = 2_000_000
-ANSWER = 4_096
+MAX_REPLY_CHARS = 2_000_000
+DEFAULT_ANSWER_TOKENS = 4_096
 
 # What providers say where they broke off, and where they could not read their own model.
-FAILED = {
+FAILED_REASONS = {
     "error",
     "finish_reason_unspecified",
     "insufficient_system_resource",
     "network_error",
 }
-MALFORMED = "malformed_function_call"
+MALFORMED_REASON = "malformed_function_call"
 WITHHELD = "The model's provider withheld the answer."
-OTHER_WORDS = "Ask in other words, or choose another model."
-SPENT = "The model reached its output limit before it had an answer."
-UNREADABLE = (
+REPHRASE_ADVICE = "Ask in other words, or choose another model."
+OUTPUT_LIMIT_REACHED = "The model reached its output limit before it had an answer."
+UNREADABLE_CALL = (
     "The tool call could not be read. Make it again, with one JSON object as its input."
 )
 
-REACT_FORM = """\
+REACT_INSTRUCTIONS = """\
 You can use these tools:
 {tools}
 
@@ -79,7 +87,7 @@ class LLM(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextDelta:
     """Words of the model, as they come. What looks like an answer may turn out a thought."""
 
     kind: Literal["thought", "answer"]
@@ -87,14 +95,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
+class SlowNotice:
     """Nothing has come for so many seconds, and it is still waited for."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ModelRequest:
     """Exactly what the model is sent: nothing in it that a person could not see."""
 
     messages: list[Message]
@@ -105,9 +113,9 @@ class Request:
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
-        put("messages", list(map(visible_message, self.messages)))
-        put("tools", visible_value(self.tools))
-        put("parameters", visible_value(self.parameters))
+        put("messages", list(map(strip_invisible_message, self.messages)))
+        put("tools", strip_invisible_value(self.tools))
+        put("parameters", strip_invisible_value(self.parameters))
 
 
 class ReActPlanner:
@@ -125,8 +133,8 @@ class ReActPlanner:
         pace: float = 0,
         window: int | None = None,
         count_tokens: TokenCounter = estimate_tokens,
-        gate: Gate | None = None,
-        discretion: Discretion | None = None,
+        gate: RateLimiter | None = None,
+        discretion: Pseudonymizer | None = None,
     ) -> None:
         """With `discretion` the model is not shown what is personal; it belongs to one run."""
         self.llm = llm
@@ -142,7 +150,7 @@ class ReActPlanner:
         self.discretion = discretion
 
     @property
-    def provided(self) -> dict[str, str]:
+    def provider_info(self) -> dict[str, str]:
         """What its provider calls the model, where we call it something else."""
         name = getattr(self.llm, "model", "")
         return {"provider_model": name} if name and name != self.model else {}
@@ -164,18 +172,22 @@ class ReActPlanner:
 
     def request(
         self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
-    ) -> Request:
+    ) -> ModelRequest:
         history = state.get_messages()
         if not any(m["role"] == "user" and m["content"] == query for m in history):
             history.append({"role": "user", "content": query})
-        tools = [_specification(tool) for tool in available_tools]
+        tools = [_tool_specification(tool) for tool in available_tools]
         is_react = self.dialect == "react"
-        form = REACT_FORM.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
-        system = _system(*self._instructed(), form if is_react else "")
-        fitted = fit(self.hidden(history), self._room(system, tools), self.count_tokens)
+        form = (
+            REACT_INSTRUCTIONS.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
+        )
+        system = _system_messages(*self._system_instructions(), form if is_react else "")
+        fitted = fit(
+            self.hidden(history), self._history_tokens(system, tools), self.count_tokens
+        )
         stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
-        return Request(
-            messages=system + self._told(fitted.messages),
+        return ModelRequest(
+            messages=system + self._format_history(fitted.messages),
             tools=None if is_react else tools or None,
             parameters={**self.parameters, **stop},
             dropped=fitted.dropped,
@@ -195,63 +207,71 @@ class ReActPlanner:
         if self.dialect == "react":
             return replace(plan.turn, content=plan.thought, kept={}).message(calls)
         message = plan.turn.message(calls)
-        return {**message, "model": self.model} if _has_kept(plan.turn, calls) else message
+        return (
+            {**message, "model": self.model}
+            if _has_provider_fields(plan.turn, calls)
+            else message
+        )
 
-    def stream(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
-        said = self._said(request)
-        return said if self.discretion is None else self.discretion.restored(said)
+    def stream(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]:
+        said = self._stream_deltas(request)
+        return said if self.discretion is None else self.discretion.restore_stream(said)
 
-    async def _said(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
-        chunks = opened(
+    async def _stream_deltas(
+        self, request: ModelRequest
+    ) -> AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]:
+        chunks = open_stream(
             self.llm.stream,
             model=self.model,
             messages=request.messages,
             tools=request.tools,
             **request.parameters,
         )
-        reader = _ReactTurn() if self.dialect == "react" else _NativeTurn()
-        async with aclosing(handfuls(chunks, self.deadlines, self.pace)) as batches:
+        reader = _ReactReader() if self.dialect == "react" else _NativeReader()
+        async with aclosing(batched(chunks, self.deadlines, self.pace)) as batches:
             async for batch in batches:
                 if not batch:
-                    yield Slow(self.deadlines.slow)
-                for said in _read(reader, batch):
+                    yield SlowNotice(self.deadlines.slow)
+                for said in _read_batch(reader, batch):
                     yield said
                 if reader.done:
                     break
-        for said in _joined([reader.rest()]):
+        for said in _join_deltas([reader.rest()]):
             yield said
         yield reader.result()
 
-    def _instructed(self) -> tuple[str, ...]:
+    def _system_instructions(self) -> tuple[str, ...]:
         if self.discretion is None:
             return (self.instructions,)
-        return self.discretion.hide(self.instructions), TOLD
+        return self.discretion.hide(self.instructions), ALIAS_INSTRUCTIONS
 
-    def _told(self, history: Sequence[Message]) -> list[Message]:
+    def _format_history(self, history: Sequence[Message]) -> list[Message]:
         if self.dialect == "react":
-            return _as_text(history)
-        return [own(message, self.model) for message in history]
+            return _react_history(history)
+        return [message_for_model(message, self.model) for message in history]
 
-    def _room(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
+    def _history_tokens(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
         """Tokens left for the conversation, beside what is said anyway and the answer."""
         if self.window is None:
             return None
         said = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
-        answer: int = self.parameters.get("max_tokens", ANSWER)
+        answer: int = self.parameters.get("max_tokens", DEFAULT_ANSWER_TOKENS)
         return max(0, self.window - said - answer)
 
 
-def _read(reader: "_NativeTurn", batch: Sequence[Chunk]) -> list[Said]:
+def _read_batch(reader: "_NativeReader", batch: Sequence[Chunk]) -> list[TextDelta]:
     """What the chunks say; those that are none are a failure of whoever made them."""
     try:
-        return _joined(reader.feed(chunk) for chunk in batch)
+        return _join_deltas(reader.feed(chunk) for chunk in batch)
     except AgentError:
         raise
     except Exception as error:
         raise adapter_error(error) from error
 
 
-class _NativeTurn:
+class _NativeReader:
     """Reads a model that calls tools by itself."""
 
     done = False
@@ -261,8 +281,8 @@ class _NativeTurn:
 
     def feed(self, chunk: Chunk) -> list[Shown]:
         pieces = self._assembler.feed(chunk)
-        if self._assembler.size > MOST_CHARACTERS:
-            raise ModelError(f"The model wrote more than {MOST_CHARACTERS:,} characters.")
+        if self._assembler.size > MAX_REPLY_CHARS:
+            raise ModelError(f"The model wrote more than {MAX_REPLY_CHARS:,} characters.")
         return pieces
 
     def rest(self) -> list[Shown]:
@@ -270,74 +290,76 @@ class _NativeTurn:
         return self._assembler.rest()
 
     def result(self) -> PlanResult:
-        turn = self._turn()
+        turn = self._finish_turn()
         if turn.tool_calls:
-            return _call(turn)
+            return _tool_call_plan(turn)
         if not turn.content.strip():
-            raise _silence(turn)
+            raise _empty_reply_error(turn)
         return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
 
-    def _turn(self) -> Turn:
+    def _finish_turn(self) -> Turn:
         """The turn, unless its provider says that it failed: then half of it is not one."""
         turn = self._assembler.turn()
-        if turn.finish_reason in FAILED:
+        if turn.finish_reason in FAILED_REASONS:
             raise ProviderFailed
-        if turn.finish_reason == MALFORMED:
-            raise PlanParseError(UNREADABLE)
+        if turn.finish_reason == MALFORMED_REASON:
+            raise PlanParseError(UNREADABLE_CALL)
         return turn
 
 
-class _ReactTurn(_NativeTurn):
+class _ReactReader(_NativeReader):
     """Reads a model that writes its calls as text."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._reader = ReactReader()
+        self._reader = ReactParser()
 
     @property
     def done(self) -> bool:  # type: ignore[override]
         return self._reader.done
 
     def feed(self, chunk: Chunk) -> list[Shown]:
-        return self._read(super().feed(chunk))
+        return self._parse_pieces(super().feed(chunk))
 
-    def _read(self, shown: Iterable[Shown]) -> list[Shown]:
+    def _parse_pieces(self, shown: Iterable[Shown]) -> list[Shown]:
         pieces: list[Shown] = []
         for kind, text in shown:
             pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
         return pieces
 
     def rest(self) -> list[Shown]:
-        return self._read(super().rest()) + self._reader.finish()
+        return self._parse_pieces(super().rest()) + self._reader.finish()
 
     def result(self) -> PlanResult:
-        turn = self._turn()
+        turn = self._finish_turn()
         if not turn.content.strip():
-            raise _silence(turn)
+            raise _empty_reply_error(turn)
         plan = self._reader.result()
         if plan.calls and turn.is_cut:
             raise TruncatedReply
-        thought = _paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
+        thought = _join_paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
         return replace(plan, thought=thought, turn=turn)
 
 
-def _silence(turn: Turn) -> ModelError:
+def _empty_reply_error(turn: Turn) -> ModelError:
     """Why the model said nothing. Only silence without a reason is worth asking again."""
     if turn.finish_reason == "content_filter":
-        return ModelError(WITHHELD, advice=OTHER_WORDS)
-    return TruncatedReply(SPENT) if turn.finish_reason == "length" else EmptyReply()
+        return ModelError(WITHHELD, advice=REPHRASE_ADVICE)
+    return (
+        TruncatedReply(OUTPUT_LIMIT_REACHED) if turn.finish_reason == "length" else EmptyReply()
+    )
 
 
-def _has_kept(turn: Turn, calls: Sequence[ToolCall]) -> bool:
+def _has_provider_fields(turn: Turn, calls: Sequence[ToolCall]) -> bool:
     return bool(turn.kept or any(call.kept for call in calls))
 
 
-def _call(turn: Turn) -> PlanResult:
+def _tool_call_plan(turn: Turn) -> PlanResult:
     if turn.is_cut:
         raise TruncatedReply
     first = turn.tool_calls[0]
     return PlanResult(
-        thought=_paragraphs(turn.reasoning, turn.content),
+        thought=_join_paragraphs(turn.reasoning, turn.content),
         action=first.name,
         action_input=first.arguments,
         calls=turn.tool_calls,
@@ -345,25 +367,25 @@ def _call(turn: Turn) -> PlanResult:
     )
 
 
-def _paragraphs(*texts: str) -> str:
+def _join_paragraphs(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text.strip())
 
 
-def _joined(pieces: Iterable[Iterable[Shown]]) -> list[Said]:
+def _join_deltas(pieces: Iterable[Iterable[Shown]]) -> list[TextDelta]:
     """One piece of each kind in a row, however many chunks they came in."""
-    said: list[Said] = []
+    said: list[TextDelta] = []
     for kind, text in chain.from_iterable(pieces):
         if said and said[-1].kind == kind:
-            said[-1] = Said(kind, said[-1].text + text)
+            said[-1] = TextDelta(kind, said[-1].text + text)
         else:
-            said.append(Said(kind, text))
+            said.append(TextDelta(kind, text))
     return said
 
 
-def _specification(tool: str | Tool) -> dict[str, Any]:
+def _tool_specification(tool: str | Tool) -> dict[str, Any]:
     if not isinstance(tool, str):
         return specification(tool)
-    function = {"name": tool, "description": "", "parameters": ONE_TEXT}
+    function = {"name": tool, "description": "", "parameters": TEXT_INPUT_SCHEMA}
     return {"type": "function", "function": function}
 
 
@@ -374,12 +396,12 @@ def _tool_line(tool: Mapping[str, Any]) -> str:
     return f"- {function['name']}: {description}\n  Input: {schema}"
 
 
-def _system(*parts: str) -> list[Message]:
+def _system_messages(*parts: str) -> list[Message]:
     text = "\n\n".join(part for part in parts if part)
     return [{"role": "system", "content": text}] if text else []
 
 
-def _as_text(history: Sequence[Message]) -> list[Message]:
+def _react_history(history: Sequence[Message]) -> list[Message]:
     """The history without tool calls, for a model that knows none.
 
     What several tools said is one message; what a person says next is not part of it.
@@ -387,7 +409,7 @@ def _as_text(history: Sequence[Message]) -> list[Message]:
     messages: list[Message] = []
     follows_tool = False
     for message in history:
-        role, content = _plain(message)
+        role, content = _react_message(message)
         if follows_tool and message["role"] == "tool":
             messages[-1]["content"] += f"\n{content}"
         else:
@@ -396,10 +418,10 @@ def _as_text(history: Sequence[Message]) -> list[Message]:
     return messages
 
 
-def _plain(message: Message) -> tuple[str, str]:
+def _react_message(message: Message) -> tuple[str, str]:
     content = message["content"] or ""
     if message["role"] == "tool":
-        return "user", f"{OBSERVATION}{content}"
+        return "user", f"{OBSERVATION_PREFIX}{content}"
     if message["role"] != "assistant":
         return message["role"], content
     if calls := message.get("tool_calls"):

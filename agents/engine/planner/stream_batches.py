@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from math import inf
 
 from agents.engine.errors import AdapterFailed, AgentConnectionError, AgentError, ModelTimeout
-from agents.engine.turn.assembly import Chunk, Words
+from agents.engine.turn.assembly import Chunk, TextChunk
 
 logger = logging.getLogger(__name__)
 
-LEAVING_SECONDS = 5.0
+CLOSE_TIMEOUT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Deadlines:
     whole: float = 600
 
 
-def opened(
+def open_stream(
     stream: Callable[..., AsyncIterator[Chunk]], **request: object
 ) -> AsyncIterator[Chunk]:
     """Begin to ask a model; whatever its adapter raises is an AgentError."""
@@ -57,14 +57,14 @@ def adapter_error(error: BaseException) -> AgentError:
     return AdapterFailed(f"The model adapter failed ({name}).")
 
 
-async def handfuls(
+async def batched(
     chunks: AsyncIterator[Chunk], deadlines: Deadlines, pace: float = 0
 ) -> AsyncGenerator[list[Chunk], None]:
     """The chunks as they come; an empty handful says that the first is slow to come."""
     ready: list[Chunk] = []
     wake = asyncio.Event()
     pump = asyncio.create_task(_pump(chunks, ready, wake))
-    alarm = _Alarm(wake, deadlines)
+    alarm = _StreamTimer(wake, deadlines)
     try:
         while not pump.done() or ready:
             await wake.wait()
@@ -72,21 +72,21 @@ async def handfuls(
             taken, ready[:] = ready[:], []
             if taken:
                 yield taken
-                alarm.put_off()
-                await _gather(pump, pace)
-            elif alarm.rings():
+                alarm.postpone()
+                await _wait_for_batch(pump, pace)
+            elif alarm.check_deadlines():
                 yield []
         pump.result()
     finally:
         alarm.stop()
         pump.cancel()
         # An adapter that doesn't let itself be cancelled must not keep a run from its end.
-        await asyncio.wait([pump], timeout=LEAVING_SECONDS)
+        await asyncio.wait([pump], timeout=CLOSE_TIMEOUT_SECONDS)
         if pump.done() and not pump.cancelled():
             pump.exception()  # has been seen, or came too late to matter
 
 
-class _Alarm:
+class _StreamTimer:
     """Wakes whoever waits for a model that says nothing.
 
     With every handful it is put off, and that is only noted: a clock that looks again when it
@@ -100,15 +100,15 @@ class _Alarm:
         self._slow = now + (deadlines.slow if deadlines.slow < deadlines.first else inf)
         self._due, self._end = now + deadlines.first, now + deadlines.whole
         self._clock: asyncio.TimerHandle | None = None
-        self._set()
+        self._schedule()
 
-    def put_off(self) -> None:
+    def postpone(self) -> None:
         self._slow, self._patience = inf, self._between
         self._due = self._loop.time() + self._between
         if self._clock is None:
-            self._set()
+            self._schedule()
 
-    def rings(self) -> bool:
+    def check_deadlines(self) -> bool:
         """Whether it is slow to begin; raises ModelTimeout where it is too late for that."""
         now = self._loop.time()
         if now >= self._end:
@@ -118,14 +118,14 @@ class _Alarm:
         is_slow = now >= self._slow
         if is_slow:
             self._slow = inf
-            self._set()
+            self._schedule()
         return is_slow
 
     def stop(self) -> None:
         if self._clock is not None:
             self._clock.cancel()
 
-    def _set(self) -> None:
+    def _schedule(self) -> None:
         next_look = min(self._slow, self._due, self._end)
         self._clock = self._loop.call_at(next_look, self._look)
 
@@ -134,13 +134,13 @@ class _Alarm:
         if self._loop.time() >= min(self._slow, self._due, self._end):
             self._wake.set()
         else:
-            self._set()
+            self._schedule()
 
 
 async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
     try:
         async for chunk in chunks:
-            _add(chunk, ready)
+            _append_chunk(chunk, ready)
             wake.set()
     except KeyboardInterrupt:
         raise
@@ -151,7 +151,7 @@ async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.
         raise adapter_error(error) from error
     finally:
         wake.set()
-        await _close(chunks)
+        await _close_stream(chunks)
 
 
 def _is_being_cancelled() -> bool:
@@ -159,7 +159,7 @@ def _is_being_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _close(chunks: AsyncIterator[Chunk]) -> None:
+async def _close_stream(chunks: AsyncIterator[Chunk]) -> None:
     """What has been said stays said, also where the adapter can't end properly."""
     if (close := getattr(chunks, "aclose", None)) is None:
         return
@@ -169,34 +169,39 @@ async def _close(chunks: AsyncIterator[Chunk]) -> None:
         logger.warning("A model adapter couldn't be closed.", exc_info=error)
 
 
-def _add(chunk: Chunk, ready: list[Chunk]) -> None:
+def _append_chunk(chunk: Chunk, ready: list[Chunk]) -> None:
     """Words that follow words are one chunk: whatever reads it has less to do."""
-    said = _words(chunk) if ready else None
-    before = _words(ready[-1]) if said is not None else None
+    said = _chunk_text(chunk) if ready else None
+    before = _chunk_text(ready[-1]) if said is not None else None
     if said is None or before is None:
         ready.append(chunk)
     else:
-        ready[-1] = Words(before + said)
+        ready[-1] = TextChunk(before + said)
 
 
-def _words(chunk: Chunk) -> str | None:
+def _chunk_text(chunk: Chunk) -> str | None:
     """The words of a chunk that holds nothing else."""
-    if isinstance(chunk, Words):
+    if isinstance(chunk, TextChunk):
         return chunk.text
     if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
         return None
     delta = choices[0].get("delta")
-    if not delta or len(delta) != 1 or choices[0].get("finish_reason") or _index(choices[0]):
+    if (
+        not delta
+        or len(delta) != 1
+        or choices[0].get("finish_reason")
+        or _choice_index(choices[0])
+    ):
         return None
     said = delta.get("content")
     return said if isinstance(said, str) else None
 
 
-def _index(choice: Chunk) -> int:
+def _choice_index(choice: Chunk) -> int:
     return choice.get("index") or 0
 
 
-async def _gather(pump: asyncio.Task[None], pace: float) -> None:
+async def _wait_for_batch(pump: asyncio.Task[None], pace: float) -> None:
     """Let the next handful collect, but no longer than the stream lasts."""
     if pace and not pump.done():
         await asyncio.wait([pump], timeout=pace)

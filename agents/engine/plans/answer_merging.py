@@ -5,13 +5,13 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
-from agents.engine.concurrency.thread import aside
-from agents.engine.loop.handoff import Errand, Handoff
+from agents.engine.concurrency.thread import run_in_thread_if_large
+from agents.engine.loop.handoff import Handoff, HandoffRun
 from agents.engine.loop.output_schema import OutputSchema
 
-from ..events import Event, Type
-from .context import Site
-from .similarity import alike
+from ..events import Event, EventType
+from .context import PlanContext
+from .similarity import group_equal
 
 Merge = Literal["vote", "synthesis", "judge"]
 Groups = list[list[str]]
@@ -19,8 +19,8 @@ Groups = list[list[str]]
 MODERATOR = "moderator"
 JUDGE = "judge"
 AGREEMENT = "agreement"
-MOST_SHOWN = 8_000
-MOST_KEPT = 4_000
+MAX_SHOWN_CHARS = 8_000
+MAX_STORED_CHARS = 4_000
 
 INSTRUCTIONS = """\
 Several agents were asked the same question, each without knowing of the others. You compare \
@@ -29,11 +29,11 @@ same thing, however it is put; every agent stands in exactly one group. In "diff
 in one sentence each what they differ in and who says what; nothing where they all say the \
 same. "heading" is “Where they differed”, in the language of the question. Write in that \
 language."""
-JUDGING = """\
+JUDGE_INSTRUCTIONS = """\
  Then judge: "choice" is the agent whose answer is the best one, because it is right, well \
 founded and answers what was asked; not because it is long. "reason" says why in one or two \
 sentences."""
-QUESTION = """\
+QUESTION_TEMPLATE = """\
 Question: {question}
 
 What they answered:
@@ -45,7 +45,7 @@ Events = AsyncGenerator[Event, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class PanelMember:
     """One member of a panel: what it answered, as data too if it did, or why it did not."""
 
     name: str
@@ -55,7 +55,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class MergeResult:
     """`chosen` is whose answer counts: nobody's in a tie, or where it is written anew."""
 
     merge: Merge
@@ -78,86 +78,91 @@ class Verdict:
         return cls(**{**facts, "differences": tuple(facts["differences"])})
 
 
-class Moderation:
+class AnswerMerger:
     """One look at all answers, as a row of its own. Afterwards there is a `verdict`.
 
     Answers that are the same word for word need no model to say so.
     """
 
-    def __init__(self, site: Site, merge: Merge, heads: Sequence[Head]) -> None:
+    def __init__(self, site: PlanContext, merge: Merge, heads: Sequence[PanelMember]) -> None:
         self.site = site
         self.merge = merge
         self.heads = heads
         self.answered = [head for head in heads if not head.problem]
         self.exact: Groups = []
-        self.verdict = Verdict(merge=merge, groups=[])
+        self.verdict = MergeResult(merge=merge, groups=[])
 
     async def events(self) -> Events:
-        number, emit = self._known(), self.site.emitter(None)
+        number, emit = self._recorded_step(), self.site.event_factory(None)
         if number is None:
             number = self.site.next_step()
             about = {"name": AGREEMENT, "work": "check", "what": self.merge}
-            yield emit(Type.TASK, **_about(number), **about)
+            yield emit(EventType.TASK, **_event_fields(number), **about)
         if self.site.past.end(number) is None:
-            async with aclosing(self._judged(number)) as events:
+            async with aclosing(self._judge(number)) as events:
                 async for event in events:
                     yield event
             words = self.verdict.reason
-            yield emit(Type.STEP, **_about(number), status="done", observation=words)
+            yield emit(
+                EventType.STEP, **_event_fields(number), status="done", observation=words
+            )
         else:
-            self._recall(number)
+            self._restore_result(number)
 
-    async def _judged(self, number: int) -> Events:
-        if self._recall(number):
+    async def _judge(self, number: int) -> Events:
+        if self._restore_result(number):
             return
-        values, size = {h.name: _value(h) for h in self.answered}, _size(self.answered)
-        self.exact = await aside(size, alike, values)
+        values, size = (
+            {h.name: _comparable_value(h) for h in self.answered},
+            _answer_chars(self.answered),
+        )
+        self.exact = await run_in_thread_if_large(size, group_equal, values)
         value: Any = {}
-        if not self._is_clear():
-            errand = self._errand(number)
+        if not self._needs_no_judge():
+            errand = self._handoff_run(number)
             async with aclosing(errand.events()) as events:
                 async for event in events:
                     yield event
             value = errand.output
-        self.verdict = self._decided(value if isinstance(value, dict) else {})
-        emit, facts = self.site.emitter(None), self.verdict.to_dict()
+        self.verdict = self._merge_result(value if isinstance(value, dict) else {})
+        emit, facts = self.site.event_factory(None), self.verdict.to_dict()
         yield emit(
-            Type.EVALUATION,
-            **_about(number),
+            EventType.EVALUATION,
+            **_event_fields(number),
             **facts,
             is_met=self.verdict.is_agreed,
             feedback="",
-            heads=[_kept(head) for head in self.heads],
+            heads=[_member_record(head) for head in self.heads],
         )
 
-    def _known(self) -> int | None:
-        for event in self.site.past.under(self.site.trail.emit.parent, Type.TASK):
+    def _recorded_step(self) -> int | None:
+        for event in self.site.past.under(self.site.trail.emit.parent, EventType.TASK):
             if event.data["name"] == AGREEMENT and event.data["kind"] == "evaluation":
                 number: int = event.data["step"]
                 return number
         return None
 
-    def _recall(self, number: int) -> bool:
-        for event in self.site.past.under(self.site.trail.emit.parent, Type.EVALUATION):
+    def _restore_result(self, number: int) -> bool:
+        for event in self.site.past.under(self.site.trail.emit.parent, EventType.EVALUATION):
             if event.data["step"] == number:
-                self.verdict = Verdict.from_dict(event.data)
+                self.verdict = MergeResult.from_dict(event.data)
                 return True
         return False
 
-    def _is_clear(self) -> bool:
+    def _needs_no_judge(self) -> bool:
         """Whether nobody has to read the answers: they are equal, or data to be counted."""
         is_data = all(head.output is not None for head in self.answered)
         return len(self.exact) == 1 or (self.merge == "vote" and is_data)
 
-    def _errand(self, number: int) -> Errand:
+    def _handoff_run(self, number: int) -> HandoffRun:
         name = JUDGE if self.merge == "judge" else MODERATOR
-        told = INSTRUCTIONS + (JUDGING if self.merge == "judge" else "")
-        form = OutputSchema(self._form(), name=AGREEMENT)
+        told = INSTRUCTIONS + (JUDGE_INSTRUCTIONS if self.merge == "judge" else "")
+        form = OutputSchema(self._answer_schema(), name=AGREEMENT)
         reader = self.site.agent.in_role(name, told, form)
         handoff = Handoff(name, lambda: reader, is_role=True)
-        return Errand(handoff, self._question(), self.site.trail_of(number), number)
+        return HandoffRun(handoff, self._question(), self.site.step_state(number), number)
 
-    def _form(self) -> dict[str, Any]:
+    def _answer_schema(self) -> dict[str, Any]:
         who = {"type": "string", "enum": [head.name for head in self.answered]}
         fields: dict[str, Any] = {
             "groups": {"type": "array", "items": {"type": "array", "items": who}},
@@ -170,12 +175,14 @@ class Moderation:
         return {"type": "object", "properties": fields, **closed}
 
     def _question(self) -> str:
-        return QUESTION.format(question=self.site.trail.query, answers=listed(self.answered))
+        return QUESTION_TEMPLATE.format(
+            question=self.site.trail.query, answers=format_answers(self.answered)
+        )
 
-    def _decided(self, value: Mapping[str, Any]) -> Verdict:
-        groups = _joined(self.exact, value.get("groups", ()))
-        chosen, reason = self._chosen(groups, value)
-        return Verdict(
+    def _merge_result(self, value: Mapping[str, Any]) -> MergeResult:
+        groups = _merge_groups(self.exact, value.get("groups", ()))
+        chosen, reason = self._choose(groups, value)
+        return MergeResult(
             merge=self.merge,
             groups=groups,
             chosen=chosen,
@@ -184,7 +191,7 @@ class Moderation:
             heading=value.get("heading", ""),
         )
 
-    def _chosen(self, groups: Groups, value: Mapping[str, Any]) -> tuple[str, str]:
+    def _choose(self, groups: Groups, value: Mapping[str, Any]) -> tuple[str, str]:
         """Whose answer counts, and why."""
         most, everybody = groups[0], len(self.answered)
         if len(most) == everybody:
@@ -198,24 +205,26 @@ class Moderation:
         return "", f"{no} {len(groups)} different answers."
 
 
-def listed(heads: Sequence[Head]) -> str:
+def format_answers(heads: Sequence[PanelMember]) -> str:
     """What each of them answered, under its name."""
-    return "\n\n".join(f"### {head.name}\n\n{_cut(head.answer, MOST_SHOWN)}" for head in heads)
+    return "\n\n".join(
+        f"### {head.name}\n\n{_shorten(head.answer, MAX_SHOWN_CHARS)}" for head in heads
+    )
 
 
-def _about(number: int) -> dict[str, Any]:
+def _event_fields(number: int) -> dict[str, Any]:
     return {"step": number, "turn": 1, "plan": 1, "kind": "evaluation", "expected": ""}
 
 
-def _size(heads: Sequence[Head]) -> int:
+def _answer_chars(heads: Sequence[PanelMember]) -> int:
     return sum(len(head.answer) for head in heads)
 
 
-def _value(head: Head) -> Any:
+def _comparable_value(head: PanelMember) -> Any:
     return head.answer if head.output is None else head.output
 
 
-def _joined(exact: Groups, said: Sequence[Sequence[str]]) -> Groups:
+def _merge_groups(exact: Groups, said: Sequence[Sequence[str]]) -> Groups:
     """Those that say the same word for word, and those that are taken to mean the same."""
     groups, seen = exact, set[str]()
     for names in said:
@@ -229,10 +238,10 @@ def _joined(exact: Groups, said: Sequence[Sequence[str]]) -> Groups:
     return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
 
-def _kept(head: Head) -> dict[str, str]:
-    answer = _cut(head.answer, MOST_KEPT)
+def _member_record(head: PanelMember) -> dict[str, str]:
+    answer = _shorten(head.answer, MAX_STORED_CHARS)
     return {"name": head.name, "answer": answer, "problem": head.problem}
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} [… cut]"

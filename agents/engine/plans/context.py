@@ -4,25 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agents.engine.loop.run_state import Trail, retrace
-from agents.engine.loop.termination import too_often, tool_limits
+from agents.engine.loop.run_state import RunState, rebuild
+from agents.engine.loop.termination import limit_message, tool_limits
 from agents.engine.turn.assembly import ToolCall
 
-from ..events import Stamp
+from ..events import EventFactory
 from ..state import AgentState
-from .history import Past
+from .history import RecordedEvents
 
 if TYPE_CHECKING:
     from agents.engine.loop.runtime import AgentRuntime
 
-MOST_AT_ONCE = 100
+MAX_CONCURRENCY = 100
 
 Names = Mapping[str, Any]
 
 
-def recalled(trail: Trail) -> Past:
+def load_recorded_events(trail: RunState) -> RecordedEvents:
     """What was told before; calls count that its own steps made, and none of a colleague."""
-    past = Past(trail.past)
+    past = RecordedEvents(trail.past)
     for event in past.calls(trail.emit.parent):
         if event.agent != trail.emit.agent:
             continue
@@ -31,14 +31,14 @@ def recalled(trail: Trail) -> Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class PlanContext:
     """Who does it, for whom, and what was done of it before; `version` is that of the plan."""
 
     agent: "AgentRuntime"
-    trail: Trail
-    past: Past
+    trail: RunState
+    past: RecordedEvents
     version: int = 1
-    most_at_once: int = MOST_AT_ONCE
+    most_at_once: int = MAX_CONCURRENCY
 
     def next_step(self) -> int:
         return self.trail.emit.next_step()
@@ -48,21 +48,21 @@ class Site:
         found = (budget.spent(self.trail.progress) for budget in self.trail.budgets)
         return next(filter(None, found), "")
 
-    def exceeded(self, tool: str) -> str:
+    def exceeded_tool_limit(self, tool: str) -> str:
         """Why it may not be called once more; a limit on all tools is for models that loop."""
         most = tool_limits(self.agent.policy).get(tool)
         times = self.trail.progress.per_tool()[tool]
-        return too_often(tool, most) if most is not None and times >= most else ""
+        return limit_message(tool, most) if most is not None and times >= most else ""
 
-    def emitter(self, parent: int | None) -> Stamp:
+    def event_factory(self, parent: int | None) -> EventFactory:
         """For events that are a part of this step, or of nothing but the plan itself."""
         stamp = self.trail.emit
         return stamp if parent is None else stamp.under(stamp.agent, parent)
 
-    def trail_of(self, step: int, *calls: ToolCall) -> Trail:
+    def step_state(self, step: int, *calls: ToolCall) -> RunState:
         """Where the work that is a part of this step stands."""
         ours = self.trail
-        trail = retrace(self.past.tree(step), self.emitter(step), AgentState(), calls)
+        trail = rebuild(self.past.tree(step), self.event_factory(step), AgentState(), calls)
         trail.path, trail.budgets, trail.progress = ours.path, ours.budgets, ours.progress
         trail.turn = self.version
         return trail

@@ -6,30 +6,34 @@ from contextlib import aclosing
 from time import monotonic
 from typing import Any
 
-from agents.engine.loop.tool_step import PREVIEW
+from agents.engine.loop.tool_step import PREVIEW_CHARS
 
-from ..events import Event, Stamp, Type
+from ..events import Event, EventFactory, EventType
 
-LEAVES_OPEN = {
-    Type.TASK,
-    Type.STEP_STARTED,
-    Type.APPROVAL_REQUESTED,
-    Type.TOOL_CALL,
-    Type.TOOL_RESPONSE,
+OPENING_TYPES = {
+    EventType.TASK,
+    EventType.STEP_STARTED,
+    EventType.APPROVAL_REQUESTED,
+    EventType.TOOL_CALL,
+    EventType.TOOL_RESPONSE,
 }
-UNSURE = "It may have been done, or not."
+UNCERTAIN = "It may have been done, or not."
 
 Events = AsyncGenerator[Event, None]
 
 
-class InTime:
+class TimeLimitedStream:
     """A course, for so many seconds at most; None is for as long as it takes.
 
     `past` is what was told of it before it was cut off.
     """
 
     def __init__(
-        self, course: Events, seconds: float | None, emit: Stamp, past: Iterable[Event] = ()
+        self,
+        course: Events,
+        seconds: float | None,
+        emit: EventFactory,
+        past: Iterable[Event] = (),
     ) -> None:
         self.course = course
         self.seconds = seconds
@@ -37,28 +41,28 @@ class InTime:
         self.is_late = False
         self._open: dict[int, Event] = {}
         for event in past:
-            self._note(event)
+            self._track_open(event)
 
     @property
     def reason(self) -> str:
         """Why it has no result, for whoever decides whether it should be done again."""
-        is_unsure = any(_fate(last) == "unknown" for last in self._open.values())
-        return self._sentence(is_unsure)
+        is_unsure = any(_final_status(last) == "unknown" for last in self._open.values())
+        return self._timeout_message(is_unsure)
 
-    def _sentence(self, is_unsure: bool) -> str:
+    def _timeout_message(self, is_unsure: bool) -> str:
         late = f"It took longer than {self.seconds:g} seconds."
-        return f"{late} {UNSURE}" if is_unsure else late
+        return f"{late} {UNCERTAIN}" if is_unsure else late
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None
         async with aclosing(self.course):
-            while (event := await self._next(end)) is not None:
-                self._note(event)
+            while (event := await self._next_event(end)) is not None:
+                self._track_open(event)
                 yield event
-        for event in self._given_up() if self.is_late else ():
+        for event in self._closing_events() if self.is_late else ():
             yield event
 
-    async def _next(self, end: float | None) -> Event | None:
+    async def _next_event(self, end: float | None) -> Event | None:
         left = None if end is None else max(0.0, end - monotonic())
         try:
             async with asyncio.timeout(left) as limit:
@@ -71,43 +75,43 @@ class InTime:
             self.is_late = True
             return None
 
-    def _note(self, event: Event) -> None:
+    def _track_open(self, event: Event) -> None:
         """Which rows are open, in case that they have to be closed from here."""
-        if event.type in LEAVES_OPEN:
+        if event.type in OPENING_TYPES:
             self._open[event.data["step"]] = event
-        elif event.type is Type.STEP:
+        elif event.type is EventType.STEP:
             self._open.pop(event.data["step"], None)
 
-    def _given_up(self) -> Iterator[Event]:
+    def _closing_events(self) -> Iterator[Event]:
         for begun in reversed(self._open.values()):
             emit = self.emit.under(begun.agent, begun.data["parent"])
             about = {"step": begun.data["step"], "turn": begun.data["turn"]}
-            if begun.type is Type.TOOL_CALL:
-                yield emit(Type.TOOL_RESPONSE, **self._unanswered(begun), **about)
+            if begun.type is EventType.TOOL_CALL:
+                yield emit(EventType.TOOL_RESPONSE, **self._timeout_response(begun), **about)
             kind = begun.data.get("kind", "tool")
-            yield emit(Type.STEP, kind=kind, status=_fate(begun), **about)
+            yield emit(EventType.STEP, kind=kind, status=_final_status(begun), **about)
 
-    def _unanswered(self, begun: Event) -> dict[str, Any]:
-        said = f"Error: {self._sentence(_fate(begun) == 'unknown')}"
+    def _timeout_response(self, begun: Event) -> dict[str, Any]:
+        said = f"Error: {self._timeout_message(_final_status(begun) == 'unknown')}"
         call = begun.data
         return {
             "tool_call_id": call["id"],
             "name": call["function"]["name"],
             "content": said,
-            "content_preview": said[:PREVIEW],
+            "content_preview": said[:PREVIEW_CHARS],
             "is_error": True,
             "attempts": 1,
             "started": call["started"],
         }
 
 
-def _fate(last: Event) -> str:
+def _final_status(last: Event) -> str:
     """What becomes of a row of which this was the last that was told."""
     match last.type, last.data:
-        case (Type.TOOL_CALL, {"effect": "at_most_once"}) | (_, {"why": "unknown"}):
+        case (EventType.TOOL_CALL, {"effect": "at_most_once"}) | (_, {"why": "unknown"}):
             return "unknown"
-        case Type.TOOL_RESPONSE, {"is_error": False}:
+        case EventType.TOOL_RESPONSE, {"is_error": False}:
             return "done"
-        case Type.STEP_STARTED | Type.APPROVAL_REQUESTED, _:
+        case EventType.STEP_STARTED | EventType.APPROVAL_REQUESTED, _:
             return "cancelled"
     return "failed"

@@ -5,21 +5,21 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import Any
 
-from agents.engine.concurrency.merge import Braid
+from agents.engine.concurrency.merge import EventMerger
 
 from ..errors import BadExpression
 from ..events import Event
 from ..expressions import parse
-from .context import Names, Site
-from .graph import needs
-from .outcome import Outcome
+from .context import Names, PlanContext
+from .graph import dependencies
+from .outcome import StepOutcome
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from .step_run import Task
+from .step_run import StepRun
 
 Events = AsyncGenerator[Event, None]
 
 
-class Execution:
+class PlanExecution:
     """A plan being carried out; the rows say how far it came, so it can go on at any time.
 
     Afterwards there are `outcomes`, unless it `is_waiting` for a person. `kept` are those of
@@ -28,10 +28,10 @@ class Execution:
 
     def __init__(
         self,
-        site: Site,
+        site: PlanContext,
         plan: ExecutionPlan,
         *,
-        kept: Mapping[str, Outcome] | None = None,
+        kept: Mapping[str, StepOutcome] | None = None,
         outer: Names | None = None,
         parent: int | None = None,
         halts: bool = False,
@@ -42,14 +42,14 @@ class Execution:
         self.halts = halts
         self.is_waiting = False
         self.spent = ""
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, StepOutcome] = {}
         self._facts: dict[str, dict[str, Any]] = {}
         outside = dict(outer or {})
         steps = ChainMap(self._facts, outside.get("steps", {}))
         parameters = {**outside.get("parameters", {}), **plan.parameters}
         self.names = {**outside, "steps": steps, "parameters": parameters}
         self._places = {step.name: at for at, step in enumerate(self.plan.steps)}
-        self._before = {step.name: self._needed(step) for step in self.plan.steps}
+        self._before = {step.name: self._prerequisites(step) for step in self.plan.steps}
         for name in (kept or {}).keys() & self._places.keys():
             self._record(name, (kept or {})[name])
         self._waits_for = {n: set(b - self.outcomes.keys()) for n, b in self._before.items()}
@@ -57,32 +57,32 @@ class Execution:
         for name, before in self._before.items():
             for other in before:
                 self._lets_begin[other].append(name)
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, StepRun] = {}
         self._due: dict[bool, list[int]] = {True: [], False: []}
-        self._on_record: list[Task] = []
+        self._on_record: list[StepRun] = []
         self._alone: str | None = None
         for name in self._places:
             if name not in self.outcomes and not self._waits_for[name]:
-                self._push(name)
+                self._enqueue(name)
 
     async def events(self) -> Events:
-        braid = Braid()
+        braid = EventMerger()
         try:
             while True:
-                for event in self._begin(braid):
+                for event in self._start_due(braid):
                     yield event
                 if not len(braid):
                     break
                 name, said = await braid.next()
                 if said is None:
-                    self._over(name)
+                    self._on_task_end(name)
                 else:
                     yield said
         finally:
             await braid.close()
 
     @property
-    def failures(self) -> dict[str, Outcome]:
+    def failures(self) -> dict[str, StepOutcome]:
         return {n: o for n, o in self.outcomes.items() if o.status == "failed"}
 
     @property
@@ -95,23 +95,25 @@ class Execution:
     def _is_done(self, name: str) -> bool:
         return name in self.outcomes and self.outcomes[name].status == "done"
 
-    def _needed(self, step: ExecutionStep) -> frozenset[str]:
+    def _prerequisites(self, step: ExecutionStep) -> frozenset[str]:
         """What has to be over before it, as far as that is a part of this plan."""
-        return frozenset(needs(step)) & self._places.keys() - {step.name}
+        return frozenset(dependencies(step)) & self._places.keys() - {step.name}
 
-    def _within(self, plan: ExecutionPlan, names: Names, parent: int) -> "Execution":
-        return Execution(self.site, plan, outer=names, parent=parent)
+    def _nested_execution(
+        self, plan: ExecutionPlan, names: Names, parent: int
+    ) -> "PlanExecution":
+        return PlanExecution(self.site, plan, outer=names, parent=parent)
 
-    def _push(self, name: str) -> None:
+    def _enqueue(self, name: str) -> None:
         """It is due; where it was begun before, whatever happened since."""
         step = self.plan.steps[self._places[name]]
-        task = Task(self.site, step, self.names, self.parent, self._within)
+        task = StepRun(self.site, step, self.names, self.parent, self._nested_execution)
         if task.number is not None:
             self._on_record.append(task)
         else:
             heappush(self._due[step.parallel], self._places[name])
 
-    def _begin(self, braid: Braid) -> Iterator[Event]:
+    def _start_due(self, braid: EventMerger) -> Iterator[Event]:
         """What is on record is taken as it is, and what was cut off goes on; then come others.
 
         A failure holds up what is new, and nothing else: what was done stays done, and what was
@@ -119,24 +121,24 @@ class Execution:
         """
         while True:
             while self._on_record:
-                yield from self._set_going(braid, self._on_record.pop(0))
-            if (task := self._next(len(braid))) is None:
+                yield from self._start_task(braid, self._on_record.pop(0))
+            if (task := self._next_task(len(braid))) is None:
                 return
-            yield from self._set_going(braid, task)
+            yield from self._start_task(braid, task)
 
-    def _set_going(self, braid: Braid, task: Task) -> Iterator[Event]:
-        step, decision = task.step, task.outcome or self._decision(task.step)
+    def _start_task(self, braid: EventMerger, task: StepRun) -> Iterator[Event]:
+        step, decision = task.step, task.outcome or self._skip_outcome(task.step)
         if decision is None:
             self._alone = self._alone if step.parallel else step.name
             self._tasks[step.name] = task
             braid.add(step.name, task.events())
         elif decision.status == "skipped" and task.outcome is None:
             yield from task.skip(decision.reason)
-            self._know(step.name, task.outcome or decision)
+            self._complete(step.name, task.outcome or decision)
         else:
-            self._know(step.name, decision)
+            self._complete(step.name, decision)
 
-    def _next(self, under_way: int) -> Task | None:
+    def _next_task(self, under_way: int) -> StepRun | None:
         if under_way >= self.site.most_at_once or self._is_halted():
             return None
         lanes = [True] if self._alone else [True, False]
@@ -146,48 +148,48 @@ class Execution:
         place, lane = min(due)
         heappop(self._due[lane])
         step = self.plan.steps[place]
-        return Task(self.site, step, self.names, self.parent, self._within)
+        return StepRun(self.site, step, self.names, self.parent, self._nested_execution)
 
     def _is_halted(self) -> bool:
         self.spent = self.spent or self.site.spent()
         return bool(self.spent) or (self.halts and bool(self.failures))
 
-    def _decision(self, step: ExecutionStep) -> Outcome | None:
+    def _skip_outcome(self, step: ExecutionStep) -> StepOutcome | None:
         """Why it is not done, where it is not."""
         before = [self.outcomes[name] for name in self._before[step.name]]
-        has_failed = any(not outcome.is_well for outcome in before)
+        has_failed = any(not outcome.is_ok for outcome in before)
         if step.condition == ALWAYS:
             return None
         if step.condition == FAILURE:
-            nothing = Outcome(status="skipped", reason="Nothing before it failed.")
+            nothing = StepOutcome(status="skipped", reason="Nothing before it failed.")
             return None if has_failed else nothing
         if has_failed:
-            return Outcome(status="unreached", reason="A step before it failed.")
-        return None if step.condition == SUCCESS else self._judged(step.condition)
+            return StepOutcome(status="unreached", reason="A step before it failed.")
+        return None if step.condition == SUCCESS else self._condition_outcome(step.condition)
 
-    def _judged(self, condition: str) -> Outcome | None:
+    def _condition_outcome(self, condition: str) -> StepOutcome | None:
         try:
             is_true = bool(parse(condition).value(self.names))
         except BadExpression as error:
-            return Outcome(status="failed", reason=str(error))
-        no = Outcome(status="skipped", reason=f"It is not so that {condition}.")
+            return StepOutcome(status="failed", reason=str(error))
+        no = StepOutcome(status="skipped", reason=f"It is not so that {condition}.")
         return None if is_true else no
 
-    def _over(self, name: str) -> None:
+    def _on_task_end(self, name: str) -> None:
         outcome = self._tasks.pop(name).outcome
         if outcome is None:  # whatever comes one after the other comes after the person's word
             self.is_waiting = True
             return
         self._alone = None if self._alone == name else self._alone
-        self._know(name, outcome)
+        self._complete(name, outcome)
 
-    def _know(self, name: str, outcome: Outcome) -> None:
+    def _complete(self, name: str, outcome: StepOutcome) -> None:
         """It has ended: whatever waited for it alone is due."""
         self._record(name, outcome)
         for other in self._lets_begin[name]:
             self._waits_for[other].discard(name)
             if not self._waits_for[other] and other not in self.outcomes:
-                self._push(other)
+                self._enqueue(other)
 
-    def _record(self, name: str, outcome: Outcome) -> None:
+    def _record(self, name: str, outcome: StepOutcome) -> None:
         self.outcomes[name], self._facts[name] = outcome, outcome.facts

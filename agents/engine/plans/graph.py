@@ -9,7 +9,7 @@ from functools import reduce
 from operator import or_
 
 from ..errors import BadExpression
-from ..expressions import parse, references, texts
+from ..expressions import iter_strings, parse, references
 from .plan import ExecutionStep
 
 Steps = Sequence[ExecutionStep]
@@ -25,38 +25,38 @@ def levels(steps: Steps) -> tuple[tuple[ExecutionStep, ...], ...]:
     return tuple(tuple(column) for column in columns if column)
 
 
-def order(steps: Steps) -> tuple[ExecutionStep, ...]:
+def topological_order(steps: Steps) -> tuple[ExecutionStep, ...]:
     """One after the other, as they could be done."""
     return tuple(step for level in levels(steps) for step in level)
 
 
-def circle(steps: Steps) -> tuple[str, ...]:
+def find_cycle(steps: Steps) -> tuple[str, ...]:
     """The names of steps that wait for each other, the first of them again at the end."""
     done, by_name = _depths(steps), steps_by_name(steps)
     name = next((step.name for step in steps if step.name not in done), None)
     seen: dict[str, int] = {}
     while name is not None and name not in seen:
         seen[name] = len(seen)
-        waiting = _known(needs(by_name[name]), by_name)
+        waiting = _known_names(dependencies(by_name[name]), by_name)
         name = next(other for other in waiting if other not in done)
     return (*list(seen)[seen[name] :], name)[::-1] if name is not None else ()
 
 
-def before(steps: Steps) -> Callable[[str, str], bool]:
+def precedence(steps: Steps) -> Callable[[str, str], bool]:
     """Says whether the first step is over when the second begins; a circle never is."""
     by_name = steps_by_name(steps)
     bit = {name: 1 << place for place, name in enumerate(by_name)}
     past: dict[str, int] = {}  # a bit for each step that comes before: names would be too many
-    for step in order(steps):
-        needed = _known(needs(step), by_name)
+    for step in topological_order(steps):
+        needed = _known_names(dependencies(step), by_name)
         past[step.name] = reduce(or_, (bit[name] | past.get(name, 0) for name in needed), 0)
     return lambda first, second: bool(bit.get(first, 0) & past.get(second, 0))
 
 
-def needs(step: ExecutionStep) -> tuple[str, ...]:
+def dependencies(step: ExecutionStep) -> tuple[str, ...]:
     """What it depends on, and what it refers to, as far as that can be read."""
     found = dict.fromkeys(step.depends_on)
-    for _, text in texts([step.arguments, step.ask]):
+    for _, text in iter_strings([step.arguments, step.ask]):
         with suppress(BadExpression):
             found |= dict.fromkeys(sorted(references(text)))
     for expression in (step.condition, step.until, step.for_each, step.expectation):
@@ -66,7 +66,7 @@ def needs(step: ExecutionStep) -> tuple[str, ...]:
     return tuple(found)
 
 
-def differences(old: Steps, new: Steps) -> dict[str, str]:
+def diff_steps(old: Steps, new: Steps) -> dict[str, str]:
     """What became of each step, by name: kept, changed, added or removed."""
     before, after = steps_by_name(old), steps_by_name(new)
     same = {name for name, step in after.items() if before.get(name) == step}
@@ -75,11 +75,11 @@ def differences(old: Steps, new: Steps) -> dict[str, str]:
     return changes | dict.fromkeys(before.keys() - after.keys(), "removed")
 
 
-def consequences(old: Steps, new: Steps) -> dict[str, str]:
+def diff_with_dependents(old: Steps, new: Steps) -> dict[str, str]:
     """The same, where a step has changed, too, if what it waits for has."""
-    changes, known = differences(old, new), steps_by_name(new)
-    for step in order(new):
-        needed = [changes[name] for name in _known(needs(step), known)]
+    changes, known = diff_steps(old, new), steps_by_name(new)
+    for step in topological_order(new):
+        needed = [changes[name] for name in _known_names(dependencies(step), known)]
         if changes[step.name] == "kept" and any(what != "kept" for what in needed):
             changes[step.name] = "changed"
     return changes
@@ -93,8 +93,10 @@ def steps_by_name(steps: Steps) -> dict[str, ExecutionStep]:
 def _depths(steps: Steps) -> dict[str, int]:
     """How many steps have to be done before each, at least; without those of a circle."""
     by_name = steps_by_name(steps)
-    missing = {name: len(_known(needs(step), by_name)) for name, step in by_name.items()}
-    next_to = _next_to(by_name)
+    missing = {
+        name: len(_known_names(dependencies(step), by_name)) for name, step in by_name.items()
+    }
+    next_to = _dependents(by_name)
     ready = [name for name, count in missing.items() if not count]
     depth = dict.fromkeys(ready, 0)
     for name in ready:
@@ -106,13 +108,13 @@ def _depths(steps: Steps) -> dict[str, int]:
     return depth
 
 
-def _next_to(by_name: Mapping[str, ExecutionStep]) -> dict[str, list[str]]:
+def _dependents(by_name: Mapping[str, ExecutionStep]) -> dict[str, list[str]]:
     next_to: dict[str, list[str]] = {name: [] for name in by_name}
     for step in by_name.values():
-        for name in _known(needs(step), by_name):
+        for name in _known_names(dependencies(step), by_name):
             next_to[name].append(step.name)
     return next_to
 
 
-def _known(needed: Iterable[str], by_name: Mapping[str, ExecutionStep]) -> list[str]:
+def _known_names(needed: Iterable[str], by_name: Mapping[str, ExecutionStep]) -> list[str]:
     return [name for name in needed if name in by_name]

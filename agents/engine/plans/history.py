@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from ..events import Event, Type
+from ..events import Event, EventType
 
 
-class Past:
+class RecordedEvents:
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self._under: dict[int | None, list[Event]] = defaultdict(list)
         self._tasks: dict[tuple[int | None, str, int], int] = {}
@@ -14,9 +14,9 @@ class Past:
         self._responses: dict[str, Event] = {}
         for event in events:
             self._under[event.data.get("parent")].append(event)
-            self._sort(event)
+            self._index(event)
 
-    def under(self, parent: int | None, type: Type) -> Iterator[Event]:
+    def under(self, parent: int | None, type: EventType) -> Iterator[Event]:
         """Events of this type that are a part of that step, the oldest first."""
         return (event for event in self._under.get(parent, ()) if event.type is type)
 
@@ -34,7 +34,7 @@ class Past:
         """Every call that was made for this step, or at all, whoever made it."""
         everything = (event for events in self._under.values() for event in events)
         events = everything if step is None else self.tree(step)
-        return (event for event in events if event.type is Type.TOOL_CALL)
+        return (event for event in events if event.type is EventType.TOOL_CALL)
 
     def tree(self, step: int) -> list[Event]:
         """All that was done for this step, and for what was done for it, in order."""
@@ -48,11 +48,11 @@ class Past:
             seen |= steps
         return sorted(found, key=lambda event: event.seq)
 
-    def _sort(self, event: Event) -> None:
+    def _index(self, event: Event) -> None:
         told = event.data
-        if event.type is Type.TASK and told["kind"] == "task":
+        if event.type is EventType.TASK and told["kind"] == "task":
             self._tasks[told.get("parent"), told["name"], told["plan"]] = told["step"]
-        elif event.type is Type.STEP:
+        elif event.type is EventType.STEP:
             self._ends[told["step"]] = event
-        elif event.type is Type.TOOL_RESPONSE:
+        elif event.type is EventType.TOOL_RESPONSE:
             self._responses[told["tool_call_id"]] = event

@@ -5,26 +5,26 @@ from contextlib import aclosing
 from typing import Any
 
 from agents.engine.loop.handoff import Handoff
-from agents.engine.loop.lifecycle_events import failed, finished, paused
-from agents.engine.loop.run_loop import Course, Events
-from agents.engine.loop.run_state import Trail
+from agents.engine.loop.lifecycle_events import error_event, finish_event, pause_event
+from agents.engine.loop.run_loop import Events, RunLoop
+from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
-from agents.engine.loop.tool_runner import Toolbox
+from agents.engine.loop.tool_runner import ToolRunner
 
 from ..errors import BudgetExceeded
 from ..events import Event
-from ..tool import ONE_TEXT, ToolRegistry
-from .context import MOST_AT_ONCE, Site, recalled
-from .executor import Execution
-from .outcome import Outcome
-from .plan import ExecutionPlan, assigned
-from .plan_writer import Account, Planning
-from .validation import problems
-from .yaml_reader import MOST_PROBLEMS
+from ..tool import TEXT_INPUT_SCHEMA, ToolRegistry
+from .context import MAX_CONCURRENCY, PlanContext, load_recorded_events
+from .executor import PlanExecution
+from .outcome import StepOutcome
+from .plan import ExecutionPlan, assign_roles
+from .plan_writer import ExecutedPlan, PlanWriter
+from .validation import find_problems
+from .yaml_reader import MAX_PROBLEMS
 
-MOST_TOLD = 6_000
-RESULTS = """\
+MAX_RESULT_CHARS = 6_000
+RESULTS_PROMPT = """\
 The plan was carried out: {description}
 
 {results}
@@ -46,7 +46,7 @@ class Orchestrator(AgentRuntime):
         people: Collection[str] = (),
         shows_plan: bool = False,
         max_replans: int = 2,
-        most_at_once: int = MOST_AT_ONCE,
+        most_at_once: int = MAX_CONCURRENCY,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
@@ -56,8 +56,8 @@ class Orchestrator(AgentRuntime):
         self.max_replans = max_replans
         self.most_at_once = most_at_once
 
-    def course(self, trail: Trail) -> Course:
-        return PlannedCourse(self, trail)
+    def course(self, trail: RunState) -> RunLoop:
+        return PlannedRunLoop(self, trail)
 
     def problems(self, plan: ExecutionPlan) -> list[str]:
         """Why this plan could not be carried out, in sentences; one without steps can be."""
@@ -65,98 +65,104 @@ class Orchestrator(AgentRuntime):
             return []
         tools = [self.tools.get(name) for name in self.tools.list_tools()]
         agents = {tool.agent for tool in tools if isinstance(tool, Handoff)}
-        schemas = {t.name: getattr(t, "parameters", ONE_TEXT) for t in tools}
+        schemas = {t.name: getattr(t, "parameters", TEXT_INPUT_SCHEMA) for t in tools}
         roles = {*self.roles, *self.people}
-        found = problems(assigned(plan, self.roles), schemas, agents, roles)
-        return [problem.message for problem in found[:MOST_PROBLEMS]]
+        found = find_problems(assign_roles(plan, self.roles), schemas, agents, roles)
+        return [problem.message for problem in found[:MAX_PROBLEMS]]
 
 
-class PlannedCourse(Course):
+class PlannedRunLoop(RunLoop):
     """The course of a run that works by a plan: its turns come after the plan, to answer."""
 
     agent: Orchestrator
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.past = recalled(self.trail)
+        self.past = load_recorded_events(self.trail)
 
     async def _turns(self) -> Events:
         if self.trail.is_over:
             return
-        async with aclosing(self._by_plan()) as events:
+        async with aclosing(self._run_plans()) as events:
             async for event in events:
                 yield event
         if self.trail.is_over:
             return
-        self.toolbox = Toolbox(ToolRegistry(), self.agent.fallback)
+        self.toolbox = ToolRunner(ToolRegistry(), self.agent.fallback)
         async with aclosing(super()._turns()) as turns:
             async for event in turns:
                 yield event
 
-    async def _by_plan(self) -> Events:
-        before = list[Account]()
+    async def _run_plans(self) -> Events:
+        before = list[ExecutedPlan]()
         for version in range(1, self.agent.max_replans + 2):
-            site = Site(self.agent, self.trail, self.past, version, self.agent.most_at_once)
-            async with aclosing(self._version(site, before)) as events:
+            site = PlanContext(
+                self.agent, self.trail, self.past, version, self.agent.most_at_once
+            )
+            async with aclosing(self._run_version(site, before)) as events:
                 async for event in events:
                     yield event
             if self.trail.is_over or not before[-1].feedback():
                 return
         why = " ".join(before[-1].feedback())
-        yield finished(self.trail, StopReason.CANCELLED, detail=_too_often(before, why))
+        yield finish_event(
+            self.trail, StopReason.CANCELLED, detail=_gave_up_message(before, why)
+        )
 
-    async def _version(self, site: Site, before: list[Account]) -> Events:
+    async def _run_version(self, site: PlanContext, before: list[ExecutedPlan]) -> Events:
         agent = self.agent
         roles = {*agent.roles, *agent.people}
-        planning = Planning(
+        planning = PlanWriter(
             site, before, check=agent.problems, roles=roles, shows=agent.shows_plan
         )
         async with aclosing(planning.events()) as events:
             async for event in events:
                 yield event
         if planning.plan is None:
-            yield self._left(planning)
+            yield self._no_plan_event(planning)
             return
-        plan = assigned(planning.plan, agent.roles)
-        kept = before[-1].still_good(planning.plan) if before else {}
-        execution = Execution(site, plan, kept=kept, halts=True)
+        plan = assign_roles(planning.plan, agent.roles)
+        kept = before[-1].reusable_outcomes(planning.plan) if before else {}
+        execution = PlanExecution(site, plan, kept=kept, halts=True)
         async with aclosing(execution.events()) as events:
             async for event in events:
                 yield event
-        for event in self._ended(execution):
+        for event in self._ending_events(execution):
             yield event
-        before.append(Account(planning.plan, execution.outcomes))
+        before.append(ExecutedPlan(planning.plan, execution.outcomes))
         if not self.trail.is_over and not execution.failures:
-            self.state.add_message("user", _told(plan, execution.outcomes))
+            self.state.add_message("user", _results_message(plan, execution.outcomes))
 
-    def _left(self, planning: Planning) -> Event:
+    def _no_plan_event(self, planning: PlanWriter) -> Event:
         if planning.is_waiting:
-            return paused(self.trail)
-        return finished(self.trail, StopReason.CANCELLED, detail=planning.refusal or "")
+            return pause_event(self.trail)
+        return finish_event(self.trail, StopReason.CANCELLED, detail=planning.refusal or "")
 
-    def _ended(self, execution: Execution) -> list[Event]:
+    def _ending_events(self, execution: PlanExecution) -> list[Event]:
         """What comes after it, where that is neither the answer nor another plan."""
         if execution.is_waiting:
-            return [paused(self.trail)]
+            return [pause_event(self.trail)]
         if execution.spent:
-            spent = failed(self.trail, BudgetExceeded(execution.spent))
-            return [spent, finished(self.trail, StopReason.BUDGET, detail=execution.spent)]
+            spent = error_event(self.trail, BudgetExceeded(execution.spent))
+            return [spent, finish_event(self.trail, StopReason.BUDGET, detail=execution.spent)]
         return []
 
 
-def _too_often(before: list[Account], why: str) -> str:
+def _gave_up_message(before: list[ExecutedPlan], why: str) -> str:
     plans = "1 plan" if len(before) == 1 else f"{len(before)} plans"
     return f"Given up after {plans}. {why}"
 
 
-def _told(plan: ExecutionPlan, outcomes: Mapping[str, Outcome]) -> str:
+def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -> str:
     """What came of the plan, in its own order, as the model is told before it answers."""
     names = [step.name for step in plan.steps if step.name in outcomes]
-    parts = [_result(name, outcomes[name]) for name in names]
-    return RESULTS.format(description=plan.description, results="\n\n".join(parts) or "—")
+    parts = [_format_result(name, outcomes[name]) for name in names]
+    return RESULTS_PROMPT.format(
+        description=plan.description, results="\n\n".join(parts) or "—"
+    )
 
 
-def _result(name: str, outcome: Outcome) -> str:
+def _format_result(name: str, outcome: StepOutcome) -> str:
     text = outcome.text
-    cut = text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]} [… cut]"
+    cut = text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]} [… cut]"
     return f"## {name} ({outcome.status})\n{cut}"

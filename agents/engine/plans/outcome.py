@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Literal, Self
 
-from agents.engine.loop.tool_step import MOST_OBSERVATION
+from agents.engine.loop.tool_step import MAX_OBSERVATION_CHARS
 
 from ..tool import ToolResult
 
@@ -14,7 +14,7 @@ Status = Literal["done", "failed", "skipped", "unreached"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class EvaluationResult:
     """Whether a result is what was expected, why, and what the next plan should change."""
 
     is_met: bool
@@ -31,17 +31,17 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class StepOutcome:
     """`number` is the row of the step. What was never begun, because of others, has none."""
 
     status: Status
     output: Any = None
     reason: str = ""
     number: int | None = None
-    finding: Finding | None = None
+    finding: EvaluationResult | None = None
 
     @property
-    def is_well(self) -> bool:
+    def is_ok(self) -> bool:
         return self.status in {"done", "skipped"}
 
     @property
@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        return text_of(self.output) if self.status == "done" else self.reason
+        return to_text(self.output) if self.status == "done" else self.reason
 
     def to_dict(self) -> dict[str, Any]:
         finding = self.finding.to_dict() if self.finding else None
@@ -66,32 +66,32 @@ class Outcome:
             output=value.get("output"),
             reason=value.get("reason", ""),
             number=number,
-            finding=Finding.from_dict(found) if found else None,
+            finding=EvaluationResult.from_dict(found) if found else None,
         )
 
 
-def output_of(result: ToolResult) -> Any:
+def result_value(result: ToolResult) -> Any:
     """What later steps refer to: data where the tool gives data, else the text.
 
     A number that a float cannot hold stays a text: exact is more than comparable.
     """
     text = result.output
-    if len(text) > MOST_OBSERVATION:
+    if len(text) > MAX_OBSERVATION_CHARS:
         return text
     if not result.is_data and text.lstrip()[:1] not in {"{", "["}:
         return text
     try:
-        return json.loads(text, parse_float=_exact)
+        return json.loads(text, parse_float=_exact_float)
     except (ValueError, RecursionError):
         return text
 
 
-def _exact(written: str) -> float | str:
+def _exact_float(written: str) -> float | str:
     number = float(written)
     return number if Decimal(repr(number)) == Decimal(written) else written
 
 
-def text_of(value: Any) -> str:
+def to_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -5,24 +5,24 @@ from contextlib import aclosing
 from typing import Any
 
 from agents.engine.loop.handoff import Handoff
-from agents.engine.loop.lifecycle_events import finished, paused
-from agents.engine.loop.run_loop import Course, Events
-from agents.engine.loop.run_state import Trail
+from agents.engine.loop.lifecycle_events import finish_event, pause_event
+from agents.engine.loop.run_loop import Events, RunLoop
+from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
-from agents.engine.loop.tool_runner import Toolbox
+from agents.engine.loop.tool_runner import ToolRunner
 from agents.engine.turn.assembly import PlanResult
 
-from ..events import Event, Type
+from ..events import Event, EventType
 from ..tool import ToolRegistry
-from .answer_merging import Head, Merge, Moderation, Verdict, listed
-from .context import Site, recalled
-from .executor import Execution
-from .outcome import Outcome
+from .answer_merging import AnswerMerger, Merge, MergeResult, PanelMember, format_answers
+from .context import PlanContext, load_recorded_events
+from .executor import PlanExecution
+from .outcome import StepOutcome
 from .plan import ExecutionPlan, ExecutionStep
-from .plan_writer import conversation
+from .plan_writer import format_history
 
-SYNTHESIS = """\
+SYNTHESIS_PROMPT = """\
 These agents were asked the question, each without knowing of the others: {names}.
 
 {answers}
@@ -57,31 +57,31 @@ class Panel(AgentRuntime):
         tools = map(self.tools.get, self.tools.list_tools())
         return [tool.agent for tool in tools if isinstance(tool, Handoff)]
 
-    def course(self, trail: Trail) -> Course:
-        return PanelCourse(self, trail)
+    def course(self, trail: RunState) -> RunLoop:
+        return PanelRunLoop(self, trail)
 
 
-class PanelCourse(Course):
+class PanelRunLoop(RunLoop):
     """The course of a panel: the members, what they agree on, and then the answer."""
 
     agent: Panel
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.past = recalled(self.trail)
+        self.past = load_recorded_events(self.trail)
 
     async def _turns(self) -> Events:
         if self.trail.is_over:
             return
-        site = Site(self.agent, self.trail, self.past)
-        asking = Asking(site, self._plan())
+        site = PlanContext(self.agent, self.trail, self.past)
+        asking = PanelPoll(site, self._build_plan())
         async with aclosing(asking.events()) as events:
             async for event in events:
                 yield event
-        if (left := self._left(asking)) is not None:
+        if (left := self._early_end(asking)) is not None:
             yield left
             return
-        moderation = Moderation(site, self.agent.merge, asking.heads)
+        moderation = AnswerMerger(site, self.agent.merge, asking.heads)
         async with aclosing(moderation.events()) as events:
             async for event in events:
                 yield event
@@ -89,8 +89,8 @@ class PanelCourse(Course):
             async for event in answering:
                 yield event
 
-    def _plan(self) -> ExecutionPlan:
-        said = conversation(self.state.get_messages(), self.trail.query)
+    def _build_plan(self) -> ExecutionPlan:
+        said = format_history(self.state.get_messages(), self.trail.query)
         question = f"{said}Question: {self.trail.query}" if said else self.trail.query
         # By reference: what a person writes is no template.
         task, seconds = {"task": "${parameters.question}"}, self.agent.most_seconds
@@ -100,104 +100,106 @@ class PanelCourse(Course):
         ]
         return ExecutionPlan("", steps, {"question": question})
 
-    def _left(self, asking: "Asking") -> Event | None:
+    def _early_end(self, asking: "PanelPoll") -> Event | None:
         """The end, where there is nothing to merge."""
         heads, execution = asking.heads, asking.execution
         if execution.is_waiting:
-            return paused(self.trail)
+            return pause_event(self.trail)
         answered = [head for head in heads if not head.problem]
         if execution.spent:
-            budget, answers = StopReason.BUDGET, listed(answered)
-            return finished(self.trail, budget, answer=answers, detail=execution.spent)
+            budget, answers = StopReason.BUDGET, format_answers(answered)
+            return finish_event(self.trail, budget, answer=answers, detail=execution.spent)
         if not answered:
-            return finished(self.trail, StopReason.ERROR, detail=_nobody(heads))
+            return finish_event(self.trail, StopReason.ERROR, detail=_no_answer_message(heads))
         return None
 
-    async def _answered(self, moderation: Moderation) -> Events:
+    async def _answered(self, moderation: AnswerMerger) -> Events:
         verdict, heads = moderation.verdict, moderation.answered
-        if self._is_written(verdict):
-            self.toolbox = Toolbox(ToolRegistry(), self.agent.fallback)
-            self.state.add_message("user", _told(verdict, heads))
+        if self._needs_writing(verdict):
+            self.toolbox = ToolRunner(ToolRegistry(), self.agent.fallback)
+            self.state.add_message("user", _synthesis_message(verdict, heads))
             async with aclosing(super()._turns()) as turns:
                 async for event in turns:
                     yield event
             return
         chosen = next((head for head in heads if head.name == verdict.chosen), None)
-        text = "\n\n".join(filter(None, _parts(verdict, heads, chosen)))
+        text = "\n\n".join(filter(None, _answer_parts(verdict, heads, chosen)))
         output = chosen.output if chosen else None
         # How long an answer may be was asked of each of them; together they may be longer.
-        rules = self.agent.guardrails.at_any_length()
+        rules = self.agent.guardrails.without_length_limits()
         for event in await self._conclude(PlanResult(), text, output, rules):
             yield event
 
-    def _is_written(self, verdict: Verdict) -> bool:
+    def _needs_writing(self, verdict: MergeResult) -> bool:
         """Whether the model has to write: its own words, or an answer in the panel's form."""
         differs = self.agent.merge == "synthesis" and not verdict.is_agreed
         return differs or self.agent.output is not None
 
 
-class Asking:
+class PanelPoll:
     """The question on its way to all members; afterwards there are `heads`."""
 
-    def __init__(self, site: Site, plan: ExecutionPlan) -> None:
-        self.execution = Execution(site, plan)
-        self._told = [event for event in site.trail.past if event.type in _OF_MEMBERS]
+    def __init__(self, site: PlanContext, plan: ExecutionPlan) -> None:
+        self.execution = PlanExecution(site, plan)
+        self._told = [event for event in site.trail.past if event.type in _MEMBER_EVENTS]
 
     async def events(self) -> AsyncGenerator[Event, None]:
         async with aclosing(self.execution.events()) as events:
             async for event in events:
-                if event.type in _OF_MEMBERS:
+                if event.type in _MEMBER_EVENTS:
                     self._told.append(event)
                 yield event
 
     @property
-    def heads(self) -> list[Head]:
+    def heads(self) -> list[PanelMember]:
         """In the order of the members, whoever was first."""
         outcomes, steps = self.execution.outcomes, self.execution.plan.steps
-        return [self._head(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
+        return [self._member(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
 
-    def _head(self, name: str, outcome: Outcome) -> Head:
+    def _member(self, name: str, outcome: StepOutcome) -> PanelMember:
         if outcome.status != "done" or not outcome.text.strip():
-            return Head(name=name, problem=outcome.reason or "There was no answer.")
+            return PanelMember(name=name, problem=outcome.reason or "There was no answer.")
         output = self._outputs().get(outcome.number)
-        return Head(name=name, answer=outcome.text, output=output)
+        return PanelMember(name=name, answer=outcome.text, output=output)
 
     def _outputs(self) -> dict[int | None, Any]:
         """The answers that are data, by the row of the step that asked for them."""
-        calls = {e.data["step"]: e.data for e in self._told if e.type is Type.TOOL_CALL}
-        returns = [e.data for e in self._told if e.type is Type.HANDOFF_RETURN]
+        calls = {e.data["step"]: e.data for e in self._told if e.type is EventType.TOOL_CALL}
+        returns = [e.data for e in self._told if e.type is EventType.HANDOFF_RETURN]
         asked = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
         return {call.get("parent"): data.get("output") for call, data in asked}
 
 
-_OF_MEMBERS = {Type.TOOL_CALL, Type.HANDOFF_RETURN}
+_MEMBER_EVENTS = {EventType.TOOL_CALL, EventType.HANDOFF_RETURN}
 
 
-def _nobody(heads: Sequence[Head]) -> str:
+def _no_answer_message(heads: Sequence[PanelMember]) -> str:
     if not heads:
         return "This panel has no members."
     why = " ".join(f"{head.name}: {head.problem}" for head in heads)
     return f"No member of the panel could answer. {why}"
 
 
-def _told(verdict: Verdict, heads: Sequence[Head]) -> str:
-    return SYNTHESIS.format(
+def _synthesis_message(verdict: MergeResult, heads: Sequence[PanelMember]) -> str:
+    return SYNTHESIS_PROMPT.format(
         names=", ".join(head.name for head in heads),
-        answers=listed(heads),
-        differences=_list(verdict) or "—",
+        answers=format_answers(heads),
+        differences=_differences_list(verdict) or "—",
     )
 
 
-def _parts(verdict: Verdict, heads: Sequence[Head], chosen: Head | None) -> list[str]:
+def _answer_parts(
+    verdict: MergeResult, heads: Sequence[PanelMember], chosen: PanelMember | None
+) -> list[str]:
     """The answer that counts, or all where none does and why; and where they differed."""
     if chosen is None:
-        return [verdict.reason, listed(heads), _list(verdict)]
+        return [verdict.reason, format_answers(heads), _differences_list(verdict)]
     is_judged = verdict.merge == "judge" and not verdict.is_agreed
     why = f"> **{chosen.name}**: {' '.join(verdict.reason.split())}" if is_judged else ""
-    return [chosen.answer, why, _list(verdict)]
+    return [chosen.answer, why, _differences_list(verdict)]
 
 
-def _list(verdict: Verdict) -> str:
+def _differences_list(verdict: MergeResult) -> str:
     if not verdict.differences:
         return ""
     items = "\n".join(f"- {' '.join(words.split())}" for words in verdict.differences)

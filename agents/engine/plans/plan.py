@@ -11,7 +11,7 @@ Kind = Literal["tool", "agent", "ask", "plan"]
 
 # The conditions that have a name: whatever became of the steps before, all well, one failed.
 ALWAYS, SUCCESS, FAILURE = "always", "success", "failure"
-MOST_ROUNDS = 10
+DEFAULT_MAX_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ExecutionStep:
     parallel: bool = field(default=False, kw_only=True)
     for_each: Any = field(default=None, kw_only=True)
     until: str = field(default="", kw_only=True)
-    rounds: int = field(default=MOST_ROUNDS, kw_only=True)
+    rounds: int = field(default=DEFAULT_MAX_ROUNDS, kw_only=True)
     retry: int = field(default=0, kw_only=True)
 
     @property
@@ -60,21 +60,23 @@ class ExecutionStep:
     def to_dict(self) -> dict[str, Any]:
         """As it is written: what is as ever is left out."""
         blank = ExecutionStep()
-        names = (name for name in FIELDS if getattr(self, name) != getattr(blank, name))
-        return {name: _plain(getattr(self, name)) for name in names}
+        names = (name for name in STEP_FIELDS if getattr(self, name) != getattr(blank, name))
+        return {name: _to_plain(getattr(self, name)) for name in names}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Self:
-        facts = {name: value[name] for name in FIELDS if name in value}
+        facts = {name: value[name] for name in STEP_FIELDS if name in value}
         if facts.get("plan") is not None:
             facts["plan"] = ExecutionPlan.from_dict(facts["plan"])
         if "depends_on" in facts:
             facts["depends_on"] = tuple(facts["depends_on"])
-        return cls(**facts | {name: _whole(facts[name]) for name in COUNTS if name in facts})
+        return cls(
+            **facts | {name: _to_int(facts[name]) for name in INTEGER_FIELDS if name in facts}
+        )
 
 
-COUNTS = ("rounds", "retry")
-FIELDS = ("name", *(name for name in ExecutionStep.__dataclass_fields__ if name != "name"))
+INTEGER_FIELDS = ("rounds", "retry")
+STEP_FIELDS = ("name", *(name for name in ExecutionStep.__dataclass_fields__ if name != "name"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class ExecutionPlan:
 
     def named(self) -> "ExecutionPlan":
         """The same, where every step has a name: those without are called after their place."""
-        steps = [_named(step, number) for number, step in enumerate(self.steps, 1)]
+        steps = [_with_name(step, number) for number, step in enumerate(self.steps, 1)]
         return ExecutionPlan(self.description, tuple(steps), self.parameters)
 
     def walk(self) -> Iterator[ExecutionStep]:
@@ -113,18 +115,18 @@ class ExecutionPlan:
                 yield from step.plan.walk()
 
 
-def assigned(plan: ExecutionPlan, agents: Mapping[str, str]) -> ExecutionPlan:
+def assign_roles(plan: ExecutionPlan, agents: Mapping[str, str]) -> ExecutionPlan:
     """The plan with somebody for every step that says no more than a role.
 
     `agents` are those that have one, by role; where none has it, the people with that role are
     asked.
     """
-    return replace(plan, steps=tuple(_assigned(step, agents) for step in plan.steps))
+    return replace(plan, steps=tuple(_assign_role(step, agents) for step in plan.steps))
 
 
-def _assigned(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
+def _assign_role(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
     if step.plan is not None:
-        return replace(step, plan=assigned(step.plan, agents))
+        return replace(step, plan=assign_roles(step.plan, agents))
     if not step.role or step.tool or step.agent or step.ask:
         return step
     if (agent := agents.get(step.role.lower())) is not None:
@@ -141,17 +143,17 @@ def without_approvals(plan: ExecutionPlan) -> ExecutionPlan:
     return replace(plan, steps=tuple(steps))
 
 
-def _named(step: ExecutionStep, number: int) -> ExecutionStep:
+def _with_name(step: ExecutionStep, number: int) -> ExecutionStep:
     plan = step.plan.named() if step.plan else None
     return replace(step, name=step.name or f"step {number}", plan=plan)
 
 
-def _whole(value: Any) -> Any:
+def _to_int(value: Any) -> Any:
     """Models write 2.0 where they mean 2."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, ExecutionPlan):
         return value.to_dict()
     return list(value) if isinstance(value, tuple) else value

@@ -6,26 +6,26 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine.loop.approval import AskPerson, Verdict, digest
-from agents.engine.loop.handoff import Errand, Handoff
+from agents.engine.loop.approval import ApprovalDecision, AskPersonTool, digest
+from agents.engine.loop.handoff import Handoff, HandoffRun
 from agents.engine.loop.output_schema import OutputSchema
-from agents.engine.loop.tool_step import PREVIEW
+from agents.engine.loop.tool_step import PREVIEW_CHARS
 from agents.engine.turn.assembly import ToolCall
 
 from ..errors import NoPlan
-from ..events import Event, Type
+from ..events import Event, EventType
 from ..state import Message
 from ..tool import Tool, specification
-from .context import Site
-from .graph import consequences
-from .outcome import Outcome
+from .context import PlanContext
+from .graph import diff_with_dependents
+from .outcome import StepOutcome
 from .plan import ExecutionPlan, without_approvals
 
 PLANNER = "planner"
 PLAN = "plan"
-MOST_ATTEMPTS = 3
-MOST_SHOWN = 2_000
-MOST_REMEMBERED = 6
+MAX_ATTEMPTS = 3
+MAX_SHOWN_CHARS = 2_000
+MAX_HISTORY_MESSAGES = 6
 
 INSTRUCTIONS = """\
 You plan work; others carry it out. Write the few steps that are needed, each with a short \
@@ -47,12 +47,12 @@ Agents: {agents}
 Roles: {roles}
 
 What whoever carries it out is told: {own}"""
-AGAIN = """\
+REPLAN_INSTRUCTIONS = """\
 Write a new plan that does better. A step that is written exactly as before is not done again: \
 its result stays."""
 
 _TEXT = {"type": "string"}
-FORM: dict[str, Any] = {
+PLAN_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "description": {"type": "string", "description": "What the plan is, in one sentence."},
@@ -88,32 +88,36 @@ Check = Callable[[ExecutionPlan], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ExecutedPlan:
     """A plan that was carried out, and what came of its steps."""
 
     plan: ExecutionPlan
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, StepOutcome]
 
     def feedback(self) -> list[str]:
         """What the next plan has to do better."""
-        return [_blame(self, name) for name, o in self.outcomes.items() if o.status == "failed"]
+        return [
+            _failure_feedback(self, name)
+            for name, o in self.outcomes.items()
+            if o.status == "failed"
+        ]
 
-    def still_good(self, plan: ExecutionPlan) -> dict[str, Outcome]:
+    def reusable_outcomes(self, plan: ExecutionPlan) -> dict[str, StepOutcome]:
         """What need not be done again in this plan: steps that are the same, and were done."""
-        changes = consequences(self.plan.named().steps, plan.named().steps)
+        changes = diff_with_dependents(self.plan.named().steps, plan.named().steps)
         same = {name for name, what in changes.items() if what == "kept"}
         return {n: o for n, o in self.outcomes.items() if n in same and o.status == "done"}
 
 
-class Planning:
+class PlanWriter:
     """One version of a plan. Afterwards there is a `plan`, or a `refusal` says why there is
     none, unless it `is_waiting` for a person to agree.
     """
 
     def __init__(
         self,
-        site: Site,
-        before: Sequence[Account],
+        site: PlanContext,
+        before: Sequence[ExecutedPlan],
         *,
         check: Check,
         roles: Collection[str] = (),
@@ -130,7 +134,7 @@ class Planning:
         self._wrong: list[str] = []
 
     async def events(self) -> Events:
-        for attempt in range(1, MOST_ATTEMPTS + 1):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             async with aclosing(self._attempt(attempt)) as events:
                 async for event in events:
                     yield event
@@ -139,27 +143,31 @@ class Planning:
         raise NoPlan(f"There is no plan that can be carried out: {self._wrong[-1]}")
 
     async def _attempt(self, attempt: int) -> Events:
-        number = self._known(attempt)
+        number = self._recorded_step(attempt)
         if number is None:
             number = self.site.next_step()
             name = f"{PLAN} {self.site.version}"
-            yield self._emit(Type.TASK, number, name=name, work=PLAN, attempt=attempt)
-        plan = self._recorded(number)
+            yield self._emit(EventType.TASK, number, name=name, work=PLAN, attempt=attempt)
+        plan = self._recorded_plan(number)
         if (end := self.site.past.end(number)) is not None:
-            self._recall(end.data, plan)
+            self._restore_result(end.data, plan)
             return
         if plan is None:
-            errand = self._errand(number)
+            errand = self._handoff_run(number)
             async with aclosing(errand.events()) as writing:
                 async for event in writing:
                     yield event
-            plan = self._read(errand)
-            yield self._told(number, plan, by=PLANNER) if plan else self._given_up(number)
-        for event in self._shown(number, plan) if plan else ():
+            plan = self._parse_plan(errand)
+            yield (
+                self._plan_event(number, plan, by=PLANNER)
+                if plan
+                else self._failure_event(number)
+            )
+        for event in self._approval_events(number, plan) if plan else ():
             yield event
 
-    def _known(self, attempt: int) -> int | None:
-        for event in self.site.past.under(self.site.trail.emit.parent, Type.TASK):
+    def _recorded_step(self, attempt: int) -> int | None:
+        for event in self.site.past.under(self.site.trail.emit.parent, EventType.TASK):
             told = event.data
             is_this = told["kind"] == PLAN and told["attempt"] == attempt
             if is_this and told["plan"] == self.site.version:
@@ -167,13 +175,13 @@ class Planning:
                 return number
         return None
 
-    def _recorded(self, number: int) -> ExecutionPlan | None:
+    def _recorded_plan(self, number: int) -> ExecutionPlan | None:
         """The plan as it was last told."""
-        events = self.site.past.under(self.site.trail.emit.parent, Type.PLAN)
+        events = self.site.past.under(self.site.trail.emit.parent, EventType.PLAN)
         told = [event.data for event in events if event.data["step"] == number]
         return ExecutionPlan.from_dict(told[-1]) if told else None
 
-    def _recall(self, end: Mapping[str, Any], plan: ExecutionPlan | None) -> None:
+    def _restore_result(self, end: Mapping[str, Any], plan: ExecutionPlan | None) -> None:
         match end["status"]:
             case "done":
                 self.plan = plan
@@ -182,19 +190,19 @@ class Planning:
             case _:
                 self.refusal = end["reason"]
 
-    def _errand(self, number: int) -> Errand:
-        form = OutputSchema(FORM, name=PLAN)
+    def _handoff_run(self, number: int) -> HandoffRun:
+        form = OutputSchema(PLAN_SCHEMA, name=PLAN)
         planner = self.site.agent.in_role(PLANNER, self._instructions(), form)
         handoff = Handoff(PLANNER, lambda: planner, is_role=True)
-        return Errand(handoff, self._question(), self.site.trail_of(number), number)
+        return HandoffRun(handoff, self._question(), self.site.step_state(number), number)
 
     def _instructions(self) -> str:
         registry = self.site.agent.tools
         tools = [registry.get(name) for name in registry.list_tools()]
         agents = [tool for tool in tools if isinstance(tool, Handoff)]
-        others = [t for t in tools if t not in agents and not isinstance(t, AskPerson)]
+        others = [t for t in tools if t not in agents and not isinstance(t, AskPersonTool)]
         return INSTRUCTIONS.format(
-            tools="\n".join(map(_listed, others)) or "none",
+            tools="\n".join(map(_format_tool, others)) or "none",
             agents="; ".join(f"{a.agent}: {a.description}" for a in agents) or "none",
             roles=", ".join(sorted(self.roles)) or "none",
             own=self.site.agent.planner.instructions,
@@ -202,17 +210,17 @@ class Planning:
 
     def _question(self) -> str:
         trail = self.site.trail
-        before = conversation(trail.state.get_messages(), trail.query)
+        before = format_history(trail.state.get_messages(), trail.query)
         parts = [f"{before}Question: {trail.query}"]
         for account in self.before:
             written = json.dumps(account.plan.to_dict(), ensure_ascii=False, default=str)
-            parts += [f"A plan that was tried: {written}", *_results(account)]
+            parts += [f"A plan that was tried: {written}", *_format_results(account)]
             parts.append(f"What was wrong: {' '.join(account.feedback())}")
-        parts += [AGAIN] if self.before else []
+        parts += [REPLAN_INSTRUCTIONS] if self.before else []
         parts += [f"Your last plan cannot be carried out: {wrong}" for wrong in self._wrong]
         return "\n\n".join(parts)
 
-    def _read(self, errand: Errand) -> ExecutionPlan | None:
+    def _parse_plan(self, errand: HandoffRun) -> ExecutionPlan | None:
         """What the model wrote, if it can be carried out; else it is known what is wrong."""
         value = errand.output
         if not isinstance(value, dict):
@@ -231,59 +239,59 @@ class Planning:
             return None
         return plan
 
-    def _given_up(self, number: int) -> Event:
+    def _failure_event(self, number: int) -> Event:
         status = "failed" if self.refusal is None else "cancelled"
-        return self._ended(number, status, self.refusal or self._wrong[-1])
+        return self._end_event(number, status, self.refusal or self._wrong[-1])
 
-    def _told(self, number: int, plan: ExecutionPlan, *, by: str) -> Event:
+    def _plan_event(self, number: int, plan: ExecutionPlan, *, by: str) -> Event:
         last = self.before[-1] if self.before else None
         return self._emit(
-            Type.PLAN,
+            EventType.PLAN,
             number,
             **plan.to_dict(),
             by=by,
-            changes=consequences(last.plan.named().steps, plan.steps) if last else {},
+            changes=diff_with_dependents(last.plan.named().steps, plan.steps) if last else {},
             feedback=last.feedback() if last else [],
         )
 
-    def _shown(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
+    def _approval_events(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
         """A person may have to see it first; it may be another one afterwards."""
-        verdict = self._verdict(number)
+        verdict = self._recorded_decision(number)
         if verdict is None and not self.shows and not self._was_asked(number):
-            verdict = Verdict(is_approved=True)
+            verdict = ApprovalDecision(is_approved=True)
         if verdict is None:
             self.is_waiting = True
-            yield from self._asked(number, plan)
+            yield from self._request_approval(number, plan)
         elif not verdict.is_approved:
             self.refusal = verdict.reason or "The plan was declined."
-            yield self._ended(number, "rejected", self.refusal)
+            yield self._end_event(number, "rejected", self.refusal)
         else:
             if verdict.arguments is not None:
                 edited = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
                 if edited != plan:  # else it was told before it was cut off
-                    yield self._told(number, edited, by=verdict.by)
+                    yield self._plan_event(number, edited, by=verdict.by)
                 plan = edited
             self.plan = plan
-            yield self._ended(number, "done", plan.description)
+            yield self._end_event(number, "done", plan.description)
 
-    def _verdict(self, number: int) -> Verdict | None:
+    def _recorded_decision(self, number: int) -> ApprovalDecision | None:
         parent = self.site.trail.emit.parent
-        for event in self.site.past.under(parent, Type.APPROVAL_RESOLVED):
+        for event in self.site.past.under(parent, EventType.APPROVAL_RESOLVED):
             if event.data["step"] == number:
-                return Verdict.from_dict(event.data)
+                return ApprovalDecision.from_dict(event.data)
         return None
 
     def _was_asked(self, number: int) -> bool:
-        asked = self.site.past.under(self.site.trail.emit.parent, Type.APPROVAL_REQUESTED)
+        asked = self.site.past.under(self.site.trail.emit.parent, EventType.APPROVAL_REQUESTED)
         return any(event.data["step"] == number for event in asked)
 
-    def _asked(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
+    def _request_approval(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
         if self._was_asked(number):
             return
         written = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
         call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=written)
         yield self._emit(
-            Type.APPROVAL_REQUESTED,
+            EventType.APPROVAL_REQUESTED,
             number,
             id=call.id,
             function={"name": PLAN, "arguments": written},
@@ -294,36 +302,36 @@ class Planning:
             thought="",
         )
 
-    def _ended(self, number: int, status: str, words: str) -> Event:
-        about = {"observation": words[:PREVIEW], "reason": words}
-        return self._emit(Type.STEP, number, status=status, action=PLAN, **about)
+    def _end_event(self, number: int, status: str, words: str) -> Event:
+        about = {"observation": words[:PREVIEW_CHARS], "reason": words}
+        return self._emit(EventType.STEP, number, status=status, action=PLAN, **about)
 
-    def _emit(self, type: Type, number: int, **more: Any) -> Event:
+    def _emit(self, type: EventType, number: int, **more: Any) -> Event:
         version = self.site.version
         about = {"step": number, "turn": version, "plan": version, "kind": PLAN}
-        return self.site.emitter(None)(type, **about, **more)
+        return self.site.event_factory(None)(type, **about, **more)
 
 
-def _listed(tool: Tool) -> str:
+def _format_tool(tool: Tool) -> str:
     function = specification(tool)["function"]
     schema = json.dumps(function["parameters"], ensure_ascii=False)
     return f"- {tool.name}: {tool.description}\n  arguments: {schema}"
 
 
-def conversation(messages: Sequence[Message], query: str) -> str:
+def format_history(messages: Sequence[Message], query: str) -> str:
     """What was said before, shortened; the question itself is told apart."""
     said = [m for m in messages if m["role"] in {"user", "assistant"} and m.get("content")]
-    said = [m for m in said if m["content"] != query][-MOST_REMEMBERED:]
-    lines = [f"{m['role']}: {str(m['content'])[:MOST_SHOWN]}" for m in said]
+    said = [m for m in said if m["content"] != query][-MAX_HISTORY_MESSAGES:]
+    lines = [f"{m['role']}: {str(m['content'])[:MAX_SHOWN_CHARS]}" for m in said]
     return "Said before:\n" + "\n".join(lines) + "\n\n" if lines else ""
 
 
-def _results(account: Account) -> list[str]:
+def _format_results(account: ExecutedPlan) -> list[str]:
     done = [(name, o) for name, o in account.outcomes.items() if o.status == "done"]
-    return [f"“{name}” gave: {o.text[:MOST_SHOWN]}" for name, o in done]
+    return [f"“{name}” gave: {o.text[:MAX_SHOWN_CHARS]}" for name, o in done]
 
 
-def _blame(account: Account, name: str) -> str:
+def _failure_feedback(account: ExecutedPlan, name: str) -> str:
     outcome = account.outcomes[name]
     step = next(step for step in account.plan.steps if step.name == name)
     if outcome.finding is None:

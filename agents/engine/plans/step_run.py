@@ -5,36 +5,41 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agents.engine.concurrency.merge import Braid
-from agents.engine.loop.tool_step import PREVIEW
+from agents.engine.concurrency.merge import EventMerger
+from agents.engine.loop.tool_step import PREVIEW_CHARS
 
 from ..errors import BadExpression
-from ..events import Event, Type
-from ..expressions import filled, parse
-from .attempts import Effort
-from .context import Names, Site
-from .deadline import InTime
-from .evaluation import Check
-from .outcome import Finding, Outcome, Status
+from ..events import Event, EventType
+from ..expressions import interpolate, parse
+from .attempts import StepAttempts
+from .context import Names, PlanContext
+from .deadline import TimeLimitedStream
+from .evaluation import OutcomeCheck
+from .outcome import EvaluationResult, Status, StepOutcome
 from .plan import ExecutionPlan, ExecutionStep
 
 if TYPE_CHECKING:
-    from .executor import Execution
+    from .executor import PlanExecution
 
-MOST_ITEMS = 1_000
+MAX_ITEMS = 1_000
 
 Events = AsyncGenerator[Event, None]
-Within = Callable[[ExecutionPlan, Names, int], "Execution"]
+Within = Callable[[ExecutionPlan, Names, int], "PlanExecution"]
 
 
-class Task:
+class StepRun:
     """Afterwards there is an `outcome`, unless a person is waited for.
 
     `within` carries out a plan that is a part of it. What was done before is not done again.
     """
 
     def __init__(
-        self, site: Site, step: ExecutionStep, names: Names, parent: int | None, within: Within
+        self,
+        site: PlanContext,
+        step: ExecutionStep,
+        names: Names,
+        parent: int | None,
+        within: Within,
     ) -> None:
         self.site = site
         self.step = step
@@ -43,23 +48,23 @@ class Task:
         self.within = within
         top = site.trail.emit.parent
         self.number = site.past.task(parent or top, step.name, site.version)
-        self.outcome = self._recorded()
+        self.outcome = self._recorded_outcome()
 
     async def events(self) -> Events:
         if self.outcome is not None:
             return
         if self.number is None:
             self.number = self.site.next_step()
-            yield self._begun()
+            yield self._start_event()
         past, emit = self.site.past.tree(self.number), self.site.trail.emit
-        work = InTime(self._work(self.number), self.step.timeout, emit, past)
+        work = TimeLimitedStream(self._work(self.number), self.step.timeout, emit, past)
         async with aclosing(work.events()) as events:
             async for event in events:
                 yield event
         if work.is_late:
-            self._end("failed", reason=work.reason)
+            self._finish("failed", reason=work.reason)
         if self.outcome is not None:
-            yield self._ended(self.outcome)
+            yield self._end_event(self.outcome)
 
     @property
     def is_waiting(self) -> bool:
@@ -70,18 +75,18 @@ class Task:
         """Told, but not done."""
         if self.number is None:
             self.number = self.site.next_step()
-            yield self._begun()
-        self.outcome = Outcome(status="skipped", reason=reason, number=self.number)
-        yield self._ended(self.outcome)
+            yield self._start_event()
+        self.outcome = StepOutcome(status="skipped", reason=reason, number=self.number)
+        yield self._end_event(self.outcome)
 
-    def _recorded(self) -> Outcome | None:
+    def _recorded_outcome(self) -> StepOutcome | None:
         end = self.site.past.end(self.number) if self.number is not None else None
-        return None if end is None else Outcome.from_dict(end.data, end.data["step"])
+        return None if end is None else StepOutcome.from_dict(end.data, end.data["step"])
 
-    def _begun(self) -> Event:
+    def _start_event(self) -> Event:
         step = self.step
-        return self.site.emitter(self.parent)(
-            Type.TASK,
+        return self.site.event_factory(self.parent)(
+            EventType.TASK,
             step=self.number,
             turn=self.site.version,
             plan=self.site.version,
@@ -93,39 +98,39 @@ class Task:
             is_each=step.for_each is not None,
         )
 
-    def _ended(self, outcome: Outcome) -> Event:
-        return self.site.emitter(self.parent)(
-            Type.STEP,
+    def _end_event(self, outcome: StepOutcome) -> Event:
+        return self.site.event_factory(self.parent)(
+            EventType.STEP,
             step=self.number,
             turn=self.site.version,
             kind="task",
             action=self.step.name,
-            observation=outcome.text[:PREVIEW],
+            observation=outcome.text[:PREVIEW_CHARS],
             **outcome.to_dict(),
         )
 
     async def _work(self, number: int) -> Events:
         try:
             if self.step.for_each is not None:
-                course = self._each(number, self._items())
+                course = self._run_each(number, self._items())
             elif self.step.plan is not None:
-                course = self._nested(number, self.step.plan)
+                course = self._run_nested_plan(number, self.step.plan)
             else:
-                course = self._effort(number)
+                course = self._run_attempts(number)
             async with aclosing(course):
                 async for event in course:
                     yield event
         except BadExpression as error:
-            self._end("failed", reason=str(error))
+            self._finish("failed", reason=str(error))
 
-    async def _effort(self, number: int) -> Events:
-        effort = Effort(self.site, self.step, self.names, number)
+    async def _run_attempts(self, number: int) -> Events:
+        effort = StepAttempts(self.site, self.step, self.names, number)
         async with aclosing(effort.events()) as events:
             async for event in events:
                 yield event
         self.outcome = effort.outcome
 
-    async def _nested(self, number: int, plan: ExecutionPlan) -> Events:
+    async def _run_nested_plan(self, number: int, plan: ExecutionPlan) -> Events:
         execution = self.within(plan, self.names, number)
         async with aclosing(execution.events()) as events:
             async for event in events:
@@ -133,43 +138,43 @@ class Task:
         if execution.is_waiting:
             return
         if failed := [f"“{n}”: {o.reason}" for n, o in execution.failures.items()]:
-            self._end("failed", execution.output, failed[0])
+            self._finish("failed", execution.output, failed[0])
             return
         if execution.spent and len(execution.outcomes) < len(execution.plan.steps):
-            self._end("failed", execution.output, execution.spent)
+            self._finish("failed", execution.output, execution.spent)
             return
-        self._end("done", execution.output)
+        self._finish("done", execution.output)
         if self.step.expected_outcome:
             async with aclosing(self._checked(number, execution.output)) as checking:
                 async for event in checking:
                     yield event
 
     async def _checked(self, number: int, output: Any) -> Events:
-        check = Check(self.site, self.step, output, number, 1, self.names)
+        check = OutcomeCheck(self.site, self.step, output, number, 1, self.names)
         async with aclosing(check.events()) as events:
             async for event in events:
                 yield event
         finding = check.finding
         status: Status = "done" if finding.is_met else "failed"
-        self._end(status, output, "" if finding.is_met else finding.reason, finding)
+        self._finish(status, output, "" if finding.is_met else finding.reason, finding)
 
     def _items(self) -> list[Any]:
         wanted = self.step.for_each
         if isinstance(wanted, str) and "${" not in wanted:
             items = parse(wanted).value(self.names)
         else:
-            items = filled(wanted, self.names)
+            items = interpolate(wanted, self.names)
         if not isinstance(items, list):
             raise BadExpression(f"“{self.step.name}” needs a list to be done for each of it.")
-        if len(items) > MOST_ITEMS:
-            raise BadExpression(f"A step is done for at most {MOST_ITEMS:,} items.")
+        if len(items) > MAX_ITEMS:
+            raise BadExpression(f"A step is done for at most {MAX_ITEMS:,} items.")
         return items
 
-    async def _each(self, number: int, items: list[Any]) -> Events:
+    async def _run_each(self, number: int, items: list[Any]) -> Events:
         """The same for every item: side by side, or one after the other."""
-        tasks = [self._item(number, at, item) for at, item in enumerate(items)]
+        tasks = [self._item_run(number, at, item) for at, item in enumerate(items)]
         most = self.site.most_at_once if self.step.parallel else 1
-        due, braid = self._due(tasks), Braid()
+        due, braid = self._due_runs(tasks), EventMerger()
         try:
             while True:
                 while len(braid) < most and (task := next(due, None)) is not None:
@@ -181,9 +186,9 @@ class Task:
                     yield event
         finally:
             await braid.close()
-        self._gather(tasks)
+        self._combine_outcomes(tasks)
 
-    def _due(self, tasks: list["Task"]) -> Iterator["Task"]:
+    def _due_runs(self, tasks: list["StepRun"]) -> Iterator["StepRun"]:
         """Those to go on with: none anew on a spent budget, none before one that waits."""
         for task in tasks:
             if task.number is None and self.site.spent():
@@ -192,31 +197,31 @@ class Task:
             if task.is_waiting and not self.step.parallel:
                 return
 
-    def _item(self, number: int, at: int, item: Any) -> "Task":
+    def _item_run(self, number: int, at: int, item: Any) -> "StepRun":
         one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
         names = {**self.names, "item": item, "index": at}
-        return Task(self.site, one, names, number, self.within)
+        return StepRun(self.site, one, names, number, self.within)
 
-    def _gather(self, tasks: list["Task"]) -> None:
+    def _combine_outcomes(self, tasks: list["StepRun"]) -> None:
         ended = [task.outcome for task in tasks if task.outcome is not None]
         if any(task.is_waiting for task in tasks):
             return
         outputs = [outcome.output for outcome in ended]
         if len(ended) < len(tasks):
-            self._end("failed", outputs, self.site.spent())
-        elif failed := [outcome for outcome in ended if not outcome.is_well]:
+            self._finish("failed", outputs, self.site.spent())
+        elif failed := [outcome for outcome in ended if not outcome.is_ok]:
             why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
-            self._end("failed", outputs, why)
+            self._finish("failed", outputs, why)
         else:
-            self._end("done", outputs)
+            self._finish("done", outputs)
 
-    def _end(
+    def _finish(
         self,
         status: Status,
         output: Any = None,
         reason: str = "",
-        finding: Finding | None = None,
+        finding: EvaluationResult | None = None,
     ) -> None:
-        self.outcome = Outcome(
+        self.outcome = StepOutcome(
             status=status, output=output, reason=reason, number=self.number, finding=finding
         )

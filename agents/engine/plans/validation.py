@@ -7,60 +7,60 @@ from itertools import chain, islice
 from typing import Any
 
 from ..errors import BadExpression
-from ..expressions import Expression, parse, templates, texts
-from .graph import before, circle
-from .plan import ALWAYS, COUNTS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from .yaml_reader import MOST_PROBLEMS, Path, Problem
+from ..expressions import Expression, embedded_expressions, iter_strings, parse
+from .graph import find_cycle, precedence
+from .plan import ALWAYS, FAILURE, INTEGER_FIELDS, SUCCESS, ExecutionPlan, ExecutionStep
+from .yaml_reader import MAX_PROBLEMS, Path, PlanProblem
 
-MOST_STEPS = 2_000
-MOST_LEVELS = 5
-MOST_ROUNDS = 100
-MOST_RETRIES = 10
-MOST_SECONDS = 86_400
-NAMED = (ALWAYS, SUCCESS, FAILURE)
+MAX_STEPS = 2_000
+MAX_DEPTH = 5
+MAX_ROUNDS = 100
+MAX_RETRIES = 10
+MAX_TIMEOUT_SECONDS = 86_400
+NAMED_CONDITIONS = (ALWAYS, SUCCESS, FAILURE)
 # A comparison takes the square of their length, and whoever writes a plan has many made.
-MOST_COMPARED = 20
-MOST_NEAR = 32
-NEARLY = 3
-KINDS = ("tool", "agent", "ask", "plan")
+MAX_COMPARED_NAMES = 20
+MAX_COMPARED_CHARS = 32
+MAX_LENGTH_DIFFERENCE = 3
+STEP_KINDS = ("tool", "agent", "ask", "plan")
 
 Schemas = Mapping[str, Mapping[str, Any]]  # of what a tool takes, by its name
 
 
-def problems(
+def find_problems(
     plan: ExecutionPlan,
     tools: Schemas,
     agents: Collection[str],
     roles: Collection[str] = (),
-) -> tuple[Problem, ...]:
+) -> tuple[PlanProblem, ...]:
     """What keeps this plan from being carried out with these tools and agents."""
     named = plan.named()
-    found = chain(unsound(named), missing(named, tools, agents, roles))
-    return tuple(islice(found, MOST_PROBLEMS))
+    found = chain(structural_problems(named), missing_resources(named, tools, agents, roles))
+    return tuple(islice(found, MAX_PROBLEMS))
 
 
-def unsound(plan: ExecutionPlan) -> Iterator[Problem]:
+def structural_problems(plan: ExecutionPlan) -> Iterator[PlanProblem]:
     """What is wrong with it, whatever tools there are. Its steps have names."""
-    if len(list(plan.walk())) > MOST_STEPS:
-        yield Problem(message=f"A plan has at most {MOST_STEPS:,} steps.", path=("steps",))
+    if len(list(plan.walk())) > MAX_STEPS:
+        yield PlanProblem(message=f"A plan has at most {MAX_STEPS:,} steps.", path=("steps",))
         return
-    yield from _unsound(plan, _Scope(parameters=frozenset(plan.parameters)), ())
+    yield from _structural_problems(plan, _Scope(parameters=frozenset(plan.parameters)), ())
 
 
-def missing(
+def missing_resources(
     plan: ExecutionPlan,
     tools: Schemas,
     agents: Collection[str],
     roles: Collection[str] = (),
-) -> Iterator[Problem]:
+) -> Iterator[PlanProblem]:
     """The tools, agents and roles that are not there, and arguments that tools need."""
     for path, step in _walk(plan, ()):
         for field, known in (("tool", tools), ("agent", agents), ("role", roles)):
             name = getattr(step, field)
             if name and (name.lower() if field == "role" else name) not in known:
-                yield _absent(field, step, known, path)
+                yield _missing_problem(field, step, known, path)
         if step.tool in tools:
-            yield from _lacking(step, tools[step.tool], path)
+            yield from _argument_problems(step, tools[step.tool], path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class _Scope:
     is_each: bool = False
     level: int = 1
 
-    def inside(
+    def nested_scope(
         self, step: ExecutionStep, earlier: frozenset[str], known: frozenset[str]
     ) -> "_Scope":
         inner = step.plan.parameters if step.plan else {}
@@ -86,101 +86,109 @@ class _Scope:
         )
 
 
-def _unsound(plan: ExecutionPlan, scope: _Scope, path: Path) -> Iterator[Problem]:
-    if scope.level > MOST_LEVELS:
-        sentence = f"Plans are nested at most {MOST_LEVELS} levels deep."
-        yield Problem(message=sentence, path=path)
+def _structural_problems(
+    plan: ExecutionPlan, scope: _Scope, path: Path
+) -> Iterator[PlanProblem]:
+    if scope.level > MAX_DEPTH:
+        sentence = f"Plans are nested at most {MAX_DEPTH} levels deep."
+        yield PlanProblem(message=sentence, path=path)
         return
     if not plan.steps:
-        yield Problem(message="A plan needs at least one step.", path=(*path, "steps"))
-    yield from _doubled(plan, path)
-    if waiting := circle(plan.steps):
+        yield PlanProblem(message="A plan needs at least one step.", path=(*path, "steps"))
+    yield from _duplicate_names(plan, path)
+    if waiting := find_cycle(plan.steps):
         sentence = f"These steps wait for each other: {' → '.join(waiting)}."
         place = next(n for n, step in enumerate(plan.steps) if step.name == waiting[0])
-        yield Problem(message=sentence, path=(*path, "steps", place, "depends_on"))
-    checked = _Checked(plan, scope)
+        yield PlanProblem(message=sentence, path=(*path, "steps", place, "depends_on"))
+    checked = _PlanChecker(plan, scope)
     for place, step in enumerate(plan.steps):
         yield from checked.problems(step, (*path, "steps", place))
 
 
-def _doubled(plan: ExecutionPlan, path: Path) -> Iterator[Problem]:
+def _duplicate_names(plan: ExecutionPlan, path: Path) -> Iterator[PlanProblem]:
     seen: set[str] = set()
     for place, step in enumerate(plan.steps):
         if step.name in seen:
             sentence = f"There are two steps called {step.name!r}."
-            yield Problem(message=sentence, path=(*path, "steps", place, "name"))
+            yield PlanProblem(message=sentence, path=(*path, "steps", place, "name"))
         seen.add(step.name)
 
 
-class _Checked:
+class _PlanChecker:
     """The steps of one plan, each looked at in the company of the others."""
 
     def __init__(self, plan: ExecutionPlan, scope: _Scope) -> None:
         self.names = [step.name for step in plan.steps]
         self.known = frozenset(self.names)
-        self.is_before = before(plan.steps)
+        self.is_before = precedence(plan.steps)
         self.scope = scope
 
-    def problems(self, step: ExecutionStep, path: Path) -> Iterator[Problem]:
-        yield from _odd(step, path)
+    def problems(self, step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
+        yield from _field_problems(step, path)
         for place, name in enumerate(step.depends_on):
             if name not in self.known:
                 sentence = f"{step.name!r} depends on {name!r}, and there is no such step."
                 meant = did_you_mean(name, self.known - {step.name})
-                yield Problem(message=sentence + meant, path=(*path, "depends_on", place))
-        yield from self._expressions(step, path)
+                yield PlanProblem(message=sentence + meant, path=(*path, "depends_on", place))
+        yield from self._expression_problems(step, path)
         if step.plan is not None:
             earlier = frozenset(name for name in self.names if self.is_before(name, step.name))
-            inner = self.scope.inside(step, earlier, self.known)
-            yield from _unsound(step.plan, inner, (*path, "plan"))
+            inner = self.scope.nested_scope(step, earlier, self.known)
+            yield from _structural_problems(step.plan, inner, (*path, "plan"))
 
-    def _expressions(self, step: ExecutionStep, path: Path) -> Iterator[Problem]:
+    def _expression_problems(self, step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
         # A step is done for each item before or after its own names are known.
         outer = replace(self.scope, is_each=self.scope.is_each or step.for_each is not None)
-        if step.condition not in NAMED:
-            yield from self._read(step, step.condition, (*path, "condition"), self.scope)
+        if step.condition not in NAMED_CONDITIONS:
+            yield from self._check_expression(
+                step, step.condition, (*path, "condition"), self.scope
+            )
         if isinstance(step.for_each, str):
-            yield from self._read(step, step.for_each, (*path, "for_each"), self.scope)
+            yield from self._check_expression(
+                step, step.for_each, (*path, "for_each"), self.scope
+            )
         if step.until:
-            yield from self._read(step, step.until, (*path, "until"), outer, "output")
+            yield from self._check_expression(
+                step, step.until, (*path, "until"), outer, "output"
+            )
         if (expected := step.expectation) is not None:
             place = (*path, "expected_outcome")
-            yield from self._read(step, expected, place, outer, "output")
+            yield from self._check_expression(step, expected, place, outer, "output")
         texts_of = {"arguments": step.arguments, "ask": step.ask}
         if not isinstance(step.for_each, str):
             texts_of["for_each"] = step.for_each
-        for inner, text in texts(texts_of):
-            yield from self._filled(step, text, (*path, *inner), outer)
+        for inner, text in iter_strings(texts_of):
+            yield from self._check_template(step, text, (*path, *inner), outer)
 
-    def _read(
+    def _check_expression(
         self, step: ExecutionStep, text: str, path: Path, scope: _Scope, *more: str
-    ) -> Iterator[Problem]:
+    ) -> Iterator[PlanProblem]:
         try:
             expression = parse(text)
         except BadExpression as error:
-            yield _unreadable(step, path, error)
+            yield _syntax_problem(step, path, error)
         else:
-            yield from self._refers(step, expression, path, scope, *more)
+            yield from self._reference_problems(step, expression, path, scope, *more)
 
-    def _filled(
+    def _check_template(
         self, step: ExecutionStep, text: str, path: Path, scope: _Scope
-    ) -> Iterator[Problem]:
+    ) -> Iterator[PlanProblem]:
         try:
-            found = list(templates(text))
+            found = list(embedded_expressions(text))
         except BadExpression as error:
-            yield _unreadable(step, path, error)
+            yield _syntax_problem(step, path, error)
             return
         for expression in found:
-            yield from self._refers(step, expression, path, scope)
+            yield from self._reference_problems(step, expression, path, scope)
 
-    def _refers(
+    def _reference_problems(
         self, step: ExecutionStep, expression: Expression, path: Path, scope: _Scope, *more: str
-    ) -> Iterator[Problem]:
+    ) -> Iterator[PlanProblem]:
         """What an expression refers to that is not there, or not yet."""
-        for sentence in self._strange(step, expression, scope, more):
-            yield Problem(message=sentence, path=path)
+        for sentence in self._unknown_references(step, expression, scope, more):
+            yield PlanProblem(message=sentence, path=path)
 
-    def _strange(
+    def _unknown_references(
         self, step: ExecutionStep, expression: Expression, scope: _Scope, more: tuple[str, ...]
     ) -> Iterator[str]:
         names = {"steps", "parameters", *more, *(("item", "index") if scope.is_each else ())}
@@ -191,9 +199,9 @@ class _Checked:
             sentence = f"{step.name!r} refers to the parameter {name!r}, which is not declared."
             yield sentence + did_you_mean(name, scope.parameters)
         for name in sorted(expression.steps - scope.steps - self.known):
-            yield self._early(step, name)
+            yield self._unavailable_step(step, name)
 
-    def _early(self, step: ExecutionStep, name: str) -> str:
+    def _unavailable_step(self, step: ExecutionStep, name: str) -> str:
         refers = f"{step.name!r} refers to the step {name!r}, which"
         if name in self.scope.others:
             return f"{refers} may not be over: add it to depends_on."
@@ -201,38 +209,44 @@ class _Checked:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    if len(name) > MOST_NEAR:
+    if len(name) > MAX_COMPARED_CHARS:
         return ""
-    alike = (other for other in known if abs(len(other) - len(name)) <= NEARLY)
-    near = get_close_matches(name, islice(alike, MOST_COMPARED), n=1)
+    alike = (other for other in known if abs(len(other) - len(name)) <= MAX_LENGTH_DIFFERENCE)
+    near = get_close_matches(name, islice(alike, MAX_COMPARED_NAMES), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def _odd(step: ExecutionStep, path: Path) -> Iterator[Problem]:
+def _field_problems(step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
     """What does not go together in one step, or is beyond its bounds."""
-    kinds = [kind for kind in KINDS if getattr(step, kind)]
+    kinds = [kind for kind in STEP_KINDS if getattr(step, kind)]
     if not kinds and not step.role:
-        yield _about(step, "needs one of tool, agent, ask and plan.", path)
+        yield _step_problem(step, "needs one of tool, agent, ask and plan.", path)
     elif len(kinds) > 1:
-        yield _about(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
+        yield _step_problem(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
     if step.approves and not step.ask:
-        yield _about(step, "approves, but asks nothing.", (*path, "approves"))
+        yield _step_problem(step, "approves, but asks nothing.", (*path, "approves"))
     if step.ask and step.timeout is not None:
-        yield _about(step, "asks a person, and so it has no timeout.", (*path, "timeout"))
-    for field, least, most in BOUNDS:
+        yield _step_problem(
+            step, "asks a person, and so it has no timeout.", (*path, "timeout")
+        )
+    for field, least, most in FIELD_BOUNDS:
         value = getattr(step, field)
         if value is not None and not (is_number(value) and least <= value <= most):
-            yield _about(step, f"needs {field} from {least:,} to {most:,}.", (*path, field))
-        elif field in COUNTS and not isinstance(value, int):
-            yield _about(step, f"needs a whole number in {field}.", (*path, field))
+            yield _step_problem(
+                step, f"needs {field} from {least:,} to {most:,}.", (*path, field)
+            )
+        elif field in INTEGER_FIELDS and not isinstance(value, int):
+            yield _step_problem(step, f"needs a whole number in {field}.", (*path, field))
     if not isinstance(step.for_each, str | list | tuple | None):
-        yield _about(step, "needs a list, or an expression, in for_each.", (*path, "for_each"))
+        yield _step_problem(
+            step, "needs a list, or an expression, in for_each.", (*path, "for_each")
+        )
 
 
-BOUNDS = (
-    ("timeout", 0.001, MOST_SECONDS),
-    ("rounds", 1, MOST_ROUNDS),
-    ("retry", 0, MOST_RETRIES),
+FIELD_BOUNDS = (
+    ("timeout", 0.001, MAX_TIMEOUT_SECONDS),
+    ("rounds", 1, MAX_ROUNDS),
+    ("retry", 0, MAX_RETRIES),
 )
 
 
@@ -240,14 +254,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _about(step: ExecutionStep, words: str, path: Path) -> Problem:
-    return Problem(message=f"The step {step.name!r} {words}", path=path)
+def _step_problem(step: ExecutionStep, words: str, path: Path) -> PlanProblem:
+    return PlanProblem(message=f"The step {step.name!r} {words}", path=path)
 
 
-def _unreadable(step: ExecutionStep, path: Path, error: BadExpression) -> Problem:
+def _syntax_problem(step: ExecutionStep, path: Path, error: BadExpression) -> PlanProblem:
     field = next(part for part in reversed(path) if isinstance(part, str))
     sentence = f"In {field!r} of {step.name!r}, character {error.position + 1}: {error}"
-    return Problem(message=sentence, path=path)
+    return PlanProblem(message=sentence, path=path)
 
 
 def _walk(plan: ExecutionPlan, path: Path) -> Iterator[tuple[Path, ExecutionStep]]:
@@ -258,21 +272,25 @@ def _walk(plan: ExecutionPlan, path: Path) -> Iterator[tuple[Path, ExecutionStep
             yield from _walk(step.plan, (*here, "plan"))
 
 
-def _absent(field: str, step: ExecutionStep, known: Collection[str], path: Path) -> Problem:
+def _missing_problem(
+    field: str, step: ExecutionStep, known: Collection[str], path: Path
+) -> PlanProblem:
     name = getattr(step, field)
     sentence = f"{step.name!r} needs the {field} {name!r}, which is not there."
-    return Problem(message=sentence + did_you_mean(name, known), path=(*path, field))
+    return PlanProblem(message=sentence + did_you_mean(name, known), path=(*path, field))
 
 
-def _lacking(step: ExecutionStep, schema: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+def _argument_problems(
+    step: ExecutionStep, schema: Mapping[str, Any], path: Path
+) -> Iterator[PlanProblem]:
     """What the tool requires and is not given, and what it is given and does not know."""
     known = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in step.arguments:
             sentence = f"{step.name!r} does not give {step.tool!r} its argument {name!r}."
-            yield Problem(message=sentence, path=(*path, "arguments"))
+            yield PlanProblem(message=sentence, path=(*path, "arguments"))
     if schema.get("additionalProperties") is False:
         for name in step.arguments.keys() - known.keys():
             sentence = f"{step.tool!r} takes no argument {name!r}."
             meant = did_you_mean(name, known)
-            yield Problem(message=sentence + meant, path=(*path, "arguments", name))
+            yield PlanProblem(message=sentence + meant, path=(*path, "arguments", name))

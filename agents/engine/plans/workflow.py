@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from agents.engine.loop.lifecycle_events import finished, paused
-from agents.engine.loop.run_loop import Course, Events
-from agents.engine.loop.run_state import Trail
+from agents.engine.loop.lifecycle_events import finish_event, pause_event
+from agents.engine.loop.run_loop import Events, RunLoop
+from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
 
-from ..events import Event, Type
-from .context import MOST_AT_ONCE, Site, recalled
-from .executor import Execution
-from .outcome import Outcome, text_of
-from .plan import ExecutionPlan, ExecutionStep, assigned
+from ..events import Event, EventType
+from .context import MAX_CONCURRENCY, PlanContext, load_recorded_events
+from .executor import PlanExecution
+from .outcome import StepOutcome, to_text
+from .plan import ExecutionPlan, ExecutionStep, assign_roles
 from .plan_writer import PLAN
 
 
@@ -30,74 +30,76 @@ class Workflow(AgentRuntime):
         *args: Any,
         plan: ExecutionPlan,
         roles: Mapping[str, str] | None = None,
-        most_at_once: int = MOST_AT_ONCE,
+        most_at_once: int = MAX_CONCURRENCY,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
         self.asking.is_written = True
-        self.plan = assigned(plan.named(), roles or {})
+        self.plan = assign_roles(plan.named(), roles or {})
         self.most_at_once = most_at_once
 
-    def course(self, trail: Trail) -> Course:
-        return WorkflowCourse(self, trail)
+    def course(self, trail: RunState) -> RunLoop:
+        return WorkflowRunLoop(self, trail)
 
 
-class WorkflowCourse(Course):
+class WorkflowRunLoop(RunLoop):
     agent: Workflow
 
     async def _turns(self) -> Events:
         if self.trail.is_over:
             return
-        past, plan = recalled(self.trail), self.agent.plan
-        site = Site(self.agent, self.trail, past, 1, self.agent.most_at_once)
-        for event in self._shown(site, plan):
+        past, plan = load_recorded_events(self.trail), self.agent.plan
+        site = PlanContext(self.agent, self.trail, past, 1, self.agent.most_at_once)
+        for event in self._plan_events(site, plan):
             yield event
-        execution = Execution(site, plan)
+        execution = PlanExecution(site, plan)
         async with aclosing(execution.events()) as events:
             async for event in events:
                 yield event
-        yield self._ended(execution)
+        yield self._finish_event(execution)
 
-    def _shown(self, site: Site, plan: ExecutionPlan) -> Iterator[Event]:
+    def _plan_events(self, site: PlanContext, plan: ExecutionPlan) -> Iterator[Event]:
         """The plan as a row, as far as that was not told before."""
-        rows = site.past.under(self.emit.parent, Type.TASK)
+        rows = site.past.under(self.emit.parent, EventType.TASK)
         known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
         number = known or site.next_step()
         about = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
         if known is None:
-            yield self.emit(Type.TASK, **about, name=PLAN, work=PLAN, attempt=1)
-        if not any(site.past.under(self.emit.parent, Type.PLAN)):
+            yield self.emit(EventType.TASK, **about, name=PLAN, work=PLAN, attempt=1)
+        if not any(site.past.under(self.emit.parent, EventType.PLAN)):
             told = {"by": self.agent.name, "changes": {}, "feedback": []}
-            yield self.emit(Type.PLAN, **about, **plan.to_dict(), **told)
+            yield self.emit(EventType.PLAN, **about, **plan.to_dict(), **told)
         if site.past.end(number) is None:
-            yield self.emit(Type.STEP, **about, status="done", observation=plan.description)
+            yield self.emit(
+                EventType.STEP, **about, status="done", observation=plan.description
+            )
 
-    def _ended(self, execution: Execution) -> Event:
+    def _finish_event(self, execution: PlanExecution) -> Event:
         if execution.is_waiting:
-            return paused(self.trail)
-        answer = answer_of(execution.output)
+            return pause_event(self.trail)
+        answer = format_answer(execution.output)
         if execution.spent:
             reason, detail = StopReason.BUDGET, execution.spent
         else:
-            reason, detail = self._reason(execution)
-        return finished(self.trail, reason, answer=answer, detail=detail)
+            reason, detail = self._stop_reason(execution)
+        return finish_event(self.trail, reason, answer=answer, detail=detail)
 
-    def _reason(self, execution: Execution) -> tuple[StopReason, str]:
+    def _stop_reason(self, execution: PlanExecution) -> tuple[StopReason, str]:
         for step in execution.plan.steps:
             outcome = execution.outcomes.get(step.name)
             if outcome is not None and outcome.status == "failed":
                 was_declined = step.kind == "ask"
                 reason = StopReason.CANCELLED if was_declined else StopReason.ERROR
-                return reason, _failure(step, outcome)
+                return reason, _failure_message(step, outcome)
         return StopReason.COMPLETED, ""
 
 
-def answer_of(output: Any) -> str:
+def format_answer(output: Any) -> str:
     """What the last steps gave, in words: of several, each under its name."""
     if not isinstance(output, dict):
-        return text_of(output) if output is not None else ""
-    return "\n\n".join(f"### {name}\n\n{text_of(value)}" for name, value in output.items())
+        return to_text(output) if output is not None else ""
+    return "\n\n".join(f"### {name}\n\n{to_text(value)}" for name, value in output.items())
 
 
-def _failure(step: ExecutionStep, outcome: Outcome) -> str:
+def _failure_message(step: ExecutionStep, outcome: StepOutcome) -> str:
     return f"“{step.name}”: {outcome.reason}"

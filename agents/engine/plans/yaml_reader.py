@@ -12,30 +12,30 @@ from typing import Any
 
 import yaml
 
-MOST_CHARACTERS = 1_000_000
-MOST_LEVELS = 40
-MOST_VALUES = 100_000
-MOST_DIGITS = 30
-MOST_PROBLEMS = 100
+MAX_CHARS = 1_000_000
+MAX_DEPTH = 40
+MAX_VALUES = 100_000
+MAX_DIGITS = 30
+MAX_PROBLEMS = 100
 
-WORDS = {
+LITERALS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-WHOLE = re.compile(r"[-+]?[0-9]+")
+INTEGER = re.compile(r"[-+]?[0-9]+")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 # As JSON writes a character beyond the first 65,536; YAML has no such thing.
-PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
-HALVES = re.compile("[\ud800-\udfff]")
-UNKEPT = re.compile("[\0\ud800-\udfff]")
+SURROGATE_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class PlanProblem:
     """What is wrong, in a sentence, and where: a line, or a path into what was not written."""
 
     message: str
@@ -45,7 +45,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class LocatedValue:
     """A value and its place. Lists and mappings hold others; `names` is where theirs stand."""
 
     line: int
@@ -67,53 +67,55 @@ class Written:
         here = self
         for key in path:
             held = here.value
-            is_there = key in held if isinstance(held, dict) else _has(held, key)
+            is_there = key in held if isinstance(held, dict) else _has_index(held, key)
             if not is_there:
                 break
             here = held[key]
         return here.line, here.column
 
 
-def read(text: str) -> tuple[Written | None, list[Problem]]:
+def read_yaml(text: str) -> tuple[LocatedValue | None, list[PlanProblem]]:
     """The value that was written, as far as it can be read, and what is wrong with it."""
-    if len(text) > MOST_CHARACTERS:
-        return None, [Problem(message=f"This is longer than {MOST_CHARACTERS:,} characters.")]
-    reading = _Reading()
+    if len(text) > MAX_CHARS:
+        return None, [PlanProblem(message=f"This is longer than {MAX_CHARS:,} characters.")]
+    reading = _TreeBuilder()
     try:
-        for event in _events(text):
+        for event in _yaml_events(text):
             reading.take(event)
     except yaml.YAMLError as error:
-        reading.problems.append(_unreadable(text, error))
-    except _TooMuch as error:
+        reading.problems.append(_syntax_problem(text, error))
+    except _LimitExceeded as error:
         reading.problems.append(error.problem)
     return reading.root, reading.problems
 
 
-def _events(text: str) -> Iterator[Any]:
-    text = HALVES.sub("\ufffd", text)
+def _yaml_events(text: str) -> Iterator[Any]:
+    text = LONE_SURROGATES.sub("\ufffd", text)
     if text.lstrip().startswith("{"):
-        text = PAIR.sub(_character, text)
+        text = SURROGATE_PAIR.sub(_join_surrogates, text)
     events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
     return events
 
 
-def _character(pair: re.Match[str]) -> str:
+def _join_surrogates(pair: re.Match[str]) -> str:
     return bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be")
 
 
-class _TooMuch(Exception):
+class _LimitExceeded(Exception):
     def __init__(self, message: str, event: Any) -> None:
         self.problem = _problem(message, event)
 
 
-class _Reading:
+class _TreeBuilder:
     """Puts the events together; what cannot be taken is noted, and left out."""
 
     def __init__(self) -> None:
-        self.root: Written | None = None
-        self.problems: list[Problem] = []
-        self.open: list[Written] = []
-        self.names: list[Written | None] = []  # of the mappings that are open: whose turn it is
+        self.root: LocatedValue | None = None
+        self.problems: list[PlanProblem] = []
+        self.open: list[LocatedValue] = []
+        self.names: list[
+            LocatedValue | None
+        ] = []  # of the mappings that are open: whose turn it is
         self.documents = self.values = 0
 
     def take(self, event: Any) -> None:
@@ -121,30 +123,30 @@ class _Reading:
             case yaml.DocumentStartEvent():
                 self.documents += 1
                 if self.documents == 2:
-                    self._note("There is a second document here; one is taken.", event)
+                    self._report("There is a second document here; one is taken.", event)
             case yaml.MappingStartEvent():
-                self._begin({}, event)
+                self._open_container({}, event)
             case yaml.SequenceStartEvent():
-                self._begin([], event)
+                self._open_container([], event)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self.open.pop()
                 self.names.pop()
             case yaml.ScalarEvent():
-                self._keep(_scalar(event), event)
+                self._add_value(_read_scalar(event), event)
             case yaml.AliasEvent():
-                self._note("Aliases (*name) are not taken: write it out.", event)
-                self._keep(_written(None, event), event)
+                self._report("Aliases (*name) are not taken: write it out.", event)
+                self._add_value(_located_value(None, event), event)
 
-    def _begin(self, value: Any, event: Any) -> None:
-        if len(self.open) >= MOST_LEVELS:
-            raise _TooMuch(f"This is nested more than {MOST_LEVELS} levels deep.", event)
-        written = _written(value, event)
-        self._keep(written, event)
+    def _open_container(self, value: Any, event: Any) -> None:
+        if len(self.open) >= MAX_DEPTH:
+            raise _LimitExceeded(f"This is nested more than {MAX_DEPTH} levels deep.", event)
+        written = _located_value(value, event)
+        self._add_value(written, event)
         self.open.append(written)
         self.names.append(None)
 
-    def _keep(self, written: Written, event: Any) -> None:
-        self._check(event)
+    def _add_value(self, written: LocatedValue, event: Any) -> None:
+        self._check_limits(event)
         if not self.open:
             self.root = self.root or written
             return
@@ -154,82 +156,84 @@ class _Reading:
         elif self.names[-1] is None:
             self.names[-1] = written
         else:
-            self._put(holder, self.names[-1], written)
+            self._set_field(holder, self.names[-1], written)
             self.names[-1] = None
 
-    def _put(self, holder: Written, name: Written, written: Written) -> None:
+    def _set_field(
+        self, holder: LocatedValue, name: LocatedValue, written: LocatedValue
+    ) -> None:
         key, place = name.text, (name.line, name.column)
         if isinstance(name.value, list | dict):
-            self._note("A name is text.", name)
+            self._report("A name is text.", name)
         elif key in holder.value:
-            self._note(f"{key!r} is written twice here.", name)
+            self._report(f"{key!r} is written twice here.", name)
         else:
             holder.value[key] = written
             holder.names[key] = place
 
-    def _check(self, event: Any) -> None:
+    def _check_limits(self, event: Any) -> None:
         self.values += 1
-        if self.values > MOST_VALUES:
-            raise _TooMuch(f"There are more than {MOST_VALUES:,} values in this.", event)
+        if self.values > MAX_VALUES:
+            raise _LimitExceeded(f"There are more than {MAX_VALUES:,} values in this.", event)
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
-            self._note(f"Tags ({tag}) are not taken.", event)
+            self._report(f"Tags ({tag}) are not taken.", event)
 
-    def _note(self, message: str, where: Any) -> None:
-        if len(self.problems) < MOST_PROBLEMS:
+    def _report(self, message: str, where: Any) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(_problem(message, where))
 
 
-def _scalar(event: Any) -> Written:
+def _read_scalar(event: Any) -> LocatedValue:
     # `"\0"` and `"\ud800"` are how YAML spells what no database takes.
-    text = UNKEPT.sub("\ufffd", event.value)
+    text = UNSTORABLE.sub("\ufffd", event.value)
     is_plain = event.implicit[0] and not event.style
-    value = meant(text) if is_plain else text
-    return replace(_written(value, event), text=text)
+    value = parse_scalar(text) if is_plain else text
+    return replace(_located_value(value, event), text=text)
 
 
-def meant(text: str) -> Any:
+def parse_scalar(text: str) -> Any:
     """As in JSON: a date is text, and so are yes and no."""
-    if text in WORDS:
-        return WORDS[text]
-    if len(text) > MOST_DIGITS:
+    if text in LITERALS:
+        return LITERALS[text]
+    if len(text) > MAX_DIGITS:
         return text
-    if WHOLE.fullmatch(text):
+    if INTEGER.fullmatch(text):
         return int(text)
     number = float(text) if NUMBER.fullmatch(text) else None
     return text if number is None or number in (float("inf"), -float("inf")) else number
 
 
-def _written(value: Any, event: Any) -> Written:
+def _located_value(value: Any, event: Any) -> LocatedValue:
     mark = event.start_mark
-    return Written(line=mark.line + 1, column=mark.column + 1, value=value)
+    return LocatedValue(line=mark.line + 1, column=mark.column + 1, value=value)
 
 
-def _problem(message: str, where: Any) -> Problem:
-    if isinstance(where, Written):
-        return Problem(message=message, line=where.line, column=where.column)
+def _problem(message: str, where: Any) -> PlanProblem:
+    if isinstance(where, LocatedValue):
+        return PlanProblem(message=message, line=where.line, column=where.column)
     mark = where.start_mark
-    return Problem(message=message, line=mark.line + 1, column=mark.column + 1)
+    return PlanProblem(message=message, line=mark.line + 1, column=mark.column + 1)
 
 
-def _unreadable(text: str, error: yaml.YAMLError) -> Problem:
+def _syntax_problem(text: str, error: yaml.YAMLError) -> PlanProblem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is not None:
         reason = getattr(error, "problem", None) or "its form is wrong"
         line, column = mark.line + 1, mark.column + 1
     else:
         reason = getattr(error, "reason", "its form is wrong")
-        line, column = _control_character(text)
-    return Problem(message=f"This cannot be read: {reason}.", line=line, column=column)
+        line, column = _control_character_position(text)
+    return PlanProblem(message=f"This cannot be read: {reason}.", line=line, column=column)
 
 
-def _control_character(text: str) -> tuple[int, int]:
+def _control_character_position(text: str) -> tuple[int, int]:
     """Where the first one stands; a reader that meets one only says that it did."""
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     before = text[: found.start()] if found else ""
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _has(held: Any, key: str | int) -> bool:
+def _has_index(held: Any, key: str | int) -> bool:
     is_list = isinstance(held, Sequence) and not isinstance(held, str)
     return is_list and isinstance(key, int) and key < len(held)

@@ -12,12 +12,12 @@ from typing import Any
 import re2
 
 from . import validators
-from .validators import Seen
+from .validators import Candidate
 
-AROUND = 32
+CONTEXT_CHARS = 32
 
 
-class Kind(StrEnum):
+class PiiKind(StrEnum):
     EMAIL = "email"
     PHONE = "phone"
     CARD = "card"
@@ -38,42 +38,45 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TextRange:
     start: int
     end: int
 
 
-Check = Callable[[Seen], str]
+Check = Callable[[Candidate], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Detector:
     """How one kind is written. Group 1 is the value; the check says how much of it counts."""
 
-    kind: Kind
+    kind: PiiKind
     pattern: Any
     check: Check
     needs: frozenset[str] = frozenset()  # no text without one of these characters has it
     words: tuple[str, ...] = ()  # nor without one of these, in small letters
 
-    def may_be_in(self, characters: Set[str], small: str) -> bool:
+    def may_match(self, characters: Set[str], small: str) -> bool:
         if self.needs and self.needs.isdisjoint(characters):
             return False
         return not self.words or any(word in small for word in self.words)
 
-    def places(self, text: str) -> Iterator[Place]:
+    def find_ranges(self, text: str) -> Iterator[TextRange]:
         for match in self.pattern.finditer(text):
             start, end = match.span(1)
-            before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
-            counts = self.check(Seen(value=text[start:end], before=before, after=after))
+            before, after = (
+                text[max(0, start - CONTEXT_CHARS) : start],
+                text[end : end + CONTEXT_CHARS],
+            )
+            counts = self.check(Candidate(value=text[start:end], before=before, after=after))
             if counts:
-                yield Place(start=start, end=start + len(counts))
+                yield TextRange(start=start, end=start + len(counts))
 
 
-EDGE = r"(?:^|[^0-9A-Za-z_])"
+LEFT_BOUNDARY = r"(?:^|[^0-9A-Za-z_])"
 GAP = r"[^0-9\n‹›]{0,16}?"
-ASK = r"(?:[\W_]{0,2}(?:number|numbers|no|num|nr|code|is|was|番号|は|が))*\W{0,4}"
-KANJI = "一二三四五六七八九十"
+LABEL_SUFFIX = r"(?:[\W_]{0,2}(?:number|numbers|no|num|nr|code|is|was|番号|は|が))*\W{0,4}"
+KANJI_DIGITS = "一二三四五六七八九十"
 PREFECTURES = (
     "東京都|北海道|京都府|大阪府|(?:青森|岩手|宮城|秋田|山形|福島|茨城|栃木|群馬|埼玉|千葉|神奈川|新潟"
     "|富山|石川|福井|山梨|長野|岐阜|静岡|愛知|三重|滋賀|兵庫|奈良|和歌山|鳥取|島根|岡山|広島|山口|徳島"
@@ -81,12 +84,13 @@ PREFECTURES = (
 )
 TOWN = r"[^\s0-9、。,‹›]"
 HOUSE = (
-    rf"[0-9{KANJI}]{{1,4}}(?:(?:丁目|番地|番|号)[0-9{KANJI}]{{0,4}}|[の-][0-9]{{1,5}}){{1,5}}"
+    rf"[0-9{KANJI_DIGITS}]{{1,4}}"
+    rf"(?:(?:丁目|番地|番|号)[0-9{KANJI_DIGITS}]{{0,4}}|[の-][0-9]{{1,5}}){{1,5}}"
 )
-NAME = r" ?[^\sぁ-ん、。,()「」‹›]{1,15}"
+BUILDING_NAME = r" ?[^\sぁ-ん、。,()「」‹›]{1,15}"
 BUILDING = (
-    rf"(?:{NAME}(?:ビル|マンション|ハイツ|コーポ|アパート|タワー|荘)"
-    rf"(?: ?[0-9]{{1,4}}(?:号室|号|階|F)?)?|{NAME}(?:号室|号|階|F))?"
+    rf"(?:{BUILDING_NAME}(?:ビル|マンション|ハイツ|コーポ|アパート|タワー|荘)"
+    rf"(?: ?[0-9]{{1,4}}(?:号室|号|階|F)?)?|{BUILDING_NAME}(?:号室|号|階|F))?"
 )
 # Cities and wards that are known without their prefecture.
 CITIES = (
@@ -111,7 +115,7 @@ STREET_LINE = (
     rf"(?:(?:,? [A-Z][A-Za-z]{{1,20}}){{1,3}},? {ZIP}\b)?"
 )
 # What stands before it says that it is a key: what follows needs no digit to be one.
-ISSUED = (
+ISSUED_KEYS = (
     r"(?:sk|pk)-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9]{24,}|hf_[A-Za-z0-9]{16,}"
     r"|(?:glpat|gldt|glptt|glrt|gloas|glsoat|glagent|glcbt)-[A-Za-z0-9_.-]{16,}"
     r"|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}"
@@ -125,7 +129,7 @@ ISSUED = (
     r"|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"
     r"|rubygems_[a-f0-9]{40,}|PMAK-[a-f0-9]{24}-[a-f0-9]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{20,}|sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"
 )
-KEYS = r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|(?:npm|gsk|csk|ntn)[-_][A-Za-z0-9_-]{16,}"
+GENERIC_KEYS = r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|(?:npm|gsk|csk|ntn)[-_][A-Za-z0-9_-]{16,}"
 # Whoever has the address may post there.
 WEBHOOKS = (
     r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]{10,}"
@@ -137,10 +141,12 @@ WEBHOOKS = (
     r"|hooks\.zapier\.com/hooks/catch/[0-9]+/[A-Za-z0-9]+|api\.telegram\.org/bot[0-9]{5,}:[A-Za-z0-9_-]{20,}"
 )
 BASE64 = r"[A-Za-z0-9+/=]"
-BREAK = r"(?:\s|\\[nr])"
+LINE_BREAK = r"(?:\s|\\[nr])"
 PEM = (
-    rf"-----BEGIN [A-Z0-9 ]{{3,40}}-----{BREAK}*(?:[A-Za-z-]{{1,20}}: [^\n\\]{{1,80}}{BREAK}+)*"
-    rf"(?:{BASE64}{{16,}}{BREAK}*)+{BASE64}*{BREAK}*(?:-----END [A-Z0-9 ]{{3,40}}-----)?"
+    rf"-----BEGIN [A-Z0-9 ]{{3,40}}-----{LINE_BREAK}*"
+    rf"(?:[A-Za-z-]{{1,20}}: [^\n\\]{{1,80}}{LINE_BREAK}+)*"
+    rf"(?:{BASE64}{{16,}}{LINE_BREAK}*)+{BASE64}*{LINE_BREAK}*"
+    r"(?:-----END [A-Z0-9 ]{3,40}-----)?"
 )
 MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
@@ -156,24 +162,24 @@ BIRTH_DATE = (
     rf"|{MONTH}\.? [0-9]{{1,2}}(?:st|nd|rd|th)?,? (?:19|20)[0-9]{{2}}"
     rf"|[0-9]{{1,2}}(?:st|nd|rd|th)?[ -](?:of )?{MONTH}\.?,?[ -](?:19|20)[0-9]{{2}}"
 )
-NAMES = (
+SECRET_NAMES = (
     r"(?:api|access|secret|private|client|auth|encryption|signing|webhook|master|refresh|session"
     r"|bearer|bot|id)?[_ -]?(?:key|token|secret|credentials?)"
 )
 
 
-def _form(
-    kind: Kind,
+def _detector(
+    kind: PiiKind,
     pattern: str,
-    check: Check = validators.whole,
+    check: Check = validators.any_value,
     needs: str = "",
     words: str = "",
-) -> Form:
+) -> Detector:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 32 << 20
     compiled = re2.compile(pattern, options)
-    return Form(
+    return Detector(
         kind=kind,
         pattern=compiled,
         check=check,
@@ -182,300 +188,322 @@ def _form(
     )
 
 
-DIGIT = "0123456789"
+DIGITS = "0123456789"
 OTHER_LETTERS = r"\p{Latin}\p{Cyrillic}\p{Greek}"
 LABEL = r"[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?"
 # A domain may end in the letters of another script; Japanese words often follow at once.
-TOP = (
+TOP_LEVEL_DOMAIN = (
     r"(?:xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,24}|[\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hangul}"
     r"\p{Thai}\p{Devanagari}]{2,24}|コム|テスト|みんな|世界|中国|中國|公司|网络|香港|台湾)"
 )
-DOMAIN = rf"(?:{LABEL}\.)+{TOP}"
-FORMS = (
+DOMAIN = rf"(?:{LABEL}\.)+{TOP_LEVEL_DOMAIN}"
+DETECTORS = (
     # Those with a name come first: of two that find the same, the first says what it is.
-    _form(Kind.SSN, rf"{EDGE}([0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}})", validators.ssn, "-"),
-    _form(
-        Kind.SSN,
+    _detector(
+        PiiKind.SSN, rf"{LEFT_BOUNDARY}([0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}})", validators.ssn, "-"
+    ),
+    _detector(
+        PiiKind.SSN,
         r"(?i)(?:\bssn|social[ _-]?security|社会保障番号)[^0-9\n‹›]{0,16}?"
         r"([0-9]{3}[ .-]?[0-9]{2}[ .-]?[0-9]{4})",
         validators.labelled_ssn,
-        DIGIT,
+        DIGITS,
         words="ssn social 社会保障",
     ),
-    _form(
-        Kind.NI_NUMBER,
-        rf"{EDGE}([A-Z]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[A-D])(?:$|[^0-9A-Za-z])",
+    _detector(
+        PiiKind.NI_NUMBER,
+        rf"{LEFT_BOUNDARY}([A-Z]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[A-D])"
+        r"(?:$|[^0-9A-Za-z])",
         validators.ni_number,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.NI_NUMBER,
+    _detector(
+        PiiKind.NI_NUMBER,
         r"(?i)(?:national[ _]insurance|\bnino|\bni)[ _]?(?:number|no\.?|num)?"
         r"[^0-9A-Za-z\n‹›]{0,6}(?:is )?"
         r"([a-z]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}(?:[ -]?[a-d])?)",
         validators.labelled_ni_number,
-        DIGIT,
+        DIGITS,
         words="insurance nino ni",
     ),
-    _form(
-        Kind.BIRTH_DATE,
+    _detector(
+        PiiKind.BIRTH_DATE,
         r"(?i)(?:date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)|\bborn(?:[ _-]on)?"
         rf"|\bd\.?o\.?b\b\.?|生年月日|誕生日|出生日)[^0-9\n‹›]{{0,12}}?({BIRTH_DATE})",
         validators.birth_date,
-        DIGIT,
+        DIGITS,
         words="birth born dob d.o 生年 誕生 出生",
     ),
-    _form(Kind.BIRTH_DATE, rf"{EDGE}({JAPANESE_DATE}) ?生", validators.born, "生"),
-    _form(
-        Kind.LICENCE,
+    _detector(
+        PiiKind.BIRTH_DATE,
+        rf"{LEFT_BOUNDARY}({JAPANESE_DATE}) ?生",
+        validators.japanese_birth_date,
+        "生",
+    ),
+    _detector(
+        PiiKind.LICENCE,
         r"(?:運転免許(?:証)?|免許証|免許番号|免許[^0-9\n‹›]{0,16}第)(?:の)?(?:番号)?[^0-9\n‹›]{0,8}"
         r"([0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4})",
         validators.labelled_number,
         "免",
     ),
-    _form(
-        Kind.LICENCE,
-        rf"(?i)(?:driver'?s?|driving)[ _](?:licen[cs]e|permit){ASK}"
+    _detector(
+        PiiKind.LICENCE,
+        rf"(?i)(?:driver'?s?|driving)[ _](?:licen[cs]e|permit){LABEL_SUFFIX}"
         r"([a-z0-9](?:[ -]?[a-z0-9]){5,18})",
         validators.licence,
-        DIGIT,
+        DIGITS,
         words="driv",
     ),
-    _form(
-        Kind.PENSION,
+    _detector(
+        PiiKind.PENSION,
         r"(?:(?:基礎)?年金(?:番号|手帳)|(?i:basic pension|pension (?:number|no)))"
         r"(?:の?記号番号|番号)?[^0-9\n‹›]{0,12}?([0-9]{4}[ -]?[0-9]{6})",
         validators.labelled_number,
-        DIGIT,
+        DIGITS,
         words="pension 年金",
     ),
-    _form(
-        Kind.INSURANCE,
+    _detector(
+        PiiKind.INSURANCE,
         r"(?:保険者|被保険者(?:証)?|保険証|健康保険(?:証)?|介護保険)(?:の)?"
         r"(?:記号)?[・ ]?(?:番号)?[^0-9\n‹›]{0,8}([0-9]{1,8}(?:[・ -][0-9]{1,8}){0,2})",
         validators.insurance,
         "険",
     ),
-    _form(
-        Kind.INSURANCE,
+    _detector(
+        PiiKind.INSURANCE,
         r"(?:保険|被保険者)[^\n‹›]{0,12}記号[^0-9\n‹›]{0,4}"
         r"([0-9][0-9・ -]{0,9}[^0-9\n‹›]{0,4}番号[^0-9\n‹›]{0,4}[0-9]{1,8})",
         needs="険",
     ),
-    _form(
-        Kind.INSURANCE,
+    _detector(
+        PiiKind.INSURANCE,
         r"記号・?番号[^0-9\n‹›]{0,6}([0-9]{1,8}[・ -][0-9]{1,8})",
         validators.insurance,
         "記",
     ),
-    _form(
-        Kind.INSURANCE,
+    _detector(
+        PiiKind.INSURANCE,
         rf"(?i)(?:\bnhs|health insurance|medical insurance|\binsurance (?:id|policy|member))"
-        rf"(?: (?:id|card))?{ASK}([a-z]{{0,3}}[0-9](?:[ -]?[0-9]){{5,13}})",
+        rf"(?: (?:id|card))?{LABEL_SUFFIX}([a-z]{{0,3}}[0-9](?:[ -]?[0-9]){{5,13}})",
         validators.labelled_number,
-        DIGIT,
+        DIGITS,
         words="nhs insurance",
     ),
-    _form(
-        Kind.RESIDENCE_CARD,
-        rf"{EDGE}([A-Z]{{2}} ?[0-9]{{8}} ?[A-Z]{{2}})(?:$|[^0-9A-Za-z])",
+    _detector(
+        PiiKind.RESIDENCE_CARD,
+        rf"{LEFT_BOUNDARY}([A-Z]{{2}} ?[0-9]{{8}} ?[A-Z]{{2}})(?:$|[^0-9A-Za-z])",
         validators.any_number,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.RESIDENCE_CARD,
-        rf"(?i)(?:在留カード|residence card|zairyu card){ASK}"
+    _detector(
+        PiiKind.RESIDENCE_CARD,
+        rf"(?i)(?:在留カード|residence card|zairyu card){LABEL_SUFFIX}"
         r"([a-z]{2}[ -]?[0-9]{8}[ -]?[a-z]{2})",
         validators.passport,
-        DIGIT,
+        DIGITS,
         words="在留 residence zairyu",
     ),
-    _form(
-        Kind.EMAIL,
+    _detector(
+        PiiKind.EMAIL,
         rf"([A-Za-z0-9_{OTHER_LETTERS}][A-Za-z0-9._%+'{OTHER_LETTERS}-]*@{DOMAIN})",
         validators.email,
         "@",
     ),
-    _form(
-        Kind.EMAIL,
+    _detector(
+        PiiKind.EMAIL,
         rf"(?:^|[^\p{{L}}\p{{N}}._-])([\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー]{{1,20}}@{DOMAIN})",
         validators.email,
         "@",
     ),
-    _form(Kind.EMAIL, rf"(\"[^\"\n@‹›]{{1,60}}\"@{DOMAIN})", validators.email, "@"),
-    _form(Kind.KEY, r"://([^\s/@:‹›]+:[^\s/@‹›]+)@", needs="@"),
-    _form(
-        Kind.PHONE,
-        rf"{EDGE}(\+[1-9](?:[ .()-]{{0,2}}[0-9]){{7,14}})",
-        validators.abroad,
+    _detector(PiiKind.EMAIL, rf"(\"[^\"\n@‹›]{{1,60}}\"@{DOMAIN})", validators.email, "@"),
+    _detector(PiiKind.KEY, r"://([^\s/@:‹›]+:[^\s/@‹›]+)@", needs="@"),
+    _detector(
+        PiiKind.PHONE,
+        rf"{LEFT_BOUNDARY}(\+[1-9](?:[ .()-]{{0,2}}[0-9]){{7,14}})",
+        validators.international_phone,
         "+",
     ),
-    _form(
-        Kind.PHONE,
-        rf"{EDGE}(\(?0[0-9]{{1,4}}(?:[ .()-]{{1,2}}[0-9]{{1,8}}){{1,2}})",
+    _detector(
+        PiiKind.PHONE,
+        rf"{LEFT_BOUNDARY}(\(?0[0-9]{{1,4}}(?:[ .()-]{{1,2}}[0-9]{{1,8}}){{1,2}})",
         validators.grouped_phone,
         "0",
     ),
-    _form(Kind.PHONE, rf"{EDGE}(0[5789]0[0-9]{{8}})", validators.any_phone, "0"),
-    _form(Kind.PHONE, rf"{EDGE}(0[1-9](?:[ .][0-9]{{2}}){{4}})", validators.any_phone, "0"),
-    _form(
-        Kind.PHONE,
-        rf"{EDGE}((?:1[ .-])?(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}[ .-])"
+    _detector(
+        PiiKind.PHONE, rf"{LEFT_BOUNDARY}(0[5789]0[0-9]{{8}})", validators.any_phone, "0"
+    ),
+    _detector(
+        PiiKind.PHONE,
+        rf"{LEFT_BOUNDARY}(0[1-9](?:[ .][0-9]{{2}}){{4}})",
+        validators.any_phone,
+        "0",
+    ),
+    _detector(
+        PiiKind.PHONE,
+        rf"{LEFT_BOUNDARY}((?:1[ .-])?(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}[ .-])"
         r"[0-9]{3}[ .-][0-9]{4})",
         validators.any_phone,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.PHONE,
+    _detector(
+        PiiKind.PHONE,
         r"(?i)(?:(?:^|[^a-z])(?:tel|telephone|phone|mobile|cell phone|cell is|cell:|fax"
         rf"|whatsapp|call me)|電話|携帯|ファックス|ファクス|連絡先){GAP}"
         r"(\+?\(?[0-9]{1,15}(?:[ .()-]{1,2}[0-9]{1,8}){0,4})",
         validators.labelled_phone,
-        DIGIT,
+        DIGITS,
         words="tel phone mobile cell fax whatsapp call 電話 携帯 ファ 連絡先",
     ),
-    _form(Kind.CARD, rf"{EDGE}([0-9]{{14,19}})", validators.card, DIGIT),
-    _form(
-        Kind.CARD,
-        rf"{EDGE}([0-9]{{4}}(?:[ ._/-][0-9]{{4}}){{3}}(?:[ -][0-9]{{3}})?)",
+    _detector(PiiKind.CARD, rf"{LEFT_BOUNDARY}([0-9]{{14,19}})", validators.card, DIGITS),
+    _detector(
+        PiiKind.CARD,
+        rf"{LEFT_BOUNDARY}([0-9]{{4}}(?:[ ._/-][0-9]{{4}}){{3}}(?:[ -][0-9]{{3}})?)",
         validators.card,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.CARD,
-        rf"{EDGE}([0-9]{{4}}[ .-][0-9]{{6}}[ .-][0-9]{{4,5}})",
+    _detector(
+        PiiKind.CARD,
+        rf"{LEFT_BOUNDARY}([0-9]{{4}}[ .-][0-9]{{6}}[ .-][0-9]{{4,5}})",
         validators.card,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.IBAN,
+    _detector(
+        PiiKind.IBAN,
         r"(?:^|[^0-9A-Za-z])([A-Za-z]{2}[0-9]{2}(?:[ -]?[0-9A-Za-z]){11,32})",
         validators.iban,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.ACCOUNT,
+    _detector(
+        PiiKind.ACCOUNT,
         r"(?i)(?:(?:account|acct|a/c)[\W_]{0,2}(?:number|no|num|#)"
         r"|(?:bank|savings|checking|current)[ _]acc(?:ount|t)?|routing[ _]?number|sort[ _]?code"
         rf"|口座番号|口座){GAP}"
         r"([0-9][0-9 -]{4,20}[0-9])",
         validators.account,
-        DIGIT,
+        DIGITS,
         words="acc a/c routing sort 口座",
     ),
-    _form(
-        Kind.ACCOUNT,
+    _detector(
+        PiiKind.ACCOUNT,
         r"(?i)sort[ _]?code[^0-9\n‹›]{0,8}"
         r"([0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[^0-9\n‹›]{1,30}[0-9]{8})(?:$|[^0-9])",
-        needs=DIGIT,
+        needs=DIGITS,
         words="sort",
     ),
-    _form(
-        Kind.ACCOUNT,
+    _detector(
+        PiiKind.ACCOUNT,
         r"(?:普通|当座|貯蓄|\(普\)|\(当\))(?:預金)?(?:口座)?[^0-9\n‹›]{0,6}([0-9]{7})",
         validators.account,
-        DIGIT,
+        DIGITS,
         words="普 当 貯蓄",
     ),
-    _form(
-        Kind.ACCOUNT,
+    _detector(
+        PiiKind.ACCOUNT,
         r"記号[^0-9\n‹›]{0,4}([0-9]{5}[^0-9\n‹›]{0,3}番号[^0-9\n‹›]{0,4}[0-9]{6,8})",
-        needs=DIGIT,
+        needs=DIGITS,
         words="記号",
     ),
-    _form(
-        Kind.MY_NUMBER,
-        rf"{EDGE}([0-9]{{4}}[ -]?[0-9]{{4}}[ -]?[0-9]{{4}})(?:$|[^0-9])",
+    _detector(
+        PiiKind.MY_NUMBER,
+        rf"{LEFT_BOUNDARY}([0-9]{{4}}[ -]?[0-9]{{4}}[ -]?[0-9]{{4}})(?:$|[^0-9])",
         validators.my_number,
-        DIGIT,
+        DIGITS,
     ),
-    _form(
-        Kind.MY_NUMBER,
+    _detector(
+        PiiKind.MY_NUMBER,
         r"(?i)(?:my[ _]?number|individual[ _]number|マイナンバー|個人番号)[^0-9\n‹›]{0,12}"
         r"([0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4})",
         validators.labelled_number,
-        DIGIT,
+        DIGITS,
         words="number マイナ 個人番号",
     ),
-    _form(
-        Kind.PASSPORT,
-        rf"(?i)(?:passport|旅券|パスポート){ASK}([a-z]{{0,2}}[0-9]{{6,9}})",
+    _detector(
+        PiiKind.PASSPORT,
+        rf"(?i)(?:passport|旅券|パスポート){LABEL_SUFFIX}([a-z]{{0,2}}[0-9]{{6,9}})",
         validators.passport,
-        DIGIT,
+        DIGITS,
         words="passport 旅券 パスポート",
     ),
-    _form(Kind.ADDRESS, r"(〒 ?[0-9]{3}-?[0-9]{4})(?:$|[^0-9])", needs="〒"),
-    _form(
-        Kind.ADDRESS,
+    _detector(PiiKind.ADDRESS, r"(〒 ?[0-9]{3}-?[0-9]{4})(?:$|[^0-9])", needs="〒"),
+    _detector(
+        PiiKind.ADDRESS,
         r"郵便番号[^0-9\n‹›]{0,6}([0-9]{3}-?[0-9]{4})(?:$|[^0-9])",
         needs="郵",
     ),
-    _form(
-        Kind.ADDRESS, rf"{EDGE}([0-9]{{3}}-[0-9]{{4}}) ?{CITY}", validators.apart, "都道府県"
+    _detector(
+        PiiKind.ADDRESS,
+        rf"{LEFT_BOUNDARY}([0-9]{{3}}-[0-9]{{4}}) ?{CITY}",
+        validators.separate_value,
+        "都道府県",
     ),
-    _form(Kind.ADDRESS, rf"({JAPANESE_ADDRESS})", validators.japanese_address, "都道府県市区"),
-    _form(
-        Kind.ADDRESS,
+    _detector(
+        PiiKind.ADDRESS, rf"({JAPANESE_ADDRESS})", validators.japanese_address, "都道府県市区"
+    ),
+    _detector(
+        PiiKind.ADDRESS,
         r"(?:住所|所在地|居所|お届け先|届け先)[ :はが]{1,3}([^\s、。‹›][^\n、。‹›]{3,60})",
-        validators.said_address,
+        validators.labelled_address,
         "住所届",
     ),
-    _form(Kind.ADDRESS, rf"{EDGE}({STREET_LINE})", validators.street, DIGIT),
-    _form(Kind.ADDRESS, r"(?i)(\bP\.? ?O\.? Box [0-9]{1,6})", words="box"),
-    _form(
-        Kind.IP,
+    _detector(PiiKind.ADDRESS, rf"{LEFT_BOUNDARY}({STREET_LINE})", validators.street, DIGITS),
+    _detector(PiiKind.ADDRESS, r"(?i)(\bP\.? ?O\.? Box [0-9]{1,6})", words="box"),
+    _detector(
+        PiiKind.IP,
         r"(?:^|[^0-9A-Za-z_])((?:[0-9]{1,3}\.){3}[0-9]{1,3})(?:$|[^0-9A-Za-z])",
         validators.ip4,
         ".",
     ),
-    _form(
-        Kind.IP,
+    _detector(
+        PiiKind.IP,
         r"(?:^|[^0-9A-Fa-f:]:|[^0-9A-Za-z_:.])([0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})"
         r"(?:$|[^0-9A-Za-z_:])",
         validators.ip6,
         ":",
     ),
-    _form(Kind.KEY, rf"(?:^|[^0-9A-Za-z])({ISSUED})", needs="-_.:AIz"),
-    _form(Kind.KEY, rf"(?:^|[^0-9A-Za-z])({KEYS})", validators.with_digit, "-_"),
-    _form(
-        Kind.KEY,
+    _detector(PiiKind.KEY, rf"(?:^|[^0-9A-Za-z])({ISSUED_KEYS})", needs="-_.:AIz"),
+    _detector(
+        PiiKind.KEY, rf"(?:^|[^0-9A-Za-z])({GENERIC_KEYS})", validators.key_with_digit, "-_"
+    ),
+    _detector(
+        PiiKind.KEY,
         rf"(?i)(?:^|[^0-9A-Za-z.-])((?:https?://)?(?:{WEBHOOKS}))",
         words="hook logic.azure power chat.google telegram",
     ),
-    _form(
-        Kind.KEY,
+    _detector(
+        PiiKind.KEY,
         r"(?i)(?:AccountKey|SharedAccessKey|SharedAccessSignature)=([A-Za-z0-9+/=%&_.:-]{16,})",
         needs="=",
         words="accountkey sharedaccess",
     ),
-    _form(
-        Kind.KEY,
+    _detector(
+        PiiKind.KEY,
         r"(?:^|[^0-9A-Za-z])(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2})",
         words="eyj",
     ),
-    _form(
-        Kind.KEY,
+    _detector(
+        PiiKind.KEY,
         r"(?i)\b(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{8,})",
         validators.credentials,
         words="bearer basic",
     ),
-    _form(
-        Kind.KEY,
+    _detector(
+        PiiKind.KEY,
         r"(?i)authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:[a-z]{1,20}\s{1,4})?([^\s\"',;‹›]{8,})",
         validators.credentials,
         words="authorization",
     ),
-    _form(Kind.KEY, rf"({PEM})", words="-----begin"),
-    _form(
-        Kind.KEY,
-        rf"(?i)(?:^|[^A-Za-z0-9]){NAMES}[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?"
+    _detector(PiiKind.KEY, rf"({PEM})", words="-----begin"),
+    _detector(
+        PiiKind.KEY,
+        rf"(?i)(?:^|[^A-Za-z0-9]){SECRET_NAMES}[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?"
         r"([^\s\"',;&‹›]{16,})",
         validators.secret,
         ":=",
         words="key token secret credential",
     ),
-    _form(
-        Kind.KEY,
+    _detector(
+        PiiKind.KEY,
         r"(?i)(?:password|passwd|passcode|passphrase|\bpwd|パスワード|暗証番号)[\"']?[ \t]{0,3}"
         r"(?:[:=]|は|\bis\b)[ \t]{0,3}[\"'「]?([!#-&(-+\-./0-:<-~]{4,})",
         validators.password,

@@ -4,14 +4,14 @@ import re
 from urllib.parse import quote
 
 MASK = "***"
-SHORTEST = 4
+MIN_SECRET_CHARS = 4
 
 _NAME = r"(?:key|token|secret|password|passwd|pwd|credentials?|signature)"
 _TOKEN = r"(?=[A-Za-z*.+/=_-]*[\d*])[\w*.+/=-]"  # with a digit or a star: not a word
 
 # What stands before a secret is `kept`. No quantifier that others can repeat is unbounded,
 # or what it matches begins in one place only: a long text must not take long.
-_KINDS = (
+_SECRET_PATTERNS = (
     # Authorization: Basic dXNlcjpwYXNz
     r"(?P<kept>authorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:\w{1,20}\s{1,4})?)[^\s'\",;]+",
     # Bearer abc.def, but not: a bearer token is needed
@@ -38,14 +38,14 @@ _KINDS = (
     # Letters and digits so many that it is no word
     r"(?P<kept>)(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{32,}",
 )
-_SECRETS = tuple(re.compile(kind, re.I) for kind in _KINDS)
+_SECRET_REGEXES = tuple(re.compile(kind, re.I) for kind in _SECRET_PATTERNS)
 
 
-def masked(text: str, *known: str | None) -> str:
+def mask_secrets(text: str, *known: str | None) -> str:
     """The text without the secrets that are known, nor what looks like one."""
     for secret in known:
-        if secret and len(secret) >= SHORTEST:
+        if secret and len(secret) >= MIN_SECRET_CHARS:
             text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
-    for kind in _SECRETS:
+    for kind in _SECRET_REGEXES:
         text = kind.sub(rf"\g<kept>{MASK}", text)
     return text

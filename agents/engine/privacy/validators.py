@@ -17,7 +17,7 @@ from stdnum.jp import in_ as individual_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Candidate:
     """What a pattern has met, with what stands around it."""
 
     value: str
@@ -33,21 +33,21 @@ class Seen:
         return re.findall(r"[0-9]+", self.value)
 
 
-def whole(seen: Seen) -> str:
+def any_value(seen: Candidate) -> str:
     return seen.value
 
 
-def apart(seen: Seen) -> str:
+def separate_value(seen: Candidate) -> str:
     return "" if _is_joined(seen) else seen.value
 
 
 # Another thing's number: it is said so before it, or it goes on with what stands there.
-_CALLED = r"[\W_]?(?:number|no|num|code|id|番号|コード|ナンバー)"
-OTHER = re.compile(
+_LABEL_WORD = r"[\W_]?(?:number|no|num|code|id|番号|コード|ナンバー)"
+OTHER_IDENTIFIER = re.compile(
     r"(?:(?:order|invoice|ticket|tracking|shipment|receipt|serial|isbn|issn|jan|ean|upc|sku"
     r"|build|commit|ref|注文|受注|発注|伝票|追跡|請求書|領収書|品番|型番|型式|商品|製品|製造|チケット|法人)"
-    rf"(?:{_CALLED})?|(?:part|item|model|product|job|batch|lot|case|issue|reference|corporate"
-    rf"|customer|member|受付|予約|登録|会員|管理|顧客|社員|案件|問い?合わ?せ)(?:{_CALLED})"
+    rf"(?:{_LABEL_WORD})?|(?:part|item|model|product|job|batch|lot|case|issue|reference|corporate"
+    rf"|customer|member|受付|予約|登録|会員|管理|顧客|社員|案件|問い?合わ?せ)(?:{_LABEL_WORD})"
     r"|(?:\b|_)id|(?-i:[a-z]Id))"
     r"[^0-9A-Za-z\n‹›]{0,6}\Z",
     re.I,
@@ -55,25 +55,27 @@ OTHER = re.compile(
 LETTER = re.compile(r"[^\W\d_]")
 # A comma stands between the fields of a row: no number that is looked for has one in it. A
 # slash does where another number of that length follows, as a fax does after a telephone.
-JOINED = re.compile(r"[0-9][.:-]|[A-Za-z_]-|[A-Za-z0-9]/")
-GOES_ON = re.compile(r"[.:-]?[0-9]|/(?![0-9+(][0-9 ()-]{8})[0-9]|[-_/]?[A-Za-z]")
+JOINED_BEFORE = re.compile(r"[0-9][.:-]|[A-Za-z_]-|[A-Za-z0-9]/")
+CONTINUES_AFTER = re.compile(r"[.:-]?[0-9]|/(?![0-9+(][0-9 ()-]{8})[0-9]|[-_/]?[A-Za-z]")
 AFTER_NUMBER = re.compile(r"[0-9][0-9 ()-]{7,}[0-9]/\Z")
 DATE = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
-COUNTED = re.compile(r" ?(?:[年月日時分秒人円件個歳本回位倍度週万億社台枚点名%]|yen|dollars)")
+UNIT_AFTER = re.compile(
+    r" ?(?:[年月日時分秒人円件個歳本回位倍度週万億社台枚点名%]|yen|dollars)"
+)
 
 
-def _alone(seen: Seen) -> bool:
+def _is_standalone(seen: Candidate) -> bool:
     """Whether this number is a number of its own, and nobody has said that it is another's."""
     return not (
         _is_joined(seen)
-        or GOES_ON.match(seen.after)
-        or COUNTED.match(seen.after)
-        or (LETTER.search(seen.before) and OTHER.search(seen.before))
+        or CONTINUES_AFTER.match(seen.after)
+        or UNIT_AFTER.match(seen.after)
+        or (LETTER.search(seen.before) and OTHER_IDENTIFIER.search(seen.before))
     )
 
 
-def _is_joined(seen: Seen) -> bool:
-    is_joined = JOINED.fullmatch(seen.before[-2:]) is not None
+def _is_joined(seen: Candidate) -> bool:
+    is_joined = JOINED_BEFORE.fullmatch(seen.before[-2:]) is not None
     return is_joined and AFTER_NUMBER.search(seen.before) is None
 
 
@@ -81,36 +83,36 @@ def _is_date(digits: str) -> bool:
     return DATE.match(digits) is not None
 
 
-SHAPES = {(2, 4, 4), (3, 3, 4), (4, 2, 4), (5, 1, 4), (3, 4, 4), (4, 3, 4), (5, 3, 3)}
-IN_TWO = {(5, 6), (4, 7), (3, 8), (5, 5)}
-FREE = ("0120", "0570", "0800", "0990", "0180")
-SHORTEST_WITH_COUNTRY, LONGEST = 9, 15
+PHONE_SHAPES = {(2, 4, 4), (3, 3, 4), (4, 2, 4), (5, 1, 4), (3, 4, 4), (4, 3, 4), (5, 3, 3)}
+TWO_PART_SHAPES = {(5, 6), (4, 7), (3, 8), (5, 5)}
+TOLL_FREE_PREFIXES = ("0120", "0570", "0800", "0990", "0180")
+MIN_INTERNATIONAL_DIGITS, MAX_PHONE_DIGITS = 9, 15
 
 
-def grouped_phone(seen: Seen) -> str:
+def grouped_phone(seen: Candidate) -> str:
     shape = tuple(len(group) for group in seen.groups)
     is_spaced = re.fullmatch(r"\(?[0-9]+\)? [0-9]+", seen.value) is not None
-    is_free = shape == (4, 3, 3) and seen.value.startswith(FREE)
-    fits = shape in SHAPES or is_free or (shape in IN_TWO and is_spaced)
-    return seen.value if fits and _alone(seen) else ""
+    is_free = shape == (4, 3, 3) and seen.value.startswith(TOLL_FREE_PREFIXES)
+    fits = shape in PHONE_SHAPES or is_free or (shape in TWO_PART_SHAPES and is_spaced)
+    return seen.value if fits and _is_standalone(seen) else ""
 
 
-def any_phone(seen: Seen) -> str:
-    return seen.value if _alone(seen) else ""
+def any_phone(seen: Candidate) -> str:
+    return seen.value if _is_standalone(seen) else ""
 
 
-def abroad(seen: Seen) -> str:
-    is_long = SHORTEST_WITH_COUNTRY <= len(seen.digits) <= LONGEST
-    return seen.value if is_long and not GOES_ON.match(seen.after) else ""
+def international_phone(seen: Candidate) -> str:
+    is_long = MIN_INTERNATIONAL_DIGITS <= len(seen.digits) <= MAX_PHONE_DIGITS
+    return seen.value if is_long and not CONTINUES_AFTER.match(seen.after) else ""
 
 
-def labelled_phone(seen: Seen) -> str:
-    is_phone = 7 <= len(seen.digits) <= LONGEST and not _is_date(seen.digits)
-    is_whole = not re.match(r"[0-9]|\.[0-9]", seen.after) and not COUNTED.match(seen.after)
+def labelled_phone(seen: Candidate) -> str:
+    is_phone = 7 <= len(seen.digits) <= MAX_PHONE_DIGITS and not _is_date(seen.digits)
+    is_whole = not re.match(r"[0-9]|\.[0-9]", seen.after) and not UNIT_AFTER.match(seen.after)
     return seen.value if is_phone and is_whole else ""
 
 
-ISSUERS = re.compile(
+CARD_ISSUERS = re.compile(
     r"4[0-9]{15}(?:[0-9]{3})?"  # Visa; those of 13 digits are of the past
     r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
     r"|3[47][0-9]{13}"  # American Express
@@ -121,7 +123,7 @@ ISSUERS = re.compile(
 )
 
 
-def card(seen: Seen) -> str:
+def card(seen: Candidate) -> str:
     """A few digits more than four times four may be something else that follows."""
     values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
     if re.match(r"[0-9A-Za-z_]", seen.after):
@@ -131,10 +133,10 @@ def card(seen: Seen) -> str:
 
 def _is_card(value: str) -> bool:
     digits = re.sub(r"[^0-9]", "", value)
-    return ISSUERS.fullmatch(digits) is not None and luhn.is_valid(digits)
+    return CARD_ISSUERS.fullmatch(digits) is not None and luhn.is_valid(digits)
 
 
-def iban(seen: Seen) -> str:
+def iban(seen: Candidate) -> str:
     """As many characters as its country has; what comes after them is not its own."""
     length = _iban_length(seen.value[:2].upper())
     found = re.match(rf"(?:[ -]?[0-9A-Za-z]){{{length}}}", seen.value) if length else None
@@ -153,37 +155,37 @@ def _iban_length(country: str) -> int:
     return 4 + sum(map(int, parts)) if parts else 0
 
 
-def account(seen: Seen) -> str:
+def account(seen: Candidate) -> str:
     is_long = 6 <= len(seen.digits) <= 17 and not _is_date(seen.digits)
-    is_whole = not re.match(r"\.?[0-9]", seen.after) and not COUNTED.match(seen.after)
+    is_whole = not re.match(r"\.?[0-9]", seen.after) and not UNIT_AFTER.match(seen.after)
     is_count = re.search("口座数[^0-9]*\\Z", seen.before)
     return seen.value if is_long and is_whole and not is_count else ""
 
 
-def my_number(seen: Seen) -> str:
+def my_number(seen: Candidate) -> str:
     is_more = re.match(r"[ -][0-9]{2}", seen.after) or re.search(r"[0-9][ -]\Z", seen.before)
     digit = individual_number.calc_check_digit(seen.digits[:-1])
     proves = seen.digits[-1] == digit and not _is_date(seen.digits)
-    return seen.value if proves and not is_more and _alone(seen) else ""
+    return seen.value if proves and not is_more and _is_standalone(seen) else ""
 
 
-def labelled_number(seen: Seen) -> str:
+def labelled_number(seen: Candidate) -> str:
     return "" if re.match("-?[0-9]", seen.after) else seen.value
 
 
-def passport(seen: Seen) -> str:
+def passport(seen: Candidate) -> str:
     return "" if re.match("[0-9A-Za-z]", seen.after) else seen.value
 
 
-def any_number(seen: Seen) -> str:
-    return seen.value if _alone(seen) else ""
+def any_number(seen: Candidate) -> str:
+    return seen.value if _is_standalone(seen) else ""
 
 
-def ssn(seen: Seen) -> str:
-    return seen.value if _is_ssn(seen.digits) and _alone(seen) else ""
+def ssn(seen: Candidate) -> str:
+    return seen.value if _is_ssn(seen.digits) and _is_standalone(seen) else ""
 
 
-def labelled_ssn(seen: Seen) -> str:
+def labelled_ssn(seen: Candidate) -> str:
     is_more = re.match("-?[0-9]", seen.after)
     return "" if is_more or not _is_ssn(seen.digits) else seen.value
 
@@ -195,38 +197,38 @@ def _is_ssn(digits: str) -> bool:
     return is_area and group != "00" and number != "0000"
 
 
-NOT_ISSUED = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
+UNISSUED_PREFIXES = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
 
 
 def _is_ni_number(value: str) -> bool:
     letters = value[:2].upper()
     has_wrong = re.search("[DFIQUV]|.O", letters)
     is_example = letters == "QQ"  # of the forms that explain it
-    return is_example or (has_wrong is None and letters not in NOT_ISSUED)
+    return is_example or (has_wrong is None and letters not in UNISSUED_PREFIXES)
 
 
-def ni_number(seen: Seen) -> str:
-    return seen.value if _is_ni_number(seen.value) and _alone(seen) else ""
+def ni_number(seen: Candidate) -> str:
+    return seen.value if _is_ni_number(seen.value) and _is_standalone(seen) else ""
 
 
-def labelled_ni_number(seen: Seen) -> str:
+def labelled_ni_number(seen: Candidate) -> str:
     is_more = re.match("[0-9A-Za-z]", seen.after)
     return "" if is_more or not _is_ni_number(seen.value) else seen.value
 
 
-NOT_BORN = re.compile("まれ(?:では|じゃ)|産|鮮")
+NOT_BIRTH = re.compile("まれ(?:では|じゃ)|産|鮮")
 
 
-def birth_date(seen: Seen) -> str:
+def birth_date(seen: Candidate) -> str:
     return "" if re.match("[0-9]", seen.after) else seen.value
 
 
-def born(seen: Seen) -> str:
+def japanese_birth_date(seen: Candidate) -> str:
     """A date that is followed by how Japanese says that somebody was born then."""
-    return "" if NOT_BORN.match(seen.after.lstrip(" ")[1:]) else seen.value
+    return "" if NOT_BIRTH.match(seen.after.lstrip(" ")[1:]) else seen.value
 
 
-def licence(seen: Seen) -> str:
+def licence(seen: Candidate) -> str:
     """Letters and digits, as most countries write them; a word is none."""
     found = re.match("[0-9A-Za-z]*[0-9][0-9A-Za-z -]*", seen.value)
     value = found[0].rstrip(" -") if found else ""
@@ -234,36 +236,36 @@ def licence(seen: Seen) -> str:
     return value if len(re.findall("[0-9]", value)) >= 4 else ""
 
 
-def insurance(seen: Seen) -> str:
-    is_whole = not re.match("[0-9]", seen.after) and not COUNTED.match(seen.after)
+def insurance(seen: Candidate) -> str:
+    is_whole = not re.match("[0-9]", seen.after) and not UNIT_AFTER.match(seen.after)
     return seen.value if len(seen.digits) >= 4 and is_whole else ""
 
 
 PARTICLE = re.compile("[はがでにをとへも、][0-9一二三四五六七八九十]")
-BLOCK = re.compile("[0-9一二三四五六七八九十](?:丁目|番|号|-[0-9])")
-PLACE = re.compile(r".{2,3}[都道府県].{1,20}[市区町村].{1,20}[0-9]\s*\Z")
+BLOCK_NUMBER = re.compile("[0-9一二三四五六七八九十](?:丁目|番|号|-[0-9])")
+PLACE_NAME = re.compile(r".{2,3}[都道府県].{1,20}[市区町村].{1,20}[0-9]\s*\Z")
 YEAR = re.compile(r"(?:19|20)[0-9]{2} ")
 BEFORE_YEAR = re.compile(r"(?:in|since|by|until|from|of|during|before|after|top) \Z", re.I)
 
 
-def japanese_address(seen: Seen) -> str:
-    is_sentence = PARTICLE.search(seen.value) or COUNTED.match(seen.after)
+def japanese_address(seen: Candidate) -> str:
+    is_sentence = PARTICLE.search(seen.value) or UNIT_AFTER.match(seen.after)
     return "" if is_sentence else seen.value
 
 
-def said_address(seen: Seen) -> str:
-    return seen.value if BLOCK.search(seen.value) or PLACE.match(seen.value) else ""
+def labelled_address(seen: Candidate) -> str:
+    return seen.value if BLOCK_NUMBER.search(seen.value) or PLACE_NAME.match(seen.value) else ""
 
 
-def street(seen: Seen) -> str:
+def street(seen: Candidate) -> str:
     is_year = YEAR.match(seen.value) and BEFORE_YEAR.search(seen.before)
     is_ranked = seen.before.lower().endswith("top ")
     return "" if is_year or is_ranked or _is_joined(seen) else seen.value
 
 
 NOT_PERSONAL = re.compile(r"0\.0\.0\.0|127\.|255\.255\.")
-NAMED = re.compile(r"(?:[A-Za-z][/-]|[=<>~!]=\s?|[~^]|§ ?|第 ?|版 ?|バージョン:? ?)\Z")
-VERSIONED = re.compile(
+VERSION_SIGN = re.compile(r"(?:[A-Za-z][/-]|[=<>~!]=\s?|[~^]|§ ?|第 ?|版 ?|バージョン:? ?)\Z")
+VERSION_WORD = re.compile(
     r"(?:\b(?:version|ver|v|release|rev|revision|build|firmware|driver|section|sec|chapter"
     r"|clause|ios|android|macos|windows|linux|kernel|python|node|java|php|ruby|chrome|firefox"
     r"|safari|nginx|openssl|oid)s?[\"']?\.?[:=]? ?[\"']?(?:is |of |to |from )?)\Z",
@@ -271,18 +273,18 @@ VERSIONED = re.compile(
 )
 
 
-def ip4(seen: Seen) -> str:
+def ip4(seen: Candidate) -> str:
     try:
         IPv4Address(seen.value)
     except AddressValueError:
         return ""
-    is_version = NAMED.search(seen.before) or VERSIONED.search(seen.before)
+    is_version = VERSION_SIGN.search(seen.before) or VERSION_WORD.search(seen.before)
     is_more = re.match(r"\.[0-9]|-[A-Za-z]|[+_]", seen.after)
     is_dull = NOT_PERSONAL.match(seen.value) or re.search(r"[0-9]\.\Z", seen.before)
     return "" if is_version or is_more or is_dull else seen.value
 
 
-def ip6(seen: Seen) -> str:
+def ip6(seen: Candidate) -> str:
     """An address that machines are given: paths of code and times look alike."""
     try:
         IPv6Address(seen.value)
@@ -294,36 +296,36 @@ def ip6(seen: Seen) -> str:
 
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
-LEAST_BITS = 3.0
+MIN_ENTROPY_BITS = 3.0
 
 
-def with_digit(seen: Seen) -> str:
+def key_with_digit(seen: Candidate) -> str:
     return seen.value if re.search("[0-9]", seen.value) else ""
 
 
-def credentials(seen: Seen) -> str:
+def credentials(seen: Candidate) -> str:
     value = seen.value.rstrip(".")
     is_mixed = re.search(r"[0-9]|[a-z][A-Z]|=", value)
     return value if is_mixed and len(value) >= 8 else ""
 
 
-def secret(seen: Seen) -> str:
+def secret(seen: Candidate) -> str:
     """What nobody would write by hand."""
     value = seen.value
     is_named = re.search(r"(?:api|access|secret|client|private|auth|token)", seen.before, re.I)
     if UUID.fullmatch(value) and not is_named:
         return ""
     is_mixed = re.search("[0-9]", value) and re.search("[A-Za-z]", value)
-    return value if is_mixed and _bits(value) >= LEAST_BITS else ""
+    return value if is_mixed and _entropy(value) >= MIN_ENTROPY_BITS else ""
 
 
-def _bits(text: str) -> float:
+def _entropy(text: str) -> float:
     """How much each character tells, on average."""
     shares = [count / len(text) for count in Counter(text).values()]
     return -sum(share * math.log2(share) for share in shares)
 
 
-def password(seen: Seen) -> str:
+def password(seen: Candidate) -> str:
     """In an address the next field ends it."""
     value = re.split(r"&\w+=", seen.value)[0]
     is_word = (
@@ -332,7 +334,7 @@ def password(seen: Seen) -> str:
     return value if re.search("[0-9A-Za-z]", value) and not is_word else ""
 
 
-def email(seen: Seen) -> str:
+def email(seen: Candidate) -> str:
     """But for pictures of double size, where code is kept, and passwords of addresses."""
     is_other = re.search(r"@[0-9]x\.|^git@", seen.value) or re.search(
         r"://[^\s/?#]*\Z", seen.before

@@ -28,7 +28,7 @@ class CircuitPolicy:
     pause: float = 30.0
     most: float = 600.0
 
-    def opens(self, failures: int) -> bool:
+    def should_open(self, failures: int) -> bool:
         return self.failures is not None and failures >= self.failures
 
     def seconds(self, times: int, asked: float) -> float:
@@ -71,7 +71,7 @@ class CircuitBreaker:
     def attempt(self) -> Iterator["Attempt"]:
         """An attempt, to be told how it went; one that was stopped tells nothing."""
         if self.is_refusing:
-            raise CircuitOpen(self._sentence())
+            raise CircuitOpen(self._open_message())
         attempt = Attempt(self, self._round)
         if self._until is not None:
             self._trial = attempt
@@ -88,14 +88,14 @@ class CircuitBreaker:
     def state(self) -> CircuitState:
         return CircuitState(
             key=self.key,
-            state=self._word(),
+            state=self._state_name(),
             failures=self._failures,
             since=self._since,
             retry_in=self._retry_in(),
             error=self._error,
         )
 
-    def _succeeded(self, round: int) -> None:
+    def _record_success(self, round: int) -> None:
         if round != self._round:
             return
         self._failures, self._error = 0, ""
@@ -110,7 +110,7 @@ class CircuitBreaker:
             return
         self._failures += 1
         self._error = mask(error).text  # operators read it, and it may quote a question
-        if self._until is not None or self.policy.opens(self._failures):
+        if self._until is not None or self.policy.should_open(self._failures):
             self._open(asked)
 
     def _open(self, asked: float) -> None:
@@ -123,12 +123,12 @@ class CircuitBreaker:
     def _retry_in(self) -> float:
         return 0.0 if self._until is None else max(0.0, self._until - self.clock())
 
-    def _word(self) -> StateWord:
+    def _state_name(self) -> StateWord:
         if self._until is None:
             return "closed"
         return "open" if self._retry_in() else "half_open"
 
-    def _sentence(self) -> str:
+    def _open_message(self) -> str:
         name, seconds = self.key.partition(":")[2] or self.key, ceil(self._retry_in())
         again = f"tried again in {seconds} seconds" if seconds else "being tried again now"
         return f"{name} has failed {self._failures} times in a row; it is {again}."
@@ -141,8 +141,8 @@ class Attempt:
     breaker: CircuitBreaker
     round: int
 
-    def succeeded(self) -> None:
-        self.breaker._succeeded(self.round)
+    def record_success(self) -> None:
+        self.breaker._record_success(self.round)
 
     def failed(self, error: str, *, asked: float = 0) -> None:
         """It is out of order, and `asked` to be left alone for so many seconds."""
@@ -182,8 +182,8 @@ class Circuits:
                 if isinstance(error, AgentConnectionError):
                     reached.failed(str(error))
                 raise
-            reached.succeeded()
-            heard.succeeded()
+            reached.record_success()
+            heard.record_success()
 
     def are_refusing(self, provider: str, model: str) -> bool:
         keys = (f"provider:{provider}", f"model:{model}")
@@ -198,4 +198,4 @@ class Circuits:
         self._breakers.pop(key, None)
 
 
-NEVER = CircuitPolicy(failures=None)
+NEVER_OPEN = CircuitPolicy(failures=None)

@@ -13,9 +13,9 @@ from agents.engine.errors import ModelBusy
 
 Limit = Literal["concurrency", "requests", "tokens"]
 Clock = Callable[[], float]
-MINUTE = 60.0
+WINDOW_SECONDS = 60.0
 ROUNDING = 1e-9  # of a permit: floats that were refilled are seldom whole
-SENTENCES: dict[Limit, str] = {
+MESSAGES: dict[Limit, str] = {
     "concurrency": "{model} answers at most {most} at once, and the turn did not come within",
     "requests": "{model} may be asked {most} times a minute, and the turn did not come within",
     "tokens": "{model} may use {most} tokens a minute, and the turn did not come within",
@@ -72,7 +72,7 @@ class TokenBucket:
         self._permits, self._filled_at = min(self.capacity, grown), now
 
 
-class Gate:
+class RateLimiter:
     """Lets in as many as the limits allow, in the order in which they came.
 
     It knows of one process only, and of tokens only once they were used.
@@ -86,14 +86,14 @@ class Gate:
         self._line: deque[asyncio.Event] = deque()
         self._why: Limit = "concurrency"
 
-    def held_by(self) -> Limit | None:
+    def blocking_limit(self) -> Limit | None:
         """The limit because of which whoever comes now has to wait."""
-        return self._why if self._seconds() or self._line else None
+        return self._why if self._wait_seconds() or self._line else None
 
     @asynccontextmanager
-    async def entered(self, model: str) -> AsyncIterator[None]:
+    async def acquire(self, model: str) -> AsyncIterator[None]:
         """Raises ModelBusy where the turn does not come in time."""
-        await self._admitted(model)
+        await self._wait_for_slot(model)
         try:
             yield
         finally:
@@ -104,34 +104,34 @@ class Gate:
         if self._tokens is not None:
             self._tokens.spend(tokens)
 
-    async def _admitted(self, model: str) -> None:
+    async def _wait_for_slot(self, model: str) -> None:
         turn = asyncio.Event()
         self._line.append(turn)
         try:
             async with asyncio.timeout(self.limits.patience):
-                while seconds := self._seconds() if self._line[0] is turn else inf:
-                    await _rung(turn, seconds)
+                while seconds := self._wait_seconds() if self._line[0] is turn else inf:
+                    await _wait_for_wake(turn, seconds)
             self._inside += 1
             if self._requests is not None:
                 self._requests.spend(1)
         except TimeoutError:
-            raise ModelBusy(self._sentence(model)) from None
+            raise ModelBusy(self._busy_message(model)) from None
         finally:
             self._line.remove(turn)
             self._call()
 
-    def _seconds(self) -> float:
+    def _wait_seconds(self) -> float:
         """How long nobody can be let in, as far as that is known now; 0 where somebody can."""
         limits = self.limits
         if limits.concurrency is not None and self._inside >= limits.concurrency:
-            return self._held("concurrency", inf)
+            return self._block("concurrency", inf)
         if self._requests is not None and (seconds := self._requests.seconds_until_free()):
-            return self._held("requests", seconds)
+            return self._block("requests", seconds)
         if self._tokens is not None and (seconds := self._tokens.seconds_until_free()):
-            return self._held("tokens", seconds)
+            return self._block("tokens", seconds)
         return 0
 
-    def _held(self, why: Limit, seconds: float) -> float:
+    def _block(self, why: Limit, seconds: float) -> float:
         self._why = why
         return seconds
 
@@ -140,16 +140,16 @@ class Gate:
         if self._line:
             self._line[0].set()
 
-    def _sentence(self, model: str) -> str:
-        begin = SENTENCES[self._why].format(model=model, most=self.limits.most(self._why))
+    def _busy_message(self, model: str) -> str:
+        begin = MESSAGES[self._why].format(model=model, most=self.limits.most(self._why))
         return f"{begin} {self.limits.patience:g} seconds."
 
 
-async def _rung(turn: asyncio.Event, seconds: float) -> None:
+async def _wait_for_wake(turn: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(turn.wait(), None if seconds == inf else seconds)
     turn.clear()
 
 
 def _a_minute(most: int | None, clock: Clock) -> TokenBucket | None:
-    return None if most is None else TokenBucket(most, most / MINUTE, clock=clock)
+    return None if most is None else TokenBucket(most, most / WINDOW_SECONDS, clock=clock)

@@ -6,9 +6,9 @@ from typing import Any
 
 from agents.engine.state import Message
 
-from .json_shapes import LIST, MAPPING, listed, mappings, text
-from .reasoning import Kind, ThinkTag, Thoughts
-from .tool_calls import Calls, ToolCall
+from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
+from .reasoning import Kind, ReasoningCollector, ThinkTagParser
+from .tool_calls import ToolCall, ToolCallAssembler
 
 __all__ = [
     "Assembler",
@@ -17,21 +17,21 @@ __all__ = [
     "Shown",
     "ToolCall",
     "Turn",
-    "Words",
+    "TextChunk",
     "assemble",
 ]
 
 Chunk = Mapping[str, Any]
 Shown = tuple[Kind, str]
 
-REFUSED = "The model declined to answer."
+REFUSAL_NOTE = "The model declined to answer."
 CAVEATS = {
     "length": "The answer was cut off at the output limit of the model.",
     "content_filter": "The answer was cut off by a filter of the model's provider.",
 }
 
 
-class Words(dict[str, Any]):
+class TextChunk(dict[str, Any]):
     """A chunk that holds words of the answer and nothing else, so that nobody has to look.
 
     Most chunks are such. Whoever does look finds what any other chunk has.
@@ -67,7 +67,7 @@ class Turn:
     @property
     def caveat(self) -> str:
         """What a person should know of the answer: that it is a refusal, or not the whole."""
-        return REFUSED if self.is_refusal else CAVEATS.get(self.finish_reason or "", "")
+        return REFUSAL_NOTE if self.is_refusal else CAVEATS.get(self.finish_reason or "", "")
 
     def message(self, calls: Sequence[ToolCall] = ()) -> Message:
         """The turn as history keeps it, with those of its calls that are made."""
@@ -103,9 +103,9 @@ class Assembler:
 
     def __init__(self) -> None:
         self._texts: dict[Kind, list[str]] = {"thought": [], "answer": []}
-        self._tag = ThinkTag()
-        self._thinking = Thoughts()
-        self._calls = Calls()
+        self._tag = ThinkTagParser()
+        self._thinking = ReasoningCollector()
+        self._calls = ToolCallAssembler()
         self._finish_reason: str | None = None
         self._usage: Mapping[str, Any] | None = None
         self._reply = ""
@@ -120,28 +120,28 @@ class Assembler:
 
     def feed(self, chunk: Chunk) -> list[Shown]:
         """Take a chunk, and give the text in it that a person may see."""
-        if isinstance(chunk, Words):
+        if isinstance(chunk, TextChunk):
             self._has_begun = True
-            return self._put(self._tag.feed(chunk.text)) if chunk.text else []
-        if not isinstance(chunk, MAPPING):
+            return self._store(self._tag.feed(chunk.text)) if chunk.text else []
+        if not isinstance(chunk, MAPPING_TYPES):
             return []
-        choice = _first(chunk.get("choices"))
-        self._note(chunk, choice)
+        choice = _first_choice(chunk.get("choices"))
+        self._record_metadata(chunk, choice)
         delta = choice.get("delta")
         if delta is None and not self._has_begun:
             delta = choice.get("message")
-        if not isinstance(delta, MAPPING):
+        if not isinstance(delta, MAPPING_TYPES):
             return []
         self._has_begun = True
         if delta.get("tool_calls") or delta.get("function_call"):
             self._reply = str(chunk.get("id") or self._reply)
             self._calls.feed(delta)
         self._thinking.feed(delta)
-        return self._show(delta)
+        return self._read_delta(delta)
 
     def rest(self) -> list[Shown]:
         """The text that was held back until it was clear that nothing more would come."""
-        return self._put(self._tag.rest())
+        return self._store(self._tag.rest())
 
     def turn(self) -> Turn:
         """All that was said."""
@@ -157,7 +157,7 @@ class Assembler:
             kept=self._thinking.kept(is_signed=any(call.kept for call in calls)),
         )
 
-    def _note(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:
+    def _record_metadata(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:
         usage = chunk.get("usage") or choice.get("usage")
         if usage and isinstance(usage, Mapping):
             self._usage = usage
@@ -165,70 +165,70 @@ class Assembler:
         if reason and isinstance(reason, str):
             self._finish_reason = reason
 
-    def _show(self, delta: Mapping[str, Any]) -> list[Shown]:
+    def _read_delta(self, delta: Mapping[str, Any]) -> list[Shown]:
         shown: list[Shown] = []
-        if thought := _reasoning(delta):
+        if thought := _reasoning_text(delta):
             shown.append(("thought", thought))
         content = delta.get("content")
         if content and isinstance(content, str):
             shown += self._tag.feed(content)
         elif content:
-            shown += self._in_parts(content)
+            shown += self._read_parts(content)
         if refusal := delta.get("refusal"):
-            shown += self._refused(text(refusal))
-        return self._put(shown)
+            shown += self._read_refusal(text_or_empty(refusal))
+        return self._store(shown)
 
-    def _in_parts(self, content: Any) -> Iterator[Shown]:
+    def _read_parts(self, content: Any) -> Iterator[Shown]:
         """The texts in a list of typed parts; thinking may be a list of parts itself."""
-        for part in listed(content):
+        for part in as_list(content):
             if isinstance(part, str):
                 yield from self._tag.feed(part)
-            elif isinstance(part, MAPPING):
-                yield from (("thought", words) for words in _thoughts(part))
-                if words := text(part.get("text")):
+            elif isinstance(part, MAPPING_TYPES):
+                yield from (("thought", words) for words in _thinking_texts(part))
+                if words := text_or_empty(part.get("text")):
                     yield from self._tag.feed(words)
-                yield from self._refused(text(part.get("refusal")))
+                yield from self._read_refusal(text_or_empty(part.get("refusal")))
 
-    def _refused(self, words: str) -> list[Shown]:
+    def _read_refusal(self, words: str) -> list[Shown]:
         self._is_refusal = self._is_refusal or bool(words)
         return [("answer", words)] if words else []
 
-    def _put(self, shown: list[Shown]) -> list[Shown]:
+    def _store(self, shown: list[Shown]) -> list[Shown]:
         for kind, words in shown:
             self._texts[kind].append(words)
             self._size += len(words)
         return shown
 
 
-_NOTHING: Mapping[str, Any] = {}
+_EMPTY_CHOICE: Mapping[str, Any] = {}
 
 
-def _first(choices: Any) -> Mapping[str, Any]:
+def _first_choice(choices: Any) -> Mapping[str, Any]:
     """Choice 0: we ask for one, and mixing in another would garble both."""
-    if not isinstance(choices, LIST):
-        return _NOTHING
+    if not isinstance(choices, LIST_TYPES):
+        return _EMPTY_CHOICE
     for at, choice in enumerate(choices):
-        if isinstance(choice, MAPPING):
+        if isinstance(choice, MAPPING_TYPES):
             index = choice.get("index")
             if (at if index is None else index) == 0:
                 return choice
-    return _NOTHING
+    return _EMPTY_CHOICE
 
 
-def _reasoning(delta: Mapping[str, Any]) -> str:
+def _reasoning_text(delta: Mapping[str, Any]) -> str:
     """The thinking in a delta, once: providers send it under two names at a time."""
     for name in ("reasoning_content", "reasoning", "thinking"):
         if (words := delta.get(name)) and isinstance(words, str):
             return words
     if blocks := delta.get("thinking_blocks"):
-        return "".join(words for block in mappings(blocks) for words in _thoughts(block))
+        return "".join(words for block in mappings(blocks) for words in _thinking_texts(block))
     if details := delta.get("reasoning_details"):
         said = (detail.get("text") or detail.get("summary") for detail in mappings(details))
-        return "".join(map(text, said))
+        return "".join(map(text_or_empty, said))
     return ""
 
 
-def _thoughts(part: Mapping[str, Any]) -> list[str]:
+def _thinking_texts(part: Mapping[str, Any]) -> list[str]:
     thinking = part.get("thinking")
-    inner = [text(piece.get("text")) for piece in mappings(thinking)]
-    return [words for words in (text(thinking), *inner) if words]
+    inner = [text_or_empty(piece.get("text")) for piece in mappings(thinking)]
+    return [words for words in (text_or_empty(thinking), *inner) if words]

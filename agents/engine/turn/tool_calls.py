@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from agents.engine.state import sendable
+from agents.engine.state import replace_surrogates
 
-from .json_shapes import MAPPING, listed, text
-from .reasoning import on_call
+from .json_shapes import MAPPING_TYPES, as_list, text_or_empty
+from .reasoning import provider_call_fields
 
-LONGEST_ID = 100  # some carry a signature of thousands of characters
-LONGEST_NAME = 64
-_NOT_IN_A_NAME = re.compile(r"[^\w-]")
+MAX_ID_CHARS = 100  # some carry a signature of thousands of characters
+MAX_NAME_CHARS = 64
+_INVALID_NAME_CHARS = re.compile(r"[^\w-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class ToolCall:
     def input(self) -> dict[str, Any]:
         """The arguments as data; raises ValueError where they are not a JSON object."""
         try:
-            value = _decoded(self.arguments)
+            value = _decode_arguments(self.arguments)
         except RecursionError:
             raise ValueError("they are nested too deeply") from None
         if not isinstance(value, dict):
@@ -54,18 +54,20 @@ class ToolCall:
 
     def wire(self) -> dict[str, Any]:
         """The call as history keeps it; what nobody can read would break all that follows."""
-        name = _NOT_IN_A_NAME.sub("_", self.name)[:LONGEST_NAME] or "unknown"
-        function = {"name": name, "arguments": self._sendable()}
+        name = _INVALID_NAME_CHARS.sub("_", self.name)[:MAX_NAME_CHARS] or "unknown"
+        function = {"name": name, "arguments": self._safe_arguments()}
         return {"id": self.id, "type": "function", "function": function, **self.kept}
 
-    def _sendable(self) -> str:
+    def _safe_arguments(self) -> str:
         try:
-            return sendable(json.dumps(self.input, ensure_ascii=False, allow_nan=False))
+            return replace_surrogates(
+                json.dumps(self.input, ensure_ascii=False, allow_nan=False)
+            )
         except ValueError:
             return "{}"
 
 
-def _decoded(arguments: str) -> Any:
+def _decode_arguments(arguments: str) -> Any:
     """Some send their JSON as a string of JSON, and nothing as null or as an empty list."""
     value = json.loads(arguments)
     if isinstance(value, str):
@@ -73,38 +75,40 @@ def _decoded(arguments: str) -> Any:
     return {} if value is None or value == [] else value
 
 
-class Calls:
+class ToolCallAssembler:
     """The calls of a turn, in the order in which they began."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._all: list[_Call] = []
-        self._ids: dict[str, _Call] = {}
-        self._slots: dict[int | str, _Call] = {}
+        self._all: list[_PartialCall] = []
+        self._ids: dict[str, _PartialCall] = {}
+        self._slots: dict[int | str, _PartialCall] = {}
 
     def feed(self, delta: Mapping[str, Any]) -> None:
         calls = delta.get("tool_calls") or ()
-        for at, fragment in enumerate(listed(calls)):
-            if isinstance(fragment, MAPPING):
-                self._take(_Fragment.of(fragment, at))
-        if not calls and isinstance(function := delta.get("function_call"), MAPPING):
-            self._take(_Fragment.of({"index": "function_call", "function": function}, 0))
+        for at, fragment in enumerate(as_list(calls)):
+            if isinstance(fragment, MAPPING_TYPES):
+                self._add_fragment(_Fragment.of(fragment, at))
+        if not calls and isinstance(function := delta.get("function_call"), MAPPING_TYPES):
+            self._add_fragment(
+                _Fragment.of({"index": "function_call", "function": function}, 0)
+            )
 
     def whole(self, reply: str) -> tuple[ToolCall, ...]:
         """All of them, each with an id of its own."""
         calls: dict[str, ToolCall] = {}
         for call in self._all:
-            if call.says_something:
+            if call.has_content:
                 whole = call.whole(f"{reply} {len(calls)}", taken=calls)
                 calls[whole.id] = whole
         return tuple(calls.values())
 
-    def _take(self, fragment: "_Fragment") -> None:
+    def _add_fragment(self, fragment: "_Fragment") -> None:
         self.size += len(fragment.name) + len(fragment.arguments)
-        call = self._of(fragment)
+        call = self._find_call(fragment)
         is_new = call is None or not call.is_continued_by(fragment)
         if call is None or is_new:
-            call = _Call(is_echo=call is not None and call.is_echoed_by(fragment))
+            call = _PartialCall(is_echo=call is not None and call.is_echoed_by(fragment))
             self._all.append(call)
         if is_new or fragment.is_placed:
             self._slots[fragment.slot] = call
@@ -112,7 +116,7 @@ class Calls:
             self._ids[fragment.id] = call
         call.take(fragment)
 
-    def _of(self, fragment: "_Fragment") -> "_Call | None":
+    def _find_call(self, fragment: "_Fragment") -> "_PartialCall | None":
         """The call that a fragment goes on with, unless it begins another in its place."""
         here = self._slots.get(fragment.slot)
         if fragment.id and not (here and here.id == fragment.id):
@@ -135,16 +139,16 @@ class _Fragment(NamedTuple):
     @classmethod
     def of(cls, fragment: Mapping[str, Any], at: int) -> "_Fragment":
         function = fragment.get("function")
-        if not isinstance(function, MAPPING):
+        if not isinstance(function, MAPPING_TYPES):
             function = fragment
         index = next(filter(_is_index, (fragment.get("index"), function.get("index"))), None)
         return cls(
-            id=text(fragment.get("id")),
-            name=text(function.get("name")),
-            arguments=_as_text(function.get("arguments")),
-            slot=at if index is None else _slot(index),
+            id=text_or_empty(fragment.get("id")),
+            name=text_or_empty(function.get("name")),
+            arguments=_arguments_text(function.get("arguments")),
+            slot=at if index is None else _to_slot(index),
             is_placed=index is not None,
-            kept=on_call(function, fragment),
+            kept=provider_call_fields(function, fragment),
         )
 
     @property
@@ -156,17 +160,17 @@ def _is_index(value: Any) -> bool:
     return isinstance(value, int | str)
 
 
-def _slot(index: int | str) -> int | str:
+def _to_slot(index: int | str) -> int | str:
     return int(index) if isinstance(index, str) and index.isdecimal() else index
 
 
-def _as_text(arguments: Any) -> str:
+def _arguments_text(arguments: Any) -> str:
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
-class _Call:
+class _PartialCall:
     """A call under construction."""
 
     def __init__(self, *, is_echo: bool = False) -> None:
@@ -175,12 +179,12 @@ class _Call:
         self.arguments: list[str] = []
         self.kept: dict[str, Any] = {}
         self._is_echo = is_echo
-        self._brackets = _Brackets()
+        self._brackets = _BracketTracker()
         self._followed = 0
         self._is_broken = False
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         return bool(self.arguments or (self.name and not self._is_echo))
 
     def is_continued_by(self, fragment: _Fragment) -> bool:
@@ -192,7 +196,7 @@ class _Call:
         is_same = fragment.name == self.name
         if fragment.id and fragment.id == self.id:
             is_over = fragment.name and self.is_complete
-            return not is_over or (is_same and self._has(fragment.arguments))
+            return not is_over or (is_same and self._repeats_arguments(fragment.arguments))
         if fragment.id and self.id and fragment.name and not self.arguments:
             return False
         if fragment.id and self.id:
@@ -205,7 +209,7 @@ class _Call:
         """Whether it may only say the name once more; it does, if no arguments follow."""
         return fragment.name == self.name and not (fragment.id or fragment.arguments)
 
-    def _has(self, arguments: str) -> bool:
+    def _repeats_arguments(self, arguments: str) -> bool:
         return not arguments or arguments.strip() == "".join(self.arguments).strip()
 
     @property
@@ -225,7 +229,7 @@ class _Call:
 
     def take(self, fragment: _Fragment) -> None:
         self.id = self.id or fragment.id
-        self._take_name(fragment.name)
+        self._merge_name(fragment.name)
         self.kept |= fragment.kept
         is_repeated = fragment.id and fragment.name and self.is_complete
         if fragment.arguments and not is_repeated:
@@ -233,11 +237,11 @@ class _Call:
 
     def whole(self, seed: str, taken: Container[str]) -> ToolCall:
         arguments = "".join(self.arguments).strip() or "{}"
-        is_usable = self.id and self.id not in taken and len(self.id) <= LONGEST_ID
-        id = self.id if is_usable else _made_up(f"{seed} {self.name} {arguments}")
+        is_usable = self.id and self.id not in taken and len(self.id) <= MAX_ID_CHARS
+        id = self.id if is_usable else _generate_id(f"{seed} {self.name} {arguments}")
         return ToolCall(id=id, name=self.name.strip(), arguments=arguments, kept=self.kept)
 
-    def _take_name(self, name: str) -> None:
+    def _merge_name(self, name: str) -> None:
         """A name comes once, again with every fragment, growing, or in fragments itself."""
         if name.startswith(self.name):
             self.name = name
@@ -245,7 +249,7 @@ class _Call:
             self.name += name
 
 
-class _Brackets:
+class _BracketTracker:
     """Follows JSON text as it grows, to know when decoding it may be worth while."""
 
     def __init__(self) -> None:
@@ -279,6 +283,6 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _made_up(seed: str) -> str:
+def _generate_id(seed: str) -> str:
     """An id for a call that came without: nine letters or digits suit every provider."""
     return blake2b(seed.encode(errors="replace")).hexdigest()[:9]

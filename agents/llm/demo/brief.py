@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.engine.loop.handoff import ASKS, Handoff
+from agents.engine.loop.handoff import HANDOFF_PREFIX, Handoff
 
 from .history import LONGEST_QUESTION, Message, Offer, Question, Situation, listed, spoken
 
@@ -71,7 +71,9 @@ def _agents(system: str) -> Iterator[Offer]:
     said = _AGENTS.search(system)
     for name, description in _AGENT.findall(said[1]) if said else ():
         yield Offer(
-            name=f"{ASKS}{name}", description=description, parameters=Handoff.parameters
+            name=f"{HANDOFF_PREFIX}{name}",
+            description=description,
+            parameters=Handoff.parameters,
         )
 
 

@@ -22,11 +22,11 @@ class Form:
 
     @property
     def is_plan(self) -> bool:
-        return self._has_fields_of(plan_writer.FORM)
+        return self._has_fields_of(plan_writer.PLAN_SCHEMA)
 
     @property
     def is_check(self) -> bool:
-        return self._has_fields_of(evaluation.FORM)
+        return self._has_fields_of(evaluation.OUTPUT_SCHEMA)
 
     def _has_fields_of(self, other: Mapping[str, Any]) -> bool:
         fields = self.schema.get("properties")

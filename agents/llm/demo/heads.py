@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.engine.plans.answer_merging import QUESTION
-from agents.engine.plans.panel import SYNTHESIS
-from agents.engine.plans.similarity import normal
+from agents.engine.plans.answer_merging import QUESTION_TEMPLATE
+from agents.engine.plans.panel import SYNTHESIS_PROMPT
+from agents.engine.plans.similarity import normal_form
 
 from .form import Form
 from .history import Message, Question, spoken
@@ -52,8 +52,8 @@ def _form(template: str) -> re.Pattern[str]:
     return re.compile(places, re.DOTALL)
 
 
-_ASKED = _form(QUESTION)
-_MERGED = _form(SYNTHESIS)
+_ASKED = _form(QUESTION_TEMPLATE)
+_MERGED = _form(SYNTHESIS_PROMPT)
 
 
 def _answers(text: str, names: Sequence[str]) -> dict[str, str]:
@@ -70,12 +70,12 @@ def _groups(answers: Mapping[str, str]) -> list[list[str]]:
     """Those with the same figures say the same, or else those with the same words."""
     groups: dict[Any, list[str]] = {}
     for name, answer in answers.items():
-        groups.setdefault(_figures(answer) or normal(answer), []).append(name)
+        groups.setdefault(_figures(answer) or normal_form(answer), []).append(name)
     return list(groups.values())
 
 
 def _figures(answer: str) -> frozenset[str]:
-    return frozenset(_FIGURE.findall(normal(_CITED.sub(" ", answer))))
+    return frozenset(_FIGURE.findall(normal_form(_CITED.sub(" ", answer))))
 
 
 def _told(group: Sequence[str], answers: Mapping[str, str], question: Question) -> str:

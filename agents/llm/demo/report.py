@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from agents.engine.plans.orchestrator import RESULTS
+from agents.engine.plans.orchestrator import RESULTS_PROMPT
 
 from . import dimension as dimensions
 from . import history, naming, rows
 from .history import Finding, Message, Question, Situation, spoken
 from .rows import Rows
 
-_BEGIN, _, _END = (part.strip() for part in re.split(r"\{description\}|\{results\}", RESULTS))
+_BEGIN, _, _END = (
+    part.strip() for part in re.split(r"\{description\}|\{results\}", RESULTS_PROMPT)
+)
 _HEAD = re.compile(r"^## (.+) \((done|failed|skipped|unreached)\)$", re.MULTILINE)
 _BEFORE_RESULTS = re.compile(r"\n\n(?=## |—)")
 

@@ -2,7 +2,7 @@
 
 import re
 
-from agents.engine.loop.approval import Verdict
+from agents.engine.loop.approval import ApprovalDecision
 
 _THEIRS = "\0"
 
@@ -34,7 +34,7 @@ def _form(told: str) -> re.Pattern[str]:
     return re.compile(re.escape(told).replace(_THEIRS, "(.*?)"), re.DOTALL)
 
 
-_CHANGED = _form(Verdict(is_approved=True, arguments=_THEIRS).told(""))
-_NO = [Verdict(is_approved=False, reason=reason) for reason in (_THEIRS, "")]
+_CHANGED = _form(ApprovalDecision(is_approved=True, arguments=_THEIRS).told(""))
+_NO = [ApprovalDecision(is_approved=False, reason=reason) for reason in (_THEIRS, "")]
 _DECLINED = [_form(no.refusal) for no in _NO]
 _LOST = [_form(no.outcome) for no in _NO]

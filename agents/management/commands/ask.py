@@ -8,27 +8,27 @@ from django.core.management.base import CommandError
 
 from agents import runs
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, Type
-from agents.management.terminal import TerminalCommand, visible_line
+from agents.engine.events import Event, EventType
+from agents.management.terminal import TerminalCommand, escape_line
 from agents.models import Agent, Approval, Run
 from agents.runs import approvals, event_store, pubsub
-from agents.runs.approvals import AtTerminal, NotDecided, Word
+from agents.runs.approvals import Decision, DecisionRejected, TerminalApprover
 
-ANSWERED = {"completed", "tool_failure_degraded"}
-WAITS = 3
+SUCCESS_REASONS = {"completed", "tool_failure_degraded"}
+EXIT_WAITING = 3
 
-Words = Sequence[tuple[int, Word]]
+Words = Sequence[tuple[int, Decision]]
 
 
-ALLOW = "Allow it? [y/N]"
-AGAIN = "Make it again, or was it done? [again/done]"
+ALLOW_PROMPT = "Allow it? [y/N]"
+REPEAT_PROMPT = "Make it again, or was it done? [again/done]"
 
 
 class Command(TerminalCommand):
     help = (
         "Asks an agent one question and prints its answer, or every event with --json. At a "
         "terminal it asks before a call that needs your word; elsewhere it leaves the run "
-        f"waiting and exits with {WAITS}."
+        f"waiting and exits with {EXIT_WAITING}."
     )
 
     def add_arguments(self, parser) -> None:
@@ -44,35 +44,35 @@ class Command(TerminalCommand):
         question = question.encode(errors="replace").decode().replace("\0", "").strip()
         if bool(question) == (resume is not None):
             raise CommandError("Ask something, or name a run to go on with.")
-        run = _prepared(question, agent) if resume is None else _left_waiting(resume)
-        self.see_to_its_end(run)
+        run = _prepare_run(question, agent) if resume is None else _get_waiting_run(resume)
+        self.run_to_end(run)
 
-    def see_to_its_end(self, run: Run) -> None:
-        last = self._go_on(run) if run.is_waiting else asyncio.run(self._begin(run))
-        while last.type is Type.RUN_PAUSED:
-            last = self._go_on(run)
-        if last.data["stopped_reason"] not in ANSWERED:
+    def run_to_end(self, run: Run) -> None:
+        last = self._resume(run) if run.is_waiting else asyncio.run(self._start(run))
+        while last.type is EventType.RUN_PAUSED:
+            last = self._resume(run)
+        if last.data["stopped_reason"] not in SUCCESS_REASONS:
             raise CommandError(last.data["detail"] or last.data["stopped_reason"])
 
-    async def _begin(self, run: Run) -> Event:
+    async def _start(self, run: Run) -> Event:
         try:
             runs.launch(run)
             return await self._follow(run)
         finally:
             await runs.shut_down(hand_over=False)
 
-    def _go_on(self, run: Run) -> Event:
+    def _resume(self, run: Run) -> Event:
         """Ask about what waits, outside of the event loop: a prompt would hold it up."""
-        words = [(call.pk, self._word(call)) for call in run.approvals.waiting()]
+        words = [(call.pk, self._prompt_decision(call)) for call in run.approvals.waiting()]
         try:
             return asyncio.run(self._decide(run, words, event_store.last_seq(run)))
-        except NotDecided as error:
+        except DecisionRejected as error:
             raise CommandError(error) from error
 
     async def _decide(self, run: Run, words: Words, after: int) -> Event:
         try:
             for pk, word in words:
-                await approvals.decide(AtTerminal(), pk, word)
+                await approvals.decide(TerminalApprover(), pk, word)
             return await self._follow(run, after)
         finally:
             await runs.shut_down(hand_over=False)
@@ -84,17 +84,19 @@ class Command(TerminalCommand):
                 if row is not None:
                     last = row.value
                     self._print(last)
-                    if last.type is Type.RUN_PAUSED:
+                    if last.type is EventType.RUN_PAUSED:
                         break
         await runs.wait(run)
         return last
 
-    def _word(self, call: Approval) -> Word:
+    def _prompt_decision(self, call: Approval) -> Decision:
         if not (sys.stdin and sys.stdin.isatty()):
-            raise _waits(call.run_id)
+            raise _waiting_error(call.run_id)
         asks = f"{call.agent_name} wants to use {call.tool} {call.arguments}"
-        question = AGAIN if call.is_unknown else ALLOW
-        self._tell(f"{visible_line(asks)}\n{call.get_why_display()} {question} ", ending="")
+        question = REPEAT_PROMPT if call.is_unknown else ALLOW_PROMPT
+        self._print_notice(
+            f"{escape_line(asks)}\n{call.get_why_display()} {question} ", ending=""
+        )
         self.stderr.flush()
         try:
             said = sys.stdin.readline()
@@ -103,46 +105,48 @@ class Command(TerminalCommand):
         word = said.strip().lower()
         # Of a call that may have been made, silence says nothing.
         if not said or (call.is_unknown and word not in {"again", "done"}):
-            raise _waits(call.run_id)
-        return Word(digest=call.digest, is_approved=word in {"y", "yes", "again"})
+            raise _waiting_error(call.run_id)
+        return Decision(digest=call.digest, is_approved=word in {"y", "yes", "again"})
 
     def _print(self, event: Event) -> None:
         if self.as_json:
             self.stdout.write_json(event.to_dict())
-        elif event.type is Type.TOOL_CALL:
+        elif event.type is EventType.TOOL_CALL:
             who = f"{event.agent}: " if "parent" in event.data else ""
             function = event.data["function"]
-            self._tell(
-                f"[{who}{visible_line(function['name'])} {visible_line(function['arguments'])}]"
+            self._print_notice(
+                f"[{who}{escape_line(function['name'])} {escape_line(function['arguments'])}]"
             )
-        elif event.type is Type.RUN_FINISHED:
+        elif event.type is EventType.RUN_FINISHED:
             self.stdout.write(event.data["answer"])
 
-    def _tell(self, text: str, ending: str = "\n") -> None:
+    def _print_notice(self, text: str, ending: str = "\n") -> None:
         """Beside the answer, and not in the colour of an error."""
         self.stderr.write(text, style_func=str, ending=ending)
 
 
-def _prepared(question: str, agent: str) -> Run:
+def _prepare_run(question: str, agent: str) -> Run:
     try:
-        return runs.prepare(query=question, topic=f"ask.{uuid4().hex}", agent=_agent(agent))
+        return runs.prepare(
+            query=question, topic=f"ask.{uuid4().hex}", agent=_find_agent(agent)
+        )
     except AgentError as error:
         raise CommandError(f"{error} {error.advice}") from error
 
 
-def _left_waiting(number: int) -> Run:
+def _get_waiting_run(number: int) -> Run:
     try:
         return Run.objects.waiting().get(pk=number, user=None)
     except Run.DoesNotExist as error:
         raise CommandError(f"No run {number} was left waiting by this command.") from error
 
 
-def _waits(run: int) -> CommandError:
+def _waiting_error(run: int) -> CommandError:
     sentence = f"Run {run} waits for your word. Give it: manage.py ask --resume {run}"
-    return CommandError(sentence, returncode=WAITS)
+    return CommandError(sentence, returncode=EXIT_WAITING)
 
 
-def _agent(name: str) -> Agent | None:
+def _find_agent(name: str) -> Agent | None:
     if not name:
         return None
     try:

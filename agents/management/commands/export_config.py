@@ -4,9 +4,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, no_translations
 
-from agents.console.config_files.exporter import Selection, export
+from agents.console.config_files.exporter import ExportSelection, export
 from agents.console.config_files.kinds import KINDS
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.permissions import TerminalUser
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     @no_translations
     def handle(self, output: Path | None, only: str, name: list[str], **options) -> None:
-        text = export(Terminal(), Selection(kinds=kinds(only), names=name))
+        text = export(TerminalUser(), ExportSelection(kinds=parse_kinds(only), names=name))
         if output is None:
             self.stdout.write(text, ending="")
             return
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
 
 
-def kinds(only: str) -> list[str]:
+def parse_kinds(only: str) -> list[str]:
     wanted = [kind.strip() for kind in only.split(",") if kind.strip()]
     if strange := [kind for kind in wanted if kind not in KINDS]:
         known = ", ".join(KINDS)

@@ -6,10 +6,10 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError, no_translations
 
 from agents.console.config_files import report
-from agents.console.config_files.importer import Outcome, look, take
-from agents.console.config_files.permissions import Terminal
+from agents.console.config_files.importer import ImportResult, apply_file, preview_file
+from agents.console.config_files.permissions import TerminalUser
 
-WOULD_CHANGE = 2
+EXIT_WOULD_CHANGE = 2
 
 
 class Command(BaseCommand):
@@ -31,21 +31,21 @@ class Command(BaseCommand):
 
     @no_translations
     def handle(self, file: str, dry_run: bool, remove: bool, yes: bool, **options) -> None:
-        text = read(file)
-        found = look(text, Terminal(), remove=remove)
-        self._tell(found)
+        text = read_file(file)
+        found = preview_file(text, TerminalUser(), remove=remove)
+        self._print_report(found)
         if found.is_empty:
             return
         if dry_run:
-            sys.exit(WOULD_CHANGE)
+            sys.exit(EXIT_WOULD_CHANGE)
         if not yes:
             self._ask(file)
-        done = take(text, Terminal(), remove=remove, seal=found.seal)
+        done = apply_file(text, TerminalUser(), remove=remove, seal=found.seal)
         if not done.is_done:
             raise CommandError("Something was changed meanwhile, so nothing was done.")
         self.stdout.write("Done.")
 
-    def _tell(self, found: Outcome) -> None:
+    def _print_report(self, found: ImportResult) -> None:
         for line in report.lines(found):
             self.stdout.write(line)
         if found.is_refused:
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             raise CommandError("Nothing was done.")
 
 
-def read(file: str) -> str:
+def read_file(file: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8-sig")

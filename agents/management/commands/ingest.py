@@ -13,21 +13,21 @@ class Command(BaseCommand):
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
 
     def handle(self, *, paths: list[Path], **options):
-        results = [self.take_in(file) for path in paths for file in files(path)]
+        results = [self.ingest_file(file) for path in paths for file in expand_path(path)]
         if not all(results):
             sys.exit(1)
 
-    def take_in(self, path: Path) -> bool:
+    def ingest_file(self, path: Path) -> bool:
         """Say what became of the document, and whether that is well."""
         try:
             done = knowledge.ingest(path)
-        except knowledge.Unreadable as error:
+        except knowledge.UnreadableDocument as error:
             self.stderr.write(str(error))
             return False
         self.stdout.write(f"{done.outcome:9}  {done.document.source}  {done.document.title}")
         return True
 
 
-def files(path: Path) -> list[Path]:
+def expand_path(path: Path) -> list[Path]:
     """The file itself, or what is in the folder; an empty folder is refused like a bad file."""
-    return (knowledge.files_in(path) if path.is_dir() else []) or [path]
+    return (knowledge.find_files(path) if path.is_dir() else []) or [path]

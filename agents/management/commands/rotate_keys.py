@@ -4,9 +4,9 @@ from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError, no_translations
 from django.db import models, transaction
 
-from agents.models.secret import EncryptedTextField, Unreadable
+from agents.models.secret import EncryptedTextField, UnreadableSecret
 
-LOST = """\
+UNREADABLE_MESSAGE = """\
 These cannot be read with any of the keys, and were left as they are:
 {names}
 Put the key that they were written with behind the others and run this again, or enter them
@@ -19,15 +19,17 @@ class Command(BaseCommand):
     @no_translations
     def handle(self, **options) -> None:
         lost: list[str] = []
-        for model, columns in sealed():
-            count, unread = renew(model, columns)
+        for model, columns in encrypted_fields():
+            count, unread = reencrypt(model, columns)
             lost += unread
             self.stdout.write(f"{model._meta.verbose_name_plural}: {count} encrypted anew")
         if lost:
-            raise CommandError(LOST.format(names="\n".join(f"  {name}" for name in lost)))
+            raise CommandError(
+                UNREADABLE_MESSAGE.format(names="\n".join(f"  {name}" for name in lost))
+            )
 
 
-def sealed() -> Iterator[tuple[type[models.Model], list[str]]]:
+def encrypted_fields() -> Iterator[tuple[type[models.Model], list[str]]]:
     """All kinds of rows that have secrets, and the columns in which they have them."""
     for model in apps.get_models():
         fields = model._meta.concrete_fields
@@ -35,7 +37,7 @@ def sealed() -> Iterator[tuple[type[models.Model], list[str]]]:
             yield model, names
 
 
-def renew(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]]:
+def reencrypt(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]]:
     """How many secrets are under the newest key now, and which could not be read."""
     count, unread = 0, []
     with transaction.atomic():
@@ -56,6 +58,6 @@ def renew(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]
 def can_read(secret) -> bool:
     try:
         secret.reveal()
-    except Unreadable:
+    except UnreadableSecret:
         return False
     return True

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from agents.catalog import sample_data, tool_factory
-from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.approval import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
 # What the reporter's answers look like: a table with a heading and, if need be, a remark.
@@ -103,15 +103,15 @@ def make_agents() -> None:
         mode=Agent.Mode.PANEL,
     )
     careful.tools.set(helper.tools.all())
-    reporter.tools.set(helper.tools.filter(name__in=tool_factory.BUILT_IN))
+    reporter.tools.set(helper.tools.filter(name__in=tool_factory.BUILT_IN_TOOLS))
     librarian.tools.set(helper.tools.filter(name="search"))
     lead.handoffs.set([helper, careful, reporter])
     panel.handoffs.set([helper, librarian])
-    planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.own_names()))
+    planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.installed_names()))
 
 
 def make_tools() -> None:
-    rows = [ToolRegistration(name=name) for name in tool_factory.own_names()]
+    rows = [ToolRegistration(name=name) for name in tool_factory.installed_names()]
     ToolRegistration.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -121,9 +121,9 @@ def make_helper() -> Agent:
         description="Calculates, looks up documents and asks the shop's database.",
         is_default=True,
     )
-    own = ToolRegistration.objects.filter(name__in=tool_factory.own_names())
+    own = ToolRegistration.objects.filter(name__in=tool_factory.installed_names())
     # Whoever asks something small does not want to be asked back.
-    helper.tools.set(own.exclude(name=AskPerson.name))
+    helper.tools.set(own.exclude(name=AskPersonTool.name))
     return helper
 
 

@@ -21,26 +21,26 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=settings.ENVIRONMENT.port)
 
     def handle(self, host: str, port: int, **options) -> None:
-        check_free(host, port)
+        check_port(host, port)
         check_egress()
         check_model()
         self.stdout.write("")
         call_command("setup", stdout=self.stdout)
-        if not settings.WORKERS and (left := len(leases.abandoned())) > 0:
+        if not settings.WORKERS and (left := len(leases.find_abandoned())) > 0:
             what = "a run that was" if left == 1 else f"{left} runs that were"
             self.stdout.write(f"Goes on   with {what} left behind")
         choice = planner_factory.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
-        self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
+        self.stdout.write(f"Open      http://{_display_host(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
-        warmup.start_early()
+        warmup.start_tokenizer()
         from agents.web import server  # which takes the event loop of this process
 
         server.serve(host, port)
 
 
-def check_free(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
     """Say so at once and in words where the server could not listen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
@@ -65,10 +65,14 @@ def check_egress() -> None:
 def check_model() -> None:
     """Say at once where the model that the environment names can't be asked."""
     name = settings.ENVIRONMENT.model
-    if name and name != planner_factory.DEMO and (sentence := planner_factory.wrong_name(name)):
+    if (
+        name
+        and name != planner_factory.DEMO
+        and (sentence := planner_factory.name_problem(name))
+    ):
         raise CommandError(f"ASHIATO_MODEL: {sentence}")
 
 
-def _shown(host: str) -> str:
+def _display_host(host: str) -> str:
     shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
     return f"[{shown}]" if ":" in shown else shown

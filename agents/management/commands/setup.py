@@ -8,27 +8,27 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 
 # Any number will do, as long as nobody else locks the same one.
-LOCK = 0x417368
+LOCK_ID = 0x417368
 
 
 class Command(BaseCommand):
     help = "Brings the database up to date and makes what a first visit needs."
 
     def handle(self, **options) -> None:
-        with _alone():
+        with _advisory_lock():
             call_command("migrate", verbosity=0)
             call_command("seed_demo", stdout=self.stdout)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _advisory_lock() -> Iterator[None]:
     """Several processes may start at once; a file's database sees to this by itself."""
     if connection.vendor != "postgresql":
         yield
         return
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK_ID])
         try:
             yield
         finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK_ID])

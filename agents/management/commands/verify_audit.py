@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agents.access.audit import messages
 from agents.access.audit.hash_chain import Anchor, verify
-from agents.console.audit import remember
+from agents.console.audit import save_verification
 
 
 class Command(BaseCommand):
@@ -24,18 +24,18 @@ class Command(BaseCommand):
         )
 
     def handle(self, anchor: Path | None, **options) -> None:
-        known = read(anchor) if anchor and anchor.exists() else None
+        known = read_anchor(anchor) if anchor and anchor.exists() else None
         found = verify(anchor=known)
-        remember(found)
-        sentence = messages.verdict(found)
+        save_verification(found)
+        sentence = messages.verification_sentence(found)
         if not found.holds:
             raise CommandError(sentence)
         if anchor:
-            write(anchor, found.end)
+            write_anchor(anchor, found.end)
         self.stdout.write(sentence)
 
 
-def read(path: Path) -> Anchor:
+def read_anchor(path: Path) -> Anchor:
     try:
         told = json.loads(path.read_text())
         return Anchor(number=int(told["number"]), seal=str(told["seal"]))
@@ -43,7 +43,7 @@ def read(path: Path) -> Anchor:
         raise CommandError(f"The anchor {path} cannot be read: {error}") from error
 
 
-def write(path: Path, end: Anchor) -> None:
+def write_anchor(path: Path, end: Anchor) -> None:
     """Whole or not at all: half an anchor would be an alarm."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:

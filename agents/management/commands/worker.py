@@ -19,7 +19,7 @@ from agents.web import warmup
 
 logger = logging.getLogger(__name__)
 
-PAUSE = 2.0
+RETRY_SECONDS = 2.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -40,18 +40,18 @@ class Command(BaseCommand):
         check_egress()
         check_model()
         if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
-            sample_data.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
-        warmup.start_early()
+            sample_data.create_database(settings.SAMPLE_DATABASE, timezone.localdate())
+        warmup.start_tokenizer()
         warmup.start()
-        open_metrics()
-        asyncio.run(_work(runs, self._announce))
+        serve_metrics()
+        asyncio.run(_run_worker(runs, self._announce))
 
     def _announce(self, runs: int) -> None:
         self.stdout.write(f"Worker {leases.owner()} drives up to {runs} runs at once.")
         self.stdout.flush()
 
 
-def open_metrics() -> None:
+def serve_metrics() -> None:
     """Nobody else is there to answer whoever asks for figures."""
     port = settings.ENVIRONMENT.metrics_port
     if settings.METRICS and port:
@@ -63,7 +63,7 @@ def open_metrics() -> None:
             raise CommandError(f"ASHIATO_METRICS_PORT: {error.strerror}.") from error
 
 
-async def _work(at_once: int, announce: Callable[[int], None]) -> None:
+async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
     """Until a signal comes: then nothing new is begun, and what runs is ended or left."""
     is_over = asyncio.Event()
     for sign in SIGNALS:
@@ -71,24 +71,24 @@ async def _work(at_once: int, announce: Callable[[int], None]) -> None:
     # Only now: a signal that came earlier would end the process without handing anything over.
     announce(at_once)
     process_status.start(ServerProcess.Kind.WORKER)
-    working = asyncio.create_task(_keep_working(at_once, is_over))
-    tending = asyncio.create_task(runs.tend())
+    working = asyncio.create_task(_work_loop(at_once, is_over))
+    tending = asyncio.create_task(runs.recover_periodically())
     await is_over.wait()
     tending.cancel()
     working.cancel()
     await runs.shut_down(settings.ENVIRONMENT.grace)
-    await asyncio.wait([working], timeout=PAUSE)
+    await asyncio.wait([working], timeout=RETRY_SECONDS)
     await process_status.stop()
 
 
-async def _keep_working(at_once: int, is_over: asyncio.Event) -> None:
+async def _work_loop(at_once: int, is_over: asyncio.Event) -> None:
     """Whatever happens to the line, runs that are driven go on; after a while it is back.
 
     Where the database is gone, not even the end of it is heard: what is said instead is that.
     """
     while not is_over.is_set():
         try:
-            await job_queue.work(runs.drive, at_once)
+            await job_queue.run_worker(runs.drive, at_once)
         except Exception as error:
             logger.warning("The line of runs cannot be reached: %s", error)
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(RETRY_SECONDS)

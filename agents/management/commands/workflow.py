@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.core.management.base import CommandError
 
 from agents.engine.errors import AgentError
-from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.definition import PlanDefinition, read_definition
 from agents.management.commands import ask
 from agents.models import Run, Workflow
 from agents.workflows import resources, start
@@ -17,7 +17,8 @@ from agents.workflows import resources, start
 class Command(ask.Command):
     help = (
         "Starts a workflow and prints what comes of it, or checks a definition. Like ask, it "
-        f"leaves a run that waits for your word where there is no terminal, with {ask.WAITS}."
+        "leaves a run that waits for your word where there is no terminal, with "
+        f"{ask.EXIT_WAITING}."
     )
 
     def add_arguments(self, parser) -> None:
@@ -34,21 +35,21 @@ class Command(ask.Command):
             self._check(options["file"])
         else:
             self.as_json = options["json"]
-            self.see_to_its_end(_prepared(options["name"], options["param"]))
+            self.run_to_end(_prepare_run(options["name"], options["param"]))
 
     def _check(self, file: str) -> None:
-        definition, here = read(_text(file)), resources.present()
+        definition, here = read_definition(_read_text(file)), resources.available()
         missing = here.missing(definition.plan)
-        for problem in [*definition.problems, *map(definition.placed, missing)]:
+        for problem in [*definition.problems, *map(definition.locate, missing)]:
             self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
         if definition.problems:
             raise CommandError("It cannot be used as it is.")
         if missing:
-            raise CommandError(_not_here(here.absent(definition.plan)))
+            raise CommandError(_missing_message(here.missing_names(definition.plan)))
         self.stdout.write(_summary(definition))
 
 
-def _not_here(absent: Mapping[str, list[str]]) -> str:
+def _missing_message(absent: Mapping[str, list[str]]) -> str:
     """Name what is missing; where that is nothing, arguments don't fit their tools."""
     if not absent:
         return "It can't run here: its arguments don't match the tools. Fix them first."
@@ -59,27 +60,27 @@ def _not_here(absent: Mapping[str, list[str]]) -> str:
     return f"It can't run here: {' and '.join(kinds)} must be added or enabled first."
 
 
-def _summary(definition: Definition) -> str:
+def _summary(definition: PlanDefinition) -> str:
     count = len(list(definition.plan.walk()))
     return f"{definition.name}: {count} step{'' if count == 1 else 's'}, nothing wrong."
 
 
-def _text(file: str) -> str:
+def _read_text(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
 
 
-def _prepared(name: str, given: Iterable[str]) -> Run:
+def _prepare_run(name: str, given: Iterable[str]) -> Run:
     pairs = [text.partition("=") for text in given]
     if unclear := [key for key, sign, _value in pairs if not sign]:
         raise CommandError(f"Write it as KEY=VALUE, and not {unclear[0]!r}.")
     try:
-        workflow = start.named(name, Workflow.objects.filter(enabled=True))
-        wish = start.wish(workflow, {key: value for key, _sign, value in pairs})
-        return start.start(wish, None, f"workflow.{uuid4().hex}")
-    except start.NotStarted as error:
+        workflow = start.find_workflow(name, Workflow.objects.filter(enabled=True))
+        wish = start.build_request(workflow, {key: value for key, _sign, value in pairs})
+        return start.prepare_run(wish, None, f"workflow.{uuid4().hex}")
+    except start.WorkflowNotStarted as error:
         raise CommandError(error) from error
     except AgentError as error:
         raise CommandError(f"{error} {error.advice}") from error

@@ -13,14 +13,14 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def case_of(context: template.Context, view: RunView) -> run_page.CaseView:
     """A run with what was said of it, as the person who looks at this page may judge it."""
-    return run_page.case(context["request"], view.run)
+    return run_page.build_case(context["request"], view.run)
 
 
 @register.simple_tag(takes_context=True)
 def open_reviews(context: template.Context) -> int | None:
     """How many wait to be judged; None for whoever judges nothing."""
     user = context["user"]
-    may_review = user.has_perm(feedback.REVIEWS)
+    may_review = user.has_perm(feedback.REVIEW_PERMISSION)
     return Review.objects.for_user(user).open().count() if may_review else None
 
 

@@ -7,6 +7,6 @@ register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def share_panel(context: template.Context, view: RunView) -> sharing.Panel | None:
+def share_panel(context: template.Context, view: RunView) -> sharing.SharePanel | None:
     """What the person who looks at this page can do about links to this run."""
-    return sharing.panel(view.run, context["user"], is_masked=view.veil is not None)
+    return sharing.build_panel(view.run, context["user"], is_masked=view.veil is not None)

@@ -8,21 +8,21 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from agents.access.masking import is_open, masked, with_origins
+from agents.access.masking import is_participant, load_origins, mask_row
 from agents.models import Run
-from agents.review.audited_reading import Reading, read
+from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.comparison import Comparison
 from agents.web.presentation import RunView
 
-DOOR = "compare"
-A_FEW = 20
-RECENT = 20_000  # so many are looked through, however many there are
-MOST_DIGITS = 18
+AUDIT_SOURCE = "compare"
+MAX_CANDIDATES = 20
+RECENT_RUNS = 20_000  # so many are looked through, however many there are
+MAX_DIGITS = 18
 
 
 @require_GET
 def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
-    comparison = Comparison(_view(request, pk), _view(request, other))
+    comparison = Comparison(_run_view(request, pk), _run_view(request, other))
     part = "#comparison" if request.htmx else ""
     return render(request, f"trace/compare.html{part}", {"comparison": comparison})
 
@@ -30,29 +30,33 @@ def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
 @require_GET
 def compare_with(request: HttpRequest, pk: int) -> HttpResponse:
     """Runs that are worth a comparison, and a place for the number of any other."""
-    return _choosing(request, read(request, pk, DOOR))
+    return _render_candidates(request, open_run(request, pk, AUDIT_SOURCE))
 
 
 @require_GET
 def find_comparison(request: HttpRequest) -> HttpResponse:
     """The way by two numbers, as a person types them."""
-    left, right = (_number(request.GET.get(name, "")) for name in ("a", "b"))
-    found = read(request, left, DOOR)
+    left, right = (_parse_number(request.GET.get(name, "")) for name in ("a", "b"))
+    found = open_run(request, left, AUDIT_SOURCE)
     if Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
-    return _choosing(request, found, _("There is no run with this number."))
+    return _render_candidates(request, found, _("There is no run with this number."))
 
 
-def _view(request: HttpRequest, pk: int) -> RunView:
-    return replace(read(request, pk, DOOR).view(), place="compare")
+def _run_view(request: HttpRequest, pk: int) -> RunView:
+    return replace(open_run(request, pk, AUDIT_SOURCE).view(), place="compare")
 
 
-def _choosing(request: HttpRequest, found: Reading, problem: str = "") -> HttpResponse:
+def _render_candidates(
+    request: HttpRequest, found: ReadableRun, problem: str = ""
+) -> HttpResponse:
     others = Run.objects.for_user(request.user).exclude(pk=found.row.pk).select_related("user")
-    groups = _worthwhile(found.row, others)
+    groups = _candidate_groups(found.row, others)
     context = {
         "view": found.view(),
-        "groups": [(label, [_shown(request, run) for run in runs]) for label, runs in groups],
+        "groups": [
+            (label, [_candidate_view(request, run) for run in runs]) for label, runs in groups
+        ],
         "problem": problem,
         "typed": request.GET.get("b", ""),
         "show_people": request.user.has_perm("agents.review_runs"),
@@ -60,15 +64,15 @@ def _choosing(request: HttpRequest, found: Reading, problem: str = "") -> HttpRe
     return render(request, "trace/compare_with.html", context, status=422 if problem else 200)
 
 
-def _shown(request: HttpRequest, run: Run) -> RunView:
-    return RunView(run if is_open(run, request.user) else masked(run), place="trace")
+def _candidate_view(request: HttpRequest, run: Run) -> RunView:
+    return RunView(run if is_participant(run, request.user) else mask_row(run), place="trace")
 
 
-def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
+def _candidate_groups(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
     """Its origin and what was made of it, the same question, the same agent; each run once."""
-    kin = others.filter(Q(pk=run.origin_id) | Q(origin=run.pk) | _siblings(run))
+    kin = others.filter(Q(pk=run.origin_id) | Q(origin=run.pk) | _sibling_filter(run))
     newest = Run.objects.values_list("pk", flat=True).first() or 0
-    recent = others.filter(pk__gt=newest - RECENT)
+    recent = others.filter(pk__gt=newest - RECENT_RUNS)
     wanted = [
         (_("Run again"), kin),
         (_("The same question"), recent.filter(query=run.query)),
@@ -77,16 +81,16 @@ def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
     known: set[int] = set()
     groups = []
     for label, runs in wanted:
-        found = with_origins(runs.exclude(pk__in=known)[:A_FEW])
+        found = load_origins(runs.exclude(pk__in=known)[:MAX_CANDIDATES])
         known |= {other.pk for other in found}
         groups += [(label, found)] if found else []
     return groups
 
 
-def _siblings(run: Run) -> Q:
+def _sibling_filter(run: Run) -> Q:
     return Q(origin=run.origin_id) if run.origin_id else Q(pk__in=())
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     digits = text.strip().removeprefix("#")
-    return int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else None
+    return int(digits) if digits.isdecimal() and len(digits) <= MAX_DIGITS else None

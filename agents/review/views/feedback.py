@@ -20,16 +20,16 @@ from agents.models import Run
 from agents.review import examples, feedback, run_page
 from agents.review.models import Note, Review
 from agents.web.presentation import RunView
-from agents.web.referrer import page_before
+from agents.web.referrer import previous_page
 
-SHOWN = ("open", "mine", "unassigned", "decided")
-DOOR = "queue"
+QUEUE_FILTERS = ("open", "mine", "unassigned", "decided")
+AUDIT_SOURCE = "queue"
 # Addresses that only take what is sent to them.
-FORMS = {
+POST_ONLY_URLS = {
     *("annotate", "note", "label", "flag", "hit"),
     *("assign", "decide", "correct", "keep", "rate"),
 }
-FIELDS = ("text", "label", "why", "correction", "name", "expected")
+TEXT_FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
 @require_POST
@@ -38,55 +38,55 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        with there(run), errors.refusing(feedback.NotTaken):
-            feedback.rate(request.user, run, _thumb(request, run))
-    except feedback.NotTaken as sentence:
+        with deleted_as_404(run), errors.reraise_as(feedback.FeedbackRejected):
+            feedback.rate(request.user, run, _parse_rating(request, run))
+    except feedback.FeedbackRejected as sentence:
         problem = str(sentence)
-    return _rated(request, run, problem)
+    return _render_rating(request, run, problem)
 
 
-def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
+def _render_rating(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
     if request.htmx:
         view, is_asking = RunView(run), "reason" in request.POST
         context = {"view": view, "problem": problem, "is_asking": is_asking}
         return render(request, "_rating.html", context)
     if not problem:
-        return redirect(_back(request, run.pk, f"rating-{run.pk}"))
-    case = run_page.case(request, run, problem=problem)
+        return redirect(_return_url(request, run.pk, f"rating-{run.pk}"))
+    case = run_page.build_case(request, run, problem=problem)
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
-def _thumb(request: HttpRequest, run: Run) -> feedback.Thumb:
+def _parse_rating(request: HttpRequest, run: Run) -> feedback.RatingInput:
     said = request.POST.get("rating", "bad")
-    return feedback.Thumb(
+    return feedback.RatingInput(
         is_good={"good": True, "none": None}.get(said, False),
-        reason=_reason(request, run),
+        reason=_parse_reason(request, run),
         comment=request.POST.get(f"comment-{run.pk}", ""),
         asks_reviewer=said == "flag",
     )
 
 
-def _reason(request: HttpRequest, run: Run) -> str:
+def _parse_reason(request: HttpRequest, run: Run) -> str:
     """The one that was pressed, unless it was pressed before; else the one that is kept."""
     kept = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
     pressed = request.POST.get("reason")
     return kept if pressed is None else "" if pressed == kept else pressed
 
 
-def judges(view):
+def reviewer_action(view):
     """A view in which a reviewer says something of a run; what comes of it is shown."""
 
     @require_POST
     @wraps(view)
     def judged(request: HttpRequest, pk: int, **more: int) -> HttpResponse:
-        run = get_object_or_404(feedback.reviewable(request.user), pk=pk)
-        return _taken(request, run, lambda: view(request, run, **more))
+        run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
+        return _apply_feedback(request, run, lambda: view(request, run, **more))
 
     return judged
 
 
 @contextmanager
-def there(run: Run) -> Iterator[None]:
+def deleted_as_404(run: Run) -> Iterator[None]:
     """It may be deleted in the middle of this, and then it is not found."""
     try:
         yield
@@ -96,50 +96,52 @@ def there(run: Run) -> Iterator[None]:
         raise Http404 from None
 
 
-def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
+def _apply_feedback(request: HttpRequest, run: Run, act) -> HttpResponse:
     try:
-        with there(run), errors.refusing(feedback.NotTaken):
+        with deleted_as_404(run), errors.reraise_as(feedback.FeedbackRejected):
             act()
-    except feedback.NotTaken as sentence:
-        return _shown(request, run, str(sentence))
+    except feedback.FeedbackRejected as sentence:
+        return _render_feedback(request, run, str(sentence))
     except Note.DoesNotExist:
         raise Http404 from None
-    return _shown(request, run)
+    return _render_feedback(request, run)
 
 
-@judges
-def annotate(request: HttpRequest, run: Run) -> None:
-    feedback.annotate(request.user, run, request.POST.get("text", ""), _step(request))
+@reviewer_action
+def add_note(request: HttpRequest, run: Run) -> None:
+    feedback.add_note(request.user, run, request.POST.get("text", ""), _parse_step(request))
 
 
-@judges
-def note(request: HttpRequest, run: Run, note: int) -> None:
+@reviewer_action
+def edit_note(request: HttpRequest, run: Run, note: int) -> None:
     """Change a note of one's own, or take it back."""
     if "delete" in request.POST:
-        feedback.withdraw(request.user, run, note)
+        feedback.delete_note(request.user, run, note)
     else:
-        feedback.reword(request.user, run, note, request.POST.get("text", ""))
+        feedback.edit_note(request.user, run, note, request.POST.get("text", ""))
 
 
-@judges
-def label(request: HttpRequest, run: Run) -> None:
+@reviewer_action
+def edit_label(request: HttpRequest, run: Run) -> None:
     if "remove" in request.POST:
-        feedback.unlabel(run, request.POST["remove"], _step(request))
+        feedback.remove_label(run, request.POST["remove"], _parse_step(request))
     else:
-        feedback.label(request.user, run, request.POST.get("label", ""), _step(request))
+        feedback.add_label(
+            request.user, run, request.POST.get("label", ""), _parse_step(request)
+        )
 
 
-@judges
-def hit(request: HttpRequest, run: Run, hit: int) -> None:
+@reviewer_action
+def judge_hit(request: HttpRequest, run: Run, hit: int) -> None:
     """Whether a guardrail was right to fire."""
     found = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
     word = request.POST.get("word", "")
-    if word not in hits.WORDS:
-        raise feedback.NotTaken(_("Choose a verdict."))
-    hits.judge(request.user, found, hits.WORDS[word])
+    if word not in hits.VERDICTS:
+        raise feedback.FeedbackRejected(_("Choose a verdict."))
+    hits.judge(request.user, found, hits.VERDICTS[word])
 
 
-@judges
+@reviewer_action
 def assign(request: HttpRequest, run: Run) -> None:
     name = request.user.get_username() if "me" in request.POST else request.POST.get("to", "")
     name = feedback.storable(name)
@@ -149,20 +151,20 @@ def assign(request: HttpRequest, run: Run) -> None:
     feedback.assign(request.user, run, person)
 
 
-@judges
+@reviewer_action
 def decide(request: HttpRequest, run: Run) -> None:
     verdict, seen = request.POST.get("verdict", ""), request.POST.get("seen", "")
     feedback.decide(request.user, run, verdict, seen)
 
 
-@judges
+@reviewer_action
 def correct(request: HttpRequest, run: Run) -> None:
     text = "" if "withdraw" in request.POST else request.POST.get("correction", "")
     feedback.correct(request.user, run, text, request.POST.get("seen", ""))
 
 
-@judges
-def keep(request: HttpRequest, run: Run) -> None:
+@reviewer_action
+def save_example(request: HttpRequest, run: Run) -> None:
     """Keep it as an example, which can be asked again at any time."""
     name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
     examples.save(request.user, run, name, expected)
@@ -173,21 +175,21 @@ def flag(request: HttpRequest, pk: int) -> HttpResponse:
     """Also for whoever asked."""
     run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
-    return _taken(request, run, lambda: feedback.flag(request.user, run, why))
+    return _apply_feedback(request, run, lambda: feedback.flag(request.user, run, why))
 
 
 @require_GET
 def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     """What was said of one step, and a place to say more."""
-    run = get_object_or_404(feedback.reviewable(request.user), pk=pk)
+    run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
     if not run.steps.filter(number=step).exists():
         raise Http404
-    audit.viewed(request.user, run, DOOR)
-    return _step_page(request, run, step)
+    audit.record_view(request.user, run, AUDIT_SOURCE)
+    return _render_step(request, run, step)
 
 
-def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
-    context = {"case": run_page.case(request, run, **about), "number": step}
+def _render_step(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
+    context = {"case": run_page.build_case(request, run, **about), "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
     status = 422 if about.get("problem") else 200
@@ -197,12 +199,12 @@ def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpR
 @require_GET
 def review_queue(request: HttpRequest) -> HttpResponse:
     """What waits to be judged, one after the other."""
-    if not request.user.has_perm(feedback.REVIEWS):
+    if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
     show = request.GET.get("show", "")
-    show = show if show in SHOWN else "open"
-    found, more = run_page.queue(request, show, request.GET.get("after", ""))
-    audit.viewed_all(request.user, [case.run for case in found], DOOR)
+    show = show if show in QUEUE_FILTERS else "open"
+    found, more = run_page.queue_page(request, show, request.GET.get("after", ""))
+    audit.record_views(request.user, [case.run for case in found], AUDIT_SOURCE)
     context = {"cases": found, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
 
@@ -210,37 +212,39 @@ def review_queue(request: HttpRequest) -> HttpResponse:
 @require_GET
 def open_reviews(request: HttpRequest) -> HttpResponse:
     """How many wait; pages ask for it from time to time."""
-    if not request.user.has_perm(feedback.REVIEWS):
+    if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
     waiting = Review.objects.for_user(request.user).open().count()
     return render(request, "_open_reviews.html", {"waiting": waiting})
 
 
-def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
+def _render_feedback(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
     # What is said of a step, reviewers say to each other.
-    step = _step(request) if request.user.has_perm(feedback.REVIEWS) else 0
+    step = _parse_step(request) if request.user.has_perm(feedback.REVIEW_PERMISSION) else 0
     if not request.htmx and not problem:
-        return redirect(_back(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}"))
-    typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
+        return redirect(
+            _return_url(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}")
+        )
+    typed = {name: request.POST.get(name, "") for name in TEXT_FIELDS} if problem else {}
     if step:
-        return _step_page(request, run, step, problem=problem, typed=typed)
-    case = run_page.case(request, run, problem=problem, typed=typed)
+        return _render_step(request, run, step, problem=problem, typed=typed)
+    case = run_page.build_case(request, run, problem=problem, typed=typed)
     if request.htmx:
         return render(request, "trace/_judged.html", {"case": case})
-    audit.viewed(request.user, run, DOOR)
+    audit.record_view(request.user, run, AUDIT_SOURCE)
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
-def _step(request: HttpRequest) -> int:
+def _parse_step(request: HttpRequest) -> int:
     text = request.POST.get("step", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
-def _back(request: HttpRequest, pk: int, anchor: str) -> str:
+def _return_url(request: HttpRequest, pk: int, anchor: str) -> str:
     """To the page on which it was said, if that is one of ours that can be read."""
-    before = page_before(request)
+    before = previous_page(request)
     # What was not taken is shown again by the address that did not take it: none to go back to.
-    if before and resolve(before.partition("?")[0]).url_name not in FORMS:
+    if before and resolve(before.partition("?")[0]).url_name not in POST_ONLY_URLS:
         return f"{before}#{anchor}"
     return f"{reverse('trace:run', args=[pk])}#{anchor}"

@@ -16,14 +16,14 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.db import errors
 from agents.models import Membership
 from agents.review import filter_completion, listing
-from agents.review.charts import charts
-from agents.review.filter_language import Filter, Problem, clean, parse
-from agents.review.listing import A_PAGE, MOST_FOUND, Cursor, RunPage, is_reviewer
-from agents.review.models import A_NAME, SavedView
+from agents.review.charts import build_charts
+from agents.review.filter_language import Filter, FilterProblem, clean, parse
+from agents.review.listing import MAX_MATCHES, PAGE_SIZE, Cursor, RunPage, is_reviewer
+from agents.review.models import MAX_NAME_CHARS, SavedView
 
-MOST_VIEWS = 50
-BIGGEST = 2**63 - 1
-READY_MADE = {
+MAX_SAVED_VIEWS = 50
+MAX_PK = 2**63 - 1
+BUILT_IN_VIEWS = {
     "status:failed": gettext_lazy("Failed"),
     "duration:>30s": gettext_lazy("Slow"),
     "cost:>0.05": gettext_lazy("Costly"),
@@ -35,26 +35,28 @@ READY_MADE = {
 @require_GET
 def run_list(request: HttpRequest) -> HttpResponse:
     is_part = request.htmx and not request.htmx.history_restore_request
-    asked = _asked(request)
-    cursor = Cursor(older=_number(request, "older"), newer=_number(request, "newer"))
+    asked = _parse_filter(request)
+    cursor = Cursor(
+        older=_parse_number(request, "older"), newer=_parse_number(request, "newer")
+    )
     page = listing.page(request.user, asked, cursor)
-    topics = Membership.objects.topics_of(request.user)
+    topics = Membership.objects.shared_topics(request.user)
     context = {
         "is_part": is_part,
         "asked": asked,
         "page": page,
-        "charts": [] if cursor != Cursor() else charts(page.found[:MOST_FOUND]),
+        "charts": [] if cursor != Cursor() else build_charts(page.found[:MAX_MATCHES]),
         "is_first": cursor == Cursor(),
         "chips": _chips(asked),
         "problems": _problems(
-            asked, [] if page.found else filter_completion.meant(request.user, asked)
+            asked, [] if page.found else filter_completion.suggestions(request.user, asked)
         ),
-        "ready_made": _views(asked, READY_MADE.items()),
+        "ready_made": _view_links(asked, BUILT_IN_VIEWS.items()),
         "saved": SavedView.objects.filter(user=request.user),
-        "fields": filter_completion.fields(request.user),
+        "fields": filter_completion.available_fields(request.user),
         "show_people": is_reviewer(request.user) or bool(topics),
         "within": f"?{urlencode({'within': asked.text})}" if asked.text else "",
-        "counted": _counted(page, cursor),
+        "counted": _count_text(page, cursor),
     }
     response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
     patch_vary_headers(response, ["HX-Request"])
@@ -63,75 +65,75 @@ def run_list(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def completions(request: HttpRequest) -> JsonResponse:
-    return JsonResponse({"fields": filter_completion.offered(request.user)})
+    return JsonResponse({"fields": filter_completion.completions(request.user)})
 
 
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
     """A filter under a name; a name that is there already gets the new filter."""
     query = clean(request.POST.get("q", ""))
-    name = clean(request.POST.get("name", ""))[:A_NAME] or query[:A_NAME]
+    name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
     saved = SavedView.objects.filter(user=request.user)
-    if saved.count() >= MOST_VIEWS and not saved.filter(name=name).exists():
+    if saved.count() >= MAX_SAVED_VIEWS and not saved.filter(name=name).exists():
         messages.error(request, _("There is no room for more. Delete a saved view first."))
     elif query:
         try:
             saved.update_or_create({"query": query}, user=request.user, name=name)
         except OperationalError as error:
-            messages.error(request, errors.trouble(error))
-    return redirect(address(query))
+            messages.error(request, errors.error_message(error))
+    return redirect(list_url(query))
 
 
 @require_POST
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(SavedView, user=request.user, pk=pk).delete()
-    return redirect(address(clean(request.POST.get("q", ""))))
+    return redirect(list_url(clean(request.POST.get("q", ""))))
 
 
-def address(query: str) -> str:
+def list_url(query: str) -> str:
     """The list with this filter."""
     return reverse("trace:list") + (f"?{urlencode({'q': query})}" if query else "")
 
 
-def _asked(request: HttpRequest) -> Filter:
+def _parse_filter(request: HttpRequest) -> Filter:
     return parse(request.GET.get("q", ""), is_reviewer=is_reviewer(request.user))
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
+def _parse_number(request: HttpRequest, name: str) -> int | None:
     text = request.GET.get(name, "")
     is_number = text.isascii() and text.isdigit() and len(text) < 20
-    return min(int(text), BIGGEST) if is_number else None
+    return min(int(text), MAX_PK) if is_number else None
 
 
 def _chips(asked: Filter) -> list[dict[str, Any]]:
     """Each term, and the list without it."""
     return [
-        {"text": asked.said(term), "is_not": term.is_not, "url": address(asked.without(term))}
+        {"text": asked.said(term), "is_not": term.is_not, "url": list_url(asked.without(term))}
         for term in asked.terms
     ]
 
 
-def _problems(asked: Filter, more: list[Problem]) -> list[dict[str, str]]:
+def _problems(asked: Filter, more: list[FilterProblem]) -> list[dict[str, str]]:
     return [
         {
             "sentence": problem.sentence,
             "instead": problem.instead,
-            "url": address(asked.mended(problem)) if problem.instead else "",
+            "url": list_url(asked.with_suggestion(problem)) if problem.instead else "",
         }
         for problem in (*asked.problems, *more)
     ]
 
 
-def _views(asked: Filter, views) -> list[dict[str, Any]]:
+def _view_links(asked: Filter, views) -> list[dict[str, Any]]:
     return [
-        {"name": name, "url": address(query), "is_current": query == asked.text}
+        {"name": name, "url": list_url(query), "is_current": query == asked.text}
         for query, name in views
     ]
 
 
-def _counted(page: RunPage, cursor: Cursor) -> str:
+def _count_text(page: RunPage, cursor: Cursor) -> str:
     """How many there are, as far as that is known: nobody counts everything."""
-    about = {"shown": min(page.count, A_PAGE), "count": f"{page.count:,}"}
+    about = {"shown": min(page.count, PAGE_SIZE), "count": f"{page.count:,}"}
     if page.unread:
         return _("%(count)s so far") % about
     if page.is_cut:

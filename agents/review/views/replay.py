@@ -9,21 +9,21 @@ from django.views.decorators.http import require_GET
 
 from agents.models import Run
 from agents.review import replay
-from agents.review.audited_reading import read
-from agents.review.replay_timeline import Timeline, number
+from agents.review.audited_reading import open_run
+from agents.review.replay_timeline import ReplayTimeline, parse_number
 from agents.runs import event_store
 
 SPEEDS = ["0.5", "1", "2", "4", "8"]
 
 
 @require_GET
-def replayed(request: HttpRequest, pk: int) -> HttpResponse:
-    found = read(request, pk, "replay")
-    run, timeline = found.run, Timeline(found.run, is_masked=found.is_masked)
-    at = number(request.GET.get("at"), timeline.last)
-    ms = timeline.within(at, number(request.GET.get("ms"), timeline.duration))
+def replay_page(request: HttpRequest, pk: int) -> HttpResponse:
+    found = open_run(request, pk, "replay")
+    run, timeline = found.run, ReplayTimeline(found.run, is_masked=found.is_masked)
+    at = parse_number(request.GET.get("at"), timeline.last)
+    ms = timeline.within(at, parse_number(request.GET.get("ms"), timeline.duration))
     context = {
-        "view": replay.shown(run, at, veil=found.veil).view(),
+        "view": replay.replay_view(run, at, veil=found.veil).view(),
         "timeline": timeline,
         "at": at,
         "ms": ms,
@@ -33,17 +33,17 @@ def replayed(request: HttpRequest, pk: int) -> HttpResponse:
         "next": timeline.next(at, ms),
         "is_live": run.is_live,
         "speeds": SPEEDS,
-        "reel": _reel(run, timeline, at),
+        "reel": _player_config(run, timeline, at),
     }
     return render(request, "trace/replay.html", context)
 
 
 @require_GET
-def scene(request: HttpRequest, pk: int) -> JsonResponse:
+def replay_chunk(request: HttpRequest, pk: int) -> JsonResponse:
     """A part of it, for the page to play."""
-    found = read(request, pk, "replay")
-    after = number(request.GET.get("after"), event_store.last_seq(found.run))
-    part = replay.scene(found.run, after, veil=found.veil)
+    found = open_run(request, pk, "replay")
+    after = parse_number(request.GET.get("after"), event_store.last_seq(found.run))
+    part = replay.load_chunk(found.run, after, veil=found.veil)
     frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
     return JsonResponse(
         {
@@ -56,14 +56,14 @@ def scene(request: HttpRequest, pk: int) -> JsonResponse:
     )
 
 
-def _reel(run: Run, timeline: Timeline, at: int) -> dict:
+def _player_config(run: Run, timeline: ReplayTimeline, at: int) -> dict:
     """What the page's script has to know before it has loaded anything."""
     return {
         "run": run.pk,
         "at": at,
         "last": timeline.last,
         "duration": timeline.duration,
-        "part": replay.MOST_FRAMES,
+        "part": replay.MAX_FRAMES,
         "starts": timeline.starts,
         "marks": [asdict(mark) for mark in timeline.marks],
         "absences": [asdict(away) for away in timeline.absences],

@@ -10,9 +10,14 @@ from django.views.decorators.http import require_GET
 
 from agents.access import masking
 from agents.models import AgentStep
-from agents.review.audited_reading import Reading, read
+from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.listing import neighbours
-from agents.review.step_details import Details, Excerpt, is_unkept, values_replaced
+from agents.review.step_details import (
+    Excerpt,
+    StepDetails,
+    count_replaced_values,
+    is_masked_at_rest,
+)
 from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
 
@@ -25,44 +30,44 @@ TABS = {
     "raw": _("Raw"),
 }
 DOWNLOADS = {"result": "txt", "request": "json", "raw": "json"}
-MOST_FILTER = 500
+MAX_FILTER_CHARS = 500
 
 
 @require_GET
-def run(request: HttpRequest, pk: int) -> HttpResponse:
-    found = read(request, pk)
+def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    found = open_run(request, pk)
     view = replace(found.view(), is_whole="all" in request.GET)
-    within = request.GET.get("within", "").replace("\0", "")[:MOST_FILTER]
+    within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
     newer, older = neighbours(request.user, within, pk)
     context = {
         "view": view,
         "question": view.query,
-        "chat_url": view.chat_url if found.row.is_shown_where_asked(request.user) else "",
+        "chat_url": view.chat_url if found.row.has_participant(request.user) else "",
         "is_own": found.is_own,
         "within": within,
         "newer": newer,
         "older": older,
         "origin": found.row.origin_id,
         "absences": found.row.absences.count(),
-        "replaced": values_replaced(found.row),
-        "is_unkept": is_unkept(found.row),
+        "replaced": count_replaced_values(found.row),
+        "is_unkept": is_masked_at_rest(found.row),
     }
     return render(request, "trace/run.html", context)
 
 
 @require_GET
-def steps(request: HttpRequest, pk: int) -> HttpResponse:
+def run_steps(request: HttpRequest, pk: int) -> HttpResponse:
     """The rows that a long run's page does not begin with."""
-    view = read(request, pk).view()
-    after = _number(request.GET.get("after", "0"))
+    view = open_run(request, pk).view()
+    after = _parse_number(request.GET.get("after", "0"))
     context = {"view": view, "rows": view.steps[after:], "question": view.query}
     template = "trace/steps.html#rows" if request.htmx else "trace/steps.html"
     return render(request, template, context)
 
 
 @require_GET
-def step(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    details = _details(request, pk, number)
+def step_detail(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    details = _load_details(request, pk, number)
     tab = request.GET.get("tab", "result")
     run, row = details.run, details.step
     view = RunView(run, place="trace")
@@ -87,7 +92,7 @@ def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpRespon
     """All of it, however long, as a file: a browser is never made to draw it."""
     if name not in DOWNLOADS:
         raise Http404
-    text = getattr(_details(request, pk, number), name)
+    text = getattr(_load_details(request, pk, number), name)
     answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
     file = f"run-{pk}-step-{number}-{name}.{DOWNLOADS[name]}"
     answer["Content-Disposition"] = f'attachment; filename="{file}"'
@@ -95,10 +100,10 @@ def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpRespon
 
 
 @require_GET
-def text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+def run_text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """A text of which pages show the beginning, whole: as plain text, which a browser only
     shows, whatever it says."""
-    found = read(request, pk)
+    found = open_run(request, pk)
     if name not in TEXTS:
         raise Http404
     answer = HttpResponse(TEXTS[name](found), content_type="text/plain; charset=utf-8")
@@ -107,31 +112,31 @@ def text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     return answer
 
 
-def _answer(found: Reading) -> str:
+def _answer_text(found: ReadableRun) -> str:
     """What was said so far, while it is being said."""
     if not found.row.is_live:
         return found.run.answer
-    said = event_store.said_so_far(found.row)
-    return masking.masked_text(said) if found.is_masked else said
+    said = event_store.streamed_answer(found.row)
+    return masking.mask_text(said) if found.is_masked else said
 
 
-def _correction(found: Reading) -> str:
+def _correction_text(found: ReadableRun) -> str:
     review = getattr(found.row, "review", None)
     return found.shown(review).correction if review is not None else ""
 
 
-TEXTS: dict[str, Callable[[Reading], str]] = {
+TEXTS: dict[str, Callable[[ReadableRun], str]] = {
     "question": lambda found: found.run.query,
-    "answer": _answer,
-    "correction": _correction,
+    "answer": _answer_text,
+    "correction": _correction_text,
 }
 
 
-def _details(request: HttpRequest, pk: int, number: int) -> Details:
-    found = read(request, pk)
+def _load_details(request: HttpRequest, pk: int, number: int) -> StepDetails:
+    found = open_run(request, pk)
     step = get_object_or_404(AgentStep, run=found.row, number=number)
-    return Details(found.run, found.shown(step), found.is_masked)
+    return StepDetails(found.run, found.shown(step), found.is_masked)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0

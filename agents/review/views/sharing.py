@@ -7,14 +7,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access import audit, masking
-from agents.access.masking import Veil
+from agents.access.masking import Masker
 from agents.review import sharing
-from agents.review.audited_reading import Reading, read
+from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.models import ShareLink
 from agents.web.presentation import RunView
 
 # It is for whoever was given it: kept nowhere, found by nobody, and told to no other site.
-QUIET = {
+PRIVATE_HEADERS = {
     "Cache-Control": "no-store, private",
     "X-Robots-Tag": "noindex, nofollow, noarchive",
     "Referrer-Policy": "no-referrer",
@@ -24,59 +24,61 @@ QUIET = {
 @require_http_methods(["GET", "POST"])
 def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link, and show it: it is not shown again."""
-    found = _shareable(request, pk)
+    found = _open_shareable(request, pk)
     if request.method == "GET":
-        return _panel(request, found)
+        return _render_panel(request, found)
     level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
     chosen = {"level": level, "lasts": hours}
     try:
-        token = sharing.make(found.row, request.user, level, hours, is_masked=found.is_masked)
-    except (sharing.NotShared, audit.NotRecorded) as reason:
-        return _panel(request, found, 422, problem=str(reason), **chosen)
+        token = sharing.create_link(
+            found.row, request.user, level, hours, is_masked=found.is_masked
+        )
+    except (sharing.ShareLinkRejected, audit.NotRecorded) as reason:
+        return _render_panel(request, found, 422, problem=str(reason), **chosen)
     url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
-    return _panel(request, found, made=url, **chosen)
+    return _render_panel(request, found, made=url, **chosen)
 
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, link: int) -> HttpResponse:
-    found = _shareable(request, pk)
-    row = get_object_or_404(sharing.links(found.row, request.user), pk=link)
+    found = _open_shareable(request, pk)
+    row = get_object_or_404(sharing.active_links(found.row, request.user), pk=link)
     sharing.revoke(row, request.user)
-    return _panel(request, found) if request.htmx else redirect("trace:share", pk)
+    return _render_panel(request, found) if request.htmx else redirect("trace:share", pk)
 
 
-def _shareable(request: HttpRequest, pk: int) -> Reading:
-    found = read(request, pk)
-    if not sharing.may_share(found.row, request.user):
+def _open_shareable(request: HttpRequest, pk: int) -> ReadableRun:
+    found = open_run(request, pk)
+    if not sharing.can_share(found.row, request.user):
         raise Http404
     return found
 
 
 @login_not_required
 @require_GET
-def shared(request: HttpRequest, token: str) -> HttpResponse:
+def shared_run(request: HttpRequest, token: str) -> HttpResponse:
     link = sharing.open_link(token, request.user)
     if link is None:
         response = render(request, "trace/shared_gone.html", status=404)
     else:
-        response = render(request, "trace/shared.html", _shown(link))
-    for name, value in QUIET.items():
+        response = render(request, "trace/shared.html", _shared_context(link))
+    for name, value in PRIVATE_HEADERS.items():
         response[name] = value
     return response
 
 
-def _shown(link: ShareLink) -> dict[str, object]:
+def _shared_context(link: ShareLink) -> dict[str, object]:
     is_masked = link.level != ShareLink.Level.AUDITOR
     is_whole = link.level != ShareLink.Level.PERSON
-    run = masking.masked(link.run) if is_masked else link.run
+    run = masking.mask_row(link.run) if is_masked else link.run
     # As on the page of a run, steps are read in brief, but for those who are shown all.
     place = "shared" if is_whole else "trace"
-    view = RunView(run, place, may_decide=False, veil=Veil() if is_masked else None)
+    view = RunView(run, place, may_decide=False, veil=Masker() if is_masked else None)
     return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
 
 
-def _panel(
-    request: HttpRequest, found: Reading, status: int = 200, **told: str
+def _render_panel(
+    request: HttpRequest, found: ReadableRun, status: int = 200, **told: str
 ) -> HttpResponse:
     context = {"view": found.view(), "is_open": True, **told}
     # A page that takes elements in leaves out answers that say that something is wrong.

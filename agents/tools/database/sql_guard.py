@@ -15,11 +15,11 @@ from sqlglot.errors import SqlglotError
 
 from agents.engine.errors import ToolError
 
-from .sql_worker import folded
+from .sql_worker import fold_case
 
-MAX_LENGTH = 20_000
+MAX_QUERY_CHARS = 20_000
 
-ALLOWED = """
+FUNCTION_NAMES = """
     -> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
     concat_ws cos cosh count cume_dist current_date current_time current_timestamp date
     datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull
@@ -31,13 +31,13 @@ ALLOWED = """
     substring sum tan tanh time timediff total trim trunc typeof unicode unixepoch unlikely
     upper
 """
-FUNCTIONS = frozenset(ALLOWED.split())
+FUNCTIONS = frozenset(FUNCTION_NAMES.split())
 
 # The closing mark may be missing, so that no text makes the search begin again and again.
-QUOTED = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?""")
+QUOTED_TOKEN = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?""")
 COMMENT = re.compile(r"--|/\*")
-BEGINNING = re.compile(r"[\s(]*(?:select|with|values)\b", re.IGNORECASE)
-NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+SELECT_START = re.compile(r"[\s(]*(?:select|with|values)\b", re.IGNORECASE)
+INVALID_CHARS = re.compile("[\x00\ud800-\udfff]")
 WIDE_FORMAT = re.compile(r"\*|\d{3}")
 
 
@@ -52,19 +52,19 @@ class Query:
     sql: str
 
 
-def admit(sql: str, tables: Collection[str]) -> Query:
+def validate(sql: str, tables: Collection[str]) -> Query:
     """The query, where it is one SELECT over these tables; raises QueryRefused."""
-    sql = _bare(sql)
+    sql = _strip_fence(sql)
     _check_text(sql)
-    sql = QUOTED.sub(_never_text, sql)
-    tree = _parsed(sql)
-    known = {folded(name) for name in tables}
+    sql = QUOTED_TOKEN.sub(_quote_identifier, sql)
+    tree = _parse(sql)
+    known = {fold_case(name) for name in tables}
     for node in tree.walk():
         _check_node(node, sql, known)
     return Query(sql=sql)
 
 
-def _never_text(quoted: re.Match[str]) -> str:
+def _quote_identifier(quoted: re.Match[str]) -> str:
     """A name in double quotes, in marks that SQLite reads as a name and nothing else.
 
     It takes an unknown name in double quotes for a text, so that a misspelt column would be
@@ -77,7 +77,7 @@ def _never_text(quoted: re.Match[str]) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _bare(sql: str) -> str:
+def _strip_fence(sql: str) -> str:
     """The statement without the fence and the semicolon that models put around it."""
     sql = sql.strip()
     if sql.startswith("```"):
@@ -88,28 +88,32 @@ def _bare(sql: str) -> str:
 def _check_text(sql: str) -> None:
     if not sql:
         raise QueryRefused("There is no query: write one SELECT statement.")
-    if len(sql) > MAX_LENGTH:
-        raise QueryRefused(f"A query may have {MAX_LENGTH:,} characters, not {len(sql):,}.")
-    if NO_TEXT.search(sql):
+    if len(sql) > MAX_QUERY_CHARS:
+        raise QueryRefused(
+            f"A query may have {MAX_QUERY_CHARS:,} characters, not {len(sql):,}."
+        )
+    if INVALID_CHARS.search(sql):
         raise QueryRefused("This query holds a character that is no text.")
-    outside = QUOTED.sub("''", sql)
+    outside = QUOTED_TOKEN.sub("''", sql)
     if COMMENT.search(outside):
         raise QueryRefused(
             "Comments cannot be used: leave out -- and /* */ (and write a - -1, not a--1)."
         )
     if ";" in outside:
         raise QueryRefused("Only one statement can be run at a time: send the first by itself.")
-    if not BEGINNING.match(outside):
+    if not SELECT_START.match(outside):
         raise QueryRefused(
             "Only SELECT (or WITH … SELECT) can be run: this tool reads and cannot change data."
         )
 
 
-def _parsed(sql: str) -> exp.Expression:
+def _parse(sql: str) -> exp.Expression:
     try:
         tree = sqlglot.parse_one(sql, read="sqlite")
     except SqlglotError as error:
-        raise QueryRefused(f"This is not SQL that SQLite can read{_place(error)}.") from error
+        raise QueryRefused(
+            f"This is not SQL that SQLite can read{_error_position(error)}."
+        ) from error
     except RecursionError:
         raise QueryRefused("This query is nested too deeply: make it simpler.") from None
     if not isinstance(tree, exp.Query | exp.Values):
@@ -117,7 +121,7 @@ def _parsed(sql: str) -> exp.Expression:
     return tree
 
 
-def _place(error: SqlglotError) -> str:
+def _error_position(error: SqlglotError) -> str:
     for first in getattr(error, "errors", ()):
         return f" (line {first['line']}, near {first['highlight']!r})"
     return ""
@@ -141,63 +145,63 @@ def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None
 
 
 def _check_table(table: exp.Table, tables: Collection[str]) -> None:
-    name = folded(table.name)
+    name = fold_case(table.name)
     if not isinstance(table.this, exp.Identifier):
         raise QueryRefused("Functions cannot be used as tables: select from a table.")
-    if not table.db and any(folded(cte.alias) == name for cte in _ctes_seen_from(table)):
-        if any(folded(cte.alias) == name for cte in _above(table, exp.CTE)):
+    if not table.db and any(fold_case(cte.alias) == name for cte in _visible_ctes(table)):
+        if any(fold_case(cte.alias) == name for cte in _ancestors(table, exp.CTE)):
             raise QueryRefused(
                 f"{table.name!r} reads itself here: give that part of the query another name. "
                 "Recursive queries cannot be run."
             )
         return
-    if table.catalog or folded(table.db) not in ("", "main") or name not in tables:
+    if table.catalog or fold_case(table.db) not in ("", "main") or name not in tables:
         listed = shorten(", ".join(sorted(tables)), 500, placeholder=" …")
         raise QueryRefused(f"There is no table {table.name!r} to read. Tables: {listed}.")
 
 
 def _check_alias(named: exp.Expression, tables: Collection[str]) -> None:
     """A part of the query has a name of its own, so that nobody takes it for a table."""
-    alias = folded(named.alias)
-    is_own = isinstance(named, exp.Table) and folded(named.name) == alias
+    alias = fold_case(named.alias)
+    is_own = isinstance(named, exp.Table) and fold_case(named.name) == alias
     if alias in tables and not is_own:
         raise QueryRefused(
             f"{named.alias!r} is the name of a table: give this part of the query another name."
         )
 
 
-def _ctes_seen_from(node: exp.Expression) -> Iterator[exp.CTE]:
-    for query in _above(node, exp.Expression):
+def _visible_ctes(node: exp.Expression) -> Iterator[exp.CTE]:
+    for query in _ancestors(node, exp.Expression):
         if named := query.args.get("with_"):
             yield from named.expressions
 
 
-def _above(node: exp.Expression, kind: type) -> Iterator[exp.Expression]:
+def _ancestors(node: exp.Expression, kind: type) -> Iterator[exp.Expression]:
     while node := node.parent:
         if isinstance(node, kind):
             yield node
 
 
 def _check_function(call: exp.Func, sql: str) -> None:
-    name = _name_as_written(call, sql)
+    name = _function_name(call, sql)
     if name not in FUNCTIONS:
         raise QueryRefused(
             f"The function {name}() cannot be used. SQLite's aggregate, window, text, number, "
             "date and JSON functions can."
         )
-    if name in ("printf", "format") and not _narrow(call):
+    if name in ("printf", "format") and not _has_simple_format(call):
         raise QueryRefused(f"{name}() needs a plain format such as '%.2f' or '%05d'.")
 
 
-def _name_as_written(call: exp.Func, sql: str) -> str:
+def _function_name(call: exp.Func, sql: str) -> str:
     if isinstance(call, exp.Anonymous):
-        return folded(str(call.name))
+        return fold_case(str(call.name))
     if "start" in call.meta:
         written = sql[call.meta["start"] : call.meta["end"] + 1]
-        return folded(written.strip('"`[]'))
+        return fold_case(written.strip('"`[]'))
     return "->"  # CASE, CAST, AND and their like: grammar, and no name that is looked up
 
 
-def _narrow(call: exp.Func) -> bool:
+def _has_simple_format(call: exp.Func) -> bool:
     form = call.expressions[0] if isinstance(call, exp.Anonymous) else call.this
     return isinstance(form, exp.Literal) and not WIDE_FORMAT.search(form.name)

@@ -17,18 +17,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-MAX_CELL = 2_000
-MAX_OUTPUT = 250_000
-MEMORY = 512 * 2**20
+MAX_CELL_CHARS = 2_000
+MAX_OUTPUT_CHARS = 250_000
+MEMORY_BYTES = 512 * 2**20
 
 ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 # SQLite keeps a view's text from its name on, whatever was written before it.
-VIEW = re.compile(
+CREATE_VIEW = re.compile(
     r"""CREATE VIEW ("(?:[^"]|"")*"|`(?:[^`]|``)*`|'(?:[^']|'')*'|\[[^\]]*\]|[\w$]+)""",
     re.ASCII,
 )
 
-LIMITS = {
+SQLITE_LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
     sqlite3.SQLITE_LIMIT_COLUMN: 500,
@@ -42,7 +42,7 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 # What another try may cure; everything else is cured by another query.
-PASSING = {
+TRANSIENT_ERRORS = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_IOERR,
@@ -50,7 +50,7 @@ PASSING = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_NOTADB,
 }
-SENTENCES = {
+ERROR_MESSAGES = {
     sqlite3.SQLITE_AUTH: "This query reads more than the tables that this tool may read.",
     sqlite3.SQLITE_TOOBIG: "A value in this query is larger than 1 MB: leave that column out.",
     sqlite3.SQLITE_NOMEM: "This query needs too much memory: ask for fewer rows.",
@@ -60,7 +60,7 @@ SENTENCES = {
 }
 
 
-def folded(name: str) -> str:
+def fold_case(name: str) -> str:
     """A name as SQLite compares names: only the letters A to Z have two cases.
 
     `str.lower` would take KELVIN SIGN for a k, and Ä for ä: names of other tables.
@@ -70,21 +70,21 @@ def folded(name: str) -> str:
 
 def main() -> None:
     request = json.loads(sys.stdin.buffer.read())
-    _confine(request["seconds"])
+    _limit_resources(request["seconds"])
     try:
-        reply = _answer(request)
+        reply = _run_query(request)
         # A view that SQLite folds into the query, and of which no column is used, comes as a
         # read of its table by the query itself. Kept apart, it comes as what it is.
-        if "error" in reply and reply["error"] == SENTENCES[sqlite3.SQLITE_AUTH]:
-            reply = _answer(request, is_apart=True)
+        if "error" in reply and reply["error"] == ERROR_MESSAGES[sqlite3.SQLITE_AUTH]:
+            reply = _run_query(request, is_apart=True)
     except (sqlite3.Error, sqlite3.Warning) as error:
-        reply = _refusal(error)
+        reply = _error_reply(error)
     except MemoryError:
-        reply = {"error": SENTENCES[sqlite3.SQLITE_NOMEM], "mendable": True}
+        reply = {"error": ERROR_MESSAGES[sqlite3.SQLITE_NOMEM], "mendable": True}
     sys.stdout.buffer.write(json.dumps(reply, ensure_ascii=False).encode())
 
 
-def _confine(seconds: float) -> None:
+def _limit_resources(seconds: float) -> None:
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # what came by accident, if anything
     # Room for the small index file that readers of a write-ahead log share; no more.
     limits = {
@@ -94,34 +94,34 @@ def _confine(seconds: float) -> None:
         resource.RLIMIT_CPU: math.ceil(seconds) + 1,
     }
     if sys.platform == "linux":
-        limits[resource.RLIMIT_AS] = MEMORY
+        limits[resource.RLIMIT_AS] = MEMORY_BYTES
     for kind, limit in limits.items():
         _, most = resource.getrlimit(kind)
         limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
         resource.setrlimit(kind, (limit, limit))
 
 
-def _answer(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, Any]:
+def _run_query(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, Any]:
     connecting = sqlite3.connect(request["uri"], uri=True, timeout=1, isolation_level=None)
     with closing(connecting) as connection:
-        _guard(connection, request, is_apart)
+        _harden(connection, request, is_apart)
         try:
             cursor = connection.execute(request["sql"])
-            rows, truncated = _first(cursor, request["max_rows"])
+            rows, truncated = _fetch_rows(cursor, request["max_rows"])
         except sqlite3.DatabaseError as error:
-            return _refusal(error)
-        columns = [_cell(column[0]) for column in cursor.description or ()]
+            return _error_reply(error)
+        columns = [_format_cell(column[0]) for column in cursor.description or ()]
         return {"columns": columns, "rows": rows, "truncated": truncated}
 
 
-def _guard(connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool) -> None:
+def _harden(connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(f"PRAGMA hard_heap_limit = {MEMORY // 2}")
+    connection.execute(f"PRAGMA hard_heap_limit = {MEMORY_BYTES // 2}")
     # One transaction for both, so that the query meets the tables that were listed.
     connection.execute("BEGIN")
     authorizer = _Authorizer(connection, request, is_apart)
     connection.execute("PRAGMA query_only = ON")
-    for limit, value in LIMITS.items():
+    for limit, value in SQLITE_LIMITS.items():
         connection.setlimit(limit, value)
     connection.text_factory = lambda text: text.decode(errors="replace")
     connection.set_authorizer(authorizer)
@@ -137,13 +137,13 @@ class _Authorizer:
     def __init__(
         self, connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool
     ) -> None:
-        self.tables = {folded(name) for name in request["tables"]}
+        self.tables = {fold_case(name) for name in request["tables"]}
         self.functions = set(request["functions"])
-        self.existing = set(_existing(connection))
+        self.existing = set(_readable_names(connection))
         views = _views(connection)
-        self.hidden = {folded(name) for name in views} - self.tables
-        listed = {name: sql for name, sql in views.items() if folded(name) in self.tables}
-        self.views = frozenset(_renamed(connection, listed, is_apart))
+        self.hidden = {fold_case(name) for name in views} - self.tables
+        listed = {name: sql for name, sql in views.items() if fold_case(name) in self.tables}
+        self.views = frozenset(_shadow_views(connection, listed, is_apart))
 
     def __call__(
         self, action: int, what: str | None, of: str | None, _: str | None, within: str | None
@@ -151,11 +151,11 @@ class _Authorizer:
         match action:
             case sqlite3.SQLITE_SELECT:
                 # A hidden view over a listed table gives itself away here, and nowhere else.
-                allowed = folded(within or "") not in self.hidden
+                allowed = fold_case(within or "") not in self.hidden
             case sqlite3.SQLITE_READ:
-                allowed = self._may_read(folded(what or ""), of, within)
+                allowed = self._may_read(fold_case(what or ""), of, within)
             case sqlite3.SQLITE_FUNCTION:
-                allowed = folded(of or "") in self.functions
+                allowed = fold_case(of or "") in self.functions
             case _:
                 allowed = False
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
@@ -172,10 +172,10 @@ class _Authorizer:
         return table in self.existing or table.startswith(("sqlite_", "pragma_"))
 
 
-def _existing(connection: sqlite3.Connection) -> Iterator[str]:
+def _readable_names(connection: sqlite3.Connection) -> Iterator[str]:
     """All that a query could read by its name: tables, views, and modules that are tables."""
     yield from (
-        folded(name)
+        fold_case(name)
         for (name,) in connection.execute(
             "SELECT name FROM pragma_table_list UNION SELECT name FROM pragma_module_list"
         )
@@ -188,7 +188,7 @@ def _views(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(found.fetchall())
 
 
-def _renamed(
+def _shadow_views(
     connection: sqlite3.Connection, views: Mapping[str, str], is_apart: bool
 ) -> Iterator[str]:
     """Give each view a random name, and its own to a view of that one; yield the random names.
@@ -196,7 +196,7 @@ def _renamed(
     Both are gone with the connection. What a view reads is then read within the random name.
     """
     for name, sql in views.items():
-        if not (beginning := VIEW.match(sql or "")):
+        if not (beginning := CREATE_VIEW.match(sql or "")):
             continue  # not as SQLite writes it: then it is not read
         secret = f"view_{secrets.token_hex(16)}"
         own = name.replace('"', '""')
@@ -207,10 +207,10 @@ def _renamed(
         yield secret
 
 
-def _first(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:
+def _fetch_rows(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:
     rows: list[list[Any]] = []
-    room = MAX_OUTPUT
-    for row in _shown(cursor):
+    room = MAX_OUTPUT_CHARS
+    for row in _format_rows(cursor):
         room -= sum(len(str(cell)) + 4 for cell in row)
         if len(rows) == count or (rows and room < 0):
             return rows, True
@@ -218,31 +218,31 @@ def _first(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:
     return rows, False
 
 
-def _shown(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
+def _format_rows(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
     for row in cursor:
-        yield [_cell(value) for value in row]
+        yield [_format_cell(value) for value in row]
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     match value:
         case bytes():
             return f"<{len(value)} bytes>"
         case float() if not math.isfinite(value):
             return None
-        case str() if len(value) > MAX_CELL:
-            return f"{value[:MAX_CELL]}… ({len(value):,} characters)"
+        case str() if len(value) > MAX_CELL_CHARS:
+            return f"{value[:MAX_CELL_CHARS]}… ({len(value):,} characters)"
     return value
 
 
-def _refusal(error: Exception) -> dict[str, Any]:
+def _error_reply(error: Exception) -> dict[str, Any]:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     text = str(error)
     if text.startswith(("no such table", "not authorized")) or "prohibited" in text:
         code = sqlite3.SQLITE_AUTH
-    sentence = SENTENCES.get(code, f"SQLite says: {text}.")
+    sentence = ERROR_MESSAGES.get(code, f"SQLite says: {text}.")
     if text.startswith("no such column"):
         sentence += " Write text in single quotes, and names of columns as they are listed."
-    return {"error": sentence, "mendable": code not in PASSING}
+    return {"error": sentence, "mendable": code not in TRANSIENT_ERRORS}
 
 
 if __name__ == "__main__":

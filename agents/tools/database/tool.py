@@ -19,15 +19,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
-from agents.engine.tool import ToolInput, ToolResult, argument
+from agents.engine.tool import ToolInput, ToolResult, text_argument
 
 from . import sql_guard, sql_worker
-from .sql_worker import folded
+from .sql_worker import fold_case
 
 MAX_TABLES_DESCRIBED = 40
 
 logger = logging.getLogger(__name__)
-_STARTING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+_START_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 class DatabaseTool:
@@ -54,11 +54,11 @@ class DatabaseTool:
         max_rows: int = 100,
         timeout: float = 5,
     ) -> None:
-        self.uri = _uri(url)
+        self.uri = _sqlite_uri(url)
         self.max_rows = max_rows
         self.seconds = timeout
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
-        self._only = None if tables is None else frozenset(map(folded, tables))
+        self._only = None if tables is None else frozenset(map(fold_case, tables))
         self._look()
         self.description = self._description()
 
@@ -80,7 +80,9 @@ class DatabaseTool:
             return ToolResult(error=self._trouble)
         try:
             query = await asyncio.to_thread(
-                sql_guard.admit, argument(input, "sql"), [table.name for table in self._tables]
+                sql_guard.validate,
+                text_argument(input, "sql"),
+                [table.name for table in self._tables],
             )
             async with asyncio.timeout(self.seconds):
                 return await self._ask(query)
@@ -91,7 +93,7 @@ class DatabaseTool:
             return ToolResult(error=late, mendable=True)
 
     async def _ask(self, query: sql_guard.Query) -> ToolResult:
-        worker = await _start()
+        worker = await _start_worker()
         try:
             output, complaint = await worker.communicate(self._request(query))
         finally:
@@ -102,7 +104,7 @@ class DatabaseTool:
             logger.error("sql_worker ended with %s: %r", worker.returncode, complaint)
             ended = "The query was ended before it had an answer: ask for less."
             return ToolResult(error=ended, mendable=True)
-        return _result(output.decode())
+        return _parse_reply(output.decode())
 
     def _request(self, query: sql_guard.Query) -> bytes:
         return json.dumps(
@@ -119,15 +121,17 @@ class DatabaseTool:
     def _look(self) -> None:
         self._trouble = "The database has no table that this tool may read."
         try:
-            self._tables, self._described = _schema(self.uri, self._only, _stamp(self.uri))
+            self._tables, self._described = _read_schema(
+                self.uri, self._only, _file_version(self.uri)
+            )
         except sqlite3.Error as error:
             self._tables, self._described = [], []
             self._trouble = f"The database cannot be read now: {error}."
 
 
-async def _start() -> asyncio.subprocess.Process:
+async def _start_worker() -> asyncio.subprocess.Process:
     # One at a time: fifty processes started in one go hold up every other run for 600 ms.
-    async with _STARTING.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+    async with _START_LOCKS.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", sql_worker.__file__),
             stdin=PIPE,
@@ -146,7 +150,7 @@ class _Table:
 
 
 @lru_cache(maxsize=64)
-def _uri(url: str) -> str:
+def _sqlite_uri(url: str) -> str:
     scheme, found, path = url.partition(":///")
     if scheme != "sqlite" or not found or path in ("", ":memory:"):
         raise ValueError(
@@ -156,42 +160,42 @@ def _uri(url: str) -> str:
     return f"{Path(path).resolve().as_uri()}?mode=ro"
 
 
-def _stamp(uri: str) -> tuple[tuple[int, int], ...]:
+def _file_version(uri: str) -> tuple[tuple[int, int], ...]:
     """Another one whenever the file was written to, or the log beside it."""
-    files = _files(uri)
+    files = _database_files(uri)
     return tuple((s.st_mtime_ns, s.st_size) for f in files if f.exists() and (s := f.stat()))
 
 
 @lru_cache(maxsize=64)
-def _files(uri: str) -> list[Path]:
+def _database_files(uri: str) -> list[Path]:
     path = unquote(urlsplit(uri).path)
     return [Path(path), Path(f"{path}-wal")]
 
 
 @lru_cache(maxsize=64)
-def _schema(
+def _read_schema(
     uri: str, only: Collection[str] | None, stamp: object
 ) -> tuple[list[_Table], list[str]]:
     """The tables that may be read, and how a model is told of them.
 
     Every run asks; as long as nothing was written, the answer is the same.
     """
-    tables = _tables(uri, only)
-    return tables, list(_described(tables))
+    tables = _read_tables(uri, only)
+    return tables, list(_describe_tables(tables))
 
 
-def _tables(uri: str, only: Collection[str] | None) -> list[_Table]:
+def _read_tables(uri: str, only: Collection[str] | None) -> list[_Table]:
     """The tables and views that may be read, without SQLite's own and those of its indexes."""
     with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
         listed = connection.execute(
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND "
             "type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
         )
-        names = [name for (name,) in listed if only is None or folded(name) in only]
-        return [table for name in names if (table := _table(connection, name))]
+        names = [name for (name,) in listed if only is None or fold_case(name) in only]
+        return [table for name in names if (table := _read_table(connection, name))]
 
 
-def _table(connection: sqlite3.Connection, name: str) -> _Table | None:
+def _read_table(connection: sqlite3.Connection, name: str) -> _Table | None:
     """A table as it is; nothing for a view whose tables have changed under it."""
     try:
         columns = connection.execute("SELECT name, type FROM pragma_table_xinfo(?)", [name])
@@ -205,28 +209,28 @@ def _table(connection: sqlite3.Connection, name: str) -> _Table | None:
     return _Table(name, columns.fetchall(), {own: (table, to) for own, table, to in keys})
 
 
-def _described(tables: list[_Table]) -> Iterator[str]:
-    names = {folded(table.name) for table in tables}
+def _describe_tables(tables: list[_Table]) -> Iterator[str]:
+    names = {fold_case(table.name) for table in tables}
     for table in tables[:MAX_TABLES_DESCRIBED]:
-        columns = (_column(table, *column, names) for column in table.columns)
-        yield f"{_quoted(table.name)}({', '.join(columns)})"
+        columns = (_describe_column(table, *column, names) for column in table.columns)
+        yield f"{_quote_name(table.name)}({', '.join(columns)})"
     if rest := tables[MAX_TABLES_DESCRIBED:]:
-        yield "And: " + ", ".join(_quoted(table.name) for table in rest)
+        yield "And: " + ", ".join(_quote_name(table.name) for table in rest)
 
 
-def _column(table: _Table, name: str, type: str, names: Collection[str]) -> str:
-    column = f"{_quoted(name)} {type}".rstrip()
+def _describe_column(table: _Table, name: str, type: str, names: Collection[str]) -> str:
+    column = f"{_quote_name(name)} {type}".rstrip()
     to, key = table.references.get(name, ("", None))
-    if folded(to) not in names:
+    if fold_case(to) not in names:
         return column
-    return f"{column} → {_quoted(to)}" + (f".{_quoted(key)}" if key else "")
+    return f"{column} → {_quote_name(to)}" + (f".{_quote_name(key)}" if key else "")
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
 
 
-def _result(text: str) -> ToolResult:
+def _parse_reply(text: str) -> ToolResult:
     reply = json.loads(text)
     if "error" in reply:
         return ToolResult(error=reply["error"], mendable=reply["mendable"])

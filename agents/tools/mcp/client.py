@@ -33,16 +33,16 @@ from agents.tools import egress
 
 from . import process as mcp_process
 from .config import ServerConfig
-from .definition import LONGEST_DESCRIPTION, Definition
+from .definition import MAX_DESCRIPTION_CHARS, ToolDefinition
 
-MOST_TOOLS = 500
-MOST_PAGES = 50
-MOST_LISTED = 2_000_000
-MOST_DEFINED = 100_000
-SHORTLY = 0.3
-MOST_TEXT = 200_000
-ROOM_FOR_MARK = 100
-UNKNOWN = "It is not known whether anything was done."
+MAX_TOOLS = 500
+MAX_PAGES = 50
+MAX_LIST_CHARS = 2_000_000
+MAX_DEFINITION_CHARS = 100_000
+EXIT_WAIT_SECONDS = 0.3
+MAX_TEXT_CHARS = 200_000
+TRUNCATION_CHARS = 100
+UNKNOWN_OUTCOME = "It is not known whether anything was done."
 FAILURES = (
     *(MCPError, ToolError, ValidationError, OSError, RuntimeError, EOFError),
     *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
@@ -53,23 +53,23 @@ Incoming = SessionMessage | Exception
 logger = logging.getLogger(__name__)
 
 
-class Session(ClientSession):
+class LenientSession(ClientSession):
     """Does not hold results against schemas of the server: what is read of them is text."""
 
     async def validate_tool_result(self, name: str, result: wire.CallToolResult) -> None:
         return None
 
 
-OPTIONS = TransportOptions(session_class=Session)
+TRANSPORT_OPTIONS = TransportOptions(session_class=LenientSession)
 
 
-class Program(ClientTransport):
+class StdioTransport(ClientTransport):
     """A server that is a program, kept by its keeper."""
 
     def __init__(self, config: ServerConfig, ended: Callable[[], None]) -> None:
         self.config = config
         self.ended = ended
-        self.process: mcp_process.ServerProcess | None = None
+        self.process: mcp_process.McpProcess | None = None
         self.unread = 0
         self.calls: set[wire.RequestId] = set()
 
@@ -77,20 +77,20 @@ class Program(ClientTransport):
     async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
         options.pop("transport_options", None)
         async with (
-            mcp_process.running(self.config) as self.process,
+            mcp_process.run_server(self.config) as self.process,
             anyio.create_task_group() as tasks,
         ):
             # Not before it runs: whoever gives up meanwhile would leave them open.
             sent, to_session = anyio.create_memory_object_stream[Incoming](0)
             from_session, received = anyio.create_memory_object_stream[SessionMessage](0)
-            tasks.start_soon(self._read, self.process, sent)
+            tasks.start_soon(self._read_messages, self.process, sent)
             tasks.start_soon(self._write, self.process, received)
-            async with Session(to_session, from_session, **options) as session:
+            async with LenientSession(to_session, from_session, **options) as session:
                 yield session
             tasks.cancel_scope.cancel()
 
-    async def _read(
-        self, process: mcp_process.ServerProcess, sent: MemoryObjectSendStream[Incoming]
+    async def _read_messages(
+        self, process: mcp_process.McpProcess, sent: MemoryObjectSendStream[Incoming]
     ) -> None:
         async with sent:
             async for line in process.lines():
@@ -100,19 +100,19 @@ class Program(ClientTransport):
 
     async def _write(
         self,
-        process: mcp_process.ServerProcess,
+        process: mcp_process.McpProcess,
         received: MemoryObjectReceiveStream[SessionMessage],
     ) -> None:
         async with received:
             async for message in received:
-                self._note(message.message)
+                self._track_call(message.message)
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     await process.write(text.encode() + b"\n")
                 except OSError:
                     return self.ended()
 
-    def _note(self, message: wire.JSONRPCMessage) -> None:
+    def _track_call(self, message: wire.JSONRPCMessage) -> None:
         """Know which calls are under way, so that they can be failed."""
         match message:
             case wire.JSONRPCRequest(method="tools/call"):
@@ -120,14 +120,14 @@ class Program(ClientTransport):
             case wire.JSONRPCNotification(method="notifications/cancelled"):
                 self.calls.discard((message.params or {}).get("requestId", ""))
 
-    def _messages(self, line: mcp_process.Line) -> Iterator[SessionMessage]:
+    def _messages(self, line: mcp_process.OutputLine) -> Iterator[SessionMessage]:
         """What a line says. Words that are no message do no harm: many servers print some.
 
         An answer that cannot be read fails the call that it belongs to, and where it does not
         say which, all that are under way: nobody is to wait for what has come already.
         """
         if line.is_too_long and line.answers:
-            most = f"{mcp_process.LONGEST_LINE:,}"
+            most = f"{mcp_process.MAX_LINE_BYTES:,}"
             sentence = f"The answer has {line.size:,} bytes; at most {most} are taken."
             yield from self._failed(sentence, line)
             return
@@ -136,14 +136,14 @@ class Program(ClientTransport):
             message = wire.jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValidationError:
             self.unread += bool(text.strip())
-            if reason := _unreadable(text):
-                yield from self._failed(f"{reason} {UNKNOWN}", line)
+            if reason := _parse_problem(text):
+                yield from self._failed(f"{reason} {UNKNOWN_OUTCOME}", line)
             return
         if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError):
             self.calls.discard(message.id or "")
         yield SessionMessage(message)
 
-    def _failed(self, sentence: str, line: mcp_process.Line) -> Iterator[SessionMessage]:
+    def _failed(self, sentence: str, line: mcp_process.OutputLine) -> Iterator[SessionMessage]:
         ids = {json.loads(line.answers)} if line.answers else set(self.calls)
         self.calls -= ids
         for id in ids:
@@ -151,7 +151,7 @@ class Program(ClientTransport):
             yield SessionMessage(wire.JSONRPCError(jsonrpc="2.0", id=id, error=error))
 
 
-def _unreadable(text: bytes) -> str:
+def _parse_problem(text: bytes) -> str:
     """What is wrong with a line that was meant as a message; empty where it is only words."""
     try:
         text.decode()
@@ -161,17 +161,17 @@ def _unreadable(text: bytes) -> str:
     return "The server sent an answer that is not a JSON-RPC message." if is_message else ""
 
 
-class Address(StreamableHttpTransport):
+class HttpTransport(StreamableHttpTransport):
     def connect_session(self, *_: Any, **options: Any) -> Any:
-        return super().connect_session(**{**options, "transport_options": OPTIONS})
+        return super().connect_session(**{**options, "transport_options": TRANSPORT_OPTIONS})
 
 
-class OldAddress(SSETransport):
+class LegacySseTransport(SSETransport):
     def connect_session(self, *_: Any, **options: Any) -> Any:
-        return super().connect_session(**{**options, "transport_options": OPTIONS})
+        return super().connect_session(**{**options, "transport_options": TRANSPORT_OPTIONS})
 
 
-def connect(
+def create_client(
     config: ServerConfig, policy: egress.Egress, look: Callable[[], None]
 ) -> Client[ClientTransport]:
     """A client that is not connected yet; it calls `look` when its tools may have changed."""
@@ -181,34 +181,34 @@ def connect(
             look()
 
     return Client(
-        _transport(config, policy, look),
+        _create_transport(config, policy, look),
         name=config.name,
         message_handler=hear,
-        log_handler=_ignore,
+        log_handler=_ignore_log,
         client_info=wire.Implementation(name="ashiato", version="1"),
         init_timeout=config.connect_timeout,
     )
 
 
-def _transport(
+def _create_transport(
     config: ServerConfig, policy: egress.Egress, ended: Callable[[], None]
 ) -> ClientTransport:
     if config.transport == "stdio":
-        return Program(config, ended)
+        return StdioTransport(config, ended)
     # Calls have their own limit, and a stream of notices may be silent for as long as it likes.
     patience = httpx2.Timeout(config.connect_timeout, read=None)
-    make = OldAddress if config.transport == "sse" else Address
-    limited = replace(policy, most_bytes=mcp_process.LONGEST_LINE)
+    make = LegacySseTransport if config.transport == "sse" else HttpTransport
+    limited = replace(policy, most_bytes=mcp_process.MAX_LINE_BYTES)
 
     def factory(*_: Any, **options: Any) -> httpx2.AsyncClient:
-        http = egress.client(limited, **{**options, "timeout": patience})
-        http.event_hooks = {"request": [], "response": [_confine]}
+        http = egress.create_client(limited, **{**options, "timeout": patience})
+        http.event_hooks = {"request": [], "response": [_isolate_stream]}
         return http
 
     return make(config.url, headers=dict(config.headers), httpx_client_factory=factory)
 
 
-class _Confined(httpx2.AsyncByteStream):
+class _IsolatedStream(httpx2.AsyncByteStream):
     """Lets an answer that is too large fail alone: else it would end all calls under way."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
@@ -225,21 +225,21 @@ class _Confined(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-async def _confine(response: httpx2.Response) -> None:
+async def _isolate_stream(response: httpx2.Response) -> None:
     if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Confined(response.stream)
+        response.stream = _IsolatedStream(response.stream)
 
 
-async def _ignore(message: object) -> None:
+async def _ignore_log(message: object) -> None:
     """What a server logs is not ours to keep."""
 
 
 @asynccontextmanager
-async def noticing(client: Client[Any], look: Callable[[], None]) -> AsyncIterator[None]:
+async def watch_tools(client: Client[Any], look: Callable[[], None]) -> AsyncIterator[None]:
     """Call `look` at each change that a server of the newer kind tells of, meanwhile."""
     task = None
     if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        task = asyncio.create_task(_notice(client, look))
+        task = asyncio.create_task(_watch_loop(client, look))
     try:
         yield
     finally:
@@ -248,7 +248,7 @@ async def noticing(client: Client[Any], look: Callable[[], None]) -> AsyncIterat
             await asyncio.wait([task])
 
 
-async def _notice(client: Client[Any], look: Callable[[], None]) -> None:
+async def _watch_loop(client: Client[Any], look: Callable[[], None]) -> None:
     try:
         async with listen(client.session, tools_list_changed=True) as changes:
             look()  # something may have changed before we were heard
@@ -259,7 +259,7 @@ async def _notice(client: Client[Any], look: Callable[[], None]) -> None:
         logger.info("no notices of changed tools: %s", type(error).__name__)
 
 
-async def call(
+async def call_tool(
     client: Client[Any], tool: str, arguments: Mapping[str, Any]
 ) -> wire.CallToolResult:
     """Use a tool. A connection that is torn down meanwhile must not look like our own stop."""
@@ -272,86 +272,86 @@ async def call(
         raise ConnectionError("The connection was closed.") from None
 
 
-def result(answer: wire.CallToolResult, credentials: Iterable[str] = ()) -> ToolResult:
+def to_tool_result(answer: wire.CallToolResult, credentials: Iterable[str] = ()) -> ToolResult:
     """What the model reads of an answer: its texts, and the names of what is no text.
 
     A server that repeats the credentials which it was given does not get them any further.
     """
-    parts = [part for block in answer.content if (part := _part(block))]
+    parts = [part for block in answer.content if (part := _format_block(block))]
     has_text = any(isinstance(block, wire.TextContent) for block in answer.content)
     if not has_text and answer.structured_content is not None:
         parts.insert(0, json.dumps(answer.structured_content, ensure_ascii=False))
     text = "\n".join(parts)
     for credential in credentials:
         text = text.replace(credential, MASK)
-    text = _cut(text)
+    text = _truncate(text)
     if answer.is_error:
         return ToolResult(error=text or "The tool gave no reason.", mendable=True)
     return ToolResult(text)
 
 
-def _part(block: wire.ContentBlock) -> str:
+def _format_block(block: wire.ContentBlock) -> str:
     match block:
         case wire.TextContent():
             return block.text
         case wire.ImageContent() | wire.AudioContent():
-            return f"[{block.type}: {block.mime_type}, {_size(block.data)}]"
+            return f"[{block.type}: {block.mime_type}, {_format_size(block.data)}]"
         case wire.ResourceLink():
             return f"[resource: {block.name}, {block.uri}]"
         case wire.EmbeddedResource(resource=wire.TextResourceContents() as text):
             return f"[resource: {text.uri}]\n{text.text}"
         case wire.EmbeddedResource(resource=wire.BlobResourceContents() as blob):
-            return f"[resource: {blob.uri}, {blob.mime_type}, {_size(blob.blob)}]"
+            return f"[resource: {blob.uri}, {blob.mime_type}, {_format_size(blob.blob)}]"
     return f"[{block.type}]"
 
 
-def _size(data: str) -> str:
+def _format_size(data: str) -> str:
     return f"{len(data) * 3 // 4:,} bytes"
 
 
-def _cut(text: str) -> str:
-    if len(text) <= MOST_TEXT:
+def _truncate(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
         return text
-    kept = MOST_TEXT - ROOM_FOR_MARK
+    kept = MAX_TEXT_CHARS - TRUNCATION_CHARS
     return f"{text[:kept]}\n[… {len(text) - kept:,} more characters were cut]"
 
 
-async def definitions(client: Client[Any]) -> tuple[Definition, ...]:
+async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
     """All tools of a server, by name; of two that share one, the first."""
-    listed = (await _listed(client))[:MOST_TOOLS]
-    found = {tool.name: _definition(tool) for tool in reversed(listed)}
-    long = [name for name in found if _size_of(found[name]) > MOST_DEFINED]
+    listed = (await _list_pages(client))[:MAX_TOOLS]
+    found = {tool.name: _to_definition(tool) for tool in reversed(listed)}
+    long = [name for name in found if _definition_chars(found[name]) > MAX_DEFINITION_CHARS]
     for name in long:
         logger.warning("%s: the tool %.64r says too much: left out.", client.name, name)
     return tuple(found[name] for name in sorted(found.keys() - long))
 
 
-async def _listed(client: Client[Any]) -> list[wire.Tool]:
+async def _list_pages(client: Client[Any]) -> list[wire.Tool]:
     """Page by page; raises ToolError where there is no end to them."""
     tools: list[wire.Tool] = []
     cursors: list[str | None] = [None]
     size = 0
-    while len(cursors) <= MOST_PAGES:
+    while len(cursors) <= MAX_PAGES:
         page = await client.list_tools_mcp(cursor=cursors[-1])
         tools += page.tools
         size += sum(len(tool.model_dump_json()) for tool in page.tools)
-        if size > MOST_LISTED:
-            raise ToolError(f"It says more than {MOST_LISTED:,} characters of its tools.")
-        if not page.next_cursor or page.next_cursor in cursors or len(tools) >= MOST_TOOLS:
+        if size > MAX_LIST_CHARS:
+            raise ToolError(f"It says more than {MAX_LIST_CHARS:,} characters of its tools.")
+        if not page.next_cursor or page.next_cursor in cursors or len(tools) >= MAX_TOOLS:
             return tools
         cursors.append(page.next_cursor)
-    raise ToolError(f"It lists its tools in more than {MOST_PAGES} pages.")
+    raise ToolError(f"It lists its tools in more than {MAX_PAGES} pages.")
 
 
-def _size_of(definition: Definition) -> int:
+def _definition_chars(definition: ToolDefinition) -> int:
     return len(json.dumps(definition.as_dict()))
 
 
-def _definition(tool: wire.Tool) -> Definition:
+def _to_definition(tool: wire.Tool) -> ToolDefinition:
     hints = tool.annotations
-    return Definition(
+    return ToolDefinition(
         name=tool.name,
-        description=(tool.description or tool.title or "")[:LONGEST_DESCRIPTION],
+        description=(tool.description or tool.title or "")[:MAX_DESCRIPTION_CHARS],
         parameters={"type": "object", **tool.input_schema},
         annotations=hints.model_dump(by_alias=True, exclude_none=True) if hints else {},
     )
@@ -362,18 +362,18 @@ async def explain(error: Exception, client: Client[Any]) -> str:
     transport = client.transport
     if isinstance(error, ToolError):
         return str(error)  # it was we who left, and that is why
-    if isinstance(transport, Program) and (process := transport.process):
+    if isinstance(transport, StdioTransport) and (process := transport.process):
         # It is known to have ended a moment after its streams were closed.
-        if not isinstance(error, TimeoutError) and await process.wait(SHORTLY):
-            said = process.last_words
-            return f"The program ended with status {process.status}.{_quoted(said)}"
+        if not isinstance(error, TimeoutError) and await process.wait(EXIT_WAIT_SECONDS):
+            said = process.stderr_tail
+            return f"The program ended with status {process.status}.{_quote_output(said)}"
         if transport.unread:
             hint = f"It wrote {transport.unread} lines that are no messages of MCP."
-            return f"{_reason(error)} {hint}{_quoted(process.last_words)}"
-    return _reason(error)
+            return f"{_error_reason(error)} {hint}{_quote_output(process.stderr_tail)}"
+    return _error_reason(error)
 
 
-def is_ours(error: Exception) -> bool:
+def is_connection_error(error: Exception) -> bool:
     """Whether the connection failed; else the server answered, and said no."""
     return not isinstance(error, MCPError) or error.code in {
         wire.CONNECTION_CLOSED,
@@ -381,13 +381,13 @@ def is_ours(error: Exception) -> bool:
     }
 
 
-def _quoted(words: str) -> str:
+def _quote_output(words: str) -> str:
     return f" Its last words: {words[-600:]}" if words else ""
 
 
-def _reason(error: BaseException) -> str:
+def _error_reason(error: BaseException) -> str:
     if isinstance(error, ExceptionGroup):
-        return _reason(error.exceptions[0])
+        return _error_reason(error.exceptions[0])
     match error:
         case TimeoutError():
             return "It did not answer in time."
@@ -400,5 +400,5 @@ def _reason(error: BaseException) -> str:
         case ValidationError():
             return "It sent an answer that is not as MCP has it."
         case RuntimeError() if error.__cause__ is not None:
-            return _reason(error.__cause__)
+            return _error_reason(error.__cause__)
     return str(error).strip() or type(error).__name__

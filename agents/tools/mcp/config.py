@@ -19,17 +19,17 @@ Transport = Literal["stdio", "http", "sse"]
 Level = Literal["bubblewrap", "landlock", "user", "container", "none"]
 Mode = Literal["auto", "require", "off"]
 
-MOST_CHARACTERS = 1_000_000
-MOST_SERVERS = 100
-LONGEST_NAME = 40
+MAX_CONFIG_CHARS = 1_000_000
+MAX_SERVERS = 100
+MAX_NAME_CHARS = 40
 
-NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+SERVER_NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
-UNSEEN = {"Cc", "Cf", "Cs"}
-KEY = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
-SHORTEST_KEY = 8
+INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs"}
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
+MIN_SECRET_CHARS = 8
 
 TRANSPORTS: dict[str, Transport] = {
     "stdio": "stdio",
@@ -39,13 +39,20 @@ TRANSPORTS: dict[str, Transport] = {
     "streamablehttp": "http",
     "sse": "sse",
 }
-OURS = {"host", "connection", "content-length", "content-type", "transfer-encoding", "accept"}
+RESERVED_HEADERS = {
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "accept",
+}
 # What other programs keep beside a server, and what means nothing here.
-PASSED_OVER = {
+IGNORED_FIELDS = {
     *("alwaysAllow", "autoApprove", "description", "icon", "iconPath", "id", "name", "note"),
     *("chatMenu", "gallery", "serverInstructions", "source", "stderr", "title", "version"),
 }
-FIELDS: dict[str, str] = {
+FIELD_TYPES: dict[str, str] = {
     "command": "text",
     "url": "text",
     "httpUrl": "text",
@@ -62,10 +69,10 @@ FIELDS: dict[str, str] = {
     "disabled": "flag",
     "enabled": "flag",
 }
-ADDRESSES = ("url", "httpUrl", "serverUrl")
+URL_FIELDS = ("url", "httpUrl", "serverUrl")
 
 
-class BadServerConfig(ToolError):
+class InvalidServerConfig(ToolError):
     """This is no configuration of MCP servers."""
 
     def __init__(self, *sentences: str) -> None:
@@ -123,13 +130,13 @@ class ServerConfig:
     @property
     def credentials(self) -> tuple[str, ...]:
         """What surely is one, by its name, and so must not be in an answer either."""
-        keys = [value for name, value in self.env.items() if KEY.search(name)]
+        keys = [value for name, value in self.env.items() if SECRET_NAME.search(name)]
         words = [word for value in (*keys, *self.headers.values()) for word in value.split()]
-        return tuple(word for word in words if len(word) >= SHORTEST_KEY)
+        return tuple(word for word in words if len(word) >= MIN_SECRET_CHARS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mistake:
+class ConfigProblem:
     """Something wrong with a field: told beside it, and told where many servers are told of."""
 
     field: str
@@ -140,34 +147,41 @@ class Mistake:
         return self.whole
 
 
-def mistakes(config: ServerConfig) -> list[Mistake]:
+def find_problems(config: ServerConfig) -> list[ConfigProblem]:
     """What is wrong with it; nothing where it can be tried."""
-    name = _wrong_name(config)
+    name = _name_problems(config)
     if config.transport == "stdio":
-        return [*name, *_wrong_program(config), *_placeholders(config)]
-    return [*name, *_wrong_address(config), *_wrong_headers(config), *_placeholders(config)]
+        return [*name, *_program_problems(config), *_placeholder_problems(config)]
+    return [
+        *name,
+        *_url_problems(config),
+        *_header_problems(config),
+        *_placeholder_problems(config),
+    ]
 
 
-Check = Callable[[ServerConfig], Iterable[Mistake]]
+Check = Callable[[ServerConfig], Iterable[ConfigProblem]]
 
 
-def read_config(source: str | Mapping[str, Any], check: Check = mistakes) -> list[ServerConfig]:
+def read_config(
+    source: str | Mapping[str, Any], check: Check = find_problems
+) -> list[ServerConfig]:
     """The servers that are switched on; raises BadServerConfig with a sentence a mistake."""
-    entries = _entries(_decoded(source) if isinstance(source, str) else source)
-    wrong = [*_same_names(entries)]
+    entries = _server_entries(_decode(source) if isinstance(source, str) else source)
+    wrong = [*_duplicate_names(entries)]
     configs = []
     for name, entry in entries.items():
-        if bad := [*_wrong_shape(name, entry)]:
+        if bad := [*_shape_problems(name, entry)]:
             wrong += bad
         elif not (entry.get("disabled") or entry.get("enabled") is False):
-            configs.append(_config(name, entry))
+            configs.append(_build_config(name, entry))
             wrong += map(str, check(configs[-1]))
     if wrong:
-        raise BadServerConfig(*dict.fromkeys(wrong))
+        raise InvalidServerConfig(*dict.fromkeys(wrong))
     return configs
 
 
-def slug(name: str) -> str:
+def slugify(name: str) -> str:
     """A name as the tools of its server begin: no two separators together."""
     plain = unicodedata.normalize("NFKC", name).lower()
     return re.sub(r"[_-]{2,}", "_", re.sub(r"[^a-z0-9_-]+", "-", plain)).strip("_-")
@@ -182,22 +196,24 @@ def read_folders(lines: Iterable[str]) -> tuple[Folder, ...]:
     )
 
 
-def _decoded(text: str) -> Mapping[str, Any]:
-    if len(text) > MOST_CHARACTERS:
-        raise BadServerConfig(f"This is longer than {MOST_CHARACTERS:,} characters.")
+def _decode(text: str) -> Mapping[str, Any]:
+    if len(text) > MAX_CONFIG_CHARS:
+        raise InvalidServerConfig(f"This is longer than {MAX_CONFIG_CHARS:,} characters.")
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise BadServerConfig(f"This is not JSON: {error.msg} ({where}).") from None
+        raise InvalidServerConfig(f"This is not JSON: {error.msg} ({where}).") from None
     except RecursionError:
-        raise BadServerConfig("This is nested too deeply.") from None
+        raise InvalidServerConfig("This is nested too deeply.") from None
     if not isinstance(data, dict):
-        raise BadServerConfig('This must be an object such as {"mcpServers": {"name": {…}}}.')
+        raise InvalidServerConfig(
+            'This must be an object such as {"mcpServers": {"name": {…}}}.'
+        )
     return data
 
 
-def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
+def _server_entries(data: Mapping[str, Any]) -> dict[str, Any]:
     within = data.get("mcp")
     for holder, key in ((data, "mcpServers"), (within, "servers"), (data, "servers")):
         if isinstance(holder, Mapping) and key in holder:
@@ -205,69 +221,73 @@ def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
             break
     else:
         found = data
-    if not isinstance(found, Mapping) or not found or {"command", *ADDRESSES} & set(found):
-        raise BadServerConfig('There is no server here: write {"mcpServers": {"name": {…}}}.')
-    if len(found) > MOST_SERVERS:
-        raise BadServerConfig(f"These are {len(found)} servers; at most {MOST_SERVERS} can be.")
+    if not isinstance(found, Mapping) or not found or {"command", *URL_FIELDS} & set(found):
+        raise InvalidServerConfig(
+            'There is no server here: write {"mcpServers": {"name": {…}}}.'
+        )
+    if len(found) > MAX_SERVERS:
+        raise InvalidServerConfig(
+            f"These are {len(found)} servers; at most {MAX_SERVERS} can be."
+        )
     return dict(found)
 
 
-def _same_names(entries: Iterable[str]) -> Iterator[str]:
+def _duplicate_names(entries: Iterable[str]) -> Iterator[str]:
     seen: dict[str, str] = {}
     for name in entries:
-        if (short := slug(name)) and short in seen:
+        if (short := slugify(name)) and short in seen:
             yield f"{seen[short]!r} and {name!r} would both be called {short!r}: rename one."
         seen.setdefault(short, name)
 
 
-def _wrong_shape(name: str, entry: Any) -> Iterator[str]:
+def _shape_problems(name: str, entry: Any) -> Iterator[str]:
     if not isinstance(entry, Mapping):
-        yield f"{name!r} must be an object with command or url, not {_kind(entry)}."
+        yield f"{name!r} must be an object with command or url, not {_type_name(entry)}."
         return
     for key, value in entry.items():
-        if key in FIELDS:
-            if wrong := _wrong_type(FIELDS[key], value):
+        if key in FIELD_TYPES:
+            if wrong := _type_problem(FIELD_TYPES[key], value):
                 yield f"{key} of {name!r} {wrong}."
-        elif key not in PASSED_OVER:
+        elif key not in IGNORED_FIELDS:
             yield f"{key!r} of {name!r} is no field that is known here."
-    yield from _wrong_transport(name, entry)
+    yield from _transport_problems(name, entry)
 
 
-def _wrong_type(expected: str, value: Any) -> str:
+def _type_problem(expected: str, value: Any) -> str:
     match expected:
         case "text" if not isinstance(value, str):
-            return f"must be text, not {_kind(value)}"
+            return f"must be text, not {_type_name(value)}"
         case "texts" if not isinstance(value, list):
-            return f"must be a list of texts, not {_kind(value)}"
+            return f"must be a list of texts, not {_type_name(value)}"
         case "texts":
-            return _wrong_texts(enumerate(value, 1))
+            return _text_problem(enumerate(value, 1))
         case "named texts" if not isinstance(value, Mapping):
-            return f"must be an object of texts, not {_kind(value)}"
+            return f"must be an object of texts, not {_type_name(value)}"
         case "named texts":
-            return _wrong_texts(value.items())
+            return _text_problem(value.items())
         case "number":
             fits = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
             return "" if fits else "must be a number above zero"
         case "flag" if not isinstance(value, bool):
-            return f"must be true or false, not {_kind(value)}"
+            return f"must be true or false, not {_type_name(value)}"
     return ""
 
 
-def _wrong_texts(items: Iterable[tuple[Any, Any]]) -> str:
+def _text_problem(items: Iterable[tuple[Any, Any]]) -> str:
     for which, item in items:
         if not isinstance(item, str):
-            return f"must hold texts only, and {which!r} is {_kind(item)}"
+            return f"must hold texts only, and {which!r} is {_type_name(item)}"
     return ""
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     names = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
     return "null" if value is None else names.get(type(value), "a number")
 
 
-def _wrong_transport(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
+def _transport_problems(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
     said = entry.get("type", entry.get("transport"))
-    addressed = any(entry.get(key) for key in ADDRESSES)
+    addressed = any(entry.get(key) for key in URL_FIELDS)
     if bool(entry.get("command")) == addressed:
         which = "both command and url" if addressed else "neither command nor url"
         yield f"{name!r} has {which}: write one of them."
@@ -279,16 +299,16 @@ def _wrong_transport(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"type of {name!r} is {said!r}, which does not go with what it has."
 
 
-def _config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
-    url = next((entry[key] for key in ADDRESSES if entry.get(key)), "").strip()
+def _build_config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
+    url = next((entry[key] for key in URL_FIELDS if entry.get(key)), "").strip()
     limits: dict[str, Any] = {
-        ours: _seconds(entry[theirs])
+        ours: _to_seconds(entry[theirs])
         for ours, theirs in (("call_timeout", "timeout"), ("connect_timeout", "initTimeout"))
         if theirs in entry
     }
     return ServerConfig(
-        name=slug(name),
-        transport=_transport(entry, url),
+        name=slugify(name),
+        transport=_infer_transport(entry, url),
         command=entry.get("command", "").strip(),
         args=tuple(entry.get("args", ())),
         env=dict(entry.get("env", {})),
@@ -300,7 +320,7 @@ def _config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
     )
 
 
-def _transport(entry: Mapping[str, Any], url: str) -> Transport:
+def _infer_transport(entry: Mapping[str, Any], url: str) -> Transport:
     said = entry.get("type", entry.get("transport"))
     if isinstance(said, str):
         return TRANSPORTS[said.lower()]
@@ -309,66 +329,66 @@ def _transport(entry: Mapping[str, Any], url: str) -> Transport:
     return "sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http"
 
 
-def _seconds(limit: float) -> float:
+def _to_seconds(limit: float) -> float:
     """Some programs write seconds, most write milliseconds."""
     return min(limit / 1000 if limit >= 1000 else float(limit), 600.0)
 
 
-def _mistake(config: ServerConfig, where: str, words: str, subject: str = "") -> Mistake:
+def _problem(config: ServerConfig, where: str, words: str, subject: str = "") -> ConfigProblem:
     """`words` are said of the field itself, or else of the `subject` within it."""
     place = f"{where} of {config.name!r}"
     said = f"{subject or 'It'} {words}"
-    return Mistake(
+    return ConfigProblem(
         field=where,
         beside=said[0].upper() + said[1:],
         whole=f"{place}: {said}" if subject else f"{place} {words}",
     )
 
 
-def _wrong_name(config: ServerConfig) -> Iterator[Mistake]:
-    if not NAME.fullmatch(config.name) or len(config.name) > LONGEST_NAME:
+def _name_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
+    if not SERVER_NAME.fullmatch(config.name) or len(config.name) > MAX_NAME_CHARS:
         words = "must be a–z, 0–9, single - or _ between them, and at most"
-        yield _mistake(config, "name", f"{words} {LONGEST_NAME} characters.")
+        yield _problem(config, "name", f"{words} {MAX_NAME_CHARS} characters.")
 
 
-def _wrong_program(config: ServerConfig) -> Iterator[Mistake]:
+def _program_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     if not config.command:
-        yield _mistake(config, "command", "is empty.")
+        yield _problem(config, "command", "is empty.")
     for number, text in enumerate(config.argv):
-        if any(unicodedata.category(sign) in UNSEEN for sign in text):
+        if any(unicodedata.category(sign) in INVISIBLE_CATEGORIES for sign in text):
             where, subject = ("args", f"item {number}") if number else ("command", "")
-            yield _mistake(config, where, "holds a character that cannot be seen.", subject)
+            yield _problem(config, where, "holds a character that cannot be seen.", subject)
     for key, value in config.env.items():
-        if not VARIABLE.fullmatch(key):
-            yield _mistake(config, "env", "is no name of a variable.", repr(key))
+        if not VARIABLE_NAME.fullmatch(key):
+            yield _problem(config, "env", "is no name of a variable.", repr(key))
         elif "\0" in value:
-            yield _mistake(config, "env", "holds a NUL.", f"the value of {key!r}")
+            yield _problem(config, "env", "holds a NUL.", f"the value of {key!r}")
 
 
-def _wrong_address(config: ServerConfig) -> Iterator[Mistake]:
+def _url_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     try:
         parts = urlsplit(config.url)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good or any(sign.isspace() or not sign.isprintable() for sign in config.url):
-        yield _mistake(config, "url", "must be a whole address such as https://host/mcp.")
+        yield _problem(config, "url", "must be a whole address such as https://host/mcp.")
     elif parts.username or parts.password:
-        yield _mistake(config, "url", "holds a password: put it into headers.")
+        yield _problem(config, "url", "holds a password: put it into headers.")
 
 
-def _wrong_headers(config: ServerConfig) -> Iterator[Mistake]:
+def _header_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     for key, value in config.headers.items():
-        if not HEADER.fullmatch(key):
-            yield _mistake(config, "headers", "is no name of a header.", repr(key))
-        elif key.lower() in OURS or key.lower().startswith("mcp-"):
-            yield _mistake(config, "headers", "is set by the connection itself.", repr(key))
+        if not HEADER_NAME.fullmatch(key):
+            yield _problem(config, "headers", "is no name of a header.", repr(key))
+        elif key.lower() in RESERVED_HEADERS or key.lower().startswith("mcp-"):
+            yield _problem(config, "headers", "is set by the connection itself.", repr(key))
         elif not value.isascii() or not value.isprintable():
             subject = f"the value of {key!r}"
-            yield _mistake(config, "headers", "must be plain ASCII.", subject)
+            yield _problem(config, "headers", "must be plain ASCII.", subject)
 
 
-def _placeholders(config: ServerConfig) -> Iterator[Mistake]:
+def _placeholder_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     texts = [("command", "", config.command), ("url", "", config.url), ("cwd", "", config.cwd)]
     texts += [("args", f"item {n}", text) for n, text in enumerate(config.args, 1)]
     texts += [("env", repr(key), text) for key, text in config.env.items()]
@@ -376,4 +396,4 @@ def _placeholders(config: ServerConfig) -> Iterator[Mistake]:
     for where, subject, text in texts:
         if found := PLACEHOLDER.search(text):
             words = f"has a blank, {found[0]!r}: write the value itself."
-            yield _mistake(config, where, words, subject)
+            yield _problem(config, where, words, subject)

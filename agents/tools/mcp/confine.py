@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 
-NOT_CONFINED = 126
+EXIT_NOT_CONFINED = 126
 # The same numbers on every architecture that Linux has had since 5.13.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION_FLAG = 1
@@ -24,8 +24,8 @@ MAKE_CHAR, MAKE_BLOCK = 1 << 6, 1 << 11
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 FIRST_RIGHTS = (1 << 13) - 1
 LATER_RIGHTS = {2: REFER, 3: TRUNCATE, 5: IOCTL_DEV}
-OF_A_FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-READ = EXECUTE | READ_FILE | READ_DIR
+FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+READ_RIGHTS = EXECUTE | READ_FILE | READ_DIR
 SCOPES = {6: 0b11}  # abstract sockets and signals
 
 
@@ -51,19 +51,19 @@ def main() -> None:
     policy, command = json.loads(sys.argv[1]), sys.argv[2:]
     try:
         if uid := policy.get("uid"):
-            become(uid)
-        give_up_privileges()
+            switch_user(uid)
+        drop_privileges()
         if "read" in policy:
             restrict(policy["read"], policy["write"])
     except OSError as error:
-        _end(f"The sandbox could not be applied: {error.strerror or error}.")
+        _exit(f"The sandbox could not be applied: {error.strerror or error}.")
     try:
         os.execve(command[0], command, os.environ)
     except OSError as error:
-        _end(f"{command[0]}: {error.strerror}")
+        _exit(f"{command[0]}: {error.strerror}")
 
 
-def abi() -> int:
+def landlock_abi() -> int:
     """The version of Landlock that this kernel has; 0 where it has none, or it is off."""
     if not sys.platform.startswith("linux"):
         return 0
@@ -73,13 +73,13 @@ def abi() -> int:
         return 0
 
 
-def become(uid: int) -> None:
+def switch_user(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
-def give_up_privileges() -> None:
+def drop_privileges() -> None:
     """No program that it starts gets more than it has, and of root it keeps the name alone."""
     _prctl(SET_NO_NEW_PRIVS, 1)
     if os.geteuid() == 0:
@@ -93,7 +93,7 @@ def give_up_privileges() -> None:
 
 def restrict(read: list[str], write: list[str]) -> None:
     """Leave these files and folders, and nothing else of the file system."""
-    version = abi()
+    version = landlock_abi()
     handled = FIRST_RIGHTS
     for since, right in LATER_RIGHTS.items():
         handled |= right if version >= since else 0
@@ -102,21 +102,21 @@ def restrict(read: list[str], write: list[str]) -> None:
     size = ctypes.c_size_t(ctypes.sizeof(ruleset))
     descriptor = _syscall(CREATE_RULESET, ctypes.byref(ruleset), size, 0)
     for path in read:
-        _allow(descriptor, path, READ & handled)
+        _allow_path(descriptor, path, READ_RIGHTS & handled)
     for path in write:
-        _allow(descriptor, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))
+        _allow_path(descriptor, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))
     _syscall(RESTRICT_SELF, descriptor, 0)
     os.close(descriptor)
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _allow_path(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # not there, so there is nothing to allow
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
-            rights &= OF_A_FILE
+            rights &= FILE_RIGHTS
         rule = PathBeneath(allowed_access=rights, parent_fd=place)
         _syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
@@ -141,9 +141,9 @@ def _prctl(option: int, argument: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def _end(sentence: str) -> None:
+def _exit(sentence: str) -> None:
     os.write(2, f"{sentence}\n".encode())
-    os._exit(NOT_CONFINED)
+    os._exit(EXIT_NOT_CONFINED)
 
 
 if __name__ == "__main__":

@@ -13,24 +13,24 @@ from importlib import import_module
 from typing import Any, Literal
 
 from agents.engine.errors import ToolError
-from agents.engine.privacy.secrets import masked
+from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.tool import ToolResult
 from agents.tools.egress import Egress
 
 from .config import ServerConfig
-from .definition import Definition, digest
+from .definition import ToolDefinition, digest
 
 State = Literal["connecting", "ready", "failed", "stopped"]
 Told = Callable[["Connection"], None]
 
-HEARTBEAT = 60.0
-IDLE = 900.0
-FIRST_PAUSE = 0.5
-MOST_DOUBLED = 8  # to a pause of a minute
-SETTLED = 20.0
-SHORT_WAIT = 2.0
-SHORTLY = 1.0
-MOST_ERROR = 4_000
+HEARTBEAT_SECONDS = 60.0
+IDLE_SECONDS = 900.0
+BACKOFF_SECONDS = 0.5
+MAX_DOUBLINGS = 8  # to a pause of a minute
+STABLE_SECONDS = 20.0
+RETRY_WAIT_SECONDS = 2.0
+RECHECK_SECONDS = 1.0
+MAX_ERROR_CHARS = 4_000
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Health:
     state: State = "stopped"
     since: datetime = field(default_factory=lambda: datetime.now(UTC))
     error: str = ""
-    tools: tuple[Definition, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
     latency: float | None = None
     restarts: int = 0
 
@@ -60,8 +60,8 @@ class Connection:
         *,
         egress: Egress | None = None,
         told: Told | None = None,
-        heartbeat: float = HEARTBEAT,
-        idle: float = IDLE,
+        heartbeat: float = HEARTBEAT_SECONDS,
+        idle: float = IDLE_SECONDS,
     ) -> None:
         self.config = config
         self.health = Health()
@@ -85,11 +85,11 @@ class Connection:
         self._used = time.monotonic()
         is_owned = self._owner is not None and not self._owner.done()
         if not is_owned and not self._is_closed:
-            self._become(state="connecting")
-            self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
-            self._owner.add_done_callback(self._over)
+            self._update_health(state="connecting")
+            self._owner = asyncio.create_task(self._maintain(), name=f"mcp {self.config.name}")
+            self._owner.add_done_callback(self._on_owner_done)
 
-    async def ready(self, *, again: bool = True) -> tuple[Definition, ...]:
+    async def ready(self, *, again: bool = True) -> tuple[ToolDefinition, ...]:
         """Its tools, once it is connected; raises ServerUnavailable where that fails.
 
         `again` waits for another attempt, where one is about to be made.
@@ -125,18 +125,18 @@ class Connection:
             async with asyncio.timeout(seconds) as limit:
                 await self.ready()
                 if pinned:
-                    await self._refresh()
-                    self._check(tool, pinned)
+                    await self._refresh_tools()
+                    self._check_pinned(tool, pinned)
                 is_sent = True
                 return await self._call(tool, arguments)
         except TimeoutError:
             if not limit.expired():
                 raise
-            return ToolResult(error=self._late(seconds, is_sent))
+            return ToolResult(error=self._timeout_message(seconds, is_sent))
         except ServerUnavailable as error:
             return ToolResult(error=str(error))
 
-    def _late(self, seconds: float, is_sent: bool) -> str:
+    def _timeout_message(self, seconds: float, is_sent: bool) -> str:
         name = self.config.name
         if not is_sent:
             return f"{name} was not ready within {seconds:g} seconds, so nothing was done."
@@ -145,10 +145,10 @@ class Connection:
             "anything was done."
         )
 
-    def definition(self, tool: str) -> Definition | None:
+    def definition(self, tool: str) -> ToolDefinition | None:
         return next((found for found in self.health.tools if found.name == tool), None)
 
-    def _check(self, tool: str, pinned: str) -> None:
+    def _check_pinned(self, tool: str, pinned: str) -> None:
         found = self.definition(tool)
         if found is None:
             raise ServerUnavailable(f"{self.config.name} has no tool {tool!r} any more.")
@@ -164,7 +164,7 @@ class Connection:
         if self._owner is not None:
             self._owner.cancel()
             await asyncio.wait([self._owner])
-        self._become(state="stopped")
+        self._update_health(state="stopped")
 
     async def _call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         client = self._client
@@ -172,8 +172,8 @@ class Connection:
             answer = await self._mcp.call(client, tool, arguments)
         except self._mcp.FAILURES as error:
             if not self._mcp.is_ours(error):
-                return ToolResult(error=self._masked(str(error)), mendable=True)
-            reason = await self._doubt(await self._explained(error, client))
+                return ToolResult(error=self._mask(str(error)), mendable=True)
+            reason = await self._recheck(await self._explain(error, client))
             return ToolResult(
                 error=f"{self.config.name} failed during the call, so it is not known whether "
                 f"anything was done. {reason}"
@@ -183,7 +183,7 @@ class Connection:
         read: ToolResult = self._mcp.result(answer, self.config.credentials)
         return read
 
-    async def _refresh(self) -> None:
+    async def _refresh_tools(self) -> None:
         """List the tools as they are now; calls that ask at the same time share one list."""
         asked = time.monotonic()
         async with self._refreshing:
@@ -193,58 +193,58 @@ class Connection:
             try:
                 tools = await self._mcp.definitions(client)
             except self._mcp.FAILURES as error:
-                reason = await self._explained(error, client)
+                reason = await self._explain(error, client)
                 if self._mcp.is_ours(error):
-                    reason = await self._doubt(reason)
+                    reason = await self._recheck(reason)
                 raise ServerUnavailable(
                     f"{self.config.name} did not list its tools, so nothing was done. {reason}"
                 ) from error
             self._listed_at = begun
             if tools != self.health.tools:
-                self._become(tools=tools)
+                self._update_health(tools=tools)
 
-    async def _doubt(self, reason: str) -> str:
+    async def _recheck(self, reason: str) -> str:
         """Why a call failed, once the owner has looked; until then nobody calls."""
         if self._is_closed:
             return reason
-        self._become(state="connecting")
+        self._update_health(state="connecting")
         self._moved.clear()
         self._look.set()
         with suppress(TimeoutError):
-            async with asyncio.timeout(SHORTLY):
+            async with asyncio.timeout(RECHECK_SECONDS):
                 await self._moved.wait()
         return self.health.error or reason
 
-    async def _own(self) -> None:
-        self._mcp = await _library()
+    async def _maintain(self) -> None:
+        self._mcp = await _import_client()
         self._used = time.monotonic()  # loading took a while, and somebody waits
         failures = 0
         while not self._is_idle():
             began = time.monotonic()
-            self._become(state="connecting")
+            self._update_health(state="connecting")
             self._look.clear()
             client = self._mcp.connect(self.config, self._egress, self._look.set)
             try:
-                await self._hold(client)
+                await self._keep_alive(client)
             except self._mcp.FAILURES as error:
-                is_settled = time.monotonic() - began > SETTLED
+                is_settled = time.monotonic() - began > STABLE_SECONDS
                 failures = 0 if is_settled else failures + 1
-                await self._pause(failures, await self._explained(error, client))
-        self._become(state="stopped")
+                await self._back_off(failures, await self._explain(error, client))
+        self._update_health(state="stopped")
 
-    def _over(self, owner: asyncio.Task[None]) -> None:
+    def _on_owner_done(self, owner: asyncio.Task[None]) -> None:
         self._moved.set()
         if not owner.cancelled() and (error := owner.exception()):
             logger.error("The owner of an MCP connection failed.", exc_info=error)
             self._retry_at = math.inf
-            self._become(state="failed", error="Something went wrong on our side.")
+            self._update_health(state="failed", error="Something went wrong on our side.")
 
-    async def _hold(self, client: Any) -> None:
+    async def _keep_alive(self, client: Any) -> None:
         """Connected, from the first list of tools until the connection fails or is not used."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self.config.connect_timeout):
                 await stack.enter_async_context(client)
-                await self._list(client)
+                await self._list_tools(client)
             await stack.enter_async_context(self._mcp.noticing(client, self._look.set))
             while not self._is_idle():
                 with suppress(TimeoutError):
@@ -252,24 +252,26 @@ class Connection:
                         await self._look.wait()
                 self._look.clear()
                 async with asyncio.timeout(self.config.connect_timeout):
-                    await self._list(client)
-            self._become(state="stopped")
+                    await self._list_tools(client)
+            self._update_health(state="stopped")
 
-    async def _list(self, client: Any) -> None:
+    async def _list_tools(self, client: Any) -> None:
         asked = time.perf_counter()
         tools = await self._mcp.definitions(client)
         self._client = client
-        self._become(state="ready", error="", tools=tools, latency=time.perf_counter() - asked)
+        self._update_health(
+            state="ready", error="", tools=tools, latency=time.perf_counter() - asked
+        )
 
-    async def _pause(self, failures: int, reason: str) -> None:
-        longest = FIRST_PAUSE * 2 ** (min(failures, MOST_DOUBLED) - 1) if failures else 0.0
+    async def _back_off(self, failures: int, reason: str) -> None:
+        longest = BACKOFF_SECONDS * 2 ** (min(failures, MAX_DOUBLINGS) - 1) if failures else 0.0
         seconds = longest * random.uniform(0.5, 1)
         self._client = None
         self._retry_at = time.monotonic() + seconds
-        self._become(state="failed", error=reason, restarts=self.health.restarts + 1)
+        self._update_health(state="failed", error=reason, restarts=self.health.restarts + 1)
         await asyncio.sleep(seconds)
 
-    def _become(self, **changes: Any) -> None:
+    def _update_health(self, **changes: Any) -> None:
         before = self.health
         if changes.get("state", before.state) != before.state:
             changes["since"] = datetime.now(UTC)
@@ -279,20 +281,23 @@ class Connection:
             self._told(self)
 
     def _retries_soon(self) -> bool:
-        return self.health.state == "failed" and self._retry_at - time.monotonic() < SHORT_WAIT
+        return (
+            self.health.state == "failed"
+            and self._retry_at - time.monotonic() < RETRY_WAIT_SECONDS
+        )
 
     def _is_idle(self) -> bool:
         return time.monotonic() - self._used > self._idle
 
-    async def _explained(self, error: Exception, client: Any) -> str:
-        return self._masked(await self._mcp.explain(error, client))
+    async def _explain(self, error: Exception, client: Any) -> str:
+        return self._mask(await self._mcp.explain(error, client))
 
-    def _masked(self, text: str) -> str:
+    def _mask(self, text: str) -> str:
         # Cut first: in a text of megabytes, looking for secrets holds up everybody for seconds.
         # And cut again, because the first cut may have left half of one at the end.
-        return masked(text[: 2 * MOST_ERROR], *self.config.secrets)[:MOST_ERROR]
+        return mask_secrets(text[: 2 * MAX_ERROR_CHARS], *self.config.secrets)[:MAX_ERROR_CHARS]
 
 
-async def _library() -> Any:
+async def _import_client() -> Any:
     """FastMCP takes a second and more to import: in a thread, and where a server needs it."""
     return await asyncio.to_thread(import_module, "agents.tools.mcp.client")

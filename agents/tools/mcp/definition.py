@@ -11,16 +11,16 @@ from unicodedata import category
 from agents.engine.tool import Effect
 
 SEPARATOR = "__"
-LONGEST_NAME = 64
-LONGEST_DESCRIPTION = 8_000
-UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
-PLAIN = re.compile(r"[A-Za-z0-9_$-]+")
+MAX_NAME_CHARS = 64
+MAX_DESCRIPTION_CHARS = 8_000
+INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
+PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
 
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ToolDefinition:
     """A tool as its server describes it; `annotations` are claims, and no more than that."""
 
     name: str
@@ -40,7 +40,7 @@ class Definition:
         """Whoever does not say that they only read may destroy."""
         return self.effect != "read"
 
-    def believed(self, is_trusted: bool) -> "Definition":
+    def with_trust(self, is_trusted: bool) -> "ToolDefinition":
         """With its claims where an administrator trusts them; else as if it made none."""
         return self if is_trusted else replace(self, annotations={})
 
@@ -48,37 +48,43 @@ class Definition:
         return asdict(self)
 
 
-def digest(definition: Definition) -> str:
+def digest(definition: ToolDefinition) -> str:
     """What an accepted definition is pinned by."""
     whole = json.dumps(definition.as_dict(), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def difference(old: Definition, new: Definition) -> list[tuple[str, str, str]]:
+def diff(old: ToolDefinition, new: ToolDefinition) -> list[tuple[str, str, str]]:
     """What changed, as (what, before, after); empty texts where there was, or is, nothing."""
-    before, after = dict(_leaves(old.as_dict())), dict(_leaves(new.as_dict()))
+    before, after = dict(_flatten(old.as_dict())), dict(_flatten(new.as_dict()))
     return [
-        (shown(_joined(path)), shown(before.get(path, "")), shown(after.get(path, "")))
+        (
+            escape_invisible(_format_path(path)),
+            escape_invisible(before.get(path, "")),
+            escape_invisible(after.get(path, "")),
+        )
         for path in dict.fromkeys([*before, *after])
         if before.get(path) != after.get(path)
     ]
 
 
-def shown(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """With what cannot be seen made visible: it could speak to a model and to no reader."""
     return "".join(
-        f"⟨U+{ord(sign):04X}⟩" if category(sign) in UNSEEN and sign != "\n" else sign
+        f"⟨U+{ord(sign):04X}⟩"
+        if category(sign) in INVISIBLE_CATEGORIES and sign != "\n"
+        else sign
         for sign in text
     )
 
 
-def _leaves(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
+def _flatten(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
     if isinstance(value, Mapping) and value:
-        return [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
-    return [(path, _said(value))]
+        return [leaf for key in value for leaf in _flatten(value[key], (*path, key))]
+    return [(path, _format_value(value))]
 
 
-def _said(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A text as it is, unless it reads like something else: `"true"` is not `true`."""
     if isinstance(value, str) and not _is_json(value):
         return value
@@ -93,17 +99,17 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _joined(path: Path) -> str:
+def _format_path(path: Path) -> str:
     """For readers; a key with a point in it must not look like two."""
     return ".".join(
-        key if PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path
+        key if PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path
     )
 
 
 def tool_name(server: str, tool: str) -> str:
     """What the model calls a tool: no two tools of any servers have the same."""
     plain = f"{server}{SEPARATOR}{re.sub(r'[^a-zA-Z0-9_-]', '_', tool)}"
-    if plain == f"{server}{SEPARATOR}{tool}" and len(plain) <= LONGEST_NAME:
+    if plain == f"{server}{SEPARATOR}{tool}" and len(plain) <= MAX_NAME_CHARS:
         return plain
     mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
-    return f"{plain[: LONGEST_NAME - 9]}_{mark}"
+    return f"{plain[: MAX_NAME_CHARS - 9]}_{mark}"

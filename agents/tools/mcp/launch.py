@@ -27,34 +27,44 @@ from .options import (
     UV_RUN,
     UVX,
     Options,
-    Refused,
+    UnsafeCommand,
     is_pinned_image,
     is_pinned_package,
-    parsed,
+    parse_options,
 )
-from .variables import refusal_of_variable
+from .variables import variable_problem
 
 SHELLS = {
     *("sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"),
     *("busybox", "toybox", "cmd", "command", "powershell", "pwsh", "wsl", "nu", "xonsh"),
 }
 # Programs that start another one, or take a program as text.
-OTHERS = {
+WRAPPERS = {
     *("env", "sudo", "su", "doas", "runuser", "setpriv", "pkexec", "chroot", "unshare"),
     *("nsenter", "systemd-run", "xargs", "nohup", "setsid", "ssh", "expect", "socat"),
 }
-MORE_OTHERS = {
+COMMAND_RUNNERS = {
     *("time", "timeout", "nice", "ionice", "stdbuf", "script", "watch", "strace", "ltrace"),
     *("gdb", "find", "parallel", "flock", "taskset", "chrt", "screen", "tmux", "make", "at"),
     *("awk", "gawk", "mawk", "sed", "ed", "vi", "vim", "tclsh", "osascript", "nc", "ncat"),
     *("crontab", "start-stop-daemon", "tar", "rsync", "git", "bwrap", "eval", "exec"),
 }
-REFUSED = SHELLS | OTHERS | MORE_OTHERS
+FORBIDDEN_PROGRAMS = SHELLS | WRAPPERS | COMMAND_RUNNERS
 
-PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
-LOADER = re.compile(r"ld(?:-linux.*|-musl.*|\.so.*)")
-NODES = {"node", "nodejs", "bun", "deno", "tsx", "ts-node"}
-FILE_FIRST = {"perl", "ruby", "php", "lua", "luajit", "rscript", "julia", "java", "groovy"}
+PYTHON_NAME = re.compile(r"(?:python|pypy)[\d.]*w?")
+LOADER_NAME = re.compile(r"ld(?:-linux.*|-musl.*|\.so.*)")
+NODE_PROGRAMS = {"node", "nodejs", "bun", "deno", "tsx", "ts-node"}
+SCRIPT_INTERPRETERS = {
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "luajit",
+    "rscript",
+    "julia",
+    "java",
+    "groovy",
+}
 DIRECT_RUNNERS: dict[str, Options] = {"npx": NPX, "bunx": BUNX, "pnpx": DLX, "uvx": UVX}
 # Each with the commands of theirs that run a package.
 RUNNERS: dict[str, dict[tuple[str, ...], Options]] = {
@@ -64,14 +74,14 @@ RUNNERS: dict[str, dict[tuple[str, ...], Options]] = {
     "uv": {("run",): UV_RUN, ("tool", "run"): UVX},
     "pipx": {("run",): PIPX},
 }
-CONTAINERS = {"docker", "podman", "nerdctl"}
+CONTAINER_ENGINES = {"docker", "podman", "nerdctl"}
 
 PYTHON_FLAGS = set("bBdEIOPqRsSuvx")
 # What imports nothing and reads no file.
-WARNING = re.compile(r"(?:ignore|default|error|always|module|once)(?:::[A-Z]\w*)?")
-DEVELOPMENT = re.compile(r"dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?")
-PYTHON_TAKES_ONE = {"W": WARNING, "X": DEVELOPMENT}
-RUN_TEXT = {"timeit", "pdb", "code", "asyncio", "idlelib", "doctest", "runpy", "cProfile"}
+PYTHON_WARNING = re.compile(r"(?:ignore|default|error|always|module|once)(?:::[A-Z]\w*)?")
+PYTHON_X_OPTION = re.compile(r"dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?")
+PYTHON_VALUE_FLAGS = {"W": PYTHON_WARNING, "X": PYTHON_X_OPTION}
+CODE_MODULES = {"timeit", "pdb", "code", "asyncio", "idlelib", "doctest", "runpy", "cProfile"}
 NODE_FLAGS = {
     *("--no-warnings", "--no-deprecation", "--trace-warnings", "--enable-source-maps"),
     *("--experimental-strip-types", "--experimental-transform-types", "--preserve-symlinks"),
@@ -83,9 +93,9 @@ NODE_VALUES = re.compile(
 )
 NODE_VERBS = {"run", "x", "serve"}
 
-LONG_ARGUMENTS = 10_000
-LONGEST_ARGUMENT = 100_000
-PATHS = re.compile(r"(?:file://)?(/[^=:,;]*)")
+LONG_ARGUMENTS_CHARS = 10_000
+MAX_ARGUMENT_BYTES = 100_000
+PATH_PATTERN = re.compile(r"(?:file://)?(/[^=:,;]*)")
 
 
 class LaunchRefused(ToolError):
@@ -118,16 +128,16 @@ def refusals(config: ServerConfig) -> Iterator[LaunchRefused]:
     for check in checks:
         try:
             check(config)
-        except Refused as no:
+        except UnsafeCommand as no:
             yield LaunchRefused(f"{config.name!r} cannot be started: {no}.", no.field)
 
 
-def resolved(config: ServerConfig) -> tuple[str, ...]:
+def resolve_argv(config: ServerConfig) -> tuple[str, ...]:
     """The argv exactly as it will be run, its program found."""
-    return (_program(config), *config.args)
+    return (_find_program(config), *config.args)
 
 
-def surroundings(config: ServerConfig, own: Path, passing: Path) -> dict[str, str]:
+def build_environment(config: ServerConfig, own: Path, passing: Path) -> dict[str, str]:
     """The whole environment of a server: its own variables, and no other of ours."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -140,24 +150,24 @@ def surroundings(config: ServerConfig, own: Path, passing: Path) -> dict[str, st
 
 def is_container(config: ServerConfig) -> bool:
     """Whether a container engine runs it, which keeps it apart by itself."""
-    return _name(config.command) in CONTAINERS
+    return _program_name(config.command) in CONTAINER_ENGINES
 
 
-def own_files(config: ServerConfig) -> list[str]:
+def script_paths(config: ServerConfig) -> list[str]:
     """The script and the project folders that its argv names, which it has to read."""
-    launch = _read(_name(config.command), config.args)
+    launch = _parse_launch(_program_name(config.command), config.args)
     return [path for path in launch.files if path.startswith("/") and Path(path).exists()]
 
 
-def cautions(config: ServerConfig) -> list[str]:
+def launch_warnings(config: ServerConfig) -> list[str]:
     """What can be started, and should be looked at all the same."""
     said = []
-    if sum(map(len, config.args)) > LONG_ARGUMENTS:
+    if sum(map(len, config.args)) > LONG_ARGUMENTS_CHARS:
         size = sum(map(len, config.args))
         said.append(f"The arguments are {size:,} characters long, which is too long to review.")
     try:
-        launch = _read(_name(config.command), config.args)
-    except Refused:
+        launch = _parse_launch(_program_name(config.command), config.args)
+    except UnsafeCommand:
         return said
     loose = [package for package in launch.packages if not is_pinned_package(package)]
     loose += [launch.image] if launch.image and not is_pinned_image(launch.image) else []
@@ -170,27 +180,29 @@ def cautions(config: ServerConfig) -> list[str]:
 
 def _check_arguments(config: ServerConfig) -> None:
     for number, arg in enumerate(config.args, 1):
-        if len(arg.encode(errors="replace")) > LONGEST_ARGUMENT:
-            most = f"{LONGEST_ARGUMENT:,}"
-            raise Refused(f"item {number} is longer than {most} bytes", "args")
-        if path := _hidden_in(arg, config.sandbox.hidden):
-            raise Refused(f"{path!r} is inside this server's data folder", "args")
+        if len(arg.encode(errors="replace")) > MAX_ARGUMENT_BYTES:
+            most = f"{MAX_ARGUMENT_BYTES:,}"
+            raise UnsafeCommand(f"item {number} is longer than {most} bytes", "args")
+        if path := _find_hidden_path(arg, config.sandbox.hidden):
+            raise UnsafeCommand(f"{path!r} is inside this server's data folder", "args")
 
 
 def _check_variables(config: ServerConfig) -> None:
     for name in config.env:
-        if why := refusal_of_variable(name):
-            raise Refused(f"the variable {name!r} {why}", "env")
+        if why := variable_problem(name):
+            raise UnsafeCommand(f"the variable {name!r} {why}", "env")
 
 
 def _check_program(config: ServerConfig) -> None:
-    program = _program(config)
+    program = _find_program(config)
     if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
-        raise Refused(f"there is no folder {config.cwd!r}")
+        raise UnsafeCommand(f"there is no folder {config.cwd!r}")
     # A link may bear any name: what it leads to counts as well.
-    for name in dict.fromkeys([_name(program), _name(os.path.realpath(program))]):
-        _refuse(name, REFUSED)
-        launch = _read(name, config.args)
+    for name in dict.fromkeys(
+        [_program_name(program), _program_name(os.path.realpath(program))]
+    ):
+        _check_allowed(name, FORBIDDEN_PROGRAMS)
+        launch = _parse_launch(name, config.args)
         for mount in launch.mounts:
             _check_mount(name, mount, config.sandbox.hidden)
 
@@ -199,12 +211,12 @@ def _check_folders(config: ServerConfig) -> None:
     for folder in config.folders:
         path = folder.path
         if not path.startswith("/") or not Path(path).exists():
-            raise Refused(f"there is no folder {path!r}", "folders")
+            raise UnsafeCommand(f"there is no folder {path!r}", "folders")
         if overlaps(path, config.sandbox.hidden):
             sentence = f"{path!r} contains or is inside this server's data folder"
-            raise Refused(sentence, "folders")
+            raise UnsafeCommand(sentence, "folders")
         if _is_within(path, ("/proc", "/sys", "/dev")):
-            raise Refused(f"{path!r} belongs to the system", "folders")
+            raise UnsafeCommand(f"{path!r} belongs to the system", "folders")
 
 
 def overlaps(path: str, hidden: Sequence[str]) -> bool:
@@ -219,62 +231,64 @@ def _is_within(path: str, folders: Sequence[str]) -> bool:
     return any(real.is_relative_to(folder) for folder in folders)
 
 
-def _hidden_in(arg: str, hidden: Sequence[str]) -> str:
-    for found in PATHS.findall(arg):
+def _find_hidden_path(arg: str, hidden: Sequence[str]) -> str:
+    for found in PATH_PATTERN.findall(arg):
         if hidden and _is_within(found, [os.path.realpath(each) for each in hidden]):
             return str(found)
     return ""
 
 
-def _program(config: ServerConfig) -> str:
+def _find_program(config: ServerConfig) -> str:
     command = config.command
     if "/" in command and not command.startswith("/"):
-        raise Refused(f"write {command!r} as a name, or as a path from the root")
+        raise UnsafeCommand(f"write {command!r} as a name, or as a path from the root")
     found = shutil.which(command, path=os.environ.get("PATH", os.defpath))
     if not found:
         hint = "; its arguments belong into args" if " " in command.strip() else ""
-        raise Refused(f"there is no program {command!r} here{hint}")
+        raise UnsafeCommand(f"there is no program {command!r} here{hint}")
     return found
 
 
-def _name(path: str) -> str:
+def _program_name(path: str) -> str:
     return PurePath(path).name.lower().removesuffix(".exe").removesuffix(".cmd")
 
 
-def _refuse(name: str, names: set[str]) -> None:
-    if name in names or LOADER.fullmatch(name):
-        raise Refused(f"{name!r} runs whatever it is told, so its argv does not say what runs")
+def _check_allowed(name: str, names: set[str]) -> None:
+    if name in names or LOADER_NAME.fullmatch(name):
+        raise UnsafeCommand(
+            f"{name!r} runs whatever it is told, so its argv does not say what runs"
+        )
 
 
-def _read(name: str, args: Sequence[str]) -> Launch:
+def _parse_launch(name: str, args: Sequence[str]) -> Launch:
     """What these arguments make this program run; raises Refused where they don't say."""
-    if PYTHON.fullmatch(name):
-        return _python(name, args)
-    if name in NODES:
-        return _node(name, args)
-    if name in FILE_FIRST:
-        return _file_first(name, args)
+    if PYTHON_NAME.fullmatch(name):
+        return _parse_python(name, args)
+    if name in NODE_PROGRAMS:
+        return _parse_node(name, args)
+    if name in SCRIPT_INTERPRETERS:
+        return _parse_script(name, args)
     if name in DIRECT_RUNNERS:
-        return _package(name, args, DIRECT_RUNNERS[name])
+        return _parse_package(name, args, DIRECT_RUNNERS[name])
     if name in RUNNERS:
-        return _runner(name, args)
-    if name in CONTAINERS:
-        return _container(name, args)
+        return _parse_runner(name, args)
+    if name in CONTAINER_ENGINES:
+        return _parse_container(name, args)
     return Launch()
 
 
-def _file_first(name: str, args: Sequence[str]) -> Launch:
+def _parse_script(name: str, args: Sequence[str]) -> Launch:
     rest = args[1:] if args and (name, args[0]) == ("java", "-jar") else args
     if not rest or rest[0].startswith("-"):
-        raise Refused(f"{name} must be given a file first")
+        raise UnsafeCommand(f"{name} must be given a file first")
     return Launch(files=(rest[0],))
 
 
-def _python(name: str, args: Sequence[str]) -> Launch:
+def _parse_python(name: str, args: Sequence[str]) -> Launch:
     rest = iter(args)
     for arg in rest:
         if arg == "-" or arg.startswith("--"):
-            raise Refused(f"{name} cannot be given {arg!r} here")
+            raise UnsafeCommand(f"{name} cannot be given {arg!r} here")
         if not arg.startswith("-"):
             return Launch(files=(arg,))
         letter = next((sign for sign in arg[1:] if sign not in PYTHON_FLAGS), "")
@@ -282,100 +296,100 @@ def _python(name: str, args: Sequence[str]) -> Launch:
         if letter == "m":
             _check_module(name, after or next(rest, ""))
             return Launch()
-        if letter in PYTHON_TAKES_ONE:
+        if letter in PYTHON_VALUE_FLAGS:
             value = after or next(rest, "")
-            if not PYTHON_TAKES_ONE[letter].fullmatch(value):
-                raise Refused(f"{name} cannot be given -{letter} {value[:40]!r} here")
+            if not PYTHON_VALUE_FLAGS[letter].fullmatch(value):
+                raise UnsafeCommand(f"{name} cannot be given -{letter} {value[:40]!r} here")
         elif letter:
-            raise Refused(f"{name} may be given a file or -m and a module, not -{letter}")
-    raise Refused(f"{name} must be given a file, or -m and a module")
+            raise UnsafeCommand(f"{name} may be given a file or -m and a module, not -{letter}")
+    raise UnsafeCommand(f"{name} must be given a file, or -m and a module")
 
 
 def _check_module(name: str, module: str) -> None:
     if not module:
-        raise Refused(f"{name} -m must be given a module")
-    if module.partition(".")[0] in RUN_TEXT:
-        raise Refused(f"{name} -m {module} takes its program as text")
+        raise UnsafeCommand(f"{name} -m must be given a module")
+    if module.partition(".")[0] in CODE_MODULES:
+        raise UnsafeCommand(f"{name} -m {module} takes its program as text")
 
 
-def _node(name: str, args: Sequence[str]) -> Launch:
+def _parse_node(name: str, args: Sequence[str]) -> Launch:
     for arg in args:
         if arg in NODE_FLAGS or NODE_VALUES.fullmatch(arg) or arg in NODE_VERBS:
             continue
         if arg.startswith(("-", "data:", "blob:")) or arg == "eval":
             option = arg.partition("=")[0][:40]
-            raise Refused(f"{name} may be given a file to run, not {option!r}")
+            raise UnsafeCommand(f"{name} may be given a file to run, not {option!r}")
         is_package = arg.startswith(("npm:", "jsr:", "https:", "http:"))
         return Launch(packages=(arg,)) if is_package else Launch(files=(arg,))
-    raise Refused(f"{name} must be given a file to run")
+    raise UnsafeCommand(f"{name} must be given a file to run")
 
 
-def _runner(name: str, args: Sequence[str]) -> Launch:
+def _parse_runner(name: str, args: Sequence[str]) -> Launch:
     """Package runners with commands, such as `uv run`."""
     rest = list(args)
     found: tuple[str, ...] = ()
     if name == "uv":
-        given = parsed(name, args, UV)
+        given = parse_options(name, args, UV)
         rest, found = list(given.rest), given.of(*FOLDER_OPTIONS)
     for verb, options in RUNNERS[name].items():
         if tuple(rest[: len(verb)]) == verb:
-            launch = _package(f"{name} {' '.join(verb)}", rest[len(verb) :], options)
+            launch = _parse_package(f"{name} {' '.join(verb)}", rest[len(verb) :], options)
             return Launch(files=(*found, *launch.files), packages=launch.packages)
     verbs = " or ".join(f"{name} {' '.join(verb)}" for verb in RUNNERS[name])
-    raise Refused(f"{name} may be used as {verbs} here")
+    raise UnsafeCommand(f"{name} may be used as {verbs} here")
 
 
-def _package(name: str, args: Sequence[str], options: Options) -> Launch:
+def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
     """The package is named, and starts neither a shell nor a program that is text."""
-    given = parsed(name, args, options)
+    given = parse_options(name, args, options)
     packages, files = given.of(*options.packages), given.of(*FOLDER_OPTIONS)
     module = given.of("-m", "--module")
     if module:
         _check_module(name, module[0])
         return Launch(files=files, packages=packages)
     if not given.rest:
-        raise Refused(f"{name} must be given a package")
+        raise UnsafeCommand(f"{name} must be given a package")
     what, *rest = given.rest
     if name.startswith("npm "):  # which takes options of its own behind the package as well
         own = rest[: rest.index("--")] if "--" in rest else rest
         if any(arg.startswith("-") for arg in own):
-            raise Refused(f"write -- before the arguments of {what!r}")
-    inner = re.split(r"[@=<>~! ]", _name(what))[0]
+            raise UnsafeCommand(f"write -- before the arguments of {what!r}")
+    inner = re.split(r"[@=<>~! ]", _program_name(what))[0]
     is_any_program = name == "uv run"
-    _refuse(inner, REFUSED if is_any_program else SHELLS | OTHERS)
-    inside = _read(inner, rest)
+    _check_allowed(inner, FORBIDDEN_PROGRAMS if is_any_program else SHELLS | WRAPPERS)
+    inside = _parse_launch(inner, rest)
     files = (*files, *inside.files, *([what] if is_any_program else []))
     named = () if is_any_program or packages else (what,)
     return Launch(files=files, packages=(*packages, *named, *inside.packages))
 
 
-def _container(name: str, args: Sequence[str]) -> Launch:
+def _parse_container(name: str, args: Sequence[str]) -> Launch:
     rest = list(args)
     if rest[:1] == ["container"]:
         rest = rest[1:]
     if not rest or rest[0] != "run":
         what = repr(rest[0][:40]) if rest else "nothing"
-        raise Refused(f"{name} may be used as {name} run here, not with {what} before it")
-    given = parsed(f"{name} run", rest[1:], CONTAINER)
+        raise UnsafeCommand(f"{name} may be used as {name} run here, not with {what} before it")
+    given = parse_options(f"{name} run", rest[1:], CONTAINER)
     if not given.rest:
-        raise Refused(f"{name} run must be given an image")
-    mounts = (*given.of("-v", "--volume"), *map(_source, given.of("--mount")))
+        raise UnsafeCommand(f"{name} run must be given an image")
+    mounts = (*given.of("-v", "--volume"), *map(_mount_source, given.of("--mount")))
     return Launch(image=given.rest[0], mounts=mounts)
 
 
-def _source(mount: str) -> str:
+def _mount_source(mount: str) -> str:
     """What `--mount` takes from this machine, as `--volume` writes it."""
     parts: Mapping[str, str] = {
         key.strip().lower(): value
         for key, _, value in (part.partition("=") for part in mount.split(","))
     }
     if parts.get("type", "volume") not in {"bind", "volume", "tmpfs"}:
-        raise Refused(f"--mount {mount[:60]!r} is of a type that is not taken")
+        raise UnsafeCommand(f"--mount {mount[:60]!r} is of a type that is not taken")
     return parts.get("source", parts.get("src", ""))
 
 
 # What opens the whole machine to a container, whole or in the part that matters.
-NEVER_MOUNTED = (
+FORBIDDEN_MOUNTS = (
     *("/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc", "/root", "/usr"),
     *("/var/lib/docker", "/var/lib/containers", "/var/lib/containerd"),
 )
@@ -385,9 +399,11 @@ def _check_mount(name: str, mount: str, hidden: Sequence[str]) -> None:
     source = mount.partition(":")[0]
     if not source.startswith(("/", ".", "~")):
         return  # a volume of the engine's own
-    wrong = not source.startswith("/") or overlaps(source, [*hidden, *NEVER_MOUNTED])
+    wrong = not source.startswith("/") or overlaps(source, [*hidden, *FORBIDDEN_MOUNTS])
     if wrong or source.endswith(".sock"):
-        raise Refused(f"{name} cannot be given {source!r}, which must stay out of a container")
+        raise UnsafeCommand(
+            f"{name} cannot be given {source!r}, which must stay out of a container"
+        )
 
 
 def all_options() -> Iterator[tuple[str, Options]]:

@@ -13,7 +13,7 @@ FOLDER_OPTIONS = ("--directory", "--project")
 FOLDER = re.compile(r"/.*")
 
 
-class Refused(ToolError):
+class UnsafeCommand(ToolError):
     """Why a program is not started; `field` is where an administrator changes that."""
 
     def __init__(self, reason: str, field: str = "command") -> None:
@@ -31,7 +31,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ParsedOptions:
     """The options before the first word that is none, and what follows from there."""
 
     values: tuple[tuple[str, str], ...]
@@ -41,7 +41,7 @@ class Given:
         return tuple(value for name, value in self.values if name in names)
 
 
-def parsed(name: str, args: Sequence[str], options: Options) -> Given:
+def parse_options(name: str, args: Sequence[str], options: Options) -> ParsedOptions:
     """Read the launcher's own options; raises Refused at the first that is not listed."""
     found: list[tuple[str, str]] = []
     rest = list(args)
@@ -49,37 +49,37 @@ def parsed(name: str, args: Sequence[str], options: Options) -> Given:
         arg = rest.pop(0)
         if arg == "--":
             break
-        if arg in options.flags or _is_bundle(arg, options):
+        if arg in options.flags or _is_flag_bundle(arg, options):
             continue
-        option, value = _split(arg, options)
+        option, value = _split_option(arg, options)
         if value is None:
             if not rest:
-                raise Refused(f"{name} {option} must be given a value", "args")
+                raise UnsafeCommand(f"{name} {option} must be given a value", "args")
             value = rest.pop(0)
         if not options.values[option].fullmatch(value):
-            raise Refused(f"{name} {option} cannot be given {value[:60]!r}", "args")
+            raise UnsafeCommand(f"{name} {option} cannot be given {value[:60]!r}", "args")
         found.append((option, value))
-    return Given(tuple(found), tuple(rest))
+    return ParsedOptions(tuple(found), tuple(rest))
 
 
-def _is_bundle(arg: str, options: Options) -> bool:
+def _is_flag_bundle(arg: str, options: Options) -> bool:
     """Short flags written as one, such as -it."""
     letters = arg[1:]
     return not arg.startswith("--") and all(f"-{sign}" in options.flags for sign in letters)
 
 
-def _split(arg: str, options: Options) -> tuple[str, str | None]:
+def _split_option(arg: str, options: Options) -> tuple[str, str | None]:
     option, sign, value = arg.partition("=")
     if option in options.values:
         return option, value if sign else None
     if not arg.startswith("--") and arg[:2] in options.values:
         return arg[:2], arg[2:].removeprefix("=")
     shown = option if arg.startswith("--") else arg
-    return _refuse(shown[:40])
+    return _reject(shown[:40])
 
 
-def _refuse(option: str) -> tuple[str, str | None]:
-    raise Refused(
+def _reject(option: str) -> tuple[str, str | None]:
+    raise UnsafeCommand(
         f"{option!r} isn't an allowed option. Options that read files, connect to other hosts "
         "or weaken the sandbox are blocked",
         "args",
@@ -113,7 +113,7 @@ _UV_FLAGS = _flags(
     "--isolated --refresh --managed-python --no-managed-python --no-python-downloads --no-build"
 )
 UV = Options(flags=_UV_FLAGS, values=dict.fromkeys(FOLDER_OPTIONS, FOLDER))
-_OF_UV = {
+_UV_VALUES = {
     "--python": VERSION,
     "-p": VERSION,
     "--with": ANYTHING,
@@ -124,7 +124,7 @@ _OF_UV = {
 }
 UVX = Options(
     flags=_UV_FLAGS,
-    values={**_OF_UV, "--from": ANYTHING},
+    values={**_UV_VALUES, "--from": ANYTHING},
     packages=("--from", "--with", "-w"),
 )
 UV_RUN = Options(
@@ -134,7 +134,7 @@ UV_RUN = Options(
         "--no-default-groups --no-editable --exact"
     ),
     values={
-        **_OF_UV,
+        **_UV_VALUES,
         **dict.fromkeys(FOLDER_OPTIONS, FOLDER),
         **dict.fromkeys(("--extra", "--group", "--package", "-m", "--module"), WORD),
     },
@@ -164,21 +164,21 @@ CONTAINER = Options(
     },
 )
 
-EXACT = re.compile(r"v?\d+\.\d+(?:\.\d+)?[\w.+-]*")
-COMMIT = re.compile(r"[0-9a-f]{40}")
+EXACT_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)?[\w.+-]*")
+COMMIT_HASH = re.compile(r"[0-9a-f]{40}")
 
 
 def is_pinned_package(spec: str) -> bool:
     """Whether the same program runs next time: an exact version, or one commit."""
     if "://" in spec or spec.startswith(("git+", "github:", "gitlab:", "bitbucket:")):
         place = re.split(r"[@#]", spec.rpartition("/")[2])
-        return bool(COMMIT.fullmatch(place[-1].partition("&")[0]))
+        return bool(COMMIT_HASH.fullmatch(place[-1].partition("&")[0]))
     if spec.startswith(("/", "./", "../", "file:")):
         return True  # a file of this machine
     if "==" in spec:
-        return bool(EXACT.fullmatch(spec.partition("==")[2].split(";")[0].strip()))
+        return bool(EXACT_VERSION.fullmatch(spec.partition("==")[2].split(";")[0].strip()))
     version = spec.removeprefix("npm:").removeprefix("jsr:")[1:].partition("@")[2]
-    return bool(EXACT.fullmatch(version.partition("/")[0]))
+    return bool(EXACT_VERSION.fullmatch(version.partition("/")[0]))
 
 
 def is_pinned_image(image: str) -> bool:

@@ -15,20 +15,20 @@ from pathlib import Path
 from . import launch, sandbox, supervisor
 from .config import ServerConfig
 
-LONGEST_LINE = 8 * 2**20
-EDGE = 512
-MOST_WORDS = 4_000
-PATIENCE = 1.0
+MAX_LINE_BYTES = 8 * 2**20
+EDGE_BYTES = 512
+MAX_STDERR_BYTES = 4_000
+EXIT_TIMEOUT_SECONDS = 1.0
 # Longer than the keeper takes when it has to use force.
-KEEPER_PATIENCE = supervisor.GRACE + supervisor.LAST + 1.0
+SUPERVISOR_TIMEOUT_SECONDS = supervisor.GRACE_SECONDS + supervisor.KILL_SECONDS + 1.0
 
-ID = rb'"id":\s*(\d{1,18}|"[^"\\]{1,200}")\s*'
-ID_FIRST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*' + ID + rb",")
-ID_LAST = re.compile(rb",\s*" + ID + rb"\}\s*$")
+ID_PATTERN = rb'"id":\s*(\d{1,18}|"[^"\\]{1,200}")\s*'
+ID_FIRST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*' + ID_PATTERN + rb",")
+ID_LAST = re.compile(rb",\s*" + ID_PATTERN + rb"\}\s*$")
 
 
 @dataclass(slots=True)
-class Line:
+class OutputLine:
     """One line of output; of one too long to be kept, its two ends."""
 
     size: int = 0
@@ -37,15 +37,17 @@ class Line:
 
     def add(self, part: bytes) -> None:
         self.size += len(part)
-        if self.size <= LONGEST_LINE:
+        if self.size <= MAX_LINE_BYTES:
             self.text += part
             return
-        self.end = ((self.end or bytes(self.text[-EDGE:])) + part[-EDGE:])[-EDGE:]
-        del self.text[EDGE:]
+        self.end = ((self.end or bytes(self.text[-EDGE_BYTES:])) + part[-EDGE_BYTES:])[
+            -EDGE_BYTES:
+        ]
+        del self.text[EDGE_BYTES:]
 
     @property
     def is_too_long(self) -> bool:
-        return self.size > LONGEST_LINE
+        return self.size > MAX_LINE_BYTES
 
     @property
     def answers(self) -> bytes:
@@ -54,14 +56,14 @@ class Line:
         return found[1] if found else b""
 
 
-class ServerProcess:
+class McpProcess:
     """A running server, and the keeper that stands between it and us."""
 
     def __init__(self, keeper: Process, lifeline: int) -> None:
         self._keeper = keeper
         self._lifeline = lifeline
         self._said = bytearray()
-        self._listening = asyncio.create_task(self._listen())
+        self._listening = asyncio.create_task(self._read_stderr())
 
     @property
     def pid(self) -> int:
@@ -73,20 +75,20 @@ class ServerProcess:
         return self._keeper.returncode
 
     @property
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of what it wrote to its standard error."""
         text = self._said.decode(errors="replace")
         return "".join(sign for sign in text if sign.isprintable() or sign == "\n").strip()
 
-    async def lines(self) -> AsyncIterator[Line]:
+    async def lines(self) -> AsyncIterator[OutputLine]:
         assert self._keeper.stdout is not None
-        line = Line()
+        line = OutputLine()
         while chunk := await self._keeper.stdout.read(2**16):
             *ended, rest = chunk.split(b"\n")
             for part in ended:
                 line.add(part)
                 yield line
-                line = Line()
+                line = OutputLine()
             line.add(rest)
         if line.size:
             yield line
@@ -108,34 +110,34 @@ class ServerProcess:
         try:
             if self._keeper.stdin is not None:
                 self._keeper.stdin.close()
-            await self.wait(PATIENCE)
+            await self.wait(EXIT_TIMEOUT_SECONDS)
         finally:
-            self._cut()
-        if not await self.wait(KEEPER_PATIENCE):
+            self._close_lifeline()
+        if not await self.wait(SUPERVISOR_TIMEOUT_SECONDS):
             self._keeper.kill()
             # An event loop that closes before it hears of the end leaves the process unreaped.
-            await self.wait(PATIENCE)
-        await asyncio.wait([self._listening], timeout=PATIENCE)
+            await self.wait(EXIT_TIMEOUT_SECONDS)
+        await asyncio.wait([self._listening], timeout=EXIT_TIMEOUT_SECONDS)
         self._listening.cancel()
 
-    def _cut(self) -> None:
+    def _close_lifeline(self) -> None:
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
 
-    async def _listen(self) -> None:
+    async def _read_stderr(self) -> None:
         assert self._keeper.stderr is not None
         while chunk := await self._keeper.stderr.read(2**16):
             self._said += chunk
-            del self._said[:-MOST_WORDS]
+            del self._said[:-MAX_STDERR_BYTES]
 
 
 @asynccontextmanager
-async def running(config: ServerConfig) -> AsyncIterator[ServerProcess]:
+async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
     """Start a server in a folder of its own, apart from the product; end it afterwards."""
     passing = Path(tempfile.mkdtemp(prefix="ashiato-mcp-"))
     try:
-        prepared = await asyncio.to_thread(_prepared, config, passing)
+        prepared = await asyncio.to_thread(_prepare, config, passing)
         process = await _start(prepared)
     except BaseException:
         shutil.rmtree(passing, ignore_errors=True)
@@ -147,7 +149,7 @@ async def running(config: ServerConfig) -> AsyncIterator[ServerProcess]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
+class _LaunchSpec:
     """All that is needed to start a server; `passing` is deleted by its keeper."""
 
     argv: tuple[str, ...]
@@ -156,21 +158,21 @@ class _Prepared:
     passing: Path
 
 
-def _prepared(config: ServerConfig, passing: Path) -> _Prepared:
+def _prepare(config: ServerConfig, passing: Path) -> _LaunchSpec:
     """Checked again, right before it starts: files and links may have changed meanwhile."""
     launch.check_launch(config)
-    own = sandbox.home(config) or passing
+    own = sandbox.prepare_home(config) or passing
     for folder in (own / "home", own / "work", passing / "tmp"):
         folder.mkdir(mode=0o700, exist_ok=True)
-    return _Prepared(
-        argv=sandbox.enclosed(config, own, passing),
-        env=launch.surroundings(config, own, passing),
+    return _LaunchSpec(
+        argv=sandbox.sandbox_argv(config, own, passing),
+        env=launch.build_environment(config, own, passing),
         cwd=config.cwd or str(own / "work"),
         passing=passing,
     )
 
 
-async def _start(prepared: _Prepared) -> ServerProcess:
+async def _start(prepared: _LaunchSpec) -> McpProcess:
     watched, lifeline = os.pipe()
     try:
         keeper = await asyncio.create_subprocess_exec(
@@ -189,4 +191,4 @@ async def _start(prepared: _Prepared) -> ServerProcess:
         raise
     finally:
         os.close(watched)
-    return ServerProcess(keeper, lifeline)
+    return McpProcess(keeper, lifeline)

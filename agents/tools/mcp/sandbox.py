@@ -18,18 +18,18 @@ from pathlib import Path
 from . import confine, launch
 from .config import Level, ServerConfig
 
-PROBED_WITHIN = 10.0
+PROBE_TIMEOUT_SECONDS = 10.0
 # Of users that no distribution gives to anybody, so that servers are strangers to each other.
-FIRST_UID, UIDS = 60_706, 478
-HOMES_OF_OTHER_USERS = Path("/var/lib/ashiato-mcp")
+FIRST_UID, UID_COUNT = 60_706, 478
+USER_HOMES = Path("/var/lib/ashiato-mcp")
 
-SYSTEM = (
+SYSTEM_PATHS = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/snap"),
     *("/run/current-system", "/sys/fs/cgroup", "/sys/devices/system/cpu"),
     *("/var/lib/ca-certificates",),
 )
 # Not all of /etc: keys, and the settings of other programs, are there as well.
-OF_ETC = (
+ETC_PATHS = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts"),
     *("gai.conf", "group", "host.conf", "hosts", "java", "ld.so.cache", "ld.so.conf"),
     *("ld.so.conf.d", "locale.alias", "localtime", "lsb-release", "machine-id", "mime.types"),
@@ -39,31 +39,31 @@ OF_ETC = (
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Where so much else is that a program in there does not open the folder to itself.
-BROAD = (
+BROAD_FOLDERS = (
     *("/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root"),
     *("/run", "/srv", "/sys", "/tmp", "/Users", "/var", "/var/lib", "/var/tmp"),
 )
-BINARIES = {"bin", "sbin", "shims", "Scripts", ".bin"}
+BIN_FOLDERS = {"bin", "sbin", "shims", "Scripts", ".bin"}
 # Folders that hold programs beside a person's own files and keys.
-ONLY_PARTS = {
+PARTIAL_FOLDERS = {
     ".local": ("bin", "lib", "share/uv", "share/pipx", "share/mise", "share/fnm", "pipx"),
     ".cargo": ("bin",),
 }
-MOST_LINKS = 16
-MOST_SHEBANG = 256
-CLIMBED = 4
+MAX_LINKS = 16
+MAX_SHEBANG_BYTES = 256
+MAX_PARENTS = 4
 
 
-def level(config: ServerConfig) -> Level:
+def isolation_level(config: ServerConfig) -> Level:
     """What keeps this server apart; may have to try it first, which takes a moment."""
     if config.sandbox.mode == "off":
         return "none"
     if launch.is_container(config):
         return "container"
-    return general_level(config.sandbox.levels)
+    return available_level(config.sandbox.levels)
 
 
-def general_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) -> Level:
+def available_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) -> Level:
     """The first of these that works on this machine."""
     works: dict[Level, Callable[[], bool]] = {
         "bubblewrap": _has_bubblewrap,
@@ -74,25 +74,25 @@ def general_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) 
 
 
 def landlock_version() -> int:
-    return confine.abi()
+    return confine.landlock_abi()
 
 
 def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
     """Why it may not be started: it has to be kept apart, and cannot be."""
-    if config.sandbox.mode == "require" and level(config) == "none":
+    if config.sandbox.mode == "require" and isolation_level(config) == "none":
         yield launch.LaunchRefused(
             f"{config.name!r} cannot be started: ASHIATO_MCP_SANDBOX is 'require', and neither "
             "bubblewrap nor Landlock works on this machine."
         )
 
 
-def home(config: ServerConfig) -> Path | None:
+def prepare_home(config: ServerConfig) -> Path | None:
     """The folder that it keeps, made where it is not there yet; None where it keeps none."""
     if not config.home:
         return None
     at = Path(config.home)
-    if level(config) == "user":  # which cannot pass through our data folder
-        at = _home_of_another_user(at)
+    if isolation_level(config) == "user":  # which cannot pass through our data folder
+        at = _user_home(at)
         at.parent.mkdir(exist_ok=True)
         at.parent.chmod(0o711)
     for part in (at, at / "home", at / "work"):
@@ -103,32 +103,32 @@ def home(config: ServerConfig) -> Path | None:
     return at
 
 
-def forget(kept: Path) -> None:
+def delete_home(kept: Path) -> None:
     """Delete what a server kept."""
-    for folder in (kept, _home_of_another_user(kept)):
+    for folder in (kept, _user_home(kept)):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def enclosed(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]:
+def sandbox_argv(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]:
     """The argv with what encloses it; `passing` is deleted when the server ends."""
     for refusal in refusals(config):
         raise refusal
-    argv = launch.resolved(config)
-    match level(config):
+    argv = launch.resolve_argv(config)
+    match isolation_level(config):
         case "bubblewrap":
-            return (*_bubblewrap(config, kept, passing), *argv)
+            return (*_bubblewrap_args(config, kept, passing), *argv)
         case "landlock":
-            read, write = _readable(config), _writable(config, kept, passing)
-            return _confined(argv, read=["/proc", *read], write=[*write, *DEVICES])
+            read, write = _readable_paths(config), _writable_paths(config, kept, passing)
+            return _confine_argv(argv, read=["/proc", *read], write=[*write, *DEVICES])
         case "user":
-            uid = _uid(config)
+            uid = _server_uid(config)
             for folder in {kept, passing}:
-                _hand_over(folder, uid)
-            return _confined(argv, uid=uid)
+                _chown_tree(folder, uid)
+            return _confine_argv(argv, uid=uid)
     return argv
 
 
-def _confined(argv: tuple[str, ...], **policy: object) -> tuple[str, ...]:
+def _confine_argv(argv: tuple[str, ...], **policy: object) -> tuple[str, ...]:
     python = (sys.executable, "-I", "-S", confine.__file__)
     return (*python, json.dumps(policy), *argv)
 
@@ -142,14 +142,14 @@ def _has_bubblewrap() -> bool:
     program, nothing = shutil.which("bwrap"), shutil.which("true")
     if not program or not nothing:
         return False
-    binds = [word for path in SYSTEM for word in ("--ro-bind-try", path, path)]
+    binds = [word for path in SYSTEM_PATHS for word in ("--ro-bind-try", path, path)]
     try:
         tried = subprocess.run(
-            [program, *NAMESPACES, *binds, "--", nothing],
+            [program, *NAMESPACE_ARGS, *binds, "--", nothing],
             env={},  # not even a probe needs the server's keys
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=PROBED_WITHIN,
+            timeout=PROBE_TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -159,7 +159,7 @@ def _has_bubblewrap() -> bool:
 
 @cache
 def _has_landlock() -> bool:
-    return confine.abi() > 0
+    return confine.landlock_abi() > 0
 
 
 def _is_root() -> bool:
@@ -168,19 +168,19 @@ def _is_root() -> bool:
 
 # Bubblewrap
 
-NAMESPACES = (
+NAMESPACE_ARGS = (
     *("--unshare-all", "--share-net", "--die-with-parent", "--cap-drop", "ALL"),
     *("--proc", "/proc", "--dev", "/dev"),
 )
 
 
-def _bubblewrap(config: ServerConfig, kept: Path, passing: Path) -> Iterator[str]:
+def _bubblewrap_args(config: ServerConfig, kept: Path, passing: Path) -> Iterator[str]:
     yield shutil.which("bwrap") or "bwrap"
-    yield from NAMESPACES
+    yield from NAMESPACE_ARGS
     yield from ("--bind", str(passing), "/tmp")
     binds: dict[Path, str] = {}
-    wanted = [(Path(path), "--ro-bind-try") for path in _readable(config)]
-    wanted += [(Path(path), "--bind-try") for path in _writable(config, kept, passing)]
+    wanted = [(Path(path), "--ro-bind-try") for path in _readable_paths(config)]
+    wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, kept, passing)]
     # What lies in another one is mounted after it, or not at all where nothing would change:
     # a link in there leads to what is mounted by its own name.
     for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
@@ -194,27 +194,29 @@ def _bubblewrap(config: ServerConfig, kept: Path, passing: Path) -> Iterator[str
 # Files
 
 
-def _readable(config: ServerConfig) -> list[str]:
+def _readable_paths(config: ServerConfig) -> list[str]:
     """What it may read, each by the name that it has and by the one that it comes to."""
-    wanted = [*map(Path, SYSTEM), *(Path("/etc", name) for name in OF_ETC)]
-    wanted += _of_path()
-    wanted += _of_launcher(config)
+    wanted = [*map(Path, SYSTEM_PATHS), *(Path("/etc", name) for name in ETC_PATHS)]
+    wanted += _path_installations()
+    wanted += _launcher_paths(config)
     opened = [Path(each.path) for each in config.folders if not each.is_writable]
-    found = [path for each in wanted for path in _without(each, config.sandbox.hidden)]
-    return _both_names([*found, *opened])
+    found = [path for each in wanted for path in _exclude_hidden(each, config.sandbox.hidden)]
+    return _with_real_paths([*found, *opened])
 
 
-def _writable(config: ServerConfig, kept: Path, passing: Path) -> list[str]:
+def _writable_paths(config: ServerConfig, kept: Path, passing: Path) -> list[str]:
     opened = [Path(each.path) for each in config.folders if each.is_writable]
-    return _both_names([*opened, *([Path(config.cwd)] if config.cwd else []), kept, passing])
+    return _with_real_paths(
+        [*opened, *([Path(config.cwd)] if config.cwd else []), kept, passing]
+    )
 
 
-def _both_names(paths: Iterable[Path]) -> list[str]:
+def _with_real_paths(paths: Iterable[Path]) -> list[str]:
     names = [name for path in paths for name in (str(path), os.path.realpath(path))]
     return list(dict.fromkeys(names))
 
 
-def _without(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
+def _exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
     """The path, or the parts of it in which nothing is that has to stay hidden."""
     real = Path(os.path.realpath(path))
     secrets = [Path(os.path.realpath(each)) for each in hidden]
@@ -228,59 +230,61 @@ def _without(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
     except OSError:
         return
     for part in parts:
-        yield from _without(part, hidden)
+        yield from _exclude_hidden(part, hidden)
 
 
-def _of_path() -> Iterator[Path]:
+def _path_installations() -> Iterator[Path]:
     """What the folders of PATH belong to: a launcher starts other programs by their names."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         if folder.startswith("/"):
-            yield from _installation(Path(folder, "program"))
+            yield from _installation_paths(Path(folder, "program"))
 
 
-def _of_launcher(config: ServerConfig) -> Iterator[Path]:
+def _launcher_paths(config: ServerConfig) -> Iterator[Path]:
     """The program's own installation, its interpreter's, and the folder of its script."""
-    yield from _of_program(Path(launch.resolved(config)[0]), MOST_LINKS)
-    for given in launch.own_files(config):
+    yield from _program_paths(Path(launch.resolve_argv(config)[0]), MAX_LINKS)
+    for given in launch.script_paths(config):
         path = Path(given)
         yield path
         if path.is_dir():
             continue
-        project = next((p for p in _climb(path) if (p / "package.json").is_file()), path.parent)
+        project = next(
+            (p for p in _near_parents(path) if (p / "package.json").is_file()), path.parent
+        )
         if not _is_broad(project):
             yield project
 
 
-def _climb(path: Path) -> list[Path]:
-    return list(path.parents)[:CLIMBED]
+def _near_parents(path: Path) -> list[Path]:
+    return list(path.parents)[:MAX_PARENTS]
 
 
-def _of_program(program: Path, left: int) -> Iterator[Path]:
+def _program_paths(program: Path, left: int) -> Iterator[Path]:
     """Each name on the way from a link to what it leads to, with what belongs to it."""
     if not left:
         return
     yield program
-    yield from _installation(program)
+    yield from _installation_paths(program)
     if program.is_symlink():
         target = program.parent / program.readlink()
-        yield from _of_program(Path(os.path.normpath(target)), left - 1)
+        yield from _program_paths(Path(os.path.normpath(target)), left - 1)
     elif interpreter := _interpreter(program):
-        yield from _of_program(interpreter, left - 1)
+        yield from _program_paths(interpreter, left - 1)
 
 
-def _installation(program: Path) -> Iterator[Path]:
+def _installation_paths(program: Path) -> Iterator[Path]:
     folder = program.parent
-    whole = folder.parent if folder.name in BINARIES else folder
-    if whole.name in ONLY_PARTS:
-        yield from (whole / part for part in ONLY_PARTS[whole.name])
+    whole = folder.parent if folder.name in BIN_FOLDERS else folder
+    if whole.name in PARTIAL_FOLDERS:
+        yield from (whole / part for part in PARTIAL_FOLDERS[whole.name])
     elif not _is_broad(whole):
         yield whole
-        yield from _base_of_venv(whole)
+        yield from _venv_base_paths(whole)
     elif not _is_broad(folder):
         yield folder
 
 
-def _base_of_venv(whole: Path) -> Iterator[Path]:
+def _venv_base_paths(whole: Path) -> Iterator[Path]:
     try:
         lines = (whole / "pyvenv.cfg").read_text(errors="replace").splitlines()
     except OSError:
@@ -288,14 +292,14 @@ def _base_of_venv(whole: Path) -> Iterator[Path]:
     for line in lines:
         name, _, value = line.partition("=")
         if name.strip() == "home" and value.strip().startswith("/"):
-            yield from _installation(Path(value.strip(), "python"))
+            yield from _installation_paths(Path(value.strip(), "python"))
 
 
 def _interpreter(program: Path) -> Path | None:
     """What a script says in its first line that it is to be run by."""
     try:
         with program.open("rb") as file:
-            first = file.readline(MOST_SHEBANG)
+            first = file.readline(MAX_SHEBANG_BYTES)
     except OSError:
         return None
     if not first.startswith(b"#!"):
@@ -310,22 +314,24 @@ def _is_broad(path: Path) -> bool:
     """A person's home, or a folder in which everything else is."""
     real = Path(os.path.realpath(path))
     homes = {Path.home(), Path(os.path.realpath(Path.home()))}
-    return str(real) in BROAD or real in homes or str(real.parent) in {"/home", "/Users"}
+    return (
+        str(real) in BROAD_FOLDERS or real in homes or str(real.parent) in {"/home", "/Users"}
+    )
 
 
 # Another user
 
 
-def _uid(config: ServerConfig) -> int:
+def _server_uid(config: ServerConfig) -> int:
     mark = hashlib.sha256(f"{config.home}\0{config.name}".encode()).digest()
-    return FIRST_UID + int.from_bytes(mark[:4]) % UIDS
+    return FIRST_UID + int.from_bytes(mark[:4]) % UID_COUNT
 
 
-def _home_of_another_user(kept: Path) -> Path:
-    return HOMES_OF_OTHER_USERS / hashlib.sha256(os.fsencode(kept)).hexdigest()[:16]
+def _user_home(kept: Path) -> Path:
+    return USER_HOMES / hashlib.sha256(os.fsencode(kept)).hexdigest()[:16]
 
 
-def _hand_over(folder: Path, uid: int) -> None:
+def _chown_tree(folder: Path, uid: int) -> None:
     for at, folders, files in os.walk(folder, followlinks=False):
         for name in (".", *folders, *files):
             os.chown(os.path.join(at, name), uid, uid, follow_symlinks=False)

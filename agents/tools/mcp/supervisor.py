@@ -15,26 +15,26 @@ import signal
 import sys
 import time
 
-GRACE = 2.0
-LAST = 3.0
-NO_SUCH_PROGRAM = 127
+GRACE_SECONDS = 2.0
+KILL_SECONDS = 3.0
+EXIT_NOT_FOUND = 127
 SET_CHILD_SUBREAPER = 36
-STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 def main() -> None:
     lifeline, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    _keep_to_ourselves()
+    _disable_inheritance()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _adopt()
-    signals = _listen()
-    status = _keep(command, lifeline, signals)
-    _end_all()
+    _become_subreaper()
+    signals = _install_signal_pipe()
+    status = _supervise(command, lifeline, signals)
+    _terminate_all()
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(status)
 
 
-def _keep_to_ourselves() -> None:
+def _disable_inheritance() -> None:
     """Of all that is open, the server gets its standard streams and nothing else.
 
     The lifeline is one of these; others came by accident, since not every event loop closes
@@ -48,41 +48,41 @@ def _keep_to_ourselves() -> None:
                 continue
 
 
-def _adopt() -> None:
+def _become_subreaper() -> None:
     """Whatever the server leaves to itself becomes ours, whatever session it moved to."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _listen() -> int:
+def _install_signal_pipe() -> int:
     hear, tell = os.pipe()
     os.set_blocking(tell, False)
     os.set_blocking(hear, False)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    for number in (*STOPPING, signal.SIGCHLD):
+    for number in (*STOP_SIGNALS, signal.SIGCHLD):
         signal.signal(number, lambda *_: None)
     return hear
 
 
-def _keep(command: list[str], lifeline: int, signals: int) -> int:
+def _supervise(command: list[str], lifeline: int, signals: int) -> int:
     """The status that the server ended with; 0 where we were told to end it."""
     try:
-        usual = [*STOPPING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+        usual = [*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         server = os.posix_spawn(command[0], command, os.environ, setsigdef=usual)
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
-        return NO_SUCH_PROGRAM
-    _let_go_of_streams()
+        return EXIT_NOT_FOUND
+    _detach_streams()
     while True:
         ready, _, _ = select.select([lifeline, signals], [], [])
         heard = set(os.read(signals, 512)) if signals in ready else set()
-        if lifeline in ready or heard & STOPPING:
+        if lifeline in ready or heard & STOP_SIGNALS:
             return 0
         if server in (ended := _reap()):
             return ended[server]
 
 
-def _let_go_of_streams() -> None:
+def _detach_streams() -> None:
     """So that the product reads the end of the output when the server's own end is closed."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -102,32 +102,32 @@ def _reap() -> dict[int, int]:
         ended[pid] = code if code >= 0 else 128 - code
 
 
-def _end_all() -> None:
+def _terminate_all() -> None:
     if sys.platform != "linux":
         os.killpg(0, signal.SIGTERM)
-        time.sleep(GRACE)
+        time.sleep(GRACE_SECONDS)
         os.killpg(0, signal.SIGKILL)
     begun = time.monotonic()
     _reap()
     # Not to bubblewrap, which would take the server down at once instead of letting it end.
-    _send(signal.SIGTERM, spare=b"bwrap")
-    while _descendants() and time.monotonic() - begun < GRACE + LAST:
-        if time.monotonic() - begun > GRACE:
-            _send(signal.SIGKILL)
+    _signal_descendants(signal.SIGTERM, spare=b"bwrap")
+    while _descendants() and time.monotonic() - begun < GRACE_SECONDS + KILL_SECONDS:
+        if time.monotonic() - begun > GRACE_SECONDS:
+            _signal_descendants(signal.SIGKILL)
         time.sleep(0.02)
         _reap()
 
 
-def _send(number: signal.Signals, spare: bytes = b"") -> None:
+def _signal_descendants(number: signal.Signals, spare: bytes = b"") -> None:
     for pid in _descendants():
         try:
-            if not spare or _program(pid) != spare:
+            if not spare or _program_name(pid) != spare:
                 os.kill(pid, number)
         except (ProcessLookupError, PermissionError):  # the others are to end in any case
             continue
 
 
-def _program(pid: int) -> bytes:
+def _program_name(pid: int) -> bytes:
     try:
         with open(f"/proc/{pid}/comm", "rb") as name:
             return name.read().strip()
@@ -136,7 +136,7 @@ def _program(pid: int) -> bytes:
 
 
 def _descendants() -> set[int]:
-    parents = _parents()
+    parents = _parent_pids()
     found: set[int] = set()
     wave = {os.getpid()}
     while wave := {pid for pid, parent in parents.items() if parent in wave}:
@@ -144,7 +144,7 @@ def _descendants() -> set[int]:
     return found
 
 
-def _parents() -> dict[int, int]:
+def _parent_pids() -> dict[int, int]:
     parents: dict[int, int] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():

@@ -9,12 +9,12 @@ from agents.tools.egress import Egress
 
 from .config import ServerConfig
 from .connection import Connection, Health, Told
-from .definition import Definition, digest, tool_name
+from .definition import ToolDefinition, digest, tool_name
 
-GRACE = 2.0
+GRACE_SECONDS = 2.0
 
 
-class Connections:
+class ConnectionPool:
     """Servers by name, each connected once however many runs use it."""
 
     def __init__(self, *, egress: Egress | None = None, told: Told | None = None) -> None:
@@ -53,7 +53,7 @@ class McpTool:
     def __init__(
         self,
         connection: Connection,
-        definition: Definition,
+        definition: ToolDefinition,
         *,
         is_trusted: bool = False,
         name: str = "",
@@ -62,7 +62,7 @@ class McpTool:
         needs_approval: bool | None = None,
         timeout: float | None = None,
     ) -> None:
-        believed = definition.believed(is_trusted)
+        believed = definition.with_trust(is_trusted)
         asks = believed.needs_approval if needs_approval is None else needs_approval
         self.name = name or tool_name(connection.config.name, definition.name)
         self.description = description or definition.description
@@ -70,7 +70,7 @@ class McpTool:
         self.effect = effect or believed.effect
         self.needs_approval = asks
         self.seconds = timeout or connection.config.call_timeout
-        self.timeout = self.seconds + GRACE  # after our own limit, which says more
+        self.timeout = self.seconds + GRACE_SECONDS  # after our own limit, which says more
         self._connection = connection
         self._definition = definition
         self._digest = digest(definition)

@@ -6,11 +6,11 @@ a whole family of names does that, only those that are known to be harmless are 
 
 import re
 
-RUN_MORE = "can make it run other programs"
-OURS = "is set automatically"
+RUNS_PROGRAMS_REASON = "can make it run other programs"
+RESERVED_REASON = "is set automatically"
 
-SET_BY_US = {"PATH", "HOME", "TMPDIR", "PWD"}
-REFUSED = re.compile(
+RESERVED_VARIABLES = {"PATH", "HOME", "TMPDIR", "PWD"}
+FORBIDDEN_VARIABLES = re.compile(
     r"PATH|PATHEXT|CDPATH|FPATH|MANPATH|IFS|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND"
     r"|SHELL|EDITOR|VISUAL|PAGER|BROWSER|ZDOTDIR|COMSPEC"
     r"|GCONV_PATH|LOCPATH|NLSPATH|GLIBC_TUNABLES|MALLOC_.*|HOSTALIASES|RES_OPTIONS"
@@ -22,7 +22,7 @@ REFUSED = re.compile(
     r"|CONTAINER_(?:HOST|SSHKEY|PROXY)|CONTAINERS_.*|VIRTUAL_ENV|CONDA_.*|XDG_(?:CONFIG|DATA)_(?:HOME|DIRS)|COREPACK_.*"
 )
 # Families, each with its harmless members.
-FAMILIES = {
+VARIABLE_FAMILIES = {
     "LD_": re.compile(r"(?!)"),
     "DYLD_": re.compile(r"(?!)"),
     "PYTHON": re.compile(
@@ -43,14 +43,14 @@ FAMILIES = {
 }
 
 
-def refusal_of_variable(name: str) -> str:
+def variable_problem(name: str) -> str:
     """Why a server can't be given this variable; empty where it can."""
     upper = name.upper()
-    if upper in SET_BY_US:
-        return OURS
-    if REFUSED.fullmatch(upper):
-        return RUN_MORE
-    for family, harmless in FAMILIES.items():
+    if upper in RESERVED_VARIABLES:
+        return RESERVED_REASON
+    if FORBIDDEN_VARIABLES.fullmatch(upper):
+        return RUNS_PROGRAMS_REASON
+    for family, harmless in VARIABLE_FAMILIES.items():
         if upper.startswith(family) and not harmless.fullmatch(upper):
-            return RUN_MORE
+            return RUNS_PROGRAMS_REASON
     return ""

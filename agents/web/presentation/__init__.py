@@ -1,28 +1,37 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
 from .approvals import ApprovalView
-from .comments import Thread
+from .comments import CommentThread
 from .links import text_url, trace_url
 from .plan_view import PlanView
-from .run_view import BARE, BRIEF, FULL, RunView, model_label, rows, step_views, unfolded
+from .run_view import (
+    BARE,
+    BRIEF,
+    FULL,
+    RunView,
+    model_label,
+    run_views,
+    step_views,
+    visible_steps,
+)
 from .step_order import Outline
-from .step_view import MOST_THOUGHT, StepView
+from .step_view import MAX_THOUGHT_CHARS, StepView
 
 __all__ = [
     "BARE",
     "BRIEF",
     "FULL",
-    "MOST_THOUGHT",
+    "MAX_THOUGHT_CHARS",
     "ApprovalView",
     "Outline",
     "PlanView",
     "RunView",
     "StepView",
-    "Thread",
+    "CommentThread",
     "model_label",
-    "rows",
+    "run_views",
     "step_views",
     "text_url",
     "trace_url",
-    "unfolded",
+    "visible_steps",
 ]

@@ -8,22 +8,29 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.graph import differences
+from agents.engine.plans.graph import diff_steps
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.models import Approval
-from agents.runs.plan_edits import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
-from agents.runs.projection import decoded
+from agents.runs.plan_edits import (
+    MAX_EDITABLE_STEPS,
+    WHOLE_PLAN,
+    DraftStep,
+    PlanCapabilities,
+    PlanDraft,
+    value_text,
+)
+from agents.runs.projection import decode_json
 
-from .formatting import unfolded
+from .formatting import format_json
 from .links import chat_url
-from .markdown import render_exact, revealed
-from .plan_lines import Line, difference, lines
-from .plan_view import MOST_LINES
-from .structured_output import OutputView, spoken
+from .markdown import render_exact, reveal_invisible
+from .plan_lines import PlanLine, change_summary, plan_lines
+from .plan_view import MAX_LINES
+from .structured_output import OutputView, split_tables
 
 # What there is room for in a row: characters of the arguments, and of the HTML that shows them.
-MOST_ARGUMENTS, MOST_EXACT = 20_000, 40_000
-MOST_EXCERPT = 1_000
+MAX_ARGUMENTS_CHARS, MAX_HTML_CHARS = 20_000, 40_000
+MAX_EXCERPT_CHARS = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class ApprovalView:
     is_inside: bool = True  # False for one who is asked, and sees nothing else of the run
     typed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
-    draft: Draft | None = None  # a plan as somebody is changing it
+    draft: PlanDraft | None = None  # a plan as somebody is changing it
     problems: Mapping[int, list[str]] = field(default_factory=dict)  # of its steps
     is_in_row: bool = False  # True where it stands in a run, on a page that is sent in frames
 
@@ -63,19 +70,19 @@ class ApprovalView:
     @property
     def question(self) -> str:
         """What a person is asked, in the words of the agent."""
-        asked = decoded(self.approval.arguments)
+        asked = decode_json(self.approval.arguments)
         return str(asked.get("question", "")) if isinstance(asked, dict) else self.readable
 
     @property
-    def spoken(self) -> list[OutputView]:
+    def question_parts(self) -> list[OutputView]:
         """The question as it is read, its rows as tables, and nothing in it unseen."""
-        return [_seen(part) for part in spoken(self.question)]
+        return [_reveal_part(part) for part in split_tables(self.question)]
 
     @property
     def shared_with(self) -> str:
         """The group that a question would go to."""
-        asked = decoded(self.approval.arguments)
-        return revealed(str(asked.get("role", ""))) if isinstance(asked, dict) else ""
+        asked = decode_json(self.approval.arguments)
+        return reveal_invisible(str(asked.get("role", ""))) if isinstance(asked, dict) else ""
 
     @property
     def asker_name(self) -> str:
@@ -83,14 +90,14 @@ class ApprovalView:
         return asker.get_username() if asker else ""
 
     @cached_property
-    def is_anybody_there(self) -> bool:
+    def has_recipients(self) -> bool:
         """Whether anybody is known for what is asked for; else it is left to whoever asked."""
-        return self.approval.people_asked.exists()
+        return self.approval.role_members.exists()
 
     @cached_property
     def readable(self) -> str:
         """The arguments, whole: nobody can agree to what is left out."""
-        return unfolded(decoded(self.approval.arguments))
+        return format_json(decode_json(self.approval.arguments))
 
     @property
     def editable(self) -> str:
@@ -107,31 +114,34 @@ class ApprovalView:
     @cached_property
     def is_long(self) -> bool:
         """Whether it is more than a row has room for: it is decided on a page of its own."""
-        if not self.is_in_row or len(self.approval.arguments) <= MOST_EXCERPT:
+        if not self.is_in_row or len(self.approval.arguments) <= MAX_EXCERPT_CHARS:
             return False
-        return len(self.approval.arguments) > MOST_ARGUMENTS or len(self.exact) > MOST_EXACT
+        return (
+            len(self.approval.arguments) > MAX_ARGUMENTS_CHARS
+            or len(self.exact) > MAX_HTML_CHARS
+        )
 
     @property
     def excerpt(self) -> SafeString:
         """The beginning of it, for whoever looks at the run."""
-        return render_exact(self.readable[:MOST_EXCERPT])
+        return render_exact(self.readable[:MAX_EXCERPT_CHARS])
 
     @property
     def size(self) -> int:
         return len(self.readable)
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PlanLine]:
         """The steps of a plan that a person is asked about."""
-        return lines(self.plan)
+        return plan_lines(self.plan)
 
     @cached_property
     def plan(self) -> ExecutionPlan:
-        return _plan(self.approval.arguments)
+        return _parse_plan(self.approval.arguments)
 
     @property
-    def first_lines(self) -> list[Line]:
-        return self.lines[:MOST_LINES]
+    def first_lines(self) -> list[PlanLine]:
+        return self.lines[:MAX_LINES]
 
     @property
     def more_lines(self) -> int:
@@ -144,23 +154,23 @@ class ApprovalView:
     @cached_property
     def steps(self) -> "list[EditedStep]":
         """Those of a plan that can be changed one by one."""
-        draft = self.draft or Draft.of(self.plan)
-        if len(self.lines) > MOST_EDITED:
+        draft = self.draft or PlanDraft.of(self.plan)
+        if len(self.lines) > MAX_EDITABLE_STEPS:
             return []
         return [EditedStep(step, draft, self) for step in draft.steps]
 
     @property
-    def faults(self) -> list[str]:
+    def plan_problems(self) -> list[str]:
         """What is wrong with a plan as a whole."""
-        return list(self.problems.get(WHOLE, []))
+        return list(self.problems.get(WHOLE_PLAN, []))
 
     @property
     def keys(self) -> str:
         return " ".join(str(step.draft.key) for step in self.steps)
 
     @cached_property
-    def means(self) -> Means:
-        return Means.of(self.approval)
+    def means(self) -> PlanCapabilities:
+        return PlanCapabilities.of(self.approval)
 
     @cached_property
     def changes(self) -> dict[str, str]:
@@ -168,17 +178,19 @@ class ApprovalView:
         changed = self.approval.new_arguments
         if not changed:
             return {}
-        return differences(self.plan.named().steps, _plan(changed).named().steps)
+        return diff_steps(self.plan.named().steps, _parse_plan(changed).named().steps)
 
     @property
     def difference(self) -> str:
-        return difference(self.changes)
+        return change_summary(self.changes)
 
     @property
-    def changed(self) -> list[Line]:
+    def changed(self) -> list[PlanLine]:
         """What is not as the agent had it, step by step."""
-        plan = _plan(self.approval.new_arguments)
-        return [line for line in lines(plan, self.changes) if line.change not in ("", "kept")]
+        plan = _parse_plan(self.approval.new_arguments)
+        return [
+            line for line in plan_lines(plan, self.changes) if line.change not in ("", "kept")
+        ]
 
     @property
     def decided_by_name(self) -> str:
@@ -186,21 +198,25 @@ class ApprovalView:
         return person.get_username() if person else ""
 
 
-def _seen(part: OutputView) -> OutputView:
+def _reveal_part(part: OutputView) -> OutputView:
     return replace(
         part,
-        text=revealed(part.text),
-        caption=revealed(part.caption),
-        items=tuple(map(_seen, part.items)),
-        fields=tuple((revealed(name), _seen(value)) for name, value in part.fields),
-        columns=tuple(replace(column, name=revealed(column.name)) for column in part.columns),
-        rows=tuple(tuple(map(_seen, row)) for row in part.rows),
+        text=reveal_invisible(part.text),
+        caption=reveal_invisible(part.caption),
+        items=tuple(map(_reveal_part, part.items)),
+        fields=tuple(
+            (reveal_invisible(name), _reveal_part(value)) for name, value in part.fields
+        ),
+        columns=tuple(
+            replace(column, name=reveal_invisible(column.name)) for column in part.columns
+        ),
+        rows=tuple(tuple(map(_reveal_part, row)) for row in part.rows),
     )
 
 
-def _plan(written: str) -> ExecutionPlan:
+def _parse_plan(written: str) -> ExecutionPlan:
     """As far as it can be read: what is masked may not be."""
-    value = decoded(written)
+    value = decode_json(written)
     return ExecutionPlan.from_dict(value if isinstance(value, dict) else {}).named()
 
 
@@ -209,7 +225,7 @@ class EditedStep:
     """A step of a plan with fields to change it."""
 
     draft: DraftStep
-    whole: Draft
+    whole: PlanDraft
     approval: ApprovalView
 
     @property
@@ -222,9 +238,9 @@ class EditedStep:
         return f"plan-{self.approval.pk}-{self.draft.key}"
 
     @property
-    def line(self) -> Line:
+    def line(self) -> PlanLine:
         step = ExecutionStep.from_dict(self.draft.facts)
-        return Line(place=self.draft.key + 1, step=step)
+        return PlanLine(place=self.draft.key + 1, step=step)
 
     @property
     def is_question(self) -> bool:
@@ -234,7 +250,7 @@ class EditedStep:
     def arguments(self) -> list[tuple[str, str]]:
         given = self.draft.facts.get("arguments", {})
         names = self.approval.means.arguments(self.draft.facts)
-        return [(name, as_text(given.get(name))) for name in names]
+        return [(name, value_text(given.get(name))) for name in names]
 
     @property
     def others(self) -> list[tuple[str, bool]]:

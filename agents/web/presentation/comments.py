@@ -7,20 +7,20 @@ from typing import Any
 from agents.models import Run
 
 # Characters of what was said, where it stands below a step: pages and frames have a limit.
-MOST_BELOW = 20_000
-MOST_BRIEF = 2_000
-OVERHEAD = 100  # for who said it, and when
+MAX_COMMENTS_CHARS = 20_000
+MAX_BRIEF_CHARS = 2_000
+OVERHEAD_CHARS = 100  # for who said it, and when
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thread:
+class CommentThread:
     """The comments on a step, or on the whole answer (0), for one who can add to them."""
 
     run: int
     step: int
     viewer: int | None
     comments: Sequence[Any] = ()
-    most: int | None = MOST_BELOW  # characters; None on the page that shows all of them
+    most: int | None = MAX_COMMENTS_CHARS  # characters; None on the page that shows all of them
 
     @property
     def shown(self) -> Sequence[Any]:
@@ -29,7 +29,7 @@ class Thread:
             return self.comments
         room = self.most
         for count, comment in enumerate(reversed(self.comments)):
-            room -= len(comment.text) + OVERHEAD
+            room -= len(comment.text) + OVERHEAD_CHARS
             if room < 0:
                 return self.comments[len(self.comments) - count :]
         return self.comments
@@ -44,13 +44,13 @@ class Thread:
 
     @classmethod
     def of(
-        cls, run: Run, step: int, viewer: int | None, most: int | None = MOST_BELOW
-    ) -> "Thread":
+        cls, run: Run, step: int, viewer: int | None, most: int | None = MAX_COMMENTS_CHARS
+    ) -> "CommentThread":
         said = run.comments.filter(step=step).select_related("author")
         return cls(run=run.pk, step=step, viewer=viewer, comments=list(said), most=most)
 
 
-def threads(run: Run, viewer: int | None) -> dict[int, Thread]:
+def threads_by_step(run: Run, viewer: int | None) -> dict[int, CommentThread]:
     """All that was said of a run, by the steps it was said of."""
     is_read = "comments" in getattr(run, "_prefetched_objects_cache", ())
     said = run.comments.all() if is_read else run.comments.select_related("author")
@@ -58,6 +58,6 @@ def threads(run: Run, viewer: int | None) -> dict[int, Thread]:
     for comment in said:
         by_step.setdefault(comment.step, []).append(comment)
     return {
-        step: Thread(run=run.pk, step=step, viewer=viewer, comments=comments)
+        step: CommentThread(run=run.pk, step=step, viewer=viewer, comments=comments)
         for step, comments in by_step.items()
     }

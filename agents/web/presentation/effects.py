@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from .plan_view import PlanView
 
 Status = AgentStep.Status
-MOST_CALLS = 100
-MOST_TASKS = 10
+MAX_CALLS = 100
+MAX_TASKS = 10
 ENDED_EARLY = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
-NOT_MADE = {Status.REJECTED, Status.BLOCKED, Status.UNSTARTED}
+NOT_EXECUTED = {Status.REJECTED, Status.BLOCKED, Status.UNSTARTED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,11 @@ class EffectsView:
 
     @property
     def task_names(self) -> str:
-        rest = ["…"] if len(self.tasks) > MOST_TASKS else []
-        return ", ".join([*self.tasks[:MOST_TASKS], *rest])
+        rest = ["…"] if len(self.tasks) > MAX_TASKS else []
+        return ", ".join([*self.tasks[:MAX_TASKS], *rest])
 
 
-def effects_of(
+def effects_view(
     run: Run, steps: Sequence[StepView], folded: int, plan: "PlanView | None"
 ) -> EffectsView | None:
     """Of a run that ended early, every call; of any other one, what cannot be undone."""
@@ -41,26 +41,29 @@ def effects_of(
     has_ended_early = run.status in ENDED_EARLY
     if not has_ended_early:
         final = [c for c in calls if c.step.effect == AgentStep.Effect.IRREVERSIBLE]
-        calls = [call for call in final if call.step.status not in NOT_MADE]
+        calls = [call for call in final if call.step.status not in NOT_EXECUTED]
     tasks = plan.not_started if plan and has_ended_early else []
     if not calls and not tasks:
         return None
     return EffectsView(
-        calls=_foremost(calls),
-        more=max(0, len(calls) - MOST_CALLS),
+        calls=_most_important(calls),
+        more=max(0, len(calls) - MAX_CALLS),
         tasks=tasks,
         is_in_steps=not has_ended_early and not folded,
     )
 
 
-def _foremost(calls: Sequence[StepView]) -> Sequence[StepView]:
+def _most_important(calls: Sequence[StepView]) -> Sequence[StepView]:
     """Where there are too many to name: first what cannot be undone or is in doubt."""
-    if len(calls) <= MOST_CALLS:
+    if len(calls) <= MAX_CALLS:
         return calls
 
     def weight(call: StepView) -> tuple[bool, bool]:
         is_final = call.step.effect == AgentStep.Effect.IRREVERSIBLE
-        return call.step.status in NOT_MADE or not is_final, call.step.status != Status.UNKNOWN
+        return (
+            call.step.status in NOT_EXECUTED or not is_final,
+            call.step.status != Status.UNKNOWN,
+        )
 
-    chosen = {call.step.number for call in sorted(calls, key=weight)[:MOST_CALLS]}
+    chosen = {call.step.number for call in sorted(calls, key=weight)[:MAX_CALLS]}
     return [call for call in calls if call.step.number in chosen]

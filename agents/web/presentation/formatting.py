@@ -6,27 +6,27 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from agents.runs.projection import decoded
+from agents.runs.projection import decode_json
 
-from .markdown import cut
+from .markdown import truncate
 
-NOTHING = "—"
-MOST_SHOWN = 20_000
-MOST_IN_ROW = 4_000  # of each text of a step, in a chat
-MOST_QUESTION = 4_000
-MOST_INTENT = 140
-LINE = 72
-TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+DASH = "—"
+MAX_SHOWN_CHARS = 20_000
+MAX_ROW_CHARS = 4_000  # of each text of a step, in a chat
+MAX_QUESTION_CHARS = 4_000
+MAX_INTENT_CHARS = 140
+LINE_CHARS = 72
+BIDI_CONTROLS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 # Made once: a value has many small ones in it.
 _on_a_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def shown(value: Any, most: int = MOST_SHOWN) -> str:
+def format_value(value: Any, most: int = MAX_SHOWN_CHARS) -> str:
     """A value as text to read, its middle left out where it is very long."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else unfolded(value)
+    text = value if isinstance(value, str) else format_json(value)
     if len(text) <= most:
         return text
     half = most // 2
@@ -34,49 +34,51 @@ def shown(value: Any, most: int = MOST_SHOWN) -> str:
     return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
 
 
-def unfolded(value: Any, indent: int = 0) -> str:
+def format_json(value: Any, indent: int = 0) -> str:
     """JSON over as many lines as it needs and no more: a row of a table stays a row."""
     flat = _on_a_line(value)
-    if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE:
+    if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE_CHARS:
         return flat
     inner = indent + 2
     if isinstance(value, dict):
         opening, closing = "{}"
-        lines = [f"{json.dumps(key)}: {unfolded(item, inner)}" for key, item in value.items()]
+        lines = [
+            f"{json.dumps(key)}: {format_json(item, inner)}" for key, item in value.items()
+        ]
     else:
         opening, closing = "[]"
-        lines = [unfolded(item, inner) for item in value]
+        lines = [format_json(item, inner) for item in value]
     body = ",\n".join(f"{' ' * inner}{line}" for line in lines)
     return f"{opening}\n{body}\n{' ' * indent}{closing}"
 
 
-def only_one(value: Any) -> Any:
+def unwrap_single(value: Any) -> Any:
     """The one argument of a call that has but one."""
     return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
 
 
-def unpacked(text: str) -> Any:
+def parse_json_text(text: str) -> Any:
     """JSON as data, so that it is shown unfolded; other text as it is."""
-    if not text.startswith(("{", "[")) or len(text) > MOST_SHOWN:
+    if not text.startswith(("{", "[")) or len(text) > MAX_SHOWN_CHARS:
         return text
-    return decoded(text)
+    return decode_json(text)
 
 
-def brief(value: Any) -> str:
-    value = only_one(value)
+def format_compact(value: Any) -> str:
+    value = unwrap_single(value)
     return value if isinstance(value, str) else _on_a_line(value)
 
 
 def one_line(text: str) -> str:
     """One line of it, in the order in which it is written: marks could turn that round."""
-    line = " ".join(TURNING.sub("", text[: MOST_INTENT * 4]).split())
-    return line if len(line) <= MOST_INTENT else f"{line[: MOST_INTENT - 1]}…"
+    line = " ".join(BIDI_CONTROLS.sub("", text[: MAX_INTENT_CHARS * 4]).split())
+    return line if len(line) <= MAX_INTENT_CHARS else f"{line[: MAX_INTENT_CHARS - 1]}…"
 
 
 def duration(milliseconds: float | None) -> str:
     """0.42 s, 12.3 s, 1 min 05 s, 2 h 07 min."""
     if milliseconds is None:
-        return NOTHING
+        return DASH
     seconds = milliseconds / 1000
     if seconds < 59.95:
         return _("%(seconds)s s") % {"seconds": f"{seconds:.{2 if seconds < 9.995 else 1}f}"}
@@ -87,7 +89,7 @@ def duration(milliseconds: float | None) -> str:
     return _("%(hours)d h %(minutes)02d min") % {"hours": hours, "minutes": minutes}
 
 
-def whole(milliseconds: float) -> str:
+def integer(milliseconds: float) -> str:
     """For programs to read, and so in no language."""
     return f"{milliseconds:.0f}"
 
@@ -95,7 +97,7 @@ def whole(milliseconds: float) -> str:
 def cost(dollars: float | None) -> str:
     """$0.0012 below a dollar, $1.50 above; a free run says $0."""
     if dollars is None:
-        return NOTHING
+        return DASH
     if dollars == 0:
         return "$0"
     if dollars < 0.0001:
@@ -105,14 +107,14 @@ def cost(dollars: float | None) -> str:
 
 def count(number: int | None) -> str:
     """1,234; nothing counted is a dash."""
-    return f"{number:,}" if number else NOTHING
+    return f"{number:,}" if number else DASH
 
 
-def scrolls(text: str, most: int) -> bool:
+def is_scrollable(text: str, most: int) -> bool:
     """Whether it may be too long for its box: then a keyboard must be able to get there."""
     return len(text) > most or text.count("\n") > most // 20
 
 
-def beginning(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """As much of a text as there is room for."""
-    return text if len(text) <= most else f"{cut(text, most)}…"
+    return text if len(text) <= most else f"{truncate(text, most)}…"

@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-DRAWN_AS = {"completed": "done", "stopped": "cancelled", "interrupted": "unknown"}
+ICON_ALIASES = {"completed": "done", "stopped": "cancelled", "interrupted": "unknown"}
 
 
 @cache
@@ -14,7 +14,7 @@ def icon(name: str) -> SafeString:
     """A symbol of `_icons.html`, for the eye only: the word beside it is read out."""
     return format_html(
         '<svg class="icon icon-{0}" aria-hidden="true"><use href="#i-{0}"/></svg>',
-        DRAWN_AS.get(name, name),
+        ICON_ALIASES.get(name, name),
     )
 
 
@@ -26,6 +26,6 @@ def status_mark(status: str, label: str) -> SafeString:
 
 
 @lru_cache(maxsize=4096)
-def path(name: str, *arguments: int) -> str:
+def cached_url(name: str, *arguments: int) -> str:
     """As `url`, but worked out once: a long list has hundreds of them."""
     return reverse(name, args=arguments)

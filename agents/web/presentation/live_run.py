@@ -11,58 +11,58 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.access import masking
-from agents.access.masking import ANSWER, Veil
-from agents.db.compiled_queries import prepared
-from agents.engine.events import Type
+from agents.access.masking import ANSWER_STEP, Masker
+from agents.db.compiled_queries import compiled_query
+from agents.engine.events import EventType
 from agents.models import Run, RunEvent
 from agents.runs import event_store
 from agents.web.presentation import template_cache
 
 from . import (
-    MOST_THOUGHT,
+    MAX_THOUGHT_CHARS,
+    CommentThread,
     Outline,
     PlanView,
     RunView,
     StepView,
-    Thread,
     step_views,
     text_url,
     trace_url,
-    unfolded,
+    visible_steps,
 )
-from .markdown import BoundedProse, GrowingProse
+from .markdown import BoundedMarkdown, StreamingMarkdown
 
-WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
-NEW_ROW = {
-    Type.STEP_STARTED,
-    Type.TASK,
-    Type.APPROVAL_REQUESTED,
-    Type.TOOL_CALL,
-    Type.GUARDRAIL,
+DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
+NEW_ROW_TYPES = {
+    EventType.STEP_STARTED,
+    EventType.TASK,
+    EventType.APPROVAL_REQUESTED,
+    EventType.TOOL_CALL,
+    EventType.GUARDRAIL,
 }
-BEGINNING = [Type.RUN_STARTED, Type.STEP_STARTED]
-TURNS = {Type.RUN_FINISHED, Type.RUN_PAUSED}
-CHANGED_ROW = {
-    Type.PLAN,
-    Type.EVALUATION,
-    Type.TOOL_RESPONSE,
-    Type.APPROVAL_RESOLVED,
-    Type.STATUS,
-    Type.STEP,
-    Type.ERROR,
-    Type.USAGE,
-    Type.THOUGHT,
+START_TYPES = [EventType.RUN_STARTED, EventType.STEP_STARTED]
+REDRAW_TYPES = {EventType.RUN_FINISHED, EventType.RUN_PAUSED}
+CHANGED_ROW_TYPES = {
+    EventType.PLAN,
+    EventType.EVALUATION,
+    EventType.TOOL_RESPONSE,
+    EventType.APPROVAL_RESOLVED,
+    EventType.STATUS,
+    EventType.STEP,
+    EventType.ERROR,
+    EventType.USAGE,
+    EventType.THOUGHT,
 }
-PLANNED = {"plan", "task"}
+PLAN_KINDS = {"plan", "task"}
 # What is said of a run that is over; a thumb is only shown to whoever gave it.
-JUDGED = {
+FEEDBACK_TEMPLATES = {
     "chat": ("_rating.html", "_corrected.html", "_correction.html"),
     "trace": ("_corrected.html", "_correction.html"),
 }
 
 
 @dataclass
-class Watched:
+class LiveRunView:
     """What one page has been shown of one run."""
 
     run_pk: int
@@ -81,8 +81,8 @@ class Watched:
     growing: set[int] = field(default_factory=set)
     thought: dict[int, int] = field(default_factory=dict)  # characters shown of each
     speaker: str = ""  # the agent that was heard last
-    prose: GrowingProse = field(default_factory=BoundedProse)
-    veil: Veil | None = None  # where personal data is masked for this page
+    prose: StreamingMarkdown = field(default_factory=BoundedMarkdown)
+    veil: Masker | None = None  # where personal data is masked for this page
     begun: Run | None = None  # the row of a run that was asked for just now
 
     # A plan of a thousand steps takes long to draw: then that is done less often.
@@ -95,153 +95,159 @@ class Watched:
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
-        self.seq, self.has_asked, self.is_judged = self.last_kept(), True, True
+        self.seq, self.has_asked, self.is_judged = self.last_saved_seq(), True, True
         self.speaker = ""
         run = self._row()
         if not run.is_live:
             self.seq = event_store.last_seq(run)
-        return self._whole(run)
+        return self._reset_view(run)
 
     def begin(self, run: Run) -> RunView:
         """A run that was asked for just now: nothing of it has been told yet."""
         self.seq, self.has_asked, self.begun = 0, False, run
-        return self._whole(run)
+        return self._reset_view(run)
 
     def judged(self) -> str:
         """What people say of it by now, if it is over."""
-        run = next(iter(_runs(self.run_pk)), None)
+        run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or run.is_live:
             return ""
-        view = RunView(self._masked(run), self.place, viewer=self.viewer, veil=self.veil)
-        parts = JUDGED[self.place] if view.is_own else JUDGED["trace"]
-        return "".join(_element(name, {"view": view}) for name in parts)
+        view = RunView(self._mask(run), self.place, viewer=self.viewer, veil=self.veil)
+        parts = FEEDBACK_TEMPLATES[self.place] if view.is_own else FEEDBACK_TEMPLATES["trace"]
+        return "".join(_render(name, {"view": view}) for name in parts)
 
-    def commented(self, step: int) -> str:
+    def comment_frames(self, step: int) -> str:
         """What people say of one step by now, and how many have."""
-        run = next(iter(_runs(self.run_pk)), None)
+        run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or not self.is_discussed:
             return ""
-        thread = {"thread": Thread.of(run, step, self.viewer)}
+        thread = {"thread": CommentThread.of(run, step, self.viewer)}
         parts = ("said", "count") if step else ("said",)  # an answer has no row to count on
-        return "".join(_element(f"_comments.html#{part}", thread) for part in parts)
+        return "".join(_render(f"_comments.html#{part}", thread) for part in parts)
 
-    def _whole(self, run: Run) -> RunView:
+    def _reset_view(self, run: Run) -> RunView:
         view = self._view(run)
         self.is_live, self.is_owed = run.is_live, False
         self.folded, self.rows = set(), Outline()
-        rows = self._unfolded(view.steps)
+        rows = self._visible_steps(view.steps)
         self.rows.take(rows)
-        self.growing = {step.number for step in rows if step.speaks}
-        self.prose = view.prose if run.is_live else BoundedProse()
+        self.growing = {step.number for step in rows if step.is_streaming}
+        self.prose = view.prose if run.is_live else BoundedMarkdown()
         # Counted where a row is shown whole: from then on its words come one by one.
-        self.thought = {step.number: len(step.live_text) for step in rows if step.speaks}
+        self.thought = {step.number: len(step.live_text) for step in rows if step.is_streaming}
         return view
 
-    def last_kept(self) -> int:
+    def last_saved_seq(self) -> int:
         return event_store.last_seq(Run(pk=self.run_pk))
 
     def is_behind(self, moment: datetime) -> bool:
         """Whether something happened before that moment that this page was not shown."""
-        return any(at < moment for at in _happened(self.run_pk, self.seq + 1))
+        return any(at < moment for at in _event_times(self.run_pk, self.seq + 1))
 
-    def follows(self, events: Sequence[dict[str, Any]]) -> bool:
+    def is_contiguous(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these come right after what was shown."""
         return events[0]["seq"] == self.seq + 1
 
-    def are_words(self, events: Sequence[dict[str, Any]]) -> bool:
+    def are_deltas(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these are words, and the next ones."""
-        return self.follows(events) and all(event["type"] in WORDS for event in events)
+        return self.is_contiguous(events) and all(
+            event["type"] in DELTA_TYPES for event in events
+        )
 
-    def effort(self, events: Sequence[dict[str, Any]]) -> int:
+    def render_cost(self, events: Sequence[dict[str, Any]]) -> int:
         """How much has to be read for these words, as with `prose.weight`."""
-        return self.prose.effort(_words(events)[0])
+        return self.prose.render_cost(_collect_deltas(events)[0])
 
     def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for events that are nothing but words: no row has to be read."""
         self.seq = events[-1]["seq"]
-        answer, thoughts = self._heard(events)
-        frames = [self._thought(step, text) for step, text in thoughts.items()]
-        return "".join([*frames, self._answer(answer)])
+        answer, thoughts = self._masked_deltas(events)
+        frames = [self._thought_frame(step, text) for step, text in thoughts.items()]
+        return "".join([*frames, self._answer_frame(answer)])
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
         run, types = self._row_after(events), {event["type"] for event in events}
-        self.seq, self.speaker = events[-1]["seq"], _speaker(events)
-        self.has_asked |= Type.APPROVAL_REQUESTED in types
-        answer, thoughts = self._heard(events)
-        if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
-            return self._turned(run, answer)
+        self.seq, self.speaker = events[-1]["seq"], _last_agent(events)
+        self.has_asked |= EventType.APPROVAL_REQUESTED in types
+        answer, thoughts = self._masked_deltas(events)
+        if types & REDRAW_TYPES or (
+            EventType.APPROVAL_RESOLVED in types and not run.is_waiting
+        ):
+            return self._redraw(run, answer)
         view = self._view(run)
-        self.is_owed |= any(map(_is_planned, events))
+        self.is_owed |= any(map(_affects_plan, events))
         left_out = len(self.folded)
-        rows = self._rows(view, events, thoughts)
-        frames = [template_cache.run_head(view), self._plan(view), *rows]
-        frames += [self._left_out()] if len(self.folded) > left_out else []
-        frames.append(self._answer(answer))
+        rows = self._row_frames(view, events, thoughts)
+        frames = [template_cache.run_header(view), self._plan_frame(view), *rows]
+        frames += [self._folded_frame()] if len(self.folded) > left_out else []
+        frames.append(self._answer_frame(answer))
         if any(map(_is_thought, events)):
-            frames.append(self._taken_back(events))
+            frames.append(self._restart_answer(events))
         return "".join(frames)
 
-    def owed(self) -> str:
+    def deferred_plan(self) -> str:
         """The plan as it is by now, if it went on since it was shown."""
         if not self.is_owed:
             return ""
         self.rests_until = 0.0
-        return self._plan(self._view(self._row()))
+        return self._plan_frame(self._view(self._row()))
 
-    def _plan(self, view: RunView) -> str:
+    def _plan_frame(self, view: RunView) -> str:
         began = time.monotonic()
         if not self.is_owed or began < self.rests_until:
             return ""
         plan = PlanView.of(view.run, self.place, view.shown)
-        html = _element("_plan.html", {"view": view, "plan": plan})
+        html = _render("_plan.html", {"view": view, "plan": plan})
         if plan is not None and not template_cache.fits(html):
             now = replace(plan, versions=plan.versions[-1:])  # earlier ones are in the trace
-            html = _element("_plan.html", {"view": view, "plan": now})
+            html = _render("_plan.html", {"view": view, "plan": now})
         ended = time.monotonic()
         self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
         return html
 
-    def _heard(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
+    def _masked_deltas(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
         """What was said, as far as this page may be shown it by now."""
-        answer, thoughts = _words(events)
+        answer, thoughts = _collect_deltas(events)
         if self.veil is None:
             return answer, thoughts
         shown = {step: self.veil.add(step, text) for step, text in thoughts.items()}
-        return self.veil.add(ANSWER, answer), shown
+        return self.veil.add(ANSWER_STEP, answer), shown
 
-    def _turned(self, run: Run, answer: str) -> SafeString:
+    def _redraw(self, run: Run, answer: str) -> SafeString:
         """The run is another one now: it ended, it waits, or it goes on again."""
         self.is_judged = False
         self.prose.feed(answer)
-        return template_cache.run_section(self._whole(run))
+        return template_cache.run_section(self._reset_view(run))
 
-    def _rows(
+    def _row_frames(
         self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
     ) -> list[str]:
-        named = {e["data"]["step"] for e in events if e["type"] in NEW_ROW | CHANGED_ROW}
+        named = {
+            e["data"]["step"] for e in events if e["type"] in NEW_ROW_TYPES | CHANGED_ROW_TYPES
+        }
         frames = []
-        for view in self._unfolded(step_views(run, only=named)) if named else ():
+        for view in self._visible_steps(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
             row = template_cache.step_row(view)
-            frames.append(row if view.number in self.rows else self._added(view, row))
-            self._shown(view)
+            frames.append(row if view.number in self.rows else self._insert_row(view, row))
+            self._track_row(view)
         said = {n: text for n, text in thoughts.items() if n not in named}
-        return frames + [self._thought(step, text) for step, text in said.items()]
+        return frames + [self._thought_frame(step, text) for step, text in said.items()]
 
-    def _unfolded(self, steps: list[StepView]) -> list[StepView]:
+    def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
         is_chat = self.place == "chat"
-        return unfolded(steps, self.folded, self.rows.shown) if is_chat else steps
+        return visible_steps(steps, self.folded, self.rows.shown) if is_chat else steps
 
-    def _left_out(self) -> SafeString:
+    def _folded_frame(self) -> SafeString:
         count = len(self.folded - self.rows.shown)
         about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
-        return _element("_folded.html", about)
+        return _render("_folded.html", about)
 
-    def _shown(self, step: StepView) -> None:
+    def _track_row(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
-        if step.speaks:
+        if step.is_streaming:
             self.growing.add(step.number)
             self.thought[step.number] = len(step.live_text)
         else:
@@ -250,19 +256,19 @@ class Watched:
     def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
         """The row as it is by now; how each run begins is known without reading it."""
         run, self.begun = self.begun, None
-        if run is None or [event["type"] for event in events] != BEGINNING:
+        if run is None or [event["type"] for event in events] != START_TYPES:
             return self._row()
         started, step = (event["data"] for event in events)
         run.road, run.turns = started.get("road", ""), step["turn"]
         return run
 
     def _row(self) -> Run:
-        for run in _runs(self.run_pk):
-            return self._masked(run)
+        for run in _runs_by_pk(self.run_pk):
+            return self._mask(run)
         raise Run.DoesNotExist
 
-    def _masked(self, run: Run) -> Run:
-        return run if self.veil is None else masking.masked(run)
+    def _mask(self, run: Run) -> Run:
+        return run if self.veil is None else masking.mask_row(run)
 
     def _view(self, run: Run) -> RunView:
         return RunView(
@@ -279,7 +285,7 @@ class Watched:
             veil=self.veil,
         )
 
-    def _added(self, step: StepView, row: SafeString) -> SafeString:
+    def _insert_row(self, step: StepView, row: SafeString) -> SafeString:
         """A new row stands below what it is a part of, though others have begun since."""
         match self.rows.add(step):
             case None:
@@ -287,24 +293,24 @@ class Watched:
             case 0:
                 target = f"afterbegin:#run-{self.run_pk}-steps"
             case number:
-                target = f"afterend:#step-{self._key(number)}"
+                target = f"afterend:#step-{self._step_key(number)}"
         return format_html('<ol hx-swap-oob="{}">{}</ol>', target, row)
 
-    def _thought(self, step: int, text: str) -> SafeString:
+    def _thought_frame(self, step: int, text: str) -> SafeString:
         if step not in self.growing:
             return SafeString()
         shown = self.thought.get(step, 0)
-        text = text[: max(0, MOST_THOUGHT - shown)]
+        text = text[: max(0, MAX_THOUGHT_CHARS - shown)]
         self.thought[step] = shown + len(text)
         if not text:
             return SafeString()
-        target = f"beforeend:#step-{self._key(step)}-live"
+        target = f"beforeend:#step-{self._step_key(step)}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)
 
-    def _key(self, step: int) -> str:
+    def _step_key(self, step: int) -> str:
         return str(step) if self.place == "trace" else f"{self.run_pk}-{step}"
 
-    def _answer(self, text: str) -> str:
+    def _answer_frame(self, text: str) -> str:
         if not text:
             return ""
         taken = self.prose.taken
@@ -312,7 +318,7 @@ class Watched:
         if self.prose.left_out:
             # A cut answer grows no more; only how long it is by now is told.
             tail = self._tail() if self.prose.taken > taken else ""
-            tail += self._more()
+            tail += self._more_frame()
         else:
             tail = self._tail()
         target = f"beforeend:#answer-{self.run_pk}-frozen"
@@ -324,59 +330,59 @@ class Watched:
         words = f'class="tail" hx-swap-oob="true">{self.prose.tail_html}'
         return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
 
-    def _more(self) -> str:
+    def _more_frame(self) -> str:
         """How much more of the answer there is than is shown."""
         prose, about = self.prose, {"pk": str(self.run_pk), "is_live": True}
         about |= {"size": prose.taken + prose.left_out, "shown": prose.taken}
-        return _element("_answer_more.html", about | {"href": text_url(self.run_pk, "answer")})
+        return _render("_answer_more.html", about | {"href": text_url(self.run_pk, "answer")})
 
-    def _taken_back(self, events: Sequence[dict[str, Any]]) -> str:
+    def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
         """What looked like an answer was a thought: the answer begins anew."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
-        said = _words(events[last + 1 :])[0]
-        said = self.veil.begin(ANSWER, said) if self.veil else said
+        said = _collect_deltas(events[last + 1 :])[0]
+        said = self.veil.begin(ANSWER_STEP, said) if self.veil else said
         was_cut = bool(self.prose.left_out)
-        self.prose = BoundedProse(said, f"answer-{self.run_pk}")
+        self.prose = BoundedMarkdown(said, f"answer-{self.run_pk}")
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
-        more = self._more() if was_cut or self.prose.left_out else ""
+        more = self._more_frame() if was_cut or self.prose.left_out else ""
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}{more}'
 
 
-@prepared
-def _runs(pk):
+@compiled_query
+def _runs_by_pk(pk):
     return Run.objects.filter(pk=pk).defer("history")  # long, and shown nowhere here
 
 
-@prepared
-def _happened(run, seq):
+@compiled_query
+def _event_times(run, seq):
     return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
 
 
 def _is_thought(event: dict[str, Any]) -> bool:
-    return event["type"] == Type.THOUGHT and "parent" not in event["data"]
+    return event["type"] == EventType.THOUGHT and "parent" not in event["data"]
 
 
-def _speaker(events: Sequence[dict[str, Any]]) -> str:
+def _last_agent(events: Sequence[dict[str, Any]]) -> str:
     """Who did what came last, unless it is but words."""
-    return next((e["agent"] for e in reversed(events) if e["type"] not in WORDS), "")
+    return next((e["agent"] for e in reversed(events) if e["type"] not in DELTA_TYPES), "")
 
 
-def _is_planned(event: dict[str, Any]) -> bool:
+def _affects_plan(event: dict[str, Any]) -> bool:
     """Whether it may have changed how a plan stands."""
-    return event["type"] == Type.PLAN or event["data"].get("kind") in PLANNED
+    return event["type"] == EventType.PLAN or event["data"].get("kind") in PLAN_KINDS
 
 
-def _words(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:
+def _collect_deltas(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:
     """What was said in these events: of the answer, and of each step's thought."""
     answer, thoughts = [], {}
     for event in events:
         data = event["data"]
-        if event["type"] == Type.DELTA and "parent" not in data:
+        if event["type"] == EventType.DELTA and "parent" not in data:
             answer.append(data["content"])
-        elif event["type"] in WORDS:
+        elif event["type"] in DELTA_TYPES:
             thoughts[data["step"]] = thoughts.get(data["step"], "") + data["content"]
     return "".join(answer), thoughts
 
 
-def _element(template: str, context: dict[str, Any]) -> SafeString:
+def _render(template: str, context: dict[str, Any]) -> SafeString:
     return mark_safe(render_to_string(template, context))

@@ -21,18 +21,18 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from agents.engine.guardrails.normalize import MOST_GAP, TARGET
+from agents.engine.guardrails.normalize import LINK_TARGET, MAX_GAP_CHARS
 
 # Limits of one text. Beyond them it is shown as plain text, or without colours: a mark costs
 # up to 30 µs, a line 50 µs, a cell 20 µs, and a character of code 25 µs.
-MOST_MARKS = 10_000
-MOST_LINES = 6_000
-MOST_BARS = 20_000  # between the cells of its tables
-MOST_TEXT = 400_000
-MOST_HIGHLIGHTED = 20_000
-MOST_FILLED = 4_096  # empty cells that a table's short rows get
+MAX_MARKS = 10_000
+MAX_LINES = 6_000
+MAX_PIPES = 20_000  # between the cells of its tables
+MAX_TEXT_CHARS = 400_000
+MAX_HIGHLIGHTED_CHARS = 20_000
+MAX_FILLED_CELLS = 4_096  # empty cells that a table's short rows get
 # Code is coloured by patterns that take quadratic time on what no code looks like.
-LONGEST_LINE = 300
+MAX_CODE_LINE_CHARS = 300
 RUN_OF_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){40}")
 LANGUAGES = {
     *("bash", "c", "c#", "c++", "console", "cpp", "cs", "csharp", "css", "dart", "diff"),
@@ -44,31 +44,35 @@ LANGUAGES = {
     *("typescript", "xml", "yaml", "yml", "zsh"),
 }
 # What makes Markdown slow to read, in characters of plain text.
-MARKS, MARK = "[]!*_~`<&\\", 16
-BREAKS, BREAK = "\n|", 10
+MARKS, MARK_WEIGHT = "[]!*_~`<&\\", 16
+BREAKS, BREAK_WEIGHT = "\n|", 10
 # Up to this weight the open block is read at every flush. What is heavier is read again only
 # when so much was written since that all of it together weighs at most RENDERED times as much
 # as the answer, or LOOKED times where the end of a block seems to have come.
-SMALL = 4_000
-RENDERED, LOOKED = 4, 8
-SEEMS_ENDED = re.compile(r"^[ \t]*\n(?=[^\s>|*+\-\d])", re.MULTILINE)
+SMALL_WEIGHT = 4_000
+RENDER_BUDGET, SCAN_BUDGET = 4, 8
+BLOCK_END = re.compile(r"^[ \t]*\n(?=[^\s>|*+\-\d])", re.MULTILINE)
 FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
-LAST_TAGS = re.compile(
+TRAILING_TAGS = re.compile(
     r"(?:</(?:p|li|ul|ol|blockquote|t[dhr]|tbody|thead|table|h[3-6]|div)>\s*"
     r"|\n?</code></pre>\s*)+\Z"
 )
-CACHED = 20_000
-MOST_COLOURED = 200_000  # characters of HTML: each sign of dense code may have a tag of its own
-MOST_ANSWER = 20_000  # characters that a page shows of an answer
-MOST_ANSWER_HTML = 100_000
-LEAST_SHOWN = 500
-A_LOOK = 2_000  # characters, after which it is asked how much HTML they have become
+SMALL_TEXT_CHARS = 20_000
+MAX_CODE_HTML_CHARS = (
+    200_000  # characters of HTML: each sign of dense code may have a tag of its own
+)
+MAX_ANSWER_CHARS = 20_000  # characters that a page shows of an answer
+MAX_ANSWER_HTML_CHARS = 100_000
+MIN_SHOWN_CHARS = 500
+CHECK_CHARS = 2_000  # characters, after which it is asked how much HTML they have become
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
-BEGINS_PLAIN = re.compile(r"[^\W\d_]|[@(]")
-GOES_ON_PLAIN = re.compile(r"[\w ,.;:?()%/@-]*")
+PLAIN_START = re.compile(r"[^\W\d_]|[@(]")
+PLAIN_REST = re.compile(r"[\w ,.;:?()%/@-]*")
 UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
-BLANK = re.compile("VARIATION SELECTOR|FILLER|BRAILLE PATTERN BLANK|COMBINING GRAPHEME JOINER")
-ENDED_BY_EMPTY_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
+BLANK_NAMES = re.compile(
+    "VARIATION SELECTOR|FILLER|BRAILLE PATTERN BLANK|COMBINING GRAPHEME JOINER"
+)
+BLANK_LINE_CLOSES = {"paragraph_open", "heading_open", "table_open", "hr"}
 TAGS = {
     *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
     *("strong", "em", "s", "a", "code", "pre", "span", "div"),
@@ -86,7 +90,7 @@ ATTRIBUTES = {
 }
 
 
-class Spent(NamedTuple):
+class LimitUsage(NamedTuple):
     """What the blocks of a text have used up of its limits."""
 
     marks: int = 0
@@ -96,48 +100,50 @@ class Spent(NamedTuple):
 def weight(text: str) -> int:
     """How much work Markdown has with this: as much as with so many plain characters."""
     marks, breaks = sum(map(text.count, MARKS)), sum(map(text.count, BREAKS))
-    return len(text) + MARK * marks + BREAK * breaks
+    return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * breaks
 
 
 def render_markdown(text: str) -> SafeString:
     """Safe HTML for anything a model, a tool or a person wrote."""
-    return _blocks(text, Spent())[0]
+    return _render_blocks(text, LimitUsage())[0]
 
 
-def _blocks(text: str, spent: Spent) -> tuple[SafeString, Spent]:
+def _render_blocks(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsage]:
     """HTML of these blocks, and what has been spent after them."""
-    return _few_blocks(text, spent) if len(text) <= CACHED else _many_blocks(text, spent)
+    return (
+        _few_blocks(text, spent) if len(text) <= SMALL_TEXT_CHARS else _many_blocks(text, spent)
+    )
 
 
-def _drawn(text: str, spent: Spent) -> tuple[SafeString, Spent]:
+def _render_uncached(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsage]:
     line = text.rstrip("\n")
-    if _plain(line) == len(line) > 0:
+    if _plain_end(line) == len(line) > 0:
         return _paragraph(line), spent
-    if _is_too_much(text):
-        return _unread(text), spent
+    if _is_too_large(text):
+        return _plain_block(text), spent
     about = {"spent": spent}
-    return _rendered(text, about), about["spent"]
+    return _render_safe(text, about), about["spent"]
 
 
 # Long texts are few, and each takes as much memory as hundreds of short ones.
-_few_blocks = lru_cache(maxsize=512)(_drawn)
-_many_blocks = lru_cache(maxsize=16)(_drawn)
+_few_blocks = lru_cache(maxsize=512)(_render_uncached)
+_many_blocks = lru_cache(maxsize=16)(_render_uncached)
 
 
-def _is_too_much(text: str) -> bool:
+def _is_too_large(text: str) -> bool:
     return _exceeds(len(text), text.count("\n"), text.count("|"))
 
 
 def _exceeds(length: int, lines: int, bars: int) -> bool:
-    return length > MOST_TEXT or lines > MOST_LINES or bars > MOST_BARS
+    return length > MAX_TEXT_CHARS or lines > MAX_LINES or bars > MAX_PIPES
 
 
-def _unread(text: str) -> SafeString:
+def _plain_block(text: str) -> SafeString:
     """The text as it was written, in its lines."""
     return format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
 
 
-def cut(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """The beginning of a text, up to the end of a paragraph, a line or a word."""
     if len(text) <= most:
         return text
@@ -147,11 +153,11 @@ def cut(text: str, most: int) -> str:
     return text[:most]
 
 
-def _plain(text: str, start: int = 0) -> int:
+def _plain_end(text: str, start: int = 0) -> int:
     """Up to where this is plain, if it is known to be so up to its start."""
-    if not start and not BEGINS_PLAIN.match(text):
+    if not start and not PLAIN_START.match(text):
         return 0
-    end = GOES_ON_PLAIN.match(text, start).end()
+    end = PLAIN_REST.match(text, start).end()
     mark = text.find("_", start, end)
     return end if mark < 0 else mark
 
@@ -160,7 +166,7 @@ def _paragraph(line: str) -> SafeString:
     return SafeString(f"<p>{line.rstrip(' ')}</p>\n")
 
 
-def _rendered(text: str, about: dict[str, Any]) -> SafeString:
+def _render_safe(text: str, about: dict[str, Any]) -> SafeString:
     html = nh3.clean(
         MARKDOWN.render(text.replace("\0", ""), about),
         tags=TAGS,
@@ -171,7 +177,7 @@ def _rendered(text: str, about: dict[str, Any]) -> SafeString:
     return mark_safe(html)
 
 
-class GrowingProse:
+class StreamingMarkdown:
     """Markdown that is still being written.
 
     Blocks that have ended are rendered once, by `feed`; only the open `tail` is rendered
@@ -188,39 +194,39 @@ class GrowingProse:
         self._name = name
         self._said: list[str] = []
         self._ended: list[str] = []
-        self._spent = Spent()
+        self._spent = LimitUsage()
         self._given = self._length = self._lines = self._bars = 0
-        self._begin("")
+        self._reset_tail("")
         self.feed(text)
 
-    def _begin(self, tail: str) -> None:
+    def _reset_tail(self, tail: str) -> None:
         self.tail, self._weight, self._plain = tail, weight(tail), 0
         self._head, self._read, self._told = SafeString(), 0, 0
-        self._is_due = self._weight <= SMALL  # whether the tail may be read now
+        self._is_due = self._weight <= SMALL_WEIGHT  # whether the tail may be read now
 
     def feed(self, text: str) -> SafeString:
         """HTML of the blocks that have ended by now."""
         text = text.replace("\0", "")
         self._said.append(text)
-        self._take(text)
+        self._append(text)
         if "\n" not in text or not self._may_have_ended(len(text)):
             return SafeString()
-        self._works(self._weight)
-        at = _closed(self.tail)
+        self._charge(self._weight)
+        at = _closed_length(self.tail)
         if not at:
             return SafeString()
         closed = self.tail[:at]
-        self._works(weight(closed))
-        ended, self._spent = _blocks(closed, self._spent)
+        self._charge(weight(closed))
+        ended, self._spent = _render_blocks(closed, self._spent)
         self._ended.append(ended)
-        self._begin(self.tail[at:])
+        self._reset_tail(self.tail[at:])
         return ended
 
-    def _works(self, heavy: int) -> None:
+    def _charge(self, heavy: int) -> None:
         self.work += heavy
-        self._credit_used += heavy if heavy > SMALL else 0
+        self._credit_used += heavy if heavy > SMALL_WEIGHT else 0
 
-    def _take(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         heavy = weight(text)
         self.tail += text
         self._weight += heavy
@@ -229,33 +235,35 @@ class GrowingProse:
         self._lines += text.count("\n")
         self._bars += text.count("|")
         # Looked at for its end, and rendered: so it is read twice.
-        has_credit = self._credit_used + 2 * self._weight <= RENDERED * self._given
-        self._is_due = self._weight <= SMALL or (has_credit and not self._is_too_much)
+        has_credit = self._credit_used + 2 * self._weight <= RENDER_BUDGET * self._given
+        self._is_due = self._weight <= SMALL_WEIGHT or (has_credit and not self._is_too_large)
 
     def _may_have_ended(self, new: int) -> bool:
-        if self._is_due or self._is_too_much:
+        if self._is_due or self._is_too_large:
             return self._is_due
-        if self._credit_used + self._weight > LOOKED * self._given:
+        if self._credit_used + self._weight > SCAN_BUDGET * self._given:
             return False
         before = self.tail.rfind("\n", 0, max(0, self.tail.rfind("\n", 0, -new)))
         recent = self.tail[before + 1 :]
         if FENCE.match(self.tail.lstrip("\r\n")):
             return FENCE.search(recent) is not None
-        return SEEMS_ENDED.search(recent) is not None
+        return BLOCK_END.search(recent) is not None
 
     @property
-    def _is_too_much(self) -> bool:
+    def _is_too_large(self) -> bool:
         return _exceeds(self._length, self._lines, self._bars)
 
     @property
     def frozen(self) -> SafeString:
         return mark_safe("".join(self._ended))
 
-    def effort(self, text: str) -> int:
+    def render_cost(self, text: str) -> int:
         """The weight of what has to be read when this comes."""
         heavy = weight(text)
         tail = self._weight + heavy
-        is_read = tail <= SMALL or self._credit_used + tail <= LOOKED * (self._given + heavy)
+        is_read = tail <= SMALL_WEIGHT or self._credit_used + tail <= SCAN_BUDGET * (
+            self._given + heavy
+        )
         return 2 * tail if is_read else heavy
 
     @property
@@ -264,11 +272,11 @@ class GrowingProse:
         if not self.tail:
             return SafeString()
         if self._is_due:
-            self._read_tail()
-        if self._weight <= SMALL:
+            self._render_tail()
+        if self._weight <= SMALL_WEIGHT:
             return self._head
         self._told = len(self.tail)
-        return _with_rest(self._head, self.tail[self._read :], self._name)
+        return _append_rest(self._head, self.tail[self._read :], self._name)
 
     def take_more(self) -> SafeString | None:
         """What is new since, to be added at the end; None where all of it is to be shown."""
@@ -277,41 +285,41 @@ class GrowingProse:
         new, self._told = self.tail[self._told :], len(self.tail)
         return mark_safe(escape(new))
 
-    def _read_tail(self) -> None:
-        self._plain = _plain(self.tail, self._plain)
+    def _render_tail(self) -> None:
+        self._plain = _plain_end(self.tail, self._plain)
         if 0 < self._plain == len(self.tail):
             self._head = _paragraph(self.tail)
         else:
-            self._head = _rendered(self.tail, {"growing": True, "spent": self._spent})
+            self._head = _render_safe(self.tail, {"growing": True, "spent": self._spent})
         self._read, self._is_due = len(self.tail), False
-        self._works(self._weight)
+        self._charge(self._weight)
 
     def is_whole(self, text: str) -> bool:
         """Whether this is all of it, and no block of it says what another one means."""
-        is_apart = "]:" not in text and not self._is_too_much
+        is_apart = "]:" not in text and not self._is_too_large
         return is_apart and "".join(self._said) == text.replace("\0", "")
 
     @property
     def is_short(self) -> bool:
         """Whether all of it is as much HTML as a page shows of an answer."""
-        return len(self.whole) <= MOST_ANSWER_HTML
+        return len(self.whole) <= MAX_ANSWER_HTML_CHARS
 
     @property
     def whole(self) -> SafeString:
         """All of it, now that nothing more will come."""
-        return mark_safe(self.frozen + _blocks(self.tail, self._spent)[0])
+        return mark_safe(self.frozen + _render_blocks(self.tail, self._spent)[0])
 
 
-def _with_rest(html: str, rest: str, name: str) -> SafeString:
+def _append_rest(html: str, rest: str, name: str) -> SafeString:
     """With text that was not read yet at the end of its last block."""
     end = html[-400:]
-    found = LAST_TAGS.search(end)
+    found = TRAILING_TAGS.search(end)
     at = len(html) - len(end) + found.start() if found else len(html)
     added = f'<span id="{name}-rest" class="prose-rest">{escape(rest)}</span>'
     return mark_safe(html[:at] + added + html[at:])
 
 
-class BoundedProse(GrowingProse):
+class BoundedMarkdown(StreamingMarkdown):
     """Markdown that is still being written, as much of it as a page shows.
 
     What comes after that costs nothing but to be counted.
@@ -319,13 +327,16 @@ class BoundedProse(GrowingProse):
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
         self.left_out = self.taken = 0  # characters
-        self._room, self._html = MOST_ANSWER, 0  # characters left to take, and of HTML made
+        self._room, self._html = (
+            MAX_ANSWER_CHARS,
+            0,
+        )  # characters left to take, and of HTML made
         super().__init__(text, name)
 
     def feed(self, text: str) -> SafeString:
         ended: list[str] = []
         while text and self._room:
-            piece = text[: min(self._room, A_LOOK - self.taken % A_LOOK)]
+            piece = text[: min(self._room, CHECK_CHARS - self.taken % CHECK_CHARS)]
             text = text[len(piece) :]
             ended.append(super().feed(piece))
             self._count(len(piece), len(ended[-1]))
@@ -337,27 +348,27 @@ class BoundedProse(GrowingProse):
         self.taken += taken
         self._room -= taken
         self._html += html
-        if self.taken % A_LOOK == 0 and self._html > MOST_ANSWER_HTML:
+        if self.taken % CHECK_CHARS == 0 and self._html > MAX_ANSWER_HTML_CHARS:
             self._room = 0
 
-    def effort(self, text: str) -> int:
-        return super().effort(text[: self._room]) if self._room else 0
+    def render_cost(self, text: str) -> int:
+        return super().render_cost(text[: self._room]) if self._room else 0
 
     def is_whole(self, text: str) -> bool:
         return not self.left_out and super().is_whole(text)
 
 
-def render_start(text: str, most: int = MOST_ANSWER) -> tuple[SafeString, int]:
+def render_excerpt(text: str, most: int = MAX_ANSWER_CHARS) -> tuple[SafeString, int]:
     """Safe HTML for the beginning of a text, and how many characters of it that is."""
-    text = cut(text, most)
+    text = truncate(text, most)
     html = render_markdown(text)
-    while len(html) > MOST_ANSWER_HTML and len(text) > LEAST_SHOWN:
-        text = cut(text, len(text) // 2)
+    while len(html) > MAX_ANSWER_HTML_CHARS and len(text) > MIN_SHOWN_CHARS:
+        text = truncate(text, len(text) // 2)
         html = render_markdown(text)
     return html, len(text)
 
 
-def _closed(text: str) -> int:
+def _closed_length(text: str) -> int:
     """Up to where nothing can change any more, counting whole lines only.
 
     That is where the last block begins, or its end where an empty line or a fence has ended it.
@@ -366,17 +377,17 @@ def _closed(text: str) -> int:
     tokens: list[Token] = []
     MARKDOWN.block.parse(whole, MARKDOWN, {}, tokens)
     blocks = [t for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
-    if blocks and blocks[-1].type in ENDED_BY_EMPTY_LINE and whole.endswith("\n\n"):
+    if blocks and blocks[-1].type in BLANK_LINE_CLOSES and whole.endswith("\n\n"):
         return len(whole)
     lines = whole.split("\n")
-    if blocks and _is_shut(blocks[-1], lines):
+    if blocks and _is_closed_fence(blocks[-1], lines):
         return sum(len(line) + 1 for line in lines[: blocks[-1].map[1]])
     if len(blocks) < 2:
         return 0
     return sum(len(line) + 1 for line in lines[: blocks[-1].map[0]])
 
 
-def _is_shut(block: Token, lines: list[str]) -> bool:
+def _is_closed_fence(block: Token, lines: list[str]) -> bool:
     """Whether this is code in fences, and the last one is there."""
     if block.type != "fence" or block.map[1] - block.map[0] < 2:
         return False
@@ -388,56 +399,56 @@ def _is_shut(block: Token, lines: list[str]) -> bool:
     )
 
 
-def _inline(state: StateCore) -> None:
+def _parse_inline(state: StateCore) -> None:
     """What is within blocks, as long as the text has not had too many marks already."""
-    spent: Spent = state.env.get("spent", Spent())
+    spent: LimitUsage = state.env.get("spent", LimitUsage())
     for token in state.tokens:
         if token.type != "inline":
             continue
         spent = spent._replace(marks=spent.marks + sum(map(token.content.count, MARKS)))
         token.children = []
-        if spent.marks <= MOST_MARKS:
+        if spent.marks <= MAX_MARKS:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         else:
             token.children.append(Token("text", "", 0, content=token.content))
     state.env["spent"] = spent
 
 
-def _fence(tokens: list[Token], at: int, options: Any, about: dict[str, Any]) -> str:
+def _render_fence(tokens: list[Token], at: int, options: Any, about: dict[str, Any]) -> str:
     """Code in colours, but not while it grows: it would be coloured anew for every word."""
     token = tokens[at]
     language = token.info.strip().split(" ")[0].lower()
     code = escape(token.content)
     if language in LANGUAGES and not about.get("growing"):
-        spent: Spent = about["spent"]
+        spent: LimitUsage = about["spent"]
         about["spent"] = spent = spent._replace(highlighted=spent.highlighted + len(code))
-        if spent.highlighted <= MOST_HIGHLIGHTED and _looks_like_code(token.content):
-            code = _highlighted(token.content, language)
+        if spent.highlighted <= MAX_HIGHLIGHTED_CHARS and _looks_like_code(token.content):
+            code = _highlight(token.content, language)
     label = f' class="language-{escape(language)}"' if language else ""
     return f'<pre class="code"><code{label}>{code}</code></pre>\n'
 
 
 def _looks_like_code(text: str) -> bool:
     longest = max(map(len, text.split("\n")), default=0)
-    return longest <= LONGEST_LINE and RUN_OF_WORDS.search(text) is None
+    return longest <= MAX_CODE_LINE_CHARS and RUN_OF_WORDS.search(text) is None
 
 
-def _highlighted(code: str, language: str) -> str:
+def _highlight(code: str, language: str) -> str:
     try:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:
         return escape(code)
     html = highlight(code, lexer, HtmlFormatter(nowrap=True))
-    return html if len(html) <= MOST_COLOURED else escape(code)
+    return html if len(html) <= MAX_CODE_HTML_CHARS else escape(code)
 
 
 def warm() -> None:
     """Load the lexers: each takes up to a tenth of a second when it is first used."""
     for language in sorted(LANGUAGES):
-        _highlighted("1\n", language)
+        _highlight("1\n", language)
 
 
-def _image(tokens: list[Token], at: int, *_: Any) -> str:
+def _render_image(tokens: list[Token], at: int, *_: Any) -> str:
     """A link instead: an image from elsewhere would tell elsewhere who reads this."""
     token = tokens[at]
     source = escape(str(token.attrs.get("src", "")))
@@ -453,43 +464,43 @@ def _open_cell(tokens: list[Token], at: int, *_: Any) -> str:
 
 
 def _open_heading(tokens: list[Token], at: int, *_: Any) -> str:
-    return f"<{_heading(tokens[at])}>"
+    return f"<{_heading_tag(tokens[at])}>"
 
 
 def _close_heading(tokens: list[Token], at: int, *_: Any) -> str:
-    return f"</{_heading(tokens[at])}>\n"
+    return f"</{_heading_tag(tokens[at])}>\n"
 
 
-def _heading(token: Token) -> str:
+def _heading_tag(token: Token) -> str:
     """The page has headings of its own above those of an answer."""
     return f"h{min(6, int(token.tag[1]) + 2)}"
 
 
-def _destination(source: str, start: int, end: int) -> Any:
+def _parse_destination(source: str, start: int, end: int) -> Any:
     """Where a link goes, if guardrails take it for a link as well and not for its source."""
     found = helpers.parseLinkDestination(source, start, end)
-    before = source[max(0, start - MOST_GAP - 3) : start].rstrip(" \t\r\n")
+    before = source[max(0, start - MAX_GAP_CHARS - 3) : start].rstrip(" \t\r\n")
     is_inline = not before or before.endswith("(")
     if found.ok and is_inline:
         at = source.rfind("](", 0, start)
-        found.ok = TARGET.match(source, at) is not None
+        found.ok = LINK_TARGET.match(source, at) is not None
     return found
 
 
-def _markdown() -> MarkdownIt:
+def _create_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    markdown.core.ruler.at("inline", _inline)
+    markdown.core.ruler.at("inline", _parse_inline)
     markdown.helpers = SimpleNamespace(
         parseLinkLabel=helpers.parseLinkLabel,
-        parseLinkDestination=_destination,
+        parseLinkDestination=_parse_destination,
         parseLinkTitle=helpers.parseLinkTitle,
     )
     # The library has no option for it, and 65,536 cells take more than a second.
     tables = importlib.import_module("markdown_it.rules_block.table")
-    tables.MAX_AUTOCOMPLETED_CELLS = MOST_FILLED
+    tables.MAX_AUTOCOMPLETED_CELLS = MAX_FILLED_CELLS
     markdown.renderer.rules |= {
-        "fence": _fence,
-        "image": _image,
+        "fence": _render_fence,
+        "image": _render_image,
         "th_open": _open_cell,
         "td_open": _open_cell,
         "heading_open": _open_heading,
@@ -498,26 +509,26 @@ def _markdown() -> MarkdownIt:
     return markdown
 
 
-MARKDOWN = _markdown()
+MARKDOWN = _create_parser()
 
 
 def render_exact(text: str) -> SafeString:
     """The text as it is, to agree to: what cannot be seen in it is made visible."""
-    return mark_safe(UNUSUAL.sub(_seen, escape(text)))
+    return mark_safe(UNUSUAL.sub(_mark_invisible, escape(text)))
 
 
-def revealed(text: str) -> str:
+def reveal_invisible(text: str) -> str:
     """The same as plain text, for where no markup can stand."""
     return UNUSUAL.sub(
-        lambda match: _code(match[0]) if _is_invisible(match[0]) else match[0], text
+        lambda match: _code_point(match[0]) if _is_invisible(match[0]) else match[0], text
     )
 
 
-def _code(character: str) -> str:
+def _code_point(character: str) -> str:
     return f"[U+{ord(character):04X}]"
 
 
-def _seen(match: re.Match[str]) -> str:
+def _mark_invisible(match: re.Match[str]) -> str:
     character = match.group()
     if not _is_invisible(character):
         return character
@@ -529,4 +540,4 @@ def _seen(match: re.Match[str]) -> str:
 def _is_invisible(character: str) -> bool:
     """Controls, joiners, direction marks, tags, odd spaces, and letters that are blank."""
     is_odd = unicodedata.category(character)[0] in "CZ"
-    return is_odd or BLANK.search(unicodedata.name(character, "")) is not None
+    return is_odd or BLANK_NAMES.search(unicodedata.name(character, "")) is not None

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.models import Agent, AgentStep
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 from .markdown import render_markdown
 
@@ -24,13 +24,13 @@ def is_panel(step: AgentStep) -> bool:
     return is_check and (facts.get("merge") or facts.get("what")) in Agent.Merge.values
 
 
-def words(step: AgentStep) -> str:
+def summary(step: AgentStep) -> str:
     """What such a row says in one line."""
-    return told(step.observation) or _("Compares the answers")
+    return translate(step.observation) or _("Compares the answers")
 
 
 @dataclass(frozen=True)
-class HeadView:
+class PanelMemberView:
     """One member, and where it stands among the others."""
 
     name: str
@@ -67,15 +67,15 @@ class PanelView:
         return self.facts["differences"]
 
     @cached_property
-    def heads(self) -> list[HeadView]:
-        return [self._head(facts) for facts in self.facts["heads"]]
+    def heads(self) -> list[PanelMemberView]:
+        return [self._member(facts) for facts in self.facts["heads"]]
 
-    def _head(self, facts: Mapping[str, str]) -> HeadView:
-        name, problem = facts["name"], told(facts["problem"])
-        stand, label = ("silent", _("no answer")) if problem else self._stand(name)
-        return HeadView(name, stand, label, facts["answer"], problem)
+    def _member(self, facts: Mapping[str, str]) -> PanelMemberView:
+        name, problem = facts["name"], translate(facts["problem"])
+        stand, label = ("silent", _("no answer")) if problem else self._position(name)
+        return PanelMemberView(name, stand, label, facts["answer"], problem)
 
-    def _stand(self, name: str) -> tuple[Stand, str]:
+    def _position(self, name: str) -> tuple[Stand, str]:
         groups = self.facts["groups"]
         group = next((group for group in groups if name in group), [])
         others = ", ".join(other for other in group if other != name)
@@ -87,7 +87,7 @@ class PanelView:
         return ("differs", _("differs")) if len(groups) > 1 else ("agrees", _("answered"))
 
 
-def of(step: AgentStep) -> PanelView | None:
+def from_step(step: AgentStep) -> PanelView | None:
     """None for any other row, and while the answers are being compared."""
     is_there = is_panel(step) and "heads" in step.action_input
-    return PanelView(step.action_input, told(step.observation)) if is_there else None
+    return PanelView(step.action_input, translate(step.observation)) if is_there else None

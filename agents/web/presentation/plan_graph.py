@@ -14,27 +14,27 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.plans.graph import before, levels, needs
+from agents.engine.plans.graph import dependencies, levels, precedence
 from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.models import AgentStep
 
-MOST_NODES = 150
-MOST_BARS = 60
-WIDTH, HEIGHT = 232, 54
-APART, BESIDE, MARGIN = 44, 16, 3
-ASIDE = 24
-SHORT = 640
-BAR, TALL = 10, 120
-NAME_FITS, ABOUT_FITS = 24, 32
+MAX_NODES = 150
+MAX_BARS = 60
+NODE_WIDTH, NODE_HEIGHT = 232, 54
+LEVEL_GAP, ROW_GAP, MARGIN = 44, 16, 3
+SIDE_MARGIN = 24
+NARROW_WIDTH = 640
+BAR_PITCH, BARS_HEIGHT = 10, 120
+NAME_CHARS, DETAIL_CHARS = 24, 32
 PENDING = "pending"
 # Those that are over come first in a bar, as they did in time.
-STATUSES = [PENDING, *AgentStep.Status.values]
+STATUS_ORDER = [PENDING, *AgentStep.Status.values]
 
-Href = Callable[[ExecutionStep, "State"], str]
+Href = Callable[[ExecutionStep, "StepState"], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class StepState:
     """How a step stands; `number` is that of the step of the run, `note` a few words more."""
 
     status: str = PENDING
@@ -47,34 +47,34 @@ class State:
         return str(AgentStep.Status(self.status).label) if is_known else _("not begun")
 
 
-def drawn(
-    plan: ExecutionPlan, states: Mapping[str, State], href: Href, *, label: str = ""
+def render_graph(
+    plan: ExecutionPlan, states: Mapping[str, StepState], href: Href, *, label: str = ""
 ) -> SafeString:
     """The drawing; with very many steps, columns become bars of how many stand how."""
     columns = levels(plan.steps)
-    named = {step.name: states.get(step.name, State()) for step in plan.steps}
+    named = {step.name: states.get(step.name, StepState()) for step in plan.steps}
     context = {"label": label or _("Plan"), "count": len(plan.steps), "is_empty": not columns}
-    if len(plan.steps) > MOST_NODES:
+    if len(plan.steps) > MAX_NODES:
         bars = list(_bars(columns, named, href))
-        box = f"0 0 {len(bars) * BAR} {TALL}"
+        box = f"0 0 {len(bars) * BAR_PITCH} {BARS_HEIGHT}"
         return render_to_string("_graph_bars.html", {**context, "bars": bars, "box": box})
-    rows = _untangled(columns)
-    drawings = [_drawing(plan, rows, named, href, is_wide=wide) for wide in (True, False)]
+    rows = _order_columns(columns)
+    drawings = [_layout(plan, rows, named, href, is_wide=wide) for wide in (True, False)]
     return render_to_string("_graph.html", {**context, "drawings": drawings})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class GraphNode:
     """A step, where it is drawn, and what it says."""
 
     x: int
     y: int
     step: ExecutionStep
-    state: State
+    state: StepState
     href: str
 
-    width = WIDTH
-    height = HEIGHT
+    width = NODE_WIDTH
+    height = NODE_HEIGHT
 
     @property
     def icon(self) -> str:
@@ -82,11 +82,11 @@ class Node:
 
     @property
     def name(self) -> str:
-        return squeezed(self.step.name, NAME_FITS)
+        return shorten_middle(self.step.name, NAME_CHARS)
 
     @property
     def about(self) -> str:
-        return shortened(self.state.note or _about(self.step), ABOUT_FITS)
+        return shorten_end(self.state.note or _step_detail(self.step), DETAIL_CHARS)
 
     @property
     def is_loop(self) -> bool:
@@ -94,7 +94,7 @@ class Node:
 
     @property
     def is_conditional(self) -> bool:
-        is_first = self.step.condition == ALWAYS and not needs(self.step)
+        is_first = self.step.condition == ALWAYS and not dependencies(self.step)
         return self.step.condition != SUCCESS and not is_first
 
     @property
@@ -104,7 +104,7 @@ class Node:
     @property
     def sentence(self) -> str:
         """Everything about it, for whoever cannot see the drawing, and for a pointer."""
-        return " · ".join([f"{self.step.name}: {self.state.label}", *_words(self)])
+        return " · ".join([f"{self.step.name}: {self.state.label}", *_sentence_parts(self)])
 
 
 ICONS = {"tool": "tool", "agent": "answer", "ask": "waiting", "plan": "trace"}
@@ -118,21 +118,21 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class GraphLayout:
     is_wide: bool
     width: int
     height: int
-    nodes: list[Node]
+    nodes: list[GraphNode]
     edges: list[Edge]
 
     @property
     def is_short(self) -> bool:
         """Whether it fits beside something else."""
-        return self.width <= SHORT
+        return self.width <= NARROW_WIDTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class StatusSegment:
     """So many steps of a bar that stand alike."""
 
     status: str
@@ -141,16 +141,16 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class StatusBar:
     x: int
     href: str
     sentence: str
-    pieces: list[Piece]
+    pieces: list[StatusSegment]
 
-    width = BAR - 2
+    width = BAR_PITCH - 2
 
 
-def shortened(text: str, fits: int) -> str:
+def shorten_end(text: str, fits: int) -> str:
     """So much of it as fits, where a Japanese character takes the room of two others."""
     room = fits
     for place, character in enumerate(text):
@@ -160,15 +160,15 @@ def shortened(text: str, fits: int) -> str:
     return text
 
 
-def squeezed(text: str, fits: int) -> str:
+def shorten_middle(text: str, fits: int) -> str:
     """As `shortened`, but with its end, too: that is often what tells two steps apart."""
-    if shortened(text, fits) == text:
+    if shorten_end(text, fits) == text:
         return text
-    end = shortened(text[::-1], fits // 2).removesuffix("…")
-    return shortened(text, fits - fits // 2) + end[::-1]
+    end = shorten_end(text[::-1], fits // 2).removesuffix("…")
+    return shorten_end(text, fits - fits // 2) + end[::-1]
 
 
-def _about(step: ExecutionStep) -> str:
+def _step_detail(step: ExecutionStep) -> str:
     if step.plan is not None:
         count = len(step.plan.steps)
         return ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
@@ -178,121 +178,125 @@ def _about(step: ExecutionStep) -> str:
     return step.agent or step.tool or step.role
 
 
-def _words(node: Node) -> Iterator[str]:
+def _sentence_parts(node: GraphNode) -> Iterator[str]:
     step = node.step
-    yield _about(step)
+    yield _step_detail(step)
     if node.state.note:
         yield node.state.note
     if node.is_conditional:
         yield _("condition: %(words)s") % {"words": step.condition}
     if step.for_each is not None:
-        yield _("for each: %(words)s") % {"words": shortened(str(step.for_each), 80)}
+        yield _("for each: %(words)s") % {"words": shorten_end(str(step.for_each), 80)}
     if step.until:
         yield _("until: %(words)s") % {"words": step.until}
 
 
-def _untangled(columns: Sequence[Sequence[ExecutionStep]]) -> list[list[ExecutionStep]]:
+def _order_columns(columns: Sequence[Sequence[ExecutionStep]]) -> list[list[ExecutionStep]]:
     """Each column in the order of what it depends on, so that few lines cross."""
     row: dict[str, float] = {}
     ordered = []
     for column in columns:
-        middles = {step.name: _middle(step, row, place) for place, step in enumerate(column)}
+        middles = {step.name: _mean_row(step, row, place) for place, step in enumerate(column)}
         inside = sorted(column, key=lambda step: middles[step.name])
         row |= {step.name: place for place, step in enumerate(inside)}
         ordered.append(inside)
     return ordered
 
 
-def _middle(step: ExecutionStep, row: Mapping[str, float], place: int) -> float:
-    known = [row[name] for name in needs(step) if name in row]
+def _mean_row(step: ExecutionStep, row: Mapping[str, float], place: int) -> float:
+    known = [row[name] for name in dependencies(step) if name in row]
     return sum(known) / len(known) if known else place
 
 
-def _drawing(
+def _layout(
     plan: ExecutionPlan,
     rows: list[list[ExecutionStep]],
-    states: Mapping[str, State],
+    states: Mapping[str, StepState],
     href: Href,
     *,
     is_wide: bool,
-) -> Drawing:
+) -> GraphLayout:
     nodes = []
-    for step, x, y in _columns(rows) if is_wide else _stack(rows):
+    for step, x, y in _place_columns(rows) if is_wide else _place_stacked(rows):
         state = states[step.name]
-        nodes.append(Node(x=x, y=y, step=step, state=state, href=href(step, state)))
-    beside = MARGIN if is_wide else MARGIN + ASIDE
-    return Drawing(
+        nodes.append(GraphNode(x=x, y=y, step=step, state=state, href=href(step, state)))
+    beside = MARGIN if is_wide else MARGIN + SIDE_MARGIN
+    return GraphLayout(
         is_wide=is_wide,
-        width=max((node.x for node in nodes), default=0) + WIDTH + beside,
-        height=max((node.y for node in nodes), default=0) + HEIGHT + MARGIN,
+        width=max((node.x for node in nodes), default=0) + NODE_WIDTH + beside,
+        height=max((node.y for node in nodes), default=0) + NODE_HEIGHT + MARGIN,
         nodes=nodes,
         edges=list(_edges(plan, rows, nodes, is_wide)),
     )
 
 
-def _columns(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
+def _place_columns(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
     most = max(map(len, rows), default=0)
     for level, column in enumerate(rows):
         for place, step in enumerate(column):
             across = place + (most - len(column)) / 2
-            x, y = level * (WIDTH + APART), round(across * (HEIGHT + BESIDE))
+            x, y = level * (NODE_WIDTH + LEVEL_GAP), round(across * (NODE_HEIGHT + ROW_GAP))
             yield step, x + MARGIN, y + MARGIN
 
 
-def _stack(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
+def _place_stacked(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
     """One below the other; what can be done at the same time stands closer together."""
     y = MARGIN
     for column in rows:
         for step in column:
-            yield step, MARGIN + ASIDE, y
-            y += HEIGHT + BESIDE
-        y += APART - BESIDE
+            yield step, MARGIN + SIDE_MARGIN, y
+            y += NODE_HEIGHT + ROW_GAP
+        y += LEVEL_GAP - ROW_GAP
 
 
 def _edges(
-    plan: ExecutionPlan, rows: list[list[ExecutionStep]], nodes: list[Node], is_wide: bool
+    plan: ExecutionPlan, rows: list[list[ExecutionStep]], nodes: list[GraphNode], is_wide: bool
 ) -> Iterator[Edge]:
     by_name = {node.step.name: node for node in nodes}
     level = {step.name: place for place, column in enumerate(rows) for step in column}
     lowest = {column[-1].name for column in rows}
-    is_before = before(plan.steps)
+    is_before = precedence(plan.steps)
     for node in nodes:
         here = level[node.step.name]
         # Those of a circle stand in one column: a line between them would lead back.
-        known = [name for name in needs(node.step) if level.get(name, here) < here]
+        known = [name for name in dependencies(node.step) if level.get(name, here) < here]
         for name in known:
             # What another line leads to already needs none of its own.
             if not any(is_before(name, other) for other in known):
                 start = by_name[name]
-                way = _across(start, node) if is_wide else _down(start, node, name in lowest)
+                way = (
+                    _horizontal_path(start, node)
+                    if is_wide
+                    else _vertical_path(start, node, name in lowest)
+                )
                 yield Edge(*way, is_for_failure=node.step.condition == FAILURE)
 
 
-def _across(start: Node, end: Node) -> tuple[str, str]:
-    x1, y1 = start.x + WIDTH, start.y + HEIGHT // 2
-    x2, y2 = end.x - 1, end.y + HEIGHT // 2
-    bend = APART // 2
+def _horizontal_path(start: GraphNode, end: GraphNode) -> tuple[str, str]:
+    x1, y1 = start.x + NODE_WIDTH, start.y + NODE_HEIGHT // 2
+    x2, y2 = end.x - 1, end.y + NODE_HEIGHT // 2
+    bend = LEVEL_GAP // 2
     line = f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2 - 5} {y2}"
     return line, f"M{x2} {y2}l-7 -4v8Z"
 
 
-def _down(start: Node, end: Node, is_lowest: bool) -> tuple[str, str]:
+def _vertical_path(start: GraphNode, end: GraphNode, is_lowest: bool) -> tuple[str, str]:
     """Straight to the next; past others at the left, or past those beside it at the right."""
-    if end.y - start.y == HEIGHT + APART:
-        x, y = start.x + WIDTH // 2, end.y - 1
-        return f"M{x} {start.y + HEIGHT}V{y - 5}", f"M{x} {y}l-4 -7h8Z"
-    x, side = (start.x, -1) if is_lowest else (start.x + WIDTH, 1)
-    y1, y2 = start.y + HEIGHT // 2 + 8, end.y + HEIGHT // 2 - 8
-    out, tip = x + side * (ASIDE + 6), x + side
+    if end.y - start.y == NODE_HEIGHT + LEVEL_GAP:
+        x, y = start.x + NODE_WIDTH // 2, end.y - 1
+        return f"M{x} {start.y + NODE_HEIGHT}V{y - 5}", f"M{x} {y}l-4 -7h8Z"
+    x, side = (start.x, -1) if is_lowest else (start.x + NODE_WIDTH, 1)
+    y1, y2 = start.y + NODE_HEIGHT // 2 + 8, end.y + NODE_HEIGHT // 2 - 8
+    out, tip = x + side * (SIDE_MARGIN + 6), x + side
     line = f"M{x} {y1}C{out} {y1} {out} {y2} {tip + side * 5} {y2}"
     return line, f"M{tip} {y2}l{side * 7} -4v8Z"
 
 
 def _bars(
-    columns: Sequence[Sequence[ExecutionStep]], states: Mapping[str, State], href: Href
-) -> Iterator[Bar]:
+    columns: Sequence[Sequence[ExecutionStep]], states: Mapping[str, StepState], href: Href
+) -> Iterator[StatusBar]:
     """Neighbouring columns in one bar, where there are more of them than can be told apart."""
-    size = ceil(len(columns) / MOST_BARS)
+    size = ceil(len(columns) / MAX_BARS)
     groups = [
         [step for column in columns[at : at + size] for step in column]
         for at in range(0, len(columns), size)
@@ -309,29 +313,31 @@ def _bar(
     group: Sequence[ExecutionStep],
     first: int,
     most: int,
-    states: Mapping[str, State],
+    states: Mapping[str, StepState],
     href: Href,
-) -> Bar:
+) -> StatusBar:
     counted = Counter(states[step.name].status for step in group)
     open_step = next((s for s in group if states[s.name].status != "done"), group[0])
-    pieces, y = [], float(TALL)
-    for status in sorted(counted, key=_place, reverse=True):
-        height = counted[status] / most * TALL
+    pieces, y = [], float(BARS_HEIGHT)
+    for status in sorted(counted, key=_status_rank, reverse=True):
+        height = counted[status] / most * BARS_HEIGHT
         y -= height
-        pieces.append(Piece(status=status, y=f"{y:.2f}", height=f"{height:.2f}"))
-    return Bar(
-        x=place * BAR + 1,
+        pieces.append(StatusSegment(status=status, y=f"{y:.2f}", height=f"{height:.2f}"))
+    return StatusBar(
+        x=place * BAR_PITCH + 1,
         href=href(open_step, states[open_step.name]),
-        sentence=_counted(first, first + len(group) - 1, counted),
+        sentence=_bar_sentence(first, first + len(group) - 1, counted),
         pieces=pieces,
     )
 
 
-def _place(status: str) -> int:
-    return STATUSES.index(status) if status in STATUSES else 0
+def _status_rank(status: str) -> int:
+    return STATUS_ORDER.index(status) if status in STATUS_ORDER else 0
 
 
-def _counted(first: int, last: int, counted: Counter[str]) -> str:
-    parts = [f"{State(status=status).label} {count}" for status, count in counted.most_common()]
+def _bar_sentence(first: int, last: int, counted: Counter[str]) -> str:
+    parts = [
+        f"{StepState(status=status).label} {count}" for status, count in counted.most_common()
+    ]
     about = {"first": first, "last": last, "parts": ", ".join(parts)}
     return _("Steps %(first)d–%(last)d: %(parts)s") % about

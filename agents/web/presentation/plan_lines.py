@@ -10,19 +10,19 @@ from django.utils.translation import ngettext
 
 from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 
-from .formatting import brief, one_line, shown
-from .markdown import revealed
-from .plan_graph import ICONS, State
+from .formatting import format_compact, format_value, one_line
+from .markdown import reveal_invisible
+from .plan_graph import ICONS, StepState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PlanLine:
     """A step of a plan, as it is listed."""
 
     place: int
     step: ExecutionStep
     change: str = ""  # what became of it since the plan before
-    state: State = State()
+    state: StepState = StepState()
     href: str = ""
 
     def __getattr__(self, name: str) -> Any:
@@ -43,13 +43,13 @@ class Line:
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        question = {_("Question"): revealed(self.step.ask)} if self.step.ask else {}
+        question = {_("Question"): reveal_invisible(self.step.ask)} if self.step.ask else {}
         given = {**question, **self.step.arguments}
-        return [(name, shown(value)) for name, value in given.items()]
+        return [(name, format_value(value)) for name, value in given.items()]
 
     @property
     def change_label(self) -> str:
-        return CHANGED[self.change]() if self.change in CHANGED else ""
+        return CHANGE_LABELS[self.change]() if self.change in CHANGE_LABELS else ""
 
     @property
     def terms(self) -> list[str]:
@@ -67,7 +67,7 @@ class Line:
         return "\n".join([f"{self.place}. {self.step.name} ({about})", *given])
 
 
-CHANGED: dict[str, Callable[[], str]] = {
+CHANGE_LABELS: dict[str, Callable[[], str]] = {
     "changed": lambda: _("changed"),
     "added": lambda: _("added"),
     "removed": lambda: _("removed"),
@@ -83,7 +83,7 @@ def _terms(step: ExecutionStep) -> Iterable[str]:
     elif step.condition != SUCCESS:
         yield _("condition: %(words)s") % {"words": one_line(step.condition)}
     if step.for_each is not None:
-        yield _("for each: %(words)s") % {"words": one_line(brief(step.for_each))}
+        yield _("for each: %(words)s") % {"words": one_line(format_compact(step.for_each))}
     if step.until:
         yield _("until: %(words)s") % {"words": one_line(step.until)}
     if step.retry:
@@ -93,22 +93,22 @@ def _terms(step: ExecutionStep) -> Iterable[str]:
         yield _("within %(seconds)s s") % {"seconds": f"{step.timeout:g}"}
 
 
-def lines(
+def plan_lines(
     plan: ExecutionPlan, changes: Mapping[str, str] | None = None, **about: Any
-) -> list[Line]:
+) -> list[PlanLine]:
     """Its steps, and those of the plan before that are gone."""
     changes = changes or {}
     listed = [
-        Line(place=place, step=step, change=changes.get(step.name, ""), **about)
+        PlanLine(place=place, step=step, change=changes.get(step.name, ""), **about)
         for place, step in enumerate(plan.named().steps, 1)
     ]
     gone = [name for name, what in changes.items() if what == "removed"]
     return listed + [
-        Line(place=0, step=ExecutionStep(name=name), change="removed") for name in gone
+        PlanLine(place=0, step=ExecutionStep(name=name), change="removed") for name in gone
     ]
 
 
-def difference(changes: Mapping[str, str]) -> str:
+def change_summary(changes: Mapping[str, str]) -> str:
     """1 changed, 1 added, 2 kept."""
     counted = Counter(changes.values())
     words = [

@@ -10,26 +10,26 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.db.compiled_queries import prepared
+from agents.db.compiled_queries import compiled_query
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.models import AgentStep, Run, WorkflowVersion
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 from .links import trace_url
-from .plan_graph import PENDING, State, drawn
-from .plan_lines import Line, difference, lines
+from .plan_graph import PENDING, StepState, render_graph
+from .plan_lines import PlanLine, change_summary, plan_lines
 
 Status = AgentStep.Status
 Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status
 Shown = Callable[[AgentStep], AgentStep]
 
-MOST_LINES = 50
-MOST_IN_CHAT = 200  # rows; all of them are in the trace
+MAX_LINES = 50
+MAX_CHAT_STEPS = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
-ITEM = re.compile(r"\[\d+\]\Z")
+ITEM_SUFFIX = re.compile(r"\[\d+\]\Z")
 # What was expected is a sentence of its own, and stands in brackets within another one.
-IN_BRACKETS = re.compile(r"[.。]\)(?=: )")
-COUNTED = (
+BRACKETED_PERIOD = re.compile(r"[.。]\)(?=: )")
+PROGRESS_STATUSES = (
     Status.RUNNING,
     Status.WAITING,
     Status.FAILED,
@@ -62,12 +62,12 @@ class PlanFacts:
 
     @property
     def difference(self) -> str:
-        return difference(self.changes)
+        return change_summary(self.changes)
 
     @property
     def feedback(self) -> list[str]:
         said = self.facts.get("feedback") or ()
-        return [told(IN_BRACKETS.sub(")", sentence)) for sentence in said]
+        return [translate(BRACKETED_PERIOD.sub(")", sentence)) for sentence in said]
 
     @property
     def why(self) -> str:
@@ -79,12 +79,12 @@ class PlanFacts:
         return "\n".join(line.text for line in self.lines)
 
     @cached_property
-    def lines(self) -> list[Line]:
-        return lines(self.plan, self.changes)
+    def lines(self) -> list[PlanLine]:
+        return plan_lines(self.plan, self.changes)
 
     @property
-    def first_lines(self) -> list[Line]:
-        return self.lines[:MOST_LINES]
+    def first_lines(self) -> list[PlanLine]:
+        return self.lines[:MAX_LINES]
 
     @property
     def more_lines(self) -> int:
@@ -92,13 +92,13 @@ class PlanFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Version:
+class PlanVersion:
     """One plan of a run, and how its steps stand."""
 
     number: int
     of: int
     facts: PlanFacts
-    states: Mapping[str, State]
+    states: Mapping[str, StepState]
     href: Callable[[int | None], str]
     workflow: WorkflowVersion | None = None  # where it was written beforehand
 
@@ -116,17 +116,17 @@ class Version:
         return self.facts.plan.description
 
     @property
-    def changed(self) -> list[Line]:
+    def changed(self) -> list[PlanLine]:
         return [line for line in self.facts.first_lines if line.change not in ("", "kept")]
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PlanLine]:
         return [
-            Line(
+            PlanLine(
                 place=line.place,
                 step=line.step,
                 change=line.change,
-                state=(state := self.states.get(line.step.name, State())),
+                state=(state := self.states.get(line.step.name, StepState())),
                 href=self.href(state.number),
             )
             for line in self.facts.first_lines
@@ -155,7 +155,7 @@ class Version:
         """Everything that is neither done nor still to come, by status."""
         return [
             (status.value, _("%(count)d %(status)s") % self._figure(status))
-            for status in COUNTED
+            for status in PROGRESS_STATUSES
             if self.count[status]
         ]
 
@@ -164,21 +164,21 @@ class Version:
 
     @property
     def graph(self) -> SafeString:
-        def href(step: ExecutionStep, state: State) -> str:
+        def href(step: ExecutionStep, state: StepState) -> str:
             return self.href(state.number)
 
-        return drawn(self.facts.plan, self.states, href, label=self.title)
+        return render_graph(self.facts.plan, self.states, href, label=self.title)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanView:
     """All plans of a run; the last one is what it works by."""
 
-    versions: Sequence[Version]
+    versions: Sequence[PlanVersion]
     is_planning: bool = False
 
     @property
-    def current(self) -> Version:
+    def current(self) -> PlanVersion:
         return self.versions[-1]
 
     @property
@@ -188,7 +188,7 @@ class PlanView:
         return [name for name, state in states if state.status == PENDING]
 
     @property
-    def earlier(self) -> Sequence[Version]:
+    def earlier(self) -> Sequence[PlanVersion]:
         return self.versions[-2::-1]
 
     @classmethod
@@ -198,14 +198,14 @@ class PlanView:
         written = [row for row in rows if PlanFacts.of(row)]
         if not written:
             return None
-        standing = _Standing(run, _tasks(run), [PlanFacts.of(row).plan for row in written])
+        standing = _StepStates(run, _tasks(run), [PlanFacts.of(row).plan for row in written])
         versions = [
-            Version(
+            PlanVersion(
                 number=place_of + 1,
                 of=len(written),
                 facts=PlanFacts.of(shown(row)),
                 states=standing.states(place_of, row.turn, PlanFacts.of(shown(row)).plan),
-                href=lambda number: _href(run, place, number),
+                href=lambda number: _step_href(run, place, number),
                 workflow=run.workflow,
             )
             for place_of, row in enumerate(written)
@@ -213,7 +213,7 @@ class PlanView:
         return cls(versions=versions, is_planning=rows[-1].is_live and run.is_live)
 
 
-class _Standing:
+class _StepStates:
     """How the steps of each plan stand, by the names that were given to them."""
 
     def __init__(self, run: Run, tasks: Iterable[Task], plans: Sequence[ExecutionPlan]) -> None:
@@ -224,77 +224,77 @@ class _Standing:
         for number, parent, turn, name, status in tasks:
             if parent is None:
                 self.known[turn, name] = number, status
-            elif ITEM.search(name):
+            elif ITEM_SUFFIX.search(name):
                 self.items.setdefault(parent, Counter())[status] += 1
 
-    def states(self, place: int, turn: int, as_shown: ExecutionPlan) -> dict[str, State]:
+    def states(self, place: int, turn: int, as_shown: ExecutionPlan) -> dict[str, StepState]:
         """By the names that are shown, which may be masked."""
         pairs = zip(self.plans[place].steps, as_shown.steps, strict=True)
         return {seen.name: self._state(place, turn, step) for step, seen in pairs}
 
-    def _state(self, place: int, turn: int, step: ExecutionStep) -> State:
+    def _state(self, place: int, turn: int, step: ExecutionStep) -> StepState:
         if (found := self.known.get((turn, step.name))) is not None:
             number, status = found
             is_held_up = status == Status.RUNNING and self.run.is_waiting
             shown = Status.WAITING.value if is_held_up else status
-            return State(status=shown, number=number, note=self._items(number))
-        return self._kept(place, turn, step) or State()
+            return StepState(status=shown, number=number, note=self._item_note(number))
+        return self._earlier_state(place, turn, step) or StepState()
 
-    def _items(self, number: int) -> str:
+    def _item_note(self, number: int) -> str:
         counted = self.items.get(number)
         if counted is None:
             return ""
         facts = {"done": counted[Status.DONE], "all": counted.total()}
         return _("%(done)d of %(all)d items") % facts
 
-    def _kept(self, place: int, turn: int, step: ExecutionStep) -> State | None:
+    def _earlier_state(self, place: int, turn: int, step: ExecutionStep) -> StepState | None:
         """What was done for a plan before, and is the same in this one, is not done again."""
         for earlier in range(turn - 1, 0, -1):
             number, status = self.known.get((earlier, step.name), (None, ""))
             if status == Status.DONE and any(step in plan.steps for plan in self.plans[:place]):
                 note = _("kept from plan %(number)d") % {"number": earlier}
-                return State(status=status, number=number, note=note)
+                return StepState(status=status, number=number, note=note)
         return None
 
 
 def is_folded(step: AgentStep, folded: set[int]) -> bool:
     """Whether it is a part of what is done for one item of a list: there may be a thousand."""
-    is_item = step.kind == AgentStep.Kind.TASK and bool(ITEM.search(step.action))
+    is_item = step.kind == AgentStep.Kind.TASK and bool(ITEM_SUFFIX.search(step.action))
     return step.parent is not None and (is_item or step.parent in folded)
 
 
-def _href(run: Run, place: str, number: int | None) -> str:
+def _step_href(run: Run, place: str, number: int | None) -> str:
     if number is None:
         return ""
-    if place == "chat" and number > MOST_IN_CHAT:
+    if place == "chat" and number > MAX_CHAT_STEPS:
         return f"{trace_url(run.pk)}#step-{number}"
     return f"#step-{run.pk}-{number}" if place == "chat" else f"#step-{number}"
 
 
 def _plans(run: Run) -> Iterable[AgentStep]:
-    if (steps := _at_hand(run)) is not None:
+    if (steps := _prefetched_steps(run)) is not None:
         return [step for step in steps if step.kind == AgentStep.Kind.PLAN]
-    return list(_kept_plans(run.pk))
+    return list(_stored_plans(run.pk))
 
 
 def _tasks(run: Run) -> Iterable[Task]:
-    if (steps := _at_hand(run)) is not None:
+    if (steps := _prefetched_steps(run)) is not None:
         tasks = (step for step in steps if step.kind == AgentStep.Kind.TASK)
         return [(s.number, s.parent, s.turn, s.action, s.status) for s in tasks]
-    return list(_kept_tasks(run.pk))
+    return list(_stored_tasks(run.pk))
 
 
-def _at_hand(run: Run) -> Iterable[AgentStep] | None:
+def _prefetched_steps(run: Run) -> Iterable[AgentStep] | None:
     is_there = "steps" in getattr(run, "_prefetched_objects_cache", ())
     return run.steps.all() if is_there else None
 
 
-@prepared
-def _kept_plans(run):
+@compiled_query
+def _stored_plans(run):
     return AgentStep.objects.filter(run=run, kind=AgentStep.Kind.PLAN)
 
 
-@prepared
-def _kept_tasks(run):
+@compiled_query
+def _stored_tasks(run):
     tasks = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TASK)
     return tasks.values_list("number", "parent", "turn", "action", "status")

@@ -10,40 +10,50 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.access.masking import ANSWER, Row, Veil
-from agents.db.compiled_queries import prepared
+from agents.access.masking import ANSWER_STEP, Masker, Row
+from agents.db.compiled_queries import compiled_query
 from agents.engine.loop.termination import StopReason
 from agents.models import AgentStep, Approval, Run
 from agents.runs import clocks, event_store, projection
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 from . import panel_view, status_text
 from .approvals import ApprovalView
-from .comments import MOST_BELOW, MOST_BRIEF, Thread, threads
-from .effects import EffectsView, effects_of
-from .formatting import MOST_IN_ROW, MOST_SHOWN, shown
+from .comments import MAX_BRIEF_CHARS, MAX_COMMENTS_CHARS, CommentThread, threads_by_step
+from .effects import EffectsView, effects_view
+from .formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
 from .links import chat_url, milliseconds, text_url, trace_url
-from .markdown import MOST_ANSWER, BoundedProse, GrowingProse, render_markdown, render_start
-from .plan_view import MOST_IN_CHAT, PlanView, is_folded
-from .side_effects import Ledger
-from .step_order import in_order
+from .markdown import (
+    MAX_ANSWER_CHARS,
+    BoundedMarkdown,
+    StreamingMarkdown,
+    render_excerpt,
+    render_markdown,
+)
+from .plan_view import MAX_CHAT_STEPS, PlanView, is_folded
+from .side_effects import SideEffects
+from .step_order import sort_steps
 from .step_view import StepView, Wait
-from .structured_output import OutputView, shown_output
-from .waterfall import THINKING, Split, Waterfall
+from .structured_output import OutputView, build_output_view
+from .waterfall import THINKING_KINDS, TimeBreakdown, Waterfall
 
-MOST_FINDINGS = 5
-MOST_ROWS = 100
+MAX_FINDINGS = 5
+MAX_ROWS = 100
 # Where all steps are read at once: nobody reads more of each than is shown of it.
-WITHOUT = {"compare": ("request",), "shared": ()}
-WRITTEN = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
-DEMO = "demo"
+DEFERRED_FIELDS = {"compare": ("request",), "shared": ()}
+WRITTEN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
+DEMO_MODEL = "demo"
 # How much of a run is shown: all that there is room for, its rows without what is in them, or
 # hardly more than its answer.
 FULL, BRIEF, BARE = range(3)
 BARE_ROWS = 20
-MOST_SAID = {FULL: MOST_BELOW, BRIEF: MOST_BRIEF, BARE: 0}  # characters of each thread
+MAX_THREAD_CHARS = {
+    FULL: MAX_COMMENTS_CHARS,
+    BRIEF: MAX_BRIEF_CHARS,
+    BARE: 0,
+}  # characters of each thread
 # Pages of their own, which show one answer whole.
-UNCUT = {"compare", "shared"}
+FULL_ANSWER_PLACES = {"compare", "shared"}
 
 
 @dataclass(frozen=True)
@@ -53,17 +63,17 @@ class CorrectionView:
     review: Any
 
     @cached_property
-    def _start(self) -> tuple[SafeString, int]:
-        return render_start(self.review.correction)
+    def _excerpt(self) -> tuple[SafeString, int]:
+        return render_excerpt(self.review.correction)
 
     @property
     def text(self) -> SafeString:
-        return self._start[0]
+        return self._excerpt[0]
 
     @property
     def left_out(self) -> int:
         """So many characters more were written than are shown."""
-        return len(self.review.correction) - self._start[1]
+        return len(self.review.correction) - self._excerpt[1]
 
     @property
     def href(self) -> str:
@@ -93,8 +103,8 @@ class RunView:
     has_asked: bool = True  # False where it is known that nobody was asked anything
     is_whole: bool = False  # True where a page begins with all rows, however many
     is_judged: bool = True  # False where it ended just now, and nobody can have judged it
-    grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
-    veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
+    grown: StreamingMarkdown | None = None  # the answer, where somebody has watched it grow
+    veil: Masker | None = None  # where it is another's: `run` is masked, and so are its rows
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     size: int = FULL
 
@@ -106,26 +116,30 @@ class RunView:
         return self.viewer is None or self.viewer == self.run.user_id
 
     def shown(self, row: Row) -> Row:
-        return row if self.veil is None else masking.masked(row)
+        return row if self.veil is None else masking.mask_row(row)
 
     def asked(self, row: Approval) -> ApprovalView:
         """What a person is asked, and whether it is whoever looks that can say it."""
         viewer = self.run.user_id if self.viewer is None else self.viewer
-        may_decide = self.may_decide and not (row.is_waiting and row.is_kept_from(viewer))
+        may_decide = self.may_decide and not (row.is_waiting and row.is_forbidden_for(viewer))
         return ApprovalView(self.shown(row), may_decide, is_in_row=True)
 
     @property
-    def is_untold(self) -> bool:
+    def is_unstarted(self) -> bool:
         """Whether nobody has heard more of it than that it was asked for."""
         return self.until == 0
 
     @cached_property
     def steps(self) -> list[StepView]:
-        if self.is_untold:
+        if self.is_unstarted:
             return []
-        return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
+        return (
+            step_views(self)
+            if self.waterfall is None
+            else self._waterfall_steps(self.waterfall)
+        )
 
-    def _drawn(self, waterfall: Waterfall) -> list[StepView]:
+    def _waterfall_steps(self, waterfall: Waterfall) -> list[StepView]:
         asked = {row.step: self.asked(row) for row in waterfall.approvals}
         return [
             StepView(
@@ -149,8 +163,8 @@ class RunView:
         if self.size == BARE:
             return self.steps[:BARE_ROWS]
         if self.place == "chat":
-            return unfolded(self.steps, set())
-        return self.steps[:MOST_ROWS] if self.waterfall and not self.is_whole else self.steps
+            return visible_steps(self.steps, set())
+        return self.steps[:MAX_ROWS] if self.waterfall and not self.is_whole else self.steps
 
     def of(self, size: int) -> "RunView":
         """The same with less of it."""
@@ -173,10 +187,10 @@ class RunView:
     @cached_property
     def plan(self) -> PlanView | None:
         """What it works by, if that is a plan and there is room for it."""
-        return self._planned if self.size < BARE else None
+        return self._plan_view if self.size < BARE else None
 
     @cached_property
-    def _planned(self) -> PlanView | None:
+    def _plan_view(self) -> PlanView | None:
         plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
         is_there = any(step.parent is None for step in plans)
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
@@ -186,25 +200,29 @@ class RunView:
         if step.agent_name == self.run.agent_name or not step.depth:
             return ()
         names, parent = [step.agent_name], step.parent
-        while parent in self._family:
-            parent, name, _kind = self._family[parent]
+        while parent in self._parents_by_step:
+            parent, name, _kind = self._parents_by_step[parent]
             names += [name] if name != names[-1] else []
         return tuple(reversed(names))
 
     def job(self, step: AgentStep) -> str:
         """Who writes a plan or a check in this step, where one is written."""
-        if not step.depth or step.kind not in THINKING or step.parent not in self._family:
+        if (
+            not step.depth
+            or step.kind not in THINKING_KINDS
+            or step.parent not in self._parents_by_step
+        ):
             return ""
-        return step.agent_name if self._family[step.parent][2] in WRITTEN else ""
+        return step.agent_name if self._parents_by_step[step.parent][2] in WRITTEN_KINDS else ""
 
     @cached_property
-    def _family(self) -> dict[int | None, tuple[int | None, str, str]]:
+    def _parents_by_step(self) -> dict[int | None, tuple[int | None, str, str]]:
         """The step that each step is a part of, who does it, and what it is."""
         known = _parents(self.run.pk)
         return {number: (parent, agent, kind) for number, parent, agent, kind in known}
 
     @cached_property
-    def speaking(self) -> str:
+    def active_agent(self) -> str:
         """Who is at work just now, and for whom."""
         if not self.run.is_live:
             return ""
@@ -213,18 +231,18 @@ class RunView:
             return ""
         named = [s for s in self.steps if s.is_open and s.path]
         heard = [s for s in named if speaker in {"", s.agent_name}]
-        return heard[-1].whole_path if heard else ""
+        return heard[-1].full_path if heard else ""
 
-    def thread(self, step: int = 0) -> Thread | None:
+    def thread(self, step: int = 0) -> CommentThread | None:
         """What people say of a step, or of all of it; None where nobody is to say anything."""
         if not self.is_discussed:
             return None
-        empty = Thread(run=self.run.pk, step=step, viewer=self.viewer)
-        return replace(self._threads.get(step, empty), most=MOST_SAID[self.size])
+        empty = CommentThread(run=self.run.pk, step=step, viewer=self.viewer)
+        return replace(self._threads.get(step, empty), most=MAX_THREAD_CHARS[self.size])
 
     @cached_property
-    def _threads(self) -> dict[int, Thread]:
-        return threads(self.run, self.viewer)
+    def _threads(self) -> dict[int, CommentThread]:
+        return threads_by_step(self.run, self.viewer)
 
     @cached_property
     def waterfall(self) -> Waterfall | None:
@@ -234,49 +252,49 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=in_order(event_store.brief_steps(self.run)),
+            steps=sort_steps(event_store.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
-            first_words=event_store.first_words(self.run),
+            first_words=event_store.first_delta_times(self.run),
         )
 
     @cached_property
-    def split(self) -> Split | None:
+    def split(self) -> TimeBreakdown | None:
         return self.waterfall and self.waterfall.split()
 
     @cached_property
-    def ledger(self) -> Ledger | None:
+    def ledger(self) -> SideEffects | None:
         """Of what is only told again in this run, another one's says what it did."""
         done = [step for step in self.steps if not step.is_replayed]
-        return Ledger.of(done) if self.waterfall else None
+        return SideEffects.of(done) if self.waterfall else None
 
     @cached_property
     def effects(self) -> EffectsView | None:
         """What it did outside, to be named beside the answer of a run that is over."""
         if self.place != "chat" or self.run.is_live:
             return None
-        return effects_of(self.run, self.steps, self.folded, self._planned)
+        return effects_view(self.run, self.steps, self.folded, self._plan_view)
 
     @cached_property
-    def prose(self) -> GrowingProse:
-        said = "" if self.is_untold else event_store.said_so_far(self.run, self.until)
-        shown = said if self.veil is None else self.veil.begin(ANSWER, said)
-        prose = GrowingProse if self.place in UNCUT else BoundedProse
+    def prose(self) -> StreamingMarkdown:
+        said = "" if self.is_unstarted else event_store.streamed_answer(self.run, self.until)
+        shown = said if self.veil is None else self.veil.begin(ANSWER_STEP, said)
+        prose = StreamingMarkdown if self.place in FULL_ANSWER_PLACES else BoundedMarkdown
         return prose(shown, f"answer-{self.run.pk}")
 
     @property
     def frozen(self) -> SafeString:
-        return self.prose.frozen if self.run.is_live else self._start[0]
+        return self.prose.frozen if self.run.is_live else self._answer_excerpt[0]
 
     @cached_property
-    def _start(self) -> tuple[SafeString, int]:
+    def _answer_excerpt(self) -> tuple[SafeString, int]:
         """The answer as it is shown, and how many characters of it that are."""
         answer = self.run.answer
-        if self.place in UNCUT:
+        if self.place in FULL_ANSWER_PLACES:
             return render_markdown(answer), len(answer)
         grown = None if self.is_brief else self.grown
         if grown is not None and grown.is_whole(answer) and grown.is_short:
             return grown.whole, len(answer)
-        return render_start(answer, MOST_IN_ROW if self.is_brief else MOST_ANSWER)
+        return render_excerpt(answer, MAX_ROW_CHARS if self.is_brief else MAX_ANSWER_CHARS)
 
     @property
     def answer_size(self) -> int:
@@ -287,14 +305,14 @@ class RunView:
 
     @property
     def answer_shown(self) -> int:
-        return self.prose.taken if self.run.is_live else self._start[1]
+        return self.prose.taken if self.run.is_live else self._answer_excerpt[1]
 
     @property
     def answer_left_out(self) -> int:
         """So many characters more were said than are shown."""
         if self.run.is_live:
             return self.prose.left_out
-        return self.answer_size - self._start[1]
+        return self.answer_size - self._answer_excerpt[1]
 
     @property
     def answer_href(self) -> str:
@@ -305,10 +323,10 @@ class RunView:
         return self.prose.tail_html if self.run.is_live else SafeString()
 
     @cached_property
-    def shown_output(self) -> OutputView | None:
+    def output_view(self) -> OutputView | None:
         """The structured answer to read; in a trace it is the JSON itself."""
         is_there = self.run.output is not None and self.place == "chat" and not self.is_brief
-        return shown_output(self.run.output) if is_there else None
+        return build_output_view(self.run.output) if is_there else None
 
     @cached_property
     def panel(self) -> panel_view.PanelView | None:
@@ -320,7 +338,9 @@ class RunView:
     def output_text(self) -> str:
         if self.run.output is None:
             return ""
-        return shown(self.run.output, MOST_IN_ROW if self.is_brief else MOST_SHOWN)
+        return format_value(
+            self.run.output, MAX_ROW_CHARS if self.is_brief else MAX_SHOWN_CHARS
+        )
 
     @property
     def pk(self) -> str:
@@ -337,14 +357,14 @@ class RunView:
 
     @property
     def is_demo(self) -> bool:
-        return self.run.model == DEMO
+        return self.run.model == DEMO_MODEL
 
     @property
     def model_label(self) -> str:
         return model_label(self.run.model)
 
     @property
-    def road_label(self) -> str:
+    def route_label(self) -> str:
         """How the model was asked, for whoever reads a trace."""
         if self.place != "trace":
             return ""
@@ -369,7 +389,7 @@ class RunView:
         if not self.run.is_live:
             return self.run.waited * 1000
         asked = [(row.asked_at, row.decided_at) for row in self.questions]
-        return projection.waited(asked, self._now) * 1000
+        return projection.waited_seconds(asked, self._now) * 1000
 
     @property
     def has_waited(self) -> bool:
@@ -377,7 +397,7 @@ class RunView:
         return bool(self.questions) if self.run.is_live else self.run.waited > 0
 
     @property
-    def waits_now(self) -> bool:
+    def is_waiting_now(self) -> bool:
         """Whether a person is being waited for: then only that time goes on."""
         return self.run.is_live and any(row.is_waiting for row in self.questions)
 
@@ -388,7 +408,9 @@ class RunView:
     @cached_property
     def questions(self) -> list[Approval]:
         """What people were asked, where anybody was."""
-        return list(self.run.approvals.all()) if self.has_asked and not self.is_untold else []
+        return (
+            list(self.run.approvals.all()) if self.has_asked and not self.is_unstarted else []
+        )
 
     @cached_property
     def waits(self) -> dict[int, list[Wait]]:
@@ -398,7 +420,7 @@ class RunView:
             number: int | None = row.step
             while number is not None:
                 found.setdefault(number, []).append((row.asked_at, row.decided_at))
-                number = self._family.get(number, (None, "", ""))[0]
+                number = self._parents_by_step.get(number, (None, "", ""))[0]
         return found
 
     @property
@@ -415,7 +437,7 @@ class RunView:
 
     @property
     def sentence(self) -> str:
-        return status_text.ending(self.run, is_shared=self.is_discussed)
+        return status_text.ending_sentence(self.run, is_shared=self.is_discussed)
 
     @cached_property
     def findings(self) -> list[StepView]:
@@ -425,14 +447,14 @@ class RunView:
         calls = [step for step in self.steps if step.kind == AgentStep.Kind.TOOL]
         done = [call for call in calls if not call.step.has_effects]  # those stand below
         found = [step for step in done if step.status == AgentStep.Status.DONE]
-        return found[-MOST_FINDINGS:]
+        return found[-MAX_FINDINGS:]
 
     @property
     def can_continue(self) -> bool:
         """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        goes_on = is_cut or is_out or self.run.can_go_on
+        goes_on = is_cut or is_out or self.run.can_continue
         return self.place == "chat" and self.may_decide and goes_on
 
     @property
@@ -443,7 +465,7 @@ class RunView:
 
     @property
     def advice(self) -> str:
-        return told(self.run.advice)
+        return translate(self.run.advice)
 
     @cached_property
     def rating(self) -> Any:
@@ -493,19 +515,19 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             job=view.job(step),
             is_brief=view.is_brief,
         )
-        for step in in_order(_steps(view, only))
+        for step in sort_steps(_load_steps(view, only))
         if until is None or step.first_seq <= until
     ]
 
 
-def unfolded(
+def visible_steps(
     steps: Sequence[StepView], folded: set[int], shown: Set[int] = frozenset()
 ) -> list[StepView]:
     """Those that a chat has room for, beside the ones that are `shown`: the first that began.
 
     What is done for each item of a list is left out, unless a person is asked about it.
     """
-    room = MOST_IN_CHAT - len(shown - folded)
+    room = MAX_CHAT_STEPS - len(shown - folded)
     for view in sorted(steps, key=lambda view: view.number):
         if view.number in shown or view.number in folded:
             continue
@@ -516,36 +538,38 @@ def unfolded(
     return [v for v in steps if v.number not in folded or v.approval is not None]
 
 
-def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
+def _load_steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
     run = view.run
-    if view.place in WITHOUT:
-        return event_store.brief_steps(run, MOST_SHOWN, without=WITHOUT[view.place])
+    if view.place in DEFERRED_FIELDS:
+        return event_store.brief_steps(
+            run, MAX_SHOWN_CHARS, without=DEFERRED_FIELDS[view.place]
+        )
     if "steps" in getattr(run, "_prefetched_objects_cache", ()):
         return [step for step in run.steps.all() if only is None or step.number in only]
     if only is not None:
-        return [step for number in sorted(only) for step in _step(run.pk, number)]
+        return [step for number in sorted(only) for step in _step_by_number(run.pk, number)]
     return _all_steps(run.pk)
 
 
-@prepared
+@compiled_query
 def _parents(run):
     steps = AgentStep.objects.filter(run=run).order_by()
     return steps.values_list("number", "parent", "agent_name", "kind")
 
 
-@prepared
-def _step(run, number):
+@compiled_query
+def _step_by_number(run, number):
     return AgentStep.objects.filter(run=run, number=number)
 
 
-@prepared
+@compiled_query
 def _all_steps(run):
     return AgentStep.objects.filter(run=run)
 
 
-def rows(runs: Iterable[Run]) -> list[RunView]:
+def run_views(runs: Iterable[Run]) -> list[RunView]:
     return [RunView(run, place="trace") for run in runs]
 
 
 def model_label(name: str) -> str:
-    return _("Demo model") if name == DEMO else name
+    return _("Demo model") if name == DEMO_MODEL else name

@@ -8,23 +8,23 @@ from agents.models import AgentStep
 Effect, Status = AgentStep.Effect, AgentStep.Status
 
 # What was not done cannot have changed anything.
-NOT_MADE = {Status.REJECTED, Status.BLOCKED, Status.WAITING, Status.UNSTARTED}
+NOT_EXECUTED = {Status.REJECTED, Status.BLOCKED, Status.WAITING, Status.UNSTARTED}
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class SideEffects:
     changes: list[AgentStep]
     reads: int
     unclear: int  # calls of which nobody kept what they could do
     not_started: list[AgentStep]
 
     @classmethod
-    def of(cls, steps: Iterable[AgentStep]) -> "Ledger":
+    def of(cls, steps: Iterable[AgentStep]) -> "SideEffects":
         """Tasks for other agents have no effect of their own, and what was declined none."""
         steps = list(steps)
         parents = {step.parent for step in steps}
         calls = [step for step in steps if step.kind == AgentStep.Kind.TOOL]
-        made = [c for c in calls if c.status not in NOT_MADE and c.number not in parents]
+        made = [c for c in calls if c.status not in NOT_EXECUTED and c.number not in parents]
         return cls(
             changes=[call for call in made if call.has_effects],
             reads=sum(call.effect == Effect.READ for call in made),

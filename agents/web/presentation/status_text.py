@@ -9,23 +9,23 @@ from django.utils.translation import ngettext
 
 from agents.engine.loop.termination import StopReason
 from agents.models import Run
-from agents.runs.engine_messages import told
+from agents.runs.engine_messages import translate
 
 # What the engine says of a workflow that ended by a person's no.
-DECLINED = re.compile(
+DECLINED_PATTERN = re.compile(
     r"“(?P<step>.+)”: (?P<person>.+?) declined\.(?: They said: “(?P<words>.+)”\.)?", re.DOTALL
 )
 
 
-def ending(run: Run, *, is_shared: bool = False) -> str:
+def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
     """What became of a run, where that is not simply an answer; several may have seen to it."""
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
-            return told(run.detail)
-        case StopReason.CANCELLED if declined := DECLINED.fullmatch(run.detail):
-            return _declined(**declined.groupdict())
+            return translate(run.detail)
+        case StopReason.CANCELLED if declined := DECLINED_PATTERN.fullmatch(run.detail):
+            return _declined_sentence(**declined.groupdict())
         case StopReason.CANCELLED if run.detail:
-            return _("Cancelled: %(reason)s") % {"reason": told(run.detail)}
+            return _("Cancelled: %(reason)s") % {"reason": translate(run.detail)}
         case StopReason.CANCELLED if is_shared:
             return _("This run was stopped. What was said so far is kept.")
         case StopReason.CANCELLED:
@@ -46,28 +46,30 @@ def ending(run: Run, *, is_shared: bool = False) -> str:
             return _("Stopped: the agent called one tool too often.")
         case StopReason.BUDGET:
             return _("Stopped: the run has used up its budget (%(limit)s)") % {
-                "limit": told(run.detail).rstrip(".。")
+                "limit": translate(run.detail).rstrip(".。")
             }
         case StopReason.BLOCKED:
-            return _("Blocked by a guardrail: %(reason)s") % {"reason": told(run.detail)}
-    return told(run.detail) or _("The run could not go on.")
+            return _("Blocked by a guardrail: %(reason)s") % {"reason": translate(run.detail)}
+    return translate(run.detail) or _("The run could not go on.")
 
 
-def _declined(step: str, person: str, words: str | None) -> str:
+def _declined_sentence(step: str, person: str, words: str | None) -> str:
     about = {"step": step, "person": person}
     ended = _("%(person)s declined “%(step)s”, so the workflow ended here.") % about
     said = _("They said: “%(words)s”.") % {"words": words}
     return f"{ended} {said}" if words else ended
 
 
-def note(facts: dict[str, Any]) -> str:
+def note_sentence(facts: dict[str, Any]) -> str:
     """What happened on the way of a step: waited, asked again, fallen back, left out."""
-    facts = {**facts, "message": told(facts.get("message", ""))}
+    facts = {**facts, "message": translate(facts.get("message", ""))}
     match facts["kind"]:
         case "slow":
-            return _("The model was slow: nothing came for %(seconds)s s.") % _brief(facts)
+            return _("The model was slow: nothing came for %(seconds)s s.") % _short_seconds(
+                facts
+            )
         case "limited":
-            return _("It waited for its turn: %(why)s") % {"why": _limit(facts)}
+            return _("It waited for its turn: %(why)s") % {"why": _limit_sentence(facts)}
         case "retry":
             return _("Asked again after %(seconds)s s: %(message)s") % facts
         case "model_fallback":
@@ -83,25 +85,27 @@ def note(facts: dict[str, Any]) -> str:
         case "finished_anyway":
             return _("It could not be stopped any more: it was done, and this is its result.")
         case "compaction":
-            return _compaction(facts["dropped"], facts["shortened"])
+            return _compaction_sentence(facts["dropped"], facts["shortened"])
     return ""
 
 
-def now(notes: Sequence[dict[str, Any]]) -> str:
+def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
     """What a step that has not ended is waiting for, where its last note says that."""
     facts = notes[-1] if notes else {"kind": ""}
     match facts["kind"]:
         case "slow":
-            return _("The model is slow: nothing has come for %(seconds)s s.") % _brief(facts)
+            return _("The model is slow: nothing has come for %(seconds)s s.") % _short_seconds(
+                facts
+            )
         case "limited":
-            return _("It waits for its turn: %(why)s") % {"why": _limit(facts)}
+            return _("It waits for its turn: %(why)s") % {"why": _limit_sentence(facts)}
         case "retry":
-            facts = _brief(facts) | {"message": told(facts["message"])}
+            facts = _short_seconds(facts) | {"message": translate(facts["message"])}
             return _("Asks again in %(seconds)s s: %(message)s") % facts
     return ""
 
 
-def _limit(facts: dict[str, Any]) -> str:
+def _limit_sentence(facts: dict[str, Any]) -> str:
     match facts["limit"]:
         case "requests":
             return _("%(model)s may be asked %(most)s times a minute.") % facts
@@ -110,11 +114,11 @@ def _limit(facts: dict[str, Any]) -> str:
     return _("%(model)s answers at most %(most)s at once.") % facts
 
 
-def _brief(facts: dict[str, Any]) -> dict[str, Any]:
+def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "seconds": f"{facts['seconds']:g}"}
 
 
-def _compaction(dropped: int, shortened: int) -> str:
+def _compaction_sentence(dropped: int, shortened: int) -> str:
     parts = [_("To fit the model’s window:")]
     if dropped:
         some = ngettext(

@@ -19,7 +19,7 @@ class Step(Protocol):
 AStep = TypeVar("AStep", bound=Step)
 
 
-def in_order(steps: Iterable[AStep]) -> list[AStep]:
+def sort_steps(steps: Iterable[AStep]) -> list[AStep]:
     steps = list(steps)
     known = {step.number for step in steps}
     below: dict[int | None, list[AStep]] = defaultdict(list)
@@ -55,25 +55,25 @@ class Outline:
 
     def add(self, step: Step) -> int | None:
         """The row that a new one stands right behind: 0 for the first, None for the last."""
-        at = self._place(step)
+        at = self._insert_position(step)
         self.numbers.insert(at, step.number)
         self.parents[step.number] = step.parent
         if at == len(self.numbers) - 1:
             return None
         return self.numbers[at - 1] if at else 0
 
-    def _place(self, step: Step) -> int:
+    def _insert_position(self, step: Step) -> int:
         """Behind those that began before it and are a part of the same, and all below them."""
         parent = step.parent if step.parent in self.parents else None
         for at in range(len(self.numbers), 0, -1):
             other = self.numbers[at - 1]
             if other == parent:
                 return at
-            if self._beside(other, parent) < step.number:
+            if self._sibling_ancestor(other, parent) < step.number:
                 return at
         return 0
 
-    def _beside(self, number: int, parent: int | None) -> float:
+    def _sibling_ancestor(self, number: int, parent: int | None) -> float:
         """The row itself, or what it is below, that is a part of this; infinite if none is."""
         while (above := self._parent(number)) != parent:
             if above is None:

@@ -17,29 +17,29 @@ from django.utils.translation import get_language
 from agents.models import AgentStep, Approval, Run
 
 from . import BARE, BRIEF, FULL, RunView, StepView
-from .formatting import cost, count, duration, whole
+from .formatting import cost, count, duration, integer
 
-A_NUMBER = 987_654_321_987_654_321
+RUN_PLACEHOLDER = 987_654_321_987_654_321
 # Of no other figure on the page a part, and so found again when it is drawn.
-A_STEP, A_TURN, A_PRICE = 246_813_579, 357_924_681, 468_135_792.0
-SOME_READ, SOME_WRITTEN = 579_246_813, 681_357_924
-A_WHILE = timedelta(milliseconds=135_792_468)
-A_WAIT = timedelta(milliseconds=246_813_580)
-A_BAR = 'x="0.0" width="99.0"'
-A_REQUEST, SOME_WORDS = "\ue000", "\ue001"
-MOST_FORMS = 512
-MOST_RUN = 200_000  # bytes of HTML
+STEP_PLACEHOLDER, TURN_PLACEHOLDER, COST_PLACEHOLDER = 246_813_579, 357_924_681, 468_135_792.0
+PROMPT_TOKENS_PLACEHOLDER, COMPLETION_TOKENS_PLACEHOLDER = 579_246_813, 681_357_924
+DURATION_PLACEHOLDER = timedelta(milliseconds=135_792_468)
+WAIT_PLACEHOLDER = timedelta(milliseconds=246_813_580)
+BAR_PLACEHOLDER = 'x="0.0" width="99.0"'
+REQUEST_PLACEHOLDER, WORDS_PLACEHOLDER = "\ue000", "\ue001"
+MAX_CACHED = 512
+MAX_RUN_BYTES = 200_000  # bytes of HTML
 
 
-def alike(template: str, view: RunView) -> SafeString:
+def cached_part(template: str, view: RunView) -> SafeString:
     """A part that all runs have, as it is in those that have nothing to say in it."""
-    return mark_safe(_alike(get_language(), template) % {"run": view.pk})
+    return mark_safe(_part_format(get_language(), template) % {"run": view.pk})
 
 
 @cache
-def _alike(language: str, template: str) -> str:
-    view = RunView(Run(pk=A_NUMBER))
-    return form(render_to_string(template, {"view": view, "pk": view.pk}))
+def _part_format(language: str, template: str) -> str:
+    view = RunView(Run(pk=RUN_PLACEHOLDER))
+    return to_format_string(render_to_string(template, {"view": view, "pk": view.pk}))
 
 
 def run_section(view: RunView) -> SafeString:
@@ -51,14 +51,14 @@ def run_section(view: RunView) -> SafeString:
     return html
 
 
-def run_head(view: RunView) -> SafeString:
+def run_header(view: RunView) -> SafeString:
     """The line above a run."""
     run = view.run
-    head = _head(
+    head = _header_format(
         get_language(),
         view.place,
         run.status,
-        view.speaking or run.agent_name,
+        view.active_agent or run.agent_name,
         run.model,
         run.road,
         run.max_steps,
@@ -67,24 +67,24 @@ def run_head(view: RunView) -> SafeString:
         bool(run.takeovers),
         min(run.step_count, 2),
         view.has_waited,
-        view.waits_now,
+        view.is_waiting_now,
     )
     figures = {
         "run": view.pk,
         "turns": run.step_count,
         "waited": duration(view.waited_ms),
-        "waited_ms": whole(view.waited_ms),
+        "waited_ms": integer(view.waited_ms),
         "read": count(run.prompt_tokens),
         "written": count(run.completion_tokens),
         "tokens": count(view.tokens),
         "cost": cost(run.cost),
     }
     took = view.elapsed_ms if run.is_live else view.duration_ms
-    return mark_safe(head % (figures | _took(took)))
+    return mark_safe(head % (figures | _duration_fields(took)))
 
 
-@lru_cache(MOST_FORMS)
-def _head(
+@lru_cache(MAX_CACHED)
+def _header_format(
     language: str,
     place: str,
     status: str,
@@ -99,19 +99,19 @@ def _head(
     has_waited: bool,
     waits_now: bool,
 ) -> str:
-    now, waited = timezone.now(), A_WAIT if has_waited else timedelta()
-    ended = now + A_WHILE + waited
+    now, waited = timezone.now(), WAIT_PLACEHOLDER if has_waited else timedelta()
+    ended = now + DURATION_PLACEHOLDER + waited
     run = Run(
-        pk=A_NUMBER,
+        pk=RUN_PLACEHOLDER,
         status=status,
         agent_name=agent,
         model=model,
         road=road,
         max_steps=max_steps,
-        turns=A_TURN if steps > 1 else steps,
-        prompt_tokens=SOME_READ if has_tokens else 0,
-        completion_tokens=SOME_WRITTEN if has_tokens else 0,
-        cost=A_PRICE if has_cost else None,
+        turns=TURN_PLACEHOLDER if steps > 1 else steps,
+        prompt_tokens=PROMPT_TOKENS_PLACEHOLDER if has_tokens else 0,
+        completion_tokens=COMPLETION_TOKENS_PLACEHOLDER if has_tokens else 0,
+        cost=COST_PLACEHOLDER if has_cost else None,
         takeovers=int(was_taken_over),
         started_at=now,
         ended_at=ended,
@@ -123,11 +123,11 @@ def _head(
     verdict = Approval.Verdict.WAITING if waits_now else Approval.Verdict.APPROVED
     question = Approval(asked_at=ended - waited, decided_at=said, verdict=verdict)
     vars(view)["questions"] = [question] if has_waited else []
-    places = {"turns": str(A_TURN)}
+    places = {"turns": str(TURN_PLACEHOLDER)}
     if has_waited:
         took = view.waited_ms
-        places |= {"waited": duration(took), "waited_ms": whole(took)}
-    return form(render_to_string("_run_head.html", {"view": view}), **places)
+        places |= {"waited": duration(took), "waited_ms": integer(took)}
+    return to_format_string(render_to_string("_run_head.html", {"view": view}), **places)
 
 
 def step_row(step: StepView) -> SafeString:
@@ -142,13 +142,13 @@ def step_row(step: StepView) -> SafeString:
 
 def fits(html: str) -> bool:
     """Whether there is room for it among the others on a page, and in a frame."""
-    return len(html) * 4 <= MOST_RUN or len(html.encode()) <= MOST_RUN
+    return len(html) * 4 <= MAX_RUN_BYTES or len(html.encode()) <= MAX_RUN_BYTES
 
 
 def _plain_row(step: StepView) -> SafeString:
     about = step.step
     has = bool(step.tokens), about.cost is not None, bool(step.request_text)
-    row = _row(get_language(), about.kind, about.status, *has)
+    row = _row_format(get_language(), about.kind, about.status, *has)
     figures = {
         "run": step.run.pk,
         "number": about.number,
@@ -159,50 +159,50 @@ def _plain_row(step: StepView) -> SafeString:
         "words": escape(step.live_text),
     }
     took = step.elapsed_ms if step.is_open else step.duration_ms
-    return mark_safe(row % (figures | _took(took)))
+    return mark_safe(row % (figures | _duration_fields(took)))
 
 
-@lru_cache(MOST_FORMS)
-def _row(
+@lru_cache(MAX_CACHED)
+def _row_format(
     language: str, kind: str, status: str, has_tokens: bool, has_cost: bool, has_request: bool
 ) -> str:
     now = timezone.now()
     row = AgentStep(
-        number=A_STEP,
+        number=STEP_PLACEHOLDER,
         kind=kind,
         status=status,
-        prompt_tokens=SOME_READ if has_tokens else 0,
-        completion_tokens=SOME_WRITTEN if has_tokens else 0,
-        cost=A_PRICE if has_cost else None,
-        request=A_REQUEST if has_request else None,
+        prompt_tokens=PROMPT_TOKENS_PLACEHOLDER if has_tokens else 0,
+        completion_tokens=COMPLETION_TOKENS_PLACEHOLDER if has_tokens else 0,
+        cost=COST_PLACEHOLDER if has_cost else None,
+        request=REQUEST_PLACEHOLDER if has_request else None,
         started_at=now,
-        ended_at=now + A_WHILE,
+        ended_at=now + DURATION_PLACEHOLDER,
     )
-    run = Run(pk=A_NUMBER, started_at=now)
-    step = StepView(row, run, words=SOME_WORDS, now=now + A_WHILE)
+    run = Run(pk=RUN_PLACEHOLDER, started_at=now)
+    step = StepView(row, run, words=WORDS_PLACEHOLDER, now=now + DURATION_PLACEHOLDER)
     html = render_to_string("_step.html", {"step": step})
-    texts = {"bar": A_BAR, "request": A_REQUEST, "words": SOME_WORDS}
-    return form(html, number=str(A_STEP), **texts)
+    texts = {"bar": BAR_PLACEHOLDER, "request": REQUEST_PLACEHOLDER, "words": WORDS_PLACEHOLDER}
+    return to_format_string(html, number=str(STEP_PLACEHOLDER), **texts)
 
 
-def _took(milliseconds: float | None) -> Mapping[str, str]:
+def _duration_fields(milliseconds: float | None) -> Mapping[str, str]:
     is_known = milliseconds is not None
     return {
-        "milliseconds": whole(milliseconds) if is_known else "",
+        "milliseconds": integer(milliseconds) if is_known else "",
         "duration": duration(milliseconds),
     }
 
 
-def form(html: str, **places: str) -> str:
+def to_format_string(html: str, **places: str) -> str:
     """With places that are filled in all at once: nothing is looked for in what was put in."""
-    took = A_WHILE / timedelta(milliseconds=1)
+    took = DURATION_PLACEHOLDER / timedelta(milliseconds=1)
     places |= {
-        "run": str(A_NUMBER),
-        "tokens": count(SOME_READ + SOME_WRITTEN),
-        "read": count(SOME_READ),
-        "written": count(SOME_WRITTEN),
-        "cost": cost(A_PRICE),
-        "milliseconds": whole(took),
+        "run": str(RUN_PLACEHOLDER),
+        "tokens": count(PROMPT_TOKENS_PLACEHOLDER + COMPLETION_TOKENS_PLACEHOLDER),
+        "read": count(PROMPT_TOKENS_PLACEHOLDER),
+        "written": count(COMPLETION_TOKENS_PLACEHOLDER),
+        "cost": cost(COST_PLACEHOLDER),
+        "milliseconds": integer(took),
         "duration": duration(took),
     }
     html = html.replace("%", "%%")
@@ -211,17 +211,17 @@ def form(html: str, **places: str) -> str:
     return html
 
 
-def untold(view: RunView) -> SafeString:
+def unstarted_run(view: RunView) -> SafeString:
     """A run of which nothing was told yet: like every other that the same agent begins."""
     run = view.run
-    html = _untold(get_language(), view.place, run.agent_name, run.model, run.max_steps)
-    return mark_safe(html.replace(str(A_NUMBER), view.pk))
+    html = _unstarted_run(get_language(), view.place, run.agent_name, run.model, run.max_steps)
+    return mark_safe(html.replace(str(RUN_PLACEHOLDER), view.pk))
 
 
 @lru_cache(maxsize=256)
-def _untold(language: str, place: str, agent: str, model: str, max_steps: int) -> str:
+def _unstarted_run(language: str, place: str, agent: str, model: str, max_steps: int) -> str:
     now, about = timezone.now(), {"agent_name": agent, "model": model, "max_steps": max_steps}
-    run = Run(pk=A_NUMBER, started_at=now, **about)
+    run = Run(pk=RUN_PLACEHOLDER, started_at=now, **about)
     return render_to_string("_run.html", {"view": RunView(run, place, until=0, now=now)})
 
 
@@ -229,20 +229,20 @@ def rating(view: RunView) -> SafeString:
     """The thumbs below an answer: most of them nobody has touched, and those are all alike."""
     if view.rating or view.is_flagged:
         return render_to_string("_rating.html", {"view": view})
-    return mark_safe(_untouched(get_language()).replace(str(A_NUMBER), view.pk))
+    return mark_safe(_empty_rating(get_language()).replace(str(RUN_PLACEHOLDER), view.pk))
 
 
 @cache
-def _untouched(language: str) -> str:
-    run = Run(pk=A_NUMBER, status=Run.Status.COMPLETED)
+def _empty_rating(language: str) -> str:
+    run = Run(pk=RUN_PLACEHOLDER, status=Run.Status.COMPLETED)
     return render_to_string("_rating.html", {"view": RunView(run, is_judged=False)})
 
 
 def run_columns() -> SafeString:
     """What the rows of steps hold: the same above all of them."""
-    return _columns(get_language())
+    return _run_columns(get_language())
 
 
 @cache
-def _columns(language: str) -> SafeString:
+def _run_columns(language: str) -> SafeString:
     return render_to_string("_run_columns.html")

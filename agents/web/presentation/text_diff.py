@@ -18,32 +18,32 @@ WORD = re.compile(
     re.DOTALL,
 )
 
-MOST_PARTS = 3_000
-MOST_WORK = 100_000
-WORK_OF_A_PAGE = 600_000
+MAX_PARTS = 3_000
+MAX_WORK = 100_000
+PAGE_WORK = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffPiece:
     text: str
     is_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class TextDiff:
     """Both texts whole, in pieces; in a coarse one some are too long to be read by words."""
 
-    left: tuple[Piece, ...]
-    right: tuple[Piece, ...]
+    left: tuple[DiffPiece, ...]
+    right: tuple[DiffPiece, ...]
     is_coarse: bool = False
 
     @property
-    def is_none(self) -> bool:
+    def is_equal(self) -> bool:
         return not any(piece.is_changed for piece in (*self.left, *self.right))
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _DiffSpan:
     """A stretch of both texts that is the same, or what one has in place of the other's."""
 
     left: str
@@ -52,106 +52,120 @@ class _Span:
     is_coarse: bool = False
 
 
-class Reader:
+class TextDiffer:
     """Compares texts for one page, and no longer than a reader waits for it."""
 
-    def __init__(self, work: int = WORK_OF_A_PAGE) -> None:
+    def __init__(self, work: int = PAGE_WORK) -> None:
         self.work = work
 
-    def compare(self, left: str, right: str) -> Difference:
-        spans = self._by(words, left, right)
+    def compare(self, left: str, right: str) -> TextDiff:
+        spans = self._diff_parts(split_words, left, right)
         if any(span.is_coarse for span in spans):
-            blocks = self._by(_lines, left, right)
-            spans = [span for block in blocks for span in self._within(block)]
-        spans = _on_lines(_gathered(spans))
-        return Difference(
-            left=_joined((span.left, span.is_changed) for span in spans),
-            right=_joined((span.right, span.is_changed) for span in spans),
+            blocks = self._diff_parts(_split_lines, left, right)
+            spans = [span for block in blocks for span in self._diff_block(block)]
+        spans = _align_lines(_merge_small(spans))
+        return TextDiff(
+            left=_group_pieces((span.left, span.is_changed) for span in spans),
+            right=_group_pieces((span.right, span.is_changed) for span in spans),
             is_coarse=any(span.is_coarse for span in spans),
         )
 
-    def _within(self, block: _Span) -> list[_Span]:
-        return self._by(words, block.left, block.right) if block.is_changed else [block]
+    def _diff_block(self, block: _DiffSpan) -> list[_DiffSpan]:
+        return (
+            self._diff_parts(split_words, block.left, block.right)
+            if block.is_changed
+            else [block]
+        )
 
-    def _by(self, parts: Callable[[str], list[str]], left: str, right: str) -> list[_Span]:
+    def _diff_parts(
+        self, parts: Callable[[str], list[str]], left: str, right: str
+    ) -> list[_DiffSpan]:
         """What both begin and end with is the same; only between is there work to do."""
         ours, theirs = parts(left), parts(right)
-        start, end = _alike(ours, theirs)
+        start, end = _common_ends(ours, theirs)
         before, after = "".join(ours[:start]), "".join(ours[len(ours) - end :])
         ours, theirs = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
-        spans = [_Span("".join(ours), "".join(theirs), is_changed=True, is_coarse=True)]
-        if not ours or not theirs or self._affords(ours, theirs):
-            spans = _matched(ours, theirs)
-        return [_Span(before, before, False), *spans, _Span(after, after, False)]
+        spans = [_DiffSpan("".join(ours), "".join(theirs), is_changed=True, is_coarse=True)]
+        if not ours or not theirs or self._can_afford(ours, theirs):
+            spans = _match_parts(ours, theirs)
+        return [_DiffSpan(before, before, False), *spans, _DiffSpan(after, after, False)]
 
-    def _affords(self, left: Sequence[str], right: Sequence[str]) -> bool:
+    def _can_afford(self, left: Sequence[str], right: Sequence[str]) -> bool:
         """What is often in both texts is what makes matching them slow."""
         counts = Counter(right)
-        work = len(left) + len(right) + sum(counts[part] for part in left if _tells(part))
-        is_little = max(len(left), len(right)) <= MOST_PARTS and work <= MOST_WORK
+        work = (
+            len(left) + len(right) + sum(counts[part] for part in left if _is_significant(part))
+        )
+        is_little = max(len(left), len(right)) <= MAX_PARTS and work <= MAX_WORK
         if not is_little or work > self.work:
             return False
         self.work -= work
         return True
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
 
 
-def _alike(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
+def _common_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
     """How many parts are the same at the beginning, and of the rest at the end."""
-    start = _same(zip(left, right, strict=False))
+    start = _common_length(zip(left, right, strict=False))
     rest = min(len(left), len(right)) - start
-    end = _same(zip(reversed(left), reversed(right), strict=False))
+    end = _common_length(zip(reversed(left), reversed(right), strict=False))
     return start, min(end, rest)
 
 
-def _same(pairs: Iterable[tuple[str, str]]) -> int:
+def _common_length(pairs: Iterable[tuple[str, str]]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _matched(left: Sequence[str], right: Sequence[str]) -> list[_Span]:
+def _match_parts(left: Sequence[str], right: Sequence[str]) -> list[_DiffSpan]:
     """Blanks and marks alone say nothing: they match where the words around them do."""
-    matcher = SequenceMatcher(lambda part: not _tells(part), left, right, autojunk=False)
-    spans: list[_Span] = []
+    matcher = SequenceMatcher(
+        lambda part: not _is_significant(part), left, right, autojunk=False
+    )
+    spans: list[_DiffSpan] = []
     for tag, a, b, c, d in matcher.get_opcodes():
         ours, theirs = "".join(left[a:b]), "".join(right[c:d])
-        spans += [_Span(ours, theirs, False)] if tag == "equal" else _narrowed(ours, theirs)
+        spans += (
+            [_DiffSpan(ours, theirs, False)]
+            if tag == "equal"
+            else _narrow_japanese(ours, theirs)
+        )
     return spans
 
 
-def _narrowed(left: str, right: str) -> list[_Span]:
+def _narrow_japanese(left: str, right: str) -> list[_DiffSpan]:
     """Japanese endings follow their words without a gap: what they share is not different."""
     if not (JAPANESE.fullmatch(left) and JAPANESE.fullmatch(right)):
-        return [_Span(left, right, True)]
-    start, end = _alike(left, right)
+        return [_DiffSpan(left, right, True)]
+    start, end = _common_ends(left, right)
     a, b = len(left) - end, len(right) - end
     return [
-        _Span(left[:start], right[:start], False),
-        _Span(left[start:a], right[start:b], True),
-        _Span(left[a:], right[b:], False),
+        _DiffSpan(left[:start], right[:start], False),
+        _DiffSpan(left[start:a], right[start:b], True),
+        _DiffSpan(left[a:], right[b:], False),
     ]
 
 
-def _gathered(spans: Iterable[_Span]) -> list[_Span]:
+def _merge_small(spans: Iterable[_DiffSpan]) -> list[_DiffSpan]:
     """Little that is the same between much that is not would only make it hard to read."""
-    found: list[_Span] = []
+    found: list[_DiffSpan] = []
     for span in spans:
         if found and found[-1].is_changed == span.is_changed:
-            span = _one([found.pop(), span])
+            span = _join_spans([found.pop(), span])
         found.append(span)
-        while span.is_changed and len(found) > 2 and _is_little(*found[-3:]):
-            found[-3:] = [span := _one(found[-3:])]
+        while span.is_changed and len(found) > 2 and _is_small(*found[-3:]):
+            found[-3:] = [span := _join_spans(found[-3:])]
     return found
 
 
-def _one(spans: Sequence[_Span]) -> _Span:
-    return _Span(
+def _join_spans(spans: Sequence[_DiffSpan]) -> _DiffSpan:
+    return _DiffSpan(
         "".join(span.left for span in spans),
         "".join(span.right for span in spans),
         is_changed=any(span.is_changed for span in spans),
@@ -159,38 +173,42 @@ def _one(spans: Sequence[_Span]) -> _Span:
     )
 
 
-def _is_little(before: _Span, same: _Span, after: _Span) -> bool:
+def _is_small(before: _DiffSpan, same: _DiffSpan, after: _DiffSpan) -> bool:
     around = min(max(len(span.left), len(span.right)) for span in (before, after))
     return 2 * len(same.left) <= around
 
 
-def _on_lines(spans: list[_Span]) -> list[_Span]:
+def _align_lines(spans: list[_DiffSpan]) -> list[_DiffSpan]:
     """What is added or left out may be read as whole lines, where it can be moved to be so."""
     for at in range(1, len(spans) - 1):
         before, span, after = spans[at - 1 : at + 2]
         if span.is_changed and not (span.left and span.right):
-            spans[at - 1 : at + 2] = _moved(before.left, span, after.left)
+            spans[at - 1 : at + 2] = _shift_span(before.left, span, after.left)
     return spans
 
 
-def _moved(before: str, span: _Span, after: str) -> list[_Span]:
+def _shift_span(before: str, span: _DiffSpan, after: str) -> list[_DiffSpan]:
     text = span.left or span.right
     both, last = text + after, len(text) - 1
-    farthest = min(_same(zip(both, after, strict=False)), len(text))
+    farthest = min(_common_length(zip(both, after, strict=False)), len(text))
     ways = (n for n in range(farthest + 1) if "\n" in (both[n], both[n + last]))
     n = next(ways, 0)
     start, end, moved = before + text[:n], after[n:], both[n : n + len(text)]
     changed = {"left": moved} if span.left else {"right": moved}
-    return [_Span(start, start, False), replace(span, **changed), _Span(end, end, False)]
+    return [
+        _DiffSpan(start, start, False),
+        replace(span, **changed),
+        _DiffSpan(end, end, False),
+    ]
 
 
-def _tells(part: str) -> bool:
+def _is_significant(part: str) -> bool:
     return part[0].isalnum() or (len(part) > 1 and not part.isspace())
 
 
-def _joined(pieces: Iterable[tuple[str, bool]]) -> tuple[Piece, ...]:
+def _group_pieces(pieces: Iterable[tuple[str, bool]]) -> tuple[DiffPiece, ...]:
     said = [piece for piece in pieces if piece[0]]
     groups = groupby(said, key=lambda piece: piece[1])
     return tuple(
-        Piece("".join(text for text, _ in group), changed) for changed, group in groups
+        DiffPiece("".join(text for text, _ in group), changed) for changed, group in groups
     )

@@ -20,20 +20,20 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is nobody with the name {name!r}.")
-        self._tell(erasure.plan(user))
+        self._print_plan(erasure.plan(user))
         if dry_run:
             return
         if not yes:
             raise CommandError("Nothing was erased. Add --yes to do it: there is no way back.")
         try:
             report = async_to_sync(_erase)(user)
-        except erasure.NotErased as reason:
+        except erasure.ErasureRejected as reason:
             raise CommandError(str(reason)) from reason
         self.stdout.write("All of it is gone.")
         for sentence in report.sentences:
             self.stdout.write(sentence)
 
-    def _tell(self, plan: erasure.Plan) -> None:
+    def _print_plan(self, plan: erasure.Plan) -> None:
         for heading, lines in (("Goes", plan.goes), ("Stays without a name", plan.stays)):
             self.stdout.write(f"{heading}:")
             for line in lines:

@@ -12,10 +12,10 @@ from agents import runs
 from agents.db import database
 from agents.models import Agent
 from agents.review import examples
-from agents.review.examples import Trial
+from agents.review.examples import ExampleResult
 from agents.review.models import Example
 
-WIDEST = 40
+MAX_CELL_CHARS = 40
 
 
 class Command(BaseCommand):
@@ -51,75 +51,90 @@ class Command(BaseCommand):
         elif action == "remove":
             self._remove(options["names"])
         else:
-            self._run(**options)
+            self._run_examples(**options)
 
     def _list(self) -> None:
         rows = [
-            (row.name, row.agent_name, _score(row.score), _when(row.scored_at))
+            (row.name, row.agent_name, _format_score(row.score), _format_time(row.scored_at))
             for row in Example.objects.all()
         ]
-        self._table(("example", "agent", "score", "last tried"), rows)
+        self._print_table(("example", "agent", "score", "last tried"), rows)
 
     def _remove(self, names: Sequence[str]) -> None:
-        for example in _named(names):
+        for example in _get_examples(names):
             example.delete()
             self.stdout.write(f"Removed {example.name!r}.")
 
-    def _run(self, names, agent, model, fail_under, **options) -> None:
-        chosen = _named(names) if names else list(Example.objects.select_related("agent"))
+    def _run_examples(self, names, agent, model, fail_under, **options) -> None:
+        chosen = (
+            _get_examples(names) if names else list(Example.objects.select_related("agent"))
+        )
         if not chosen:
             raise CommandError("There are no examples yet. Save one from the page of a run.")
-        trials = asyncio.run(_tried(chosen, _agent(agent), model))
+        trials = asyncio.run(_evaluate_all(chosen, _find_agent(agent), model))
         self._report(trials, as_json=options["json"])
         under = [t.name for t in trials if fail_under is not None and t.score < fail_under]
         if under:
             raise CommandError(f"Under {fail_under:g}: {', '.join(under)}.")
 
-    def _report(self, trials: Sequence[Trial], *, as_json: bool) -> None:
+    def _report(self, trials: Sequence[ExampleResult], *, as_json: bool) -> None:
         if as_json:
             for trial in trials:
                 row = asdict(trial) | {"score": trial.score}
                 self.stdout.write(json.dumps(row, ensure_ascii=False))
             return
-        self._table(
+        self._print_table(
             ("example", "agent", "model", "calls", "answer", "score"),
             [
-                (t.name, t.agent, t.model, _score(t.calls), _score(t.likeness), _score(t.score))
+                (
+                    t.name,
+                    t.agent,
+                    t.model,
+                    _format_score(t.calls),
+                    _format_score(t.likeness),
+                    _format_score(t.score),
+                )
                 for t in trials
             ],
         )
-        for line in _remarks(trials):
+        for line in _report_lines(trials):
             self.stdout.write(line)
 
-    def _table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def _print_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns as wide as what is in them, Japanese letters counted as two."""
-        table = [head, *([_cut(cell) for cell in row] for row in rows)]
-        widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+        table = [head, *([_truncate(cell) for cell in row] for row in rows)]
+        widths = [max(map(_display_width, column)) for column in zip(*table, strict=True)]
         for row in table:
             cells = zip(row, widths, strict=True)
-            line = "  ".join(cell + " " * (width - _width(cell)) for cell, width in cells)
+            line = "  ".join(
+                cell + " " * (width - _display_width(cell)) for cell, width in cells
+            )
             self.stdout.write(line.rstrip())
 
 
-async def _tried(chosen: Sequence[Example], agent: Agent | None, model: str) -> list[Trial]:
+async def _evaluate_all(
+    chosen: Sequence[Example], agent: Agent | None, model: str
+) -> list[ExampleResult]:
     try:
-        return [await _try(example, agent, model) for example in chosen]
+        return [await _evaluate(example, agent, model) for example in chosen]
     finally:
         await runs.shut_down(hand_over=False)
 
 
-async def _try(example: Example, agent: Agent | None, model: str) -> Trial:
+async def _evaluate(example: Example, agent: Agent | None, model: str) -> ExampleResult:
     asked = agent or example.agent
     if asked is None:
         gone = f"The agent {example.agent_name} is gone. Name another one with --agent."
-        return Trial(name=example.name, agent=example.agent_name, model=model, problem=gone)
-    trial = await examples.attempt(example, asked, model)
+        return ExampleResult(
+            name=example.name, agent=example.agent_name, model=model, problem=gone
+        )
+    trial = await examples.evaluate(example, asked, model)
     if agent is None and not model:
-        await database.ask(examples.remember, example, trial.score)
+        await database.run(examples.save_score, example, trial.score)
     return trial
 
 
-def _remarks(trials: Sequence[Trial]) -> Iterator[str]:
+def _report_lines(trials: Sequence[ExampleResult]) -> Iterator[str]:
     """What the figures do not say."""
     for trial in trials:
         if trial.problem:
@@ -131,7 +146,7 @@ def _remarks(trials: Sequence[Trial]) -> Iterator[str]:
     yield "Compared: calls by tool and arguments; answers by words, in Japanese by characters."
 
 
-def _named(names: Sequence[str]) -> list[Example]:
+def _get_examples(names: Sequence[str]) -> list[Example]:
     found = {row.name: row for row in Example.objects.select_related("agent")}
     for name in names:
         if name not in found:
@@ -141,7 +156,7 @@ def _named(names: Sequence[str]) -> list[Example]:
     return [found[name] for name in names]
 
 
-def _agent(name: str) -> Agent | None:
+def _find_agent(name: str) -> Agent | None:
     if not name:
         return None
     try:
@@ -151,17 +166,17 @@ def _agent(name: str) -> Agent | None:
         raise CommandError(f"There is no agent named {name!r}. Agents: {known}.") from error
 
 
-def _score(score: float | None) -> str:
+def _format_score(score: float | None) -> str:
     return "—" if score is None else f"{score:.2f}"
 
 
-def _when(moment: datetime | None) -> str:
+def _format_time(moment: datetime | None) -> str:
     return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}" if moment else "never"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= MAX_CELL_CHARS else f"{text[: MAX_CELL_CHARS - 1]}…"
 
 
-def _width(text: str) -> int:
+def _display_width(text: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)

@@ -21,12 +21,12 @@ class Command(BaseCommand):
     def handle(self, *, runs: int, events: int, into_this_database: bool, **options) -> None:
         if runs < 1 or events < 1:
             raise CommandError("At least one run and one event.")
-        if not into_this_database and sample_runs.are_real():
+        if not into_this_database and sample_runs.has_real_runs():
             raise CommandError(
                 "There are runs of real people here. Use a database of its own "
                 "(ASHIATO_DATA=… or ASHIATO_DATABASE_URL=…), or say --into-this-database."
             )
         began = time.monotonic()
-        sample_runs.fill(runs, events, self.stdout.write)
+        sample_runs.seed_runs(runs, events, self.stdout.write)
         counts = f"{Run.objects.count():,} runs, {RunEvent.objects.count():,} events"
         self.stdout.write(f"{counts} in {time.monotonic() - began:.0f} s")
