@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from django.core.management import execute_from_command_line
 
-from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.privacy import mask_secrets
 
 # What PostgreSQL says of a table, a column or a schema that is not there.
 MISSING_SQLSTATES = {"42P01", "42703", "3F000"}

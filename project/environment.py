@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.privacy import mask_secrets
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 WILDCARD_HOSTS = {"0.0.0.0", "[::]"}

@@ -2,7 +2,7 @@ import logging
 import re
 from typing import Any
 
-from agents.engine.privacy.secrets import MASK, mask_secrets
+from agents.engine.privacy import MASK, mask_secrets
 
 # Whoever has the end of these addresses is let in by it.
 LINK_TOKENS = re.compile(r"(/(?:shared|join|welcome/[^/\s]+)/)[^/\s?'\"]+")

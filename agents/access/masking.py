@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 from django.db import models
 
 from agents.engine.events import EventType
-from agents.engine.privacy.masking import StreamingMasker, mask
-from agents.engine.privacy.pseudonyms import ALIAS
+from agents.engine.privacy import ALIAS, StreamingMasker, mask
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 
 UNMASK_PERMISSION = "agents.see_personal_data"

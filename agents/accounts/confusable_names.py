@@ -2,8 +2,7 @@
 
 import unicodedata
 
-from agents.engine.guardrails.confusables import fold
-from agents.engine.guardrails.normalize import normalize
+from agents.engine.guardrails import fold, normalize
 
 # Of Japanese signs, which the table leaves alone: in a name カ and 力 are told apart by nobody.
 KANA_CONFUSABLES = str.maketrans("カロニハトエタチへべぺ一", "力口二八卜工夕千ヘベペー")

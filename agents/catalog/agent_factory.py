@@ -15,23 +15,20 @@ from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
-from agents.engine.guardrails.checks import GuardrailAction, Guardrails, Pattern
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.handoff import Handoff
-from agents.engine.loop.output_schema import OutputSchema
-from agents.engine.loop.runtime import AgentRuntime, Events
-from agents.engine.loop.termination import standard_policy
-from agents.engine.loop.tool_fallback import FallbackStrategy
-from agents.engine.planner.react_planner import ReActPlanner
-from agents.engine.plans.definition import read_definition
-from agents.engine.plans.orchestrator import Orchestrator
-from agents.engine.plans.panel import Panel
-from agents.engine.plans.plan import ExecutionPlan
-from agents.engine.plans.workflow import Workflow
-from agents.engine.privacy.pseudonyms import Pseudonymizer
-from agents.engine.privacy.redaction import redact
-from agents.engine.resilience.circuit_breaker import Circuits
-from agents.engine.resilience.retry import RetryPolicy
+from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
+from agents.engine.loop import (
+    AgentRuntime,
+    AskPersonTool,
+    Events,
+    FallbackStrategy,
+    Handoff,
+    OutputSchema,
+    standard_policy,
+)
+from agents.engine.planner import ReActPlanner
+from agents.engine.plans import ExecutionPlan, Orchestrator, Panel, Workflow, read_definition
+from agents.engine.privacy import Pseudonymizer, redact
+from agents.engine.resilience import Circuits, RetryPolicy
 from agents.engine.state import AgentState, Message
 from agents.engine.tool import Tool, ToolRegistry
 from agents.llm import tokens

@@ -13,10 +13,9 @@ from django.conf import settings
 
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import ModelError
-from agents.engine.planner.react_planner import LLM, ReActPlanner
-from agents.engine.planner.stream_batches import Deadlines
-from agents.engine.privacy.pseudonyms import Pseudonymizer
-from agents.engine.resilience.rate_limiter import Limits, RateLimiter
+from agents.engine.planner import LLM, Deadlines, ReActPlanner
+from agents.engine.privacy import Pseudonymizer
+from agents.engine.resilience import Limits, RateLimiter
 from agents.llm import discovery, model_info, parameters, tokens
 from agents.llm.configured_model import ConfiguredModel, UnavailableModel
 from agents.llm.demo_model import DemoModel

@@ -12,9 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.function_tool import FunctionTool
-from agents.engine.loop.tool_fallback import effect
+from agents.engine.loop import AskPersonTool, FunctionTool, effect
 from agents.engine.tool import Tool, ToolRegistry
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret

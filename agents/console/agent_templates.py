@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import agent_spec
 from agents.catalog.agent_spec import Description
-from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop import AskPersonTool
 from agents.models import Agent
 
 MAX_MEMBERS = 3

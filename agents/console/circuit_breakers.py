@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.catalog.agent_factory import CIRCUITS
-from agents.engine.resilience.circuit_breaker import CircuitState
+from agents.engine.resilience import CircuitState
 from agents.models import ToolRegistration
 from agents.runs.engine_messages import translate
 

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.engine.errors import BadPattern
-from agents.engine.guardrails.checks import GuardrailAction, Pattern, try_pattern
+from agents.engine.guardrails import GuardrailAction, Pattern, try_pattern
 from agents.models import GuardrailHit, GuardrailPattern
 from agents.runs.engine_messages import translate
 

@@ -15,8 +15,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.catalog import mcp_servers, tool_factory
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.loop import AskPersonTool, FallbackStrategy
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.runs.engine_messages import translate

@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.plans.definition import read_definition
+from agents.engine.plans import read_definition
 from agents.models import Schedule, Workflow
 from agents.workflows import acceptance, schedules, start
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
 
 from agents.engine.errors import ModelError
-from agents.engine.planner.react_planner import LLM
-from agents.engine.turn.assembly import Chunk
+from agents.engine.planner import LLM
+from agents.engine.turn import Chunk
 
 from .model_info import Price
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from agents.engine.turn.assembly import Chunk, TextChunk
+from agents.engine.turn import Chunk, TextChunk
 from agents.llm import parameters as gate
 from agents.llm.sse import EventReader
 

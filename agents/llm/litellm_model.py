@@ -18,7 +18,7 @@ from functools import cache, partial, wraps
 from importlib import import_module
 from typing import Any
 
-from agents.engine.turn.assembly import Chunk
+from agents.engine.turn import Chunk
 from agents.llm import parameters as gate
 
 from .provider_errors import StreamFailed, StreamGarbled, explain

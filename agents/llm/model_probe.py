@@ -11,11 +11,10 @@ from time import monotonic
 from typing import Any, Literal
 
 from agents.engine.errors import AgentError
-from agents.engine.loop.output_schema import OutputSchema
-from agents.engine.planner.react_planner import LLM
-from agents.engine.planner.stream_batches import Deadlines, batched, open_stream
+from agents.engine.loop import OutputSchema
+from agents.engine.planner import LLM, Deadlines, batched, open_stream
 from agents.engine.state import Message
-from agents.engine.turn.assembly import Assembler, ToolCall, Turn
+from agents.engine.turn import Assembler, ToolCall, Turn
 
 Part = Literal["reply", "tools", "vision", "schema"]
 DEADLINES = Deadlines(first=60, between=30, whole=120)

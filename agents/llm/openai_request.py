@@ -6,7 +6,7 @@ from hashlib import blake2s
 from typing import Any
 
 from agents.engine.state import Message
-from agents.engine.turn.reasoning import portable_message
+from agents.engine.turn import portable_message
 from agents.llm.providers import Quirks
 
 STREAM_OPTIONS = {"include_usage": True}

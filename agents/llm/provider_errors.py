@@ -16,7 +16,7 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
-from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.privacy import mask_secrets
 
 
 class StreamGarbled(Exception):

@@ -11,9 +11,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadSchema
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.handoff import HANDOFF_PREFIX
-from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool, OutputSchema
 
 from .rights import Restricted
 from .tools import ToolRegistration

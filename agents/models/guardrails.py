@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadPattern
-from agents.engine.guardrails.checks import try_pattern
+from agents.engine.guardrails import try_pattern
 
 from .catalog import Agent
 from .runs import Run

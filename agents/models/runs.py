@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.events import Event, EventType
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 
 from .access import Membership, ReviewScope
 from .catalog import Agent

@@ -12,7 +12,7 @@ from datetime import datetime
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from agents.engine.events import Event, EventType
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.projection import STATUS_BY_REASON
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.engine.events import Event, EventType
-from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.privacy import mask_secrets
 
 MAX_FILE_BYTES = 10_000_000
 BACKUP_COUNT = 5

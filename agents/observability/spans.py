@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from agents.engine.events import Event, EventType
-from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.privacy import mask_secrets
 
 Shown = Callable[[Any], Any]
 Value = str | bool | int | float | Sequence[str]

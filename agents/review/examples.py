@@ -19,9 +19,7 @@ from agents.access import audit, masking
 from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.handoff import HANDOFF_PREFIX
-from agents.engine.loop.runtime import Events
+from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool, Events
 from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.models import Agent, AgentStep, Run, ToolRegistration
 from agents.review.models import Example

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from agents.engine.events import Event, EventType
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 
 # Dollars for a million tokens read and written.
 MODELS = {

@@ -16,10 +16,8 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.raw_cursor import adapt_datetime, adapt_json, execute_many
 from agents.db.sanitize import sanitize_event
 from agents.engine.events import Event, EventFactory, EventType
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.cancellation import CallOutcome
-from agents.engine.loop.termination import StopReason
-from agents.engine.privacy.redaction import Redactor
+from agents.engine.loop import AskPersonTool, CallOutcome, StopReason
+from agents.engine.privacy import Redactor
 from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, repair_history
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
 

@@ -7,9 +7,7 @@ from contextlib import aclosing, suppress
 
 from agents.engine import clock, fault_injection
 from agents.engine.errors import AgentError
-from agents.engine.loop.cancellation import CallOutcome, record_outcomes
-from agents.engine.loop.runtime import Events
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import CallOutcome, Events, StopReason, record_outcomes
 from agents.models import Run
 
 from . import clocks, event_store, leases

@@ -15,12 +15,15 @@ from agents.engine.errors import BadExpression, BadSchema
 from agents.engine.events import EventType
 from agents.engine.expressions import embedded_expressions
 from agents.engine.json_schema import TooManyChecks, validate_schema, violations
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.handoff import HANDOFF_PREFIX
-from agents.engine.plans.definition import PlanDefinition, read_definition
-from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.engine.plans.validation import missing_resources
-from agents.engine.plans.yaml_reader import MAX_PROBLEMS
+from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
+from agents.engine.plans import (
+    MAX_PROBLEMS,
+    ExecutionPlan,
+    ExecutionStep,
+    PlanDefinition,
+    missing_resources,
+    read_definition,
+)
 from agents.models import Approval, RunEvent
 
 from .engine_messages import translate

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import Increment, update
 from agents.engine.events import Event, EventType
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 
 from .intervals import total_length, union

@@ -13,7 +13,7 @@ from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.catalog.agent_spec import Description
 from agents.db import database
 from agents.engine.events import Event
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 from agents.engine.state import Message
 from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion

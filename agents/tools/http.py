@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 
 from agents.engine import json_schema
 from agents.engine.errors import BadSchema
-from agents.engine.privacy.secrets import MASK
+from agents.engine.privacy import MASK
 from agents.engine.tool import Effect, ToolInput, ToolResult
 
 from .egress import (

@@ -26,8 +26,8 @@ from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.masking import Masker
 from agents.db import database, errors
-from agents.engine.concurrency.thread import MAX_INLINE_CHARS
-from agents.engine.resilience.rate_limiter import TokenBucket
+from agents.engine.concurrency import MAX_INLINE_CHARS
+from agents.engine.resilience import TokenBucket
 from agents.models import Run
 from agents.observability import process_status
 from agents.runs import pubsub as live

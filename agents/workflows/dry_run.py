@@ -13,8 +13,14 @@ from django.utils.translation import ngettext
 
 from agents.engine.errors import BadExpression
 from agents.engine.expressions import Expression, interpolate, parse, parse_template
-from agents.engine.plans.graph import topological_order
-from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.engine.plans import (
+    ALWAYS,
+    FAILURE,
+    SUCCESS,
+    ExecutionPlan,
+    ExecutionStep,
+    topological_order,
+)
 from agents.runs.engine_messages import translate
 
 MAX_STEPS = 200

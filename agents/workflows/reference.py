@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.expressions.functions import FUNCTIONS, OPERATORS
+from agents.engine.expressions import FUNCTIONS, OPERATORS
 
 FUNCTION_HELP: dict[str, str | Promise] = {
     "len": _("Number of characters in a text, or of items in a list or mapping."),

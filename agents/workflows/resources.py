@@ -8,9 +8,13 @@ from typing import Any
 from django.contrib.auth.models import Group
 
 from agents.catalog import tool_factory
-from agents.engine.plans.plan import ExecutionPlan
-from agents.engine.plans.validation import Schemas, missing_resources
-from agents.engine.plans.yaml_reader import MAX_PROBLEMS, PlanProblem
+from agents.engine.plans import (
+    MAX_PROBLEMS,
+    ExecutionPlan,
+    PlanProblem,
+    Schemas,
+    missing_resources,
+)
 from agents.engine.tool import TEXT_INPUT_SCHEMA
 from agents.models import Agent, ToolRegistration
 

@@ -12,8 +12,7 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.db.sanitize import NUL_ESCAPE
-from agents.engine.plans.definition import PlanDefinition, read_definition
-from agents.engine.plans.yaml_reader import MAX_DEPTH
+from agents.engine.plans import MAX_DEPTH, PlanDefinition, read_definition
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.runs.engine_messages import translate
 

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.engine.plans.definition import PlanDefinition, read_definition
+from agents.engine.plans import PlanDefinition, read_definition
 from agents.models import Workflow, WorkflowVersion
 
 

@@ -13,9 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.engine.plans.definition import PlanDefinition, read_definition
-from agents.engine.plans.plan import ExecutionStep
-from agents.engine.plans.yaml_reader import PlanProblem
+from agents.engine.plans import ExecutionStep, PlanDefinition, PlanProblem, read_definition
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import CHANGE_PERMISSION
 from agents.runs.engine_messages import translate

@@ -22,7 +22,7 @@ from django.db.models.functions import Cast
 
 from agents.access import masking
 from agents.engine.events import EventType
-from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop import AskPersonTool
 from agents.models import (
     Agent,
     AgentStep,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.engine.guardrails.normalize import readings
+from agents.engine.guardrails.normalization import readings
 from agents.web.presentation import markdown
 from agents.web.presentation.markdown import (
     ATTRIBUTES,

@@ -12,7 +12,7 @@ from agents.engine.guardrails.checks import (
     try_pattern,
 )
 from agents.engine.guardrails.match_length import match_bound
-from agents.engine.guardrails.normalize import readings
+from agents.engine.guardrails.normalization import readings
 from tests.examples import many
 
 

@@ -8,7 +8,7 @@ import yaml
 from django.db import transaction
 
 from agents.access import audit
-from agents.engine.plans.yaml_reader import parse_scalar
+from agents.engine.plans import parse_scalar
 
 from .kinds import KINDS
 from .permissions import can_read, user_or_none

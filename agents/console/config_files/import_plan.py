@@ -11,7 +11,7 @@ from django.db import models
 from django.forms import modelform_factory
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.definition import read_definition
+from agents.engine.plans import read_definition
 from agents.models import Schedule
 from agents.runs.engine_messages import translate
 from agents.workflows import acceptance, versions

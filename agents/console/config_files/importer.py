@@ -12,7 +12,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.engine.plans.yaml_reader import PlanProblem
+from agents.engine.plans import PlanProblem
 
 from .columns import normalize_newlines, unknown_key_message
 from .exporter import AUDIT_SUBJECT

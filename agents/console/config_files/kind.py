@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db import models
 from django.forms import modelform_factory
 
-from agents.engine.plans.yaml_reader import Path
+from agents.engine.plans import Path
 
 from .columns import ConfigColumn, editable_columns
 

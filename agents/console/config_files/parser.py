@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.yaml_reader import LocatedValue, Path, PlanProblem, read_yaml
+from agents.engine.plans import LocatedValue, Path, PlanProblem, read_yaml
 from agents.runs.engine_messages import translate
 
 from .exporter import FORMAT_VERSION, HEADER

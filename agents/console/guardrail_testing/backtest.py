@@ -13,9 +13,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from agents.access import audit, masking
-from agents.engine.guardrails.checks import GuardrailAction, Pattern
-from agents.engine.guardrails.stream_filter import Match, find_matches
-from agents.engine.privacy.masking import StreamingMasker, find
+from agents.engine.guardrails import GuardrailAction, Match, Pattern, find_matches
+from agents.engine.privacy import StreamingMasker, find
 from agents.models import AgentStep, GuardrailPattern, Run
 from agents.web.presentation import trace_url
 

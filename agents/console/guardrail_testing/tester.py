@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from agents.engine.errors import BadPattern
-from agents.engine.guardrails.checks import (
+from agents.engine.guardrails import (
     STAGES,
     GuardrailAction,
     Guardrails,
     Pattern,
+    find_matches,
     try_pattern,
 )
-from agents.engine.guardrails.stream_filter import find_matches
 from agents.models import GuardrailPattern
 from agents.runs.engine_messages import translate
 

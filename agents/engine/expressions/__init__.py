@@ -11,9 +11,21 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import BadExpression
-from .functions import EvaluationBudget, is_list, to_text
+from .functions import FUNCTIONS, OPERATORS, EvaluationBudget, is_list, to_text
 from .nodes import ExpressionNode, paths
 from .parser import MAX_DEPTH, STEPS, ExpressionParser
+
+__all__ = [
+    "FUNCTIONS",
+    "OPERATORS",
+    "Expression",
+    "embedded_expressions",
+    "interpolate",
+    "iter_strings",
+    "parse",
+    "parse_template",
+    "references",
+]
 
 MAX_EXPRESSION_CHARS = 2_000
 TEMPLATE_START = re.compile(r"\$?\$\{")

@@ -1,5 +1,20 @@
 """Guardrails: rules for what goes into a run and what comes out of it."""
 
-from .checks import Guardrails
+from .checks import STAGES, GuardrailAction, Guardrails, Pattern, try_pattern
+from .confusables import fold
+from .normalization import LINK_TARGET, MAX_GAP_CHARS, normalize
+from .stream_filter import Match, find_matches
 
-__all__ = ["Guardrails"]
+__all__ = [
+    "GuardrailAction",
+    "Guardrails",
+    "LINK_TARGET",
+    "MAX_GAP_CHARS",
+    "Match",
+    "Pattern",
+    "STAGES",
+    "find_matches",
+    "fold",
+    "normalize",
+    "try_pattern",
+]

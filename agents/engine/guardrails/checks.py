@@ -11,7 +11,7 @@ from typing import Any
 import re2
 
 from .match_length import EMPTY_BOUND, MatchBound, count_breaks
-from .normalize import normalize
+from .normalization import normalize
 from .patterns import (
     GuardrailAction,
     GuardrailResult,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from .confusables import fold
 from .match_length import MatchBound
-from .normalize import READING_COUNT, NormalizedText, StreamNormalizer, readings
+from .normalization import READING_COUNT, NormalizedText, StreamNormalizer, readings
 from .patterns import compile_any
 
 MAX_MATCHES = 2_000

@@ -1,0 +1,31 @@
+"""The run loop: model step, tool step, approvals, handoffs, limits and recovery."""
+
+from .approval import ApprovalDecision, AskPersonTool
+from .cancellation import CallOutcome, record_outcomes
+from .function_tool import FunctionTool
+from .handoff import HANDOFF_PREFIX, Handoff
+from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
+from .run_loop import Events
+from .runtime import AgentRuntime
+from .termination import StopReason, standard_policy
+from .tool_fallback import FallbackStrategy, effect
+
+__all__ = [
+    "AgentRuntime",
+    "ApprovalDecision",
+    "AskPersonTool",
+    "CallOutcome",
+    "Events",
+    "FallbackStrategy",
+    "FunctionTool",
+    "HANDOFF_PREFIX",
+    "Handoff",
+    "INSTRUCTIONS",
+    "OutputSchema",
+    "StopReason",
+    "effect",
+    "is_number",
+    "record_outcomes",
+    "standard_policy",
+    "table_columns",
+]

@@ -1,6 +1,14 @@
 """What a model is asked, and what its words mean: the planner and the ReAct dialect."""
 
 from .react_parser import parse_react
-from .react_planner import ReActPlanner
+from .react_planner import LLM, ReActPlanner
+from .stream_batches import Deadlines, batched, open_stream
 
-__all__ = ["ReActPlanner", "parse_react"]
+__all__ = [
+    "Deadlines",
+    "LLM",
+    "ReActPlanner",
+    "batched",
+    "open_stream",
+    "parse_react",
+]

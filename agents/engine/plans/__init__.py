@@ -1,1 +1,60 @@
-"""Work that is bigger than one loop: plans, who writes them, and how they are carried out."""
+"""Plans: written by a model or by hand, validated, carried out, and merged by a panel."""
+
+from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE
+from .definition import PlanDefinition, read_definition
+from .evaluation import MONITOR
+from .evaluation import OUTPUT_SCHEMA as EVALUATION_SCHEMA
+from .graph import dependencies, diff_steps, levels, precedence, topological_order
+from .orchestrator import RESULTS_PROMPT, Orchestrator
+from .panel import SYNTHESIS_PROMPT, Panel
+from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from .plan_writer import PLAN_SCHEMA, PLANNER
+from .similarity import normal_form
+from .validation import Schemas, missing_resources
+from .workflow import Workflow
+from .yaml_reader import (
+    MAX_DEPTH,
+    MAX_PROBLEMS,
+    LocatedValue,
+    Path,
+    PlanProblem,
+    parse_scalar,
+    read_yaml,
+)
+
+__all__ = [
+    "ALWAYS",
+    "EVALUATION_SCHEMA",
+    "PLAN_SCHEMA",
+    "ExecutionPlan",
+    "ExecutionStep",
+    "FAILURE",
+    "JUDGE",
+    "LocatedValue",
+    "MAX_DEPTH",
+    "MAX_PROBLEMS",
+    "MODERATOR",
+    "MONITOR",
+    "Orchestrator",
+    "PLANNER",
+    "Panel",
+    "Path",
+    "PlanDefinition",
+    "PlanProblem",
+    "QUESTION_TEMPLATE",
+    "RESULTS_PROMPT",
+    "SUCCESS",
+    "SYNTHESIS_PROMPT",
+    "Schemas",
+    "Workflow",
+    "dependencies",
+    "diff_steps",
+    "levels",
+    "missing_resources",
+    "normal_form",
+    "parse_scalar",
+    "precedence",
+    "read_definition",
+    "read_yaml",
+    "topological_order",
+]

@@ -1,5 +1,18 @@
 """Personal data and secrets: found, masked, and replaced by pseudonyms."""
 
-from .masking import mask
+from .masking import StreamingMasker, find, mask
+from .pseudonyms import ALIAS, Pseudonymizer
+from .redaction import Redactor, redact
+from .secrets import MASK, mask_secrets
 
-__all__ = ["mask"]
+__all__ = [
+    "ALIAS",
+    "MASK",
+    "Pseudonymizer",
+    "Redactor",
+    "StreamingMasker",
+    "find",
+    "mask",
+    "mask_secrets",
+    "redact",
+]

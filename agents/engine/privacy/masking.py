@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agents.engine.guardrails.normalize import NormalizedText, readings
+from agents.engine.guardrails.normalization import NormalizedText, readings
 
 from .detectors import DETECTORS, PiiKind
 

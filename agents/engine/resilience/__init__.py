@@ -1,0 +1,14 @@
+"""Retries, circuit breakers and rate limits."""
+
+from .circuit_breaker import Circuits, CircuitState
+from .rate_limiter import Limits, RateLimiter, TokenBucket
+from .retry import RetryPolicy
+
+__all__ = [
+    "CircuitState",
+    "Circuits",
+    "Limits",
+    "RateLimiter",
+    "RetryPolicy",
+    "TokenBucket",
+]

@@ -1,5 +1,15 @@
 """One turn of a model: chunks in, text, thoughts and tool calls out."""
 
-from .assembly import PlanResult, Turn, assemble
+from .assembly import Assembler, Chunk, PlanResult, TextChunk, ToolCall, Turn, assemble
+from .reasoning import portable_message
 
-__all__ = ["PlanResult", "Turn", "assemble"]
+__all__ = [
+    "Assembler",
+    "Chunk",
+    "PlanResult",
+    "TextChunk",
+    "ToolCall",
+    "Turn",
+    "assemble",
+    "portable_message",
+]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.engine.loop.handoff import HANDOFF_PREFIX, Handoff
+from agents.engine.loop import HANDOFF_PREFIX, Handoff
 
 from .history import LONGEST_QUESTION, Message, Offer, Question, Situation, listed, spoken
 

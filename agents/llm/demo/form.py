@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine.loop.output_schema import INSTRUCTIONS
-from agents.engine.plans import evaluation, plan_writer
+from agents.engine.loop import INSTRUCTIONS
+from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
 
 from .history import Message, spoken
 
@@ -22,11 +22,11 @@ class Form:
 
     @property
     def is_plan(self) -> bool:
-        return self._has_fields_of(plan_writer.PLAN_SCHEMA)
+        return self._has_fields_of(PLAN_SCHEMA)
 
     @property
     def is_check(self) -> bool:
-        return self._has_fields_of(evaluation.OUTPUT_SCHEMA)
+        return self._has_fields_of(EVALUATION_SCHEMA)
 
     def _has_fields_of(self, other: Mapping[str, Any]) -> bool:
         fields = self.schema.get("properties")

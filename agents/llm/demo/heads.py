@@ -4,9 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.engine.plans.answer_merging import QUESTION_TEMPLATE
-from agents.engine.plans.panel import SYNTHESIS_PROMPT
-from agents.engine.plans.similarity import normal_form
+from agents.engine.plans import QUESTION_TEMPLATE, SYNTHESIS_PROMPT, normal_form
 
 from .form import Form
 from .history import Message, Question, spoken

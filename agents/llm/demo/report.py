@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from agents.engine.plans.orchestrator import RESULTS_PROMPT
+from agents.engine.plans import RESULTS_PROMPT
 
 from . import dimension as dimensions
 from . import history, naming, rows

@@ -2,7 +2,7 @@
 
 import re
 
-from agents.engine.loop.approval import ApprovalDecision
+from agents.engine.loop import ApprovalDecision
 
 _THEIRS = "\0"
 

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from agents.catalog import sample_data, tool_factory
-from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
 # What the reporter's answers look like: a table with a heading and, if need be, a remark.

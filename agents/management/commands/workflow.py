@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.core.management.base import CommandError
 
 from agents.engine.errors import AgentError
-from agents.engine.plans.definition import PlanDefinition, read_definition
+from agents.engine.plans import PlanDefinition, read_definition
 from agents.management.commands import ask
 from agents.models import Run, Workflow
 from agents.workflows import resources, start

@@ -27,7 +27,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from agents.engine.errors import ToolError
-from agents.engine.privacy.secrets import MASK
+from agents.engine.privacy import MASK
 from agents.engine.tool import ToolResult
 from agents.tools import egress
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from agents.engine.errors import ToolError
-from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.privacy import mask_secrets
 from agents.engine.tool import ToolResult
 from agents.tools.egress import Egress
 

@@ -8,8 +8,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.graph import diff_steps
-from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans import ExecutionPlan, ExecutionStep, diff_steps
 from agents.models import Approval
 from agents.runs.plan_edits import (
     MAX_EDITABLE_STEPS,

@@ -21,7 +21,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from agents.engine.guardrails.normalize import LINK_TARGET, MAX_GAP_CHARS
+from agents.engine.guardrails import LINK_TARGET, MAX_GAP_CHARS
 
 # Limits of one text. Beyond them it is shown as plain text, or without colours: a mark costs
 # up to 30 µs, a line 50 µs, a cell 20 µs, and a character of code 25 µs.

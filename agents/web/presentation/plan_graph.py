@@ -14,8 +14,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.plans.graph import dependencies, levels, precedence
-from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.engine.plans import (
+    ALWAYS,
+    FAILURE,
+    SUCCESS,
+    ExecutionPlan,
+    ExecutionStep,
+    dependencies,
+    levels,
+    precedence,
+)
 from agents.models import AgentStep
 
 MAX_NODES = 150

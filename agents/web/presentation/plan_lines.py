@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.engine.plans import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 
 from .formatting import format_compact, format_value, one_line
 from .markdown import reveal_invisible

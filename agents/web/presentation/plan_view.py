@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from agents.db.compiled_queries import compiled_query
-from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans import ExecutionPlan, ExecutionStep
 from agents.models import AgentStep, Run, WorkflowVersion
 from agents.runs.engine_messages import translate
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker, Row
 from agents.db.compiled_queries import compiled_query
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 from agents.models import AgentStep, Approval, Run
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import translate

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.loop.termination import StopReason
+from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.engine_messages import translate
 

@@ -9,11 +9,8 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents.access.masking import Masker
-from agents.engine.loop.approval import AskPersonTool
-from agents.engine.loop.handoff import HANDOFF_PREFIX
-from agents.engine.plans.answer_merging import JUDGE, MODERATOR
-from agents.engine.plans.evaluation import MONITOR
-from agents.engine.plans.plan_writer import PLANNER
+from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
+from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
 from agents.models import AgentStep, Run
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import translate

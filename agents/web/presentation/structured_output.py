@@ -9,7 +9,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.loop.output_schema import is_number, table_columns
+from agents.engine.loop import is_number, table_columns
 
 MAX_ROWS = 200
 MAX_DEPTH = 6
