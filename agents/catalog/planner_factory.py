@@ -18,7 +18,7 @@ from agents.engine.privacy import Pseudonymizer
 from agents.engine.resilience import Limits, RateLimiter
 from agents.llm import discovery, model_info, parameters, tokens
 from agents.llm.configured_model import ConfiguredModel, UnavailableModel
-from agents.llm.demo_model import DemoModel
+from agents.llm.demo import DemoModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.providers import find_provider, first_env

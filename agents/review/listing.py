@@ -94,7 +94,7 @@ class RunPage:
 def page(user, asked: Filter, cursor: Cursor) -> RunPage:
     look = RunSearch(user, asked)
     if cursor.newer is not None:
-        return page(user, asked, Cursor(older=look.cursor_above(cursor.newer)))
+        return page(user, asked, Cursor(older=look.above(cursor.newer)))
     strides = _scan_ranges(user, asked, cursor.older)
     found, last = look.found(strides)
     is_early = len(found) <= PAGE_SIZE or last > strides[-1].start and len(found) <= MAX_MATCHES
@@ -141,7 +141,7 @@ class RunSearch:
         kept = self._readable_pks(pks)
         return next((pk for pk in pks if pk in kept), None)
 
-    def cursor_above(self, pk: int) -> int | None:
+    def above(self, pk: int) -> int | None:
         """Behind what the page just before a run begins; none where that is the first page."""
         most = self.most if self.is_discreet else PAGE_SIZE + 1
         pks = self._fetch_pks(self.runs.filter(pk__gt=pk).order_by("pk"), most)

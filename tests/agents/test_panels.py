@@ -49,7 +49,10 @@ async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
         ("answer", ""),
     ]
     assert "(helper)" in run.answer
-    assert "**Where they differed**\n\n- helper: “There are 23" in run.answer
+    assert (
+        "**Where they differed**\n\n- helper: “The number of orders that were refunded is 23"
+        in run.answer
+    )
     check = await run.steps.aget(kind="evaluation")
     assert check.action_input["groups"] == [["helper"], ["librarian"]]
     assert [head["name"] for head in check.action_input["heads"]] == ["helper", "librarian"]

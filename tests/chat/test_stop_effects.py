@@ -282,7 +282,7 @@ def test_the_trace_lists_what_was_not_started(run):
         is_sure=False,
     )
 
-    ledger = RunView(Run.objects.get(pk=run.pk), place="trace").ledger
+    ledger = RunView(Run.objects.get(pk=run.pk), place="trace").side_effects
     assert [step.outcome_label for step in ledger.rows] == ["may have been done", "not started"]
     assert (ledger.irreversible, len(ledger.not_started)) == (1, 1)
 

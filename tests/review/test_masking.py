@@ -374,7 +374,7 @@ def test_neighbours_and_pages_tell_nothing_of_it_either(personal_run, reviewer):
 
     assert listing.neighbours(reviewer, MAIL, others[0]) == (None, None)
     assert listing.neighbours(reviewer, f"-{MAIL}", others[0]) == (others[1], pk)
-    assert listing.RunSearch(reviewer, parse(MAIL, is_reviewer=True)).cursor_above(0) is None
+    assert listing.RunSearch(reviewer, parse(MAIL, is_reviewer=True)).above(0) is None
 
 
 def copied(run, **columns):

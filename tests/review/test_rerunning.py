@@ -81,7 +81,7 @@ async def again(run, step, user, **different):
 
 
 def ledger(run):
-    return RunView(run, place="trace").ledger
+    return RunView(run, place="trace").side_effects
 
 
 async def told(run):

@@ -47,6 +47,7 @@ async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(ground):
     assert sum(run["takeovers"] for run in kept["runs"]) > 0
 
 
+@pytest.mark.thorough
 async def test_a_worker_that_is_asked_to_go_hands_its_runs_over(ground):
     fleet = ground.product
     fleet.restart()

@@ -30,7 +30,7 @@ async def started(query, person):
 
 @pytest.mark.parametrize(
     ("count", "second"),
-    [(1, ""), (2, "After it comes **"), (3, ") and **"), (6, "The lowest is **")],
+    [(1, ""), (2, " Next: **"), (3, "), **"), (6, "), **")],
 )
 async def test_the_best_products_are_told_in_two_sentences(editor, person, count, second):
     await sync_to_async(versions.save)(SALES, editor)

@@ -81,7 +81,7 @@ class ToolKind(ResourceKind):
         if is_of_server and not _is_definition(values["definition"]):
             yield ValidationIssue(("definition",), _("This is no definition of an MCP tool."))
 
-    def create_stub(self, name: str, values: Values) -> Any:
+    def bare(self, name: str, values: Values) -> Any:
         self.model._meta.get_field(self.named).clean(name, None)
         source = _source(values)
         if source == Source.OWN and name not in tool_factory.installed_names():

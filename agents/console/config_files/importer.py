@@ -151,7 +151,7 @@ class _KindImport:
                     self.kind.prepare(self.rows[name], values)
                 continue
             try:
-                self.rows[name] = self.kind.create_stub(name, values)
+                self.rows[name] = self.kind.bare(name, values)
             except ValidationError as error:
                 wrong = [ValidationIssue((), sentence) for sentence in error.messages]
                 self._add_problems(self.entries[name], name, wrong)

@@ -78,7 +78,7 @@ class ResourceKind:
     def prepare(self, row: Any, values: Values) -> None:
         """What has to be done to a row before any of its kind is changed."""
 
-    def create_stub(self, name: str, values: Values) -> Any:
+    def bare(self, name: str, values: Values) -> Any:
         """A new row that others can refer to; raises ValidationError."""
         self.model._meta.get_field(self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})

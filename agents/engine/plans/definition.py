@@ -106,7 +106,7 @@ class _DefinitionReader:
 
     def name(self, root: LocatedValue) -> str:
         found = root.value.get("name")
-        return self._name(found, "name") if found else ""
+        return self._read_name(found, "name") if found else ""
 
     def words(self, written: LocatedValue, name: str, most: int) -> str:
         found = written.value.get(name)
@@ -155,7 +155,7 @@ class _DefinitionReader:
             return ""
         return written.text
 
-    def _name(self, written: LocatedValue, name: str) -> str:
+    def _read_name(self, written: LocatedValue, name: str) -> str:
         """On one line: it has to be typed elsewhere, too."""
         text = " ".join(self._read_text(written, name).split())
         if len(text) > MAX_NAME_CHARS:
@@ -185,8 +185,8 @@ class _DefinitionReader:
 
     def _read_names(self, written: LocatedValue, name: str) -> tuple[str, ...]:
         if not isinstance(written.value, list):
-            return (self._name(written, name),) if written.value is not None else ()
-        return tuple(self._name(one, name) for one in written.value)
+            return (self._read_name(written, name),) if written.value is not None else ()
+        return tuple(self._read_name(one, name) for one in written.value)
 
     def _read_int(self, written: LocatedValue, name: str) -> int | None:
         if not isinstance(written.value, int) or isinstance(written.value, bool):
@@ -217,7 +217,7 @@ class _DefinitionReader:
 
 Reader = Callable[[_DefinitionReader, LocatedValue, str], Any]
 FIELD_READERS: Mapping[str, Reader] = {
-    "name": _DefinitionReader._name,
+    "name": _DefinitionReader._read_name,
     "tool": _DefinitionReader._read_text,
     "arguments": _DefinitionReader._read_mapping,
     "expected_outcome": _DefinitionReader._read_text,

@@ -70,10 +70,10 @@ class Pseudonymizer:
             for alias in ALIAS.findall(text):
                 self._reserve(alias)  # somebody wrote it, and means nobody's value
             spans = self._find_cached(text)
-            self._name(text, spans)
+            self._assign_aliases(text, spans)
             if more := self._find_known(text, spans):
                 spans = merge_spans([*spans, *more])
-                self._name(text, spans)
+                self._assign_aliases(text, spans)
             return spans
 
     def hide_json(self, text: str) -> str:
@@ -174,7 +174,7 @@ class Pseudonymizer:
                 self._size -= len(oldest)
         return self._found[text]
 
-    def _name(self, text: str, spans: Iterable[PiiSpan]) -> None:
+    def _assign_aliases(self, text: str, spans: Iterable[PiiSpan]) -> None:
         for span in spans:
             value = text[span.start : span.end]
             if value not in self._aliases:

@@ -262,7 +262,7 @@ class RunView:
         return self.waterfall and self.waterfall.split()
 
     @cached_property
-    def ledger(self) -> SideEffects | None:
+    def side_effects(self) -> SideEffects | None:
         """Of what is only told again in this run, another one's says what it did."""
         done = [step for step in self.steps if not step.is_replayed]
         return SideEffects.of(done) if self.waterfall else None

@@ -387,7 +387,7 @@ class StepView:
         return text if len(text) <= MAX_EXCERPT_CHARS else f"{text[: MAX_EXCERPT_CHARS - 1]}…"
 
     @cached_property
-    def table_preview(self) -> OutputView | None:
+    def few_rows(self) -> OutputView | None:
         """The same, where it is rows."""
         return table_preview(self.step.observation)
 

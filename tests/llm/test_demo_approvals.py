@@ -1,4 +1,4 @@
-"""The demo model's words where a person had one about its call."""
+"""What the demo model says where a person decided about its call."""
 
 import json
 
@@ -12,10 +12,11 @@ from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
-from agents.llm.demo import verdicts
+from agents.llm.demo import conversation
 from agents.tools.calculator import CalculatorTool
-from tests.agents.test_demo_model import demo, shop, tools
 from tests.engine.test_approval import collected, decided
+from tests.llm.demo_shop import demo
+from tests.llm.test_demo import shop, tools
 
 __all__ = ["shop", "tools"]
 
@@ -79,13 +80,11 @@ async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
     [
         (
             SUM,
-            "With the arguments that a person gave it (`1 / 0`), `calculator` could not do "
-            "this: Division by zero has no result.",
+            "The `calculator` tool failed: Division by zero has no result.",
         ),
         (
             SUM_JA,
-            "変更後の引数（`1 / 0`）で、`calculator` は失敗しました: "
-            "Division by zero has no result.",
+            "`calculator` ツールが失敗しました: Division by zero has no result.",
         ),
     ],
 )
@@ -98,9 +97,7 @@ async def test_a_changed_call_that_failed_is_said_so_and_not_made_otherwise(
 async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
     said = await answer(careful(), SUM, changed(expression="import os"))
 
-    assert said.startswith(
-        "With the arguments that a person gave it (`import os`), `calculator` could not do"
-    )
+    assert said.startswith("The `calculator` tool failed: ")
     assert "64" not in said
 
 
@@ -109,13 +106,13 @@ async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
     [
         (
             "How many customers are there?",
-            "With the arguments that a person gave it (`SELECT COUNT(*) AS orders FROM orders`)"
-            ", `database` found:\n\n| Orders |\n| ---: |\n| 8 |",
+            "With the arguments changed to `SELECT COUNT(*) AS orders FROM orders`, `database` "
+            "returned:\n\n| Orders |\n| ---: |\n| 497 |",
         ),
         (
             "顧客は何人いますか？",
             "変更後の引数（`SELECT COUNT(*) AS orders FROM orders`）で、`database` "
-            "が返した結果:\n\n| 注文 |\n| ---: |\n| 8 |",
+            "が返した結果:\n\n| 注文数 |\n| ---: |\n| 497 |",
         ),
     ],
 )
@@ -134,24 +131,27 @@ async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
 
 
 @pytest.mark.parametrize(
-    ("question", "quoted"),
+    ("question", "begin", "sources"),
     [
         (
             "Who is the president of France?",
-            "With the arguments that a person gave it (`where secrets are kept`), `search` "
-            "found:\n\nSecrets are kept in the data folder. Only the server may read them. [1]"
-            "\n\nSources:\n- [1] Security › Where are my secrets kept? (security.md #1)",
+            "With the arguments changed to `how do I stop a run`, `search` returned:\n\n",
+            "Sources:",
         ),
         (
             "フランスの大統領は誰ですか",
-            "変更後の引数（`where secrets are kept`）で、`search` が返した結果:\n\n",
+            "変更後の引数（`how do I stop a run`）で、`search` が返した結果:\n\n",
+            "出典:",
         ),
     ],
 )
-async def test_passages_are_judged_by_what_a_person_searched_for(careful, question, quoted):
-    said = await answer(careful(), question, changed(query="where secrets are kept"))
+async def test_passages_are_judged_by_what_a_person_searched_for(
+    careful, question, begin, sources
+):
+    said = await answer(careful(), question, changed(query="how do I stop a run"))
 
-    assert said.startswith(quoted)
+    assert said.startswith(begin)
+    assert sources in said
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ async def test_passages_are_judged_by_what_a_person_searched_for(careful, questi
         (
             SUM,
             "Not today.\nNor tomorrow.",
-            "A person declined the call of `calculator`, so it was not made. "
-            "They said: “Not today.\nNor tomorrow.”",
+            "The call of `calculator` was rejected, so it wasn't made. "
+            "Comment: “Not today.\nNor tomorrow.”",
         ),
-        (SUM, "", "A person declined the call of `calculator`, so it was not made."),
+        (SUM, "", "The call of `calculator` was rejected, so it wasn't made."),
         (
             SUM_JA,
             "今日はだめです。",
@@ -173,8 +173,8 @@ async def test_passages_are_judged_by_what_a_person_searched_for(careful, questi
         (
             "total revenue",
             "Not with column amount.",
-            "A person declined the call of `database`, so it was not made. "
-            "They said: “Not with column amount.”",
+            "The call of `database` was rejected, so it wasn't made. "
+            "Comment: “Not with column amount.”",
         ),
     ],
 )
@@ -186,8 +186,8 @@ async def test_what_was_found_before_a_call_was_declined_is_told(careful):
     said = await answer(careful(), SHARE, YES, declined())
 
     assert said == (
-        "There are **4** customers.\n\n"
-        "A person declined the call of `calculator`, so it was not made."
+        "The number of customers is **36**.\n\n"
+        "The call of `calculator` was rejected, so it wasn't made."
     )
 
 
@@ -196,8 +196,7 @@ async def test_what_was_found_before_a_call_was_declined_is_told(careful):
     [
         (
             declined("Not her."),
-            "A person declined the call of `ask_helper`, so it was not made. "
-            "They said: “Not her.”",
+            "The call of `ask_helper` was rejected, so it wasn't made. Comment: “Not her.”",
         ),
         (changed(task="2 * 21"), "helper says: The result is **42** (`2 * 21`)."),
     ],
@@ -227,13 +226,13 @@ class OnceCalculator(CalculatorTool):
         (
             SUM,
             "It showed 448.",
-            "A person says that the call of `calculator` was made, but its result was lost. "
-            "They said: “It showed 448.”",
+            "The call of `calculator` was made, but its result was lost. "
+            "Comment: “It showed 448.”",
         ),
         (
             SUM_JA,
             "",
-            "`calculator` の呼び出しは実行されたとのことですが、結果は失われました。",
+            "`calculator` の呼び出しは実行されましたが、結果は失われました。",
         ),
     ],
 )
@@ -252,16 +251,18 @@ async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
 
 
 @pytest.mark.parametrize("result", ["42", "Error: no.", "", "a (b)\nc"])
-@pytest.mark.parametrize("arguments", ['{"a": "(b)"}', '{"a": "1)\\n2"}', "{}"])
+@pytest.mark.parametrize("arguments", ['{"a": "(b)"}', '{"a": "1)\\n2"}'])
 def test_arguments_and_result_are_told_apart(arguments, result):
     told = ApprovalDecision(is_approved=True, arguments=arguments).told(result)
 
-    assert verdicts.changed(told) == (arguments, result)
-    assert verdicts.changed(told.rstrip()) == (arguments, result)
+    for observation in (told, told.rstrip()):
+        found = conversation._finding("tool", "own", observation)
+        assert (found.input, found.text) == (json.loads(arguments)["a"], result)
+        assert found.is_changed
 
 
 @pytest.mark.parametrize("observation", ["42", "Error: declined.", "(A person changed it)", ""])
-def test_what_a_tool_says_is_no_word_of_a_person(observation):
-    assert verdicts.changed(observation) is None
-    assert verdicts.declined(observation) is None
-    assert verdicts.lost(observation) is None
+def test_what_a_tool_says_is_no_decision_of_a_person(observation):
+    found = conversation._finding("tool", "own", observation)
+
+    assert (found.input, found.text, found.is_changed) == ("own", observation, False)

@@ -5,13 +5,16 @@ from asgiref.sync import sync_to_async
 from django.utils import translation
 
 from agents.engine.state import INTERRUPTED
-from agents.llm.demo.history import Question
+from agents.llm.demo.conversation import Question
 from agents.models import Agent
 from agents.runs.event_store import transcript
-from tests.agents.test_demo_model import CALCULATOR, DATABASE, converse, shop, tools
 from tests.conftest import asked
+from tests.llm.demo_shop import converse
+from tests.llm.test_demo import shop, tools
 
 __all__ = ["shop", "tools"]
+
+CALCULATOR, DATABASE = "calculator", "database"
 
 GO_ON, GO_ON_JA = "Continue where you stopped.", "中断したところから続けてください。"
 SUM, SUM_JA = "What is 12.5% of 3480?", "3480の12.5%は？"
@@ -52,7 +55,7 @@ async def test_only_what_is_missing_is_done(dialect, tools):
     calls, answer = await converse(GO_ON, tools, dialect, history)
 
     assert calls == [(CALCULATOR, "40 * 15 / 100")]
-    assert answer == "There are **40** customers. The result is **6** (`40 * 15 / 100`)."
+    assert answer == "The number of customers is **40**. The result is **6** (`40 * 15 / 100`)."
 
 
 async def test_a_question_is_gone_on_with_as_often_as_it_takes(dialect, tools):
@@ -62,7 +65,7 @@ async def test_a_question_is_gone_on_with_as_often_as_it_takes(dialect, tools):
     calls, answer = await converse(GO_ON, tools, dialect, history)
 
     assert calls == []
-    assert answer == "There are **40** customers. The result is **6** (`40 * 15 / 100`)."
+    assert answer == "The number of customers is **40**. The result is **6** (`40 * 15 / 100`)."
 
 
 async def test_what_was_cut_off_is_done_again(dialect, tools):
@@ -79,7 +82,10 @@ async def test_the_last_question_without_an_answer_is_taken_up(dialect, tools):
     history = [
         *[("user", "6 * 7"), *OUT],
         *[("user", SUM), FOUND_SUM, *OUT],
-        *[("user", "How many products are there?"), ("assistant", "There are **3** products.")],
+        *[
+            ("user", "How many products are there?"),
+            ("assistant", "There are **3**."),
+        ],
     ]
 
     assert await converse(GO_ON, tools, dialect, history) == ([], ANSWER)
@@ -92,7 +98,7 @@ async def test_where_everything_is_answered_there_is_nothing_to_go_on_with(diale
 
     assert calls == []
     assert "435" not in answer
-    assert "no rule for this" in answer
+    assert "rule-based demo model" in answer
 
 
 async def test_a_follow_up_is_to_the_question_and_not_to_the_wish_to_go_on(dialect, tools):
@@ -103,12 +109,12 @@ async def test_a_follow_up_is_to_the_question_and_not_to_the_wish_to_go_on(diale
 
     _, answer = await converse("And in 2026?", tools, dialect, history)
 
-    assert answer == "The total revenue in 2026 is **480.50**."
+    assert answer == "The revenue in 2026 is **8,609.50**."
 
 
 @pytest.mark.parametrize("text", ["Continue the poem", "続けて注文した顧客は？", "6 * 7", ""])
 def test_a_question_of_its_own_is_no_wish_to_go_on(text):
-    assert not Question(text=text).goes_on
+    assert not Question(text).is_continue
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

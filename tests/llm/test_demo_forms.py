@@ -6,19 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.guardrails.checks import Guardrails
+from agents.engine.guardrails import Guardrails
 from agents.engine.json_schema import validate_schema, violations
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.tool_fallback import FallbackStrategy
-from agents.engine.planner.react_planner import ReActPlanner
+from agents.engine.planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
-from agents.engine.turn.assembly import assemble
-from agents.llm.demo import filling
-from agents.llm.demo.history import Finding, Question, Situation
-from agents.llm.demo.known import Known, learn
-from agents.llm.demo.rows import Rows
-from tests.agents.test_demo_model import chunks_of, demo, shop, tools
+from agents.engine.turn import assemble
+from agents.llm.demo.conversation import Finding, Question, Situation
+from agents.llm.demo.forms import Form
+from tests.llm.demo_shop import demo
+from tests.llm.test_demo import chunks_of, shop, tools
 
 __all__ = ["shop", "tools"]
 
@@ -62,10 +61,17 @@ async def output_of(question, schema, tools, dialect="native"):
     return events[-1].data["output"]
 
 
-BEST = [{"name": "Teapot", "value": 360}, {"name": "Matcha", "value": 210}]
+BEST = [
+    {"name": "Arita Porcelain Cup", "value": 2492},
+    {"name": "Ceremonial Matcha", "value": 1952},
+]
 REPORTS = [
-    ("top 2 products by revenue", BEST, "The best product by revenue is Teapot, with 360."),
-    ("売上トップ2の商品", BEST, "売上が最も多い商品は Teapot（360）です。"),
+    (
+        "top 2 products by revenue",
+        BEST,
+        "The best product by revenue is Arita Porcelain Cup, with 2,492.",
+    ),
+    ("売上トップ2の商品", BEST, "売上が最も多い商品は Arita Porcelain Cup（2,492）です。"),
     (
         "What is 12.5% of 3480?",
         [{"name": "3480 * 12.5 / 100", "value": 435}],
@@ -73,19 +79,18 @@ REPORTS = [
     ),
     (
         "How many customers are there?",
-        [{"name": "customers", "value": 4}],
-        "There are 4 customers.",
+        [{"name": "customers", "value": 36}],
+        "The number of customers is 36.",
     ),
     (
-        "Where are my secrets kept?",
+        "What was the revenue in 2019?",
         [],
-        "Secrets are kept in the data folder. Only the server may read them.",
+        "The database has no data for the revenue in 2019.",
     ),
-    ("What was the revenue in 2019?", [], "The database has no revenue in 2019."),
     (
         "latest 2 orders",
-        [{"name": "2026-11-10", "value": 60.5}, {"name": "2026-10-03", "value": 30}],
-        "The 2 orders, newest first",
+        [{"name": "2026-11-14", "value": 76}, {"name": "2026-11-12", "value": 14.5}],
+        "The 2 latest orders",
     ),
 ]
 
@@ -111,7 +116,7 @@ async def test_without_tools_the_form_says_that_a_demo_cannot_know(dialect):
     output = await output_of("Who wrote Genji?", REPORT, [], dialect)
 
     assert (output["title"], output["rows"]) == ("Who wrote Genji?", [])
-    assert "rules, not AI" in output["note"]
+    assert "not AI" in output["note"]
 
 
 async def test_a_form_is_written_as_plain_json_and_nothing_else():
@@ -119,45 +124,48 @@ async def test_a_form_is_written_as_plain_json_and_nothing_else():
     turn = assemble(await chunks_of([{"role": "user", "content": "Hi"}], response_format=form))
 
     assert json.loads(turn.content)["title"] == "Hi"
-    assert turn.reasoning == "Now I write it in the form that is asked for."
+    assert turn.reasoning == "Now I write the answer in the requested format."
 
 
-def known(answer="", question="Which?", tables=(), **more):
-    return Known(question=Question(text=question), answer=answer, tables=tables, **more)
+def fill(schema, answer="", question="Which?", tables=(), **more):
+    """The form, filled after this answer and these tables."""
+    findings = [Finding("database", "", json.dumps(rows)) for rows in tables]
+    findings += [Finding("calculator", *each) for each in more.get("sums", ())]
+    about = {"question": Question(question), "findings": tuple(findings), "answer": answer}
+    return Form(schema, Situation(**about)).value()
 
 
 def table(columns, *rows):
-    return Rows(columns=columns.split(), rows=rows)
+    return {"columns": columns.split(), "rows": rows}
 
 
 CITIES = table(
-    "id city_name Country orders", [1, "Tokyo", "Japan", 7], [2, "Paris", "France", 3]
+    "id city_name country orders", [1, "Tokyo", "Japan", 7], [2, "Paris", "France", 3]
 )
-WINNER = known("The best country is **Japan**, with **2** customers.", "Which country is best?")
+WINNER = ("The best country is **Japan**, with **2** customers.", "Which country is best?")
 
 
 @pytest.mark.parametrize(
     ("properties", "row"),
     [
-        ({"cityName": "string", "orders": "integer"}, {"cityName": "Tokyo", "orders": 7}),
-        ({"country": "string", "ORDER": "number"}, {"country": "Japan", "ORDER": 7}),
+        ({"city_name": "string", "orders": "integer"}, {"city_name": "Tokyo", "orders": 7}),
+        ({"country": "string", "number": "number"}, {"country": "Japan", "number": 7}),
         ({"where": "string", "how_many": "number"}, {"where": "Tokyo", "how_many": 7}),
         ({"id": "integer", "country": "string"}, {"id": 1, "country": "Japan"}),
-        ({"orders": "string"}, {"orders": "7"}),
     ],
 )
 def test_rows_find_their_columns_by_name_and_then_by_kind(properties, row):
     item = an_object(**{name: {"type": kind} for name, kind in properties.items()})
     schema = an_object(places={"type": "array", "items": item})
 
-    assert filling.fill(schema, known(tables=(CITIES,)))["places"][0] == row
+    assert fill(schema, tables=[CITIES])["places"][0] == row
 
 
 def test_columns_that_differ_in_a_digit_are_not_confused():
     years = table("city y2024 y2025", ["Tokyo", 3, 7], ["Paris", 2, 5])
     item = an_object(city={"type": "string"}, y2024={"type": "number"})
 
-    rows = filling.fill({"type": "array", "items": item}, known(tables=(years,)))
+    rows = fill({"type": "array", "items": item}, tables=[years])
 
     assert rows == [{"city": "Tokyo", "y2024": 3}, {"city": "Paris", "y2024": 2}]
 
@@ -168,31 +176,18 @@ async def test_a_large_number_keeps_all_its_digits(tools):
     assert output == 123456789012345671
 
 
-def test_a_list_of_single_values_is_the_column_of_its_name_or_nothing():
-    lists = {
-        name: {"type": "array", "items": {"type": kind}}
-        for name, kind in [("countries", "string"), ("values", "number"), ("tags", "string")]
-    }
-
-    assert filling.fill(an_object(**lists), known(tables=(CITIES,))) == {
-        "countries": ["Japan", "France"],
-        "values": [7, 3],
-        "tags": [],
-    }
-
-
 def test_a_row_with_a_cell_that_cannot_be_said_is_left_out_rather_than_invented():
     rows = table("name revenue", ["Tea", 5], ["Cups", None])
 
-    assert filling.fill(ROWS, known(tables=(rows,))) == [{"name": "Tea", "value": 5}]
+    assert fill(ROWS, tables=[rows]) == [{"name": "Tea", "value": 5}]
 
 
 def test_what_is_not_known_is_left_out_or_null():
     maybe = {"anyOf": [{"type": "string"}, {"type": "null"}]}
-    schema = an_object(country={"type": "string"}, customers={"type": "integer"}, author=maybe)
+    schema = an_object(best={"type": "string"}, customers={"type": "integer"}, author=maybe)
     schema["properties"]["is_large"] = {"type": "boolean"}
 
-    assert filling.fill(schema, WINNER) == {"country": "Japan", "customers": 2, "author": None}
+    assert fill(schema, *WINNER) == {"best": "Japan", "customers": 2, "author": None}
 
 
 def test_what_must_be_there_and_is_not_known_is_empty():
@@ -203,15 +198,16 @@ def test_what_must_be_there_and_is_not_known_is_empty():
         tags={"type": "array", "items": {"type": "string"}},
         kind={"enum": ["big", "small", "unknown"]},
     )
-    value = filling.fill(schema, known("I found nothing."))
+    value = fill(schema, "I found nothing.")
 
-    assert value == {"is_large": False, "price": 0, "seen": "", "tags": [], "kind": "unknown"}
+    assert violations(schema, value) == []
+    assert (value["is_large"], value["price"], value["tags"]) == (False, 0, [])
 
 
 @pytest.mark.parametrize(
     ("answer", "question", "choice"),
     [
-        ("The order was **refunded**, not shipped.", "Which?", "refunded"),
+        ("The order was **refunded**.", "Which?", "refunded"),
         ("It waits.", "Was it shipped?", "shipped"),
         ("It is sent back.", "What is it?", None),
         ("It is still in transit.", "Which?", "in_transit"),
@@ -220,17 +216,7 @@ def test_what_must_be_there_and_is_not_known_is_empty():
 def test_a_choice_is_a_word_that_was_said(answer, question, choice):
     schema = an_object(status={"enum": ["shipped", "refunded", "in_transit", None]})
 
-    assert filling.fill(schema, known(answer, question)) == {"status": choice}
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_so"),
-    [("Yes, it does.", True), ("いいえ、ありません。", False), ("No customer did.", None)],
-)
-def test_a_yes_is_a_yes_only_where_the_words_say_so(answer, is_so):
-    schema = an_object(is_so={"type": ["boolean", "null"]})
-
-    assert filling.fill(schema, known(answer)) == {"is_so": is_so}
+    assert fill(schema, answer, question) == {"status": choice}
 
 
 def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
@@ -245,7 +231,7 @@ def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
             "word": {"type": "string", "maxLength": 9},
         },
     }
-    value = filling.fill(schema, known("It is **42** in all."))
+    value = fill(schema, "It is **42** in all.")
 
     assert violations(validate_schema(schema), value) == []
     assert (value["answer"], value["total"]) == ("It is 42…", 42)
@@ -253,17 +239,13 @@ def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
 
 def test_only_what_succeeded_is_known():
     findings = (
-        Finding(
-            tool="calculator", input="1 / 0", text="Error: Division by zero has no result."
-        ),
-        Finding(tool="calculator", input="6 * 7", text="42"),
-        Finding(tool="database", text='{"columns": ["n"], "rows": [["A"], ["B"]]}'),
-        Finding(tool="other", text='{"columns": 5, "rows": "many"}'),
+        Finding("calculator", "1 / 0", "Error: Division by zero has no result."),
+        Finding("calculator", "6 * 7", "42"),
+        Finding("other", "", '{"columns": 5, "rows": "many"}'),
     )
-    learnt = learn(Situation(question=Question(text="6 * 7"), findings=findings), "It is 42.")
+    situation = Situation(question=Question("6 * 7"), findings=findings)
 
-    assert learnt.sums == (("6 * 7", 42),)
-    assert [shown.rows for shown in learnt.tables] == [[["A"], ["B"]]]
+    assert Form(ROWS, situation).value() == [{"name": "6 * 7", "value": 42}]
 
 
 WORDS = "title rows note name value revenue product total country is_open 件名 totalRevenue id"
@@ -314,18 +296,29 @@ SCHEMAS = st.recursive(SINGLE, nested, max_leaves=8).map(
 SHOP = table("product revenue", ["Tea", 12.5], ["Paper", 7])
 CONVERSATIONS = st.sampled_from(
     [
-        known(),
-        known("The best product is **Tea**, with **12.50**.", "Best products?", (SHOP,)),
-        known("答えは **42** です。", "6かける7は？", sums=(("6 * 7", 42),)),
-        known("It is so. [1]", "Is it open?", quotes=(("Handbook", "It is so."),)),
-        known("There are **7**.", "How many?", (table("orders", [7]),)),
+        {},
+        {
+            "answer": "The best product is **Tea**, with **12.50**.",
+            "question": "Best products?",
+            "tables": [SHOP],
+        },
+        {
+            "answer": "答えは **42** です。",
+            "question": "6かける7は？",
+            "sums": [("6 * 7", "42")],
+        },
+        {
+            "answer": "There are **7**.",
+            "question": "How many?",
+            "tables": [table("orders", [7])],
+        },
     ]
 )
 
 
 @given(schema=SCHEMAS, about=CONVERSATIONS)
 def test_any_ordinary_form_is_filled_so_that_it_fits(schema, about):
-    value = filling.fill(validate_schema(schema), about)
+    value = fill(validate_schema(schema), **about)
 
     assert violations(schema, value) == []
     assert json.loads(json.dumps(value)) == value

@@ -1,0 +1,264 @@
+"""What the demo model reads from a request: the question, the tools and their results."""
+
+import json
+import re
+import tomllib
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from itertools import pairwise, takewhile
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from agents.engine.loop import ApprovalDecision
+from agents.engine.state import INTERRUPTED, NOT_STARTED
+
+Message = Mapping[str, Any]
+
+_FOLDER = Path(__file__).parent
+LIBRARY = tomllib.loads((_FOLDER / "intents.toml").read_text("utf-8"))
+SENTENCES: dict[str, Any] = tomllib.loads((_FOLDER / "sentences.toml").read_text("utf-8"))
+MAX_QUESTION = 2_000
+_OBSERVATION = "Observation:"
+_NO_ANSWER = "(No answer: "
+# How the engine begins to tell of a call that a person rejected, or whose result was lost.
+DECLINED = ApprovalDecision(is_approved=False).refusal.partition(".")[0]
+LOST = ApprovalDecision(is_approved=False).outcome.partition(".")[0]
+_QUOTED = re.compile(r"\ASaid before:\n.*\n\nQuestion: ", re.DOTALL)
+_JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
+_PARTICLES = re.compile(r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|ない")
+_CONTINUE = re.compile(LIBRARY["words"]["continue"])
+
+
+class Question(NamedTuple):
+    """What the user asked; `voice` is the text that sets the language, if not its own."""
+
+    text: str
+    voice: str = ""
+
+    @property
+    def plain(self) -> str:
+        """Return the text in lower case and in one width of characters."""
+        return unicodedata.normalize("NFKC", self.text).lower().strip()
+
+    @property
+    def is_japanese(self) -> bool:
+        """Judge by the words around the names: 佐藤 in an English sentence is only a name."""
+        text = self.voice or self.text
+        is_english = re.search("[A-Za-z]{2,} [A-Za-z]", text) and not _PARTICLES.search(text)
+        return bool(_JAPANESE.search(text)) and not is_english
+
+    def say(self, key: str, **fields: Any) -> str:
+        return str(SENTENCES[key][self.is_japanese]).format_map(fields)
+
+    def part(self, text: str) -> "Question":
+        """Return a part of the question, answered in the language of the whole."""
+        return Question(text, self.voice or self.text)
+
+    @property
+    def is_continue(self) -> bool:
+        """Whether it only asks to go on with an earlier question."""
+        return _CONTINUE.fullmatch(self.plain) is not None
+
+
+class Offer(NamedTuple):
+    """A tool that the request offers."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = {}
+
+    @property
+    def argument(self) -> str:
+        """Return the text parameter, a required one first."""
+        properties = self.parameters.get("properties") or {}
+        names = [*(self.parameters.get("required") or ()), *properties]
+        texts = [name for name in names if properties.get(name, {}).get("type") == "string"]
+        return next(iter(texts), "input")
+
+    @property
+    def agent(self) -> str:
+        """Return the agent that it hands a task to; empty for other tools."""
+        is_handoff = self.name.startswith("ask_") and self.argument == "task"
+        return self.name.removeprefix("ask_") if is_handoff else ""
+
+
+class Finding(NamedTuple):
+    """A tool call and its result; a person may have changed its input."""
+
+    tool: str
+    input: str
+    text: str
+    is_changed: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.text.startswith(("Error", DECLINED, LOST))
+
+
+class Situation(NamedTuple):
+    """What the next step depends on; `works` says whether a step may give a result."""
+
+    question: Question
+    earlier: Question | None = None
+    tools: tuple[Offer, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    answer: str = ""
+    dialect: Literal["native", "react", "direct"] = "direct"
+    today: date = date.min
+    is_planner: bool = False
+    works: Callable[[str], bool] = lambda name: True
+
+    def tool(self, word: str, argument: str) -> Offer | None:
+        """Return the tool with this name, with this word in its name, or with this argument."""
+        own = [tool for tool in self.tools if not tool.agent]
+        similar = [tool for tool in own if word in re.split(r"[^a-z0-9]+", tool.name.lower())]
+        fitting = [tool for tool in own if tool.argument == argument]
+        exact = [tool for tool in similar if tool.name == word]
+        return next(iter([*exact, *similar, *fitting]), None)
+
+    @property
+    def calculator(self) -> Offer | None:
+        return self.tool("calculator", "expression")
+
+    @property
+    def agents(self) -> dict[str, Offer]:
+        return {tool.agent: tool for tool in self.tools if tool.agent}
+
+    def about(self, text: str) -> "Situation":
+        return self._replace(question=self.question.part(text), earlier=None)
+
+
+class _Exchange(NamedTuple):
+    """A question and the messages after it."""
+
+    question: Question
+    messages: Sequence[Message]
+
+    @property
+    def answer(self) -> str:
+        last = self.messages[-1] if self.messages else {"role": "user"}
+        is_call = last.get("tool_calls") or _action(spoken(last))
+        text = spoken(last) if last["role"] == "assistant" and not is_call else ""
+        text = text.removeprefix("Final Answer:").strip()
+        return "" if text.startswith(_NO_ANSWER) else text
+
+
+def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> Situation:
+    """Read a request; a question that continues another one takes over its findings."""
+    system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
+    is_react = not tools and "Action Input:" in system
+    given = [tool["function"] for tool in tools or ()]
+    fields = [(f["name"], f.get("description") or "", f.get("parameters") or {}) for f in given]
+    offered = [Offer(*each) for each in fields]
+    exchanges = _exchanges(messages)
+    *begun, now = _current(exchanges)
+    first = begun[0] if begun else now
+    before = takewhile(lambda exchange: exchange is not first, exchanges)
+    earlier = [exchange.question for exchange in before if not exchange.question.is_continue]
+    found = [finding for exchange in begun for finding in _findings(exchange.messages)]
+    done = [finding for finding in found if finding.text not in {INTERRUPTED, NOT_STARTED}]
+    return Situation(
+        question=first.question,
+        earlier=earlier[-1] if earlier else None,
+        tools=tuple(listed_tools(system) if is_react else offered),
+        findings=(*done, *_findings(now.messages)),
+        answer=now.answer,
+        dialect="native" if tools else "react" if is_react else "direct",
+    )
+
+
+def spoken(message: Message) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text") or "" for part in content if part.get("type") == "text")
+
+
+def listed_tools(prompt: str, label: str = "Input") -> Iterator[Offer]:
+    """Read the tools that a prompt lists: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
+    name, description = "", ""
+    for line in prompt.splitlines():
+        if line.startswith("- ") and ":" in line:
+            name, _, description = line[2:].partition(":")
+        elif name and line.startswith(f"  {label}:"):
+            yield Offer(name.strip(), description.strip(), _object(line.partition(":")[2]))
+            name = ""
+        elif name:
+            description += f"\n{line}"
+
+
+def pattern(template: str) -> re.Pattern[str]:
+    """Compile one of the engine's texts, with a group for each `{field}` in it."""
+    groups = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*?)", re.escape(template))
+    return re.compile(groups, re.DOTALL)
+
+
+_CHANGED = pattern(ApprovalDecision(is_approved=True, arguments="{arguments}").told(""))
+
+
+def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
+    users = [at for at, message in enumerate(messages) if message["role"] == "user"]
+    users = [at for at in users if not spoken(messages[at]).startswith(_OBSERVATION)]
+    parts = [(messages[a], messages[a + 1 : b]) for a, b in pairwise([*users, len(messages)])]
+    # A task that was handed over may quote the conversation before its question.
+    asked = [(re.sub(_QUOTED, "", spoken(first)), rest) for first, rest in parts]
+    exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in asked]
+    return exchanges or [_Exchange(Question(""), messages)]
+
+
+def _current(exchanges: Sequence[_Exchange]) -> list[_Exchange]:
+    """Return the last exchange, after the unanswered ones that it continues."""
+    *past, now = exchanges
+    begun: list[_Exchange] = []
+    for exchange in past:
+        if exchange.question.is_continue:
+            begun = [*begun, exchange] if begun and not exchange.answer else []
+        elif not exchange.answer:
+            begun = [exchange]
+    return [*begun, now] if now.question.is_continue else [now]
+
+
+def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
+    calls: dict[str, tuple[str, str]] = {}
+    action = ("", "")
+    for message in messages:
+        text = spoken(message)
+        if message["role"] == "assistant":
+            for call in message.get("tool_calls") or ():
+                name, arguments = call["function"]["name"], call["function"].get("arguments")
+                calls[call["id"]] = name, _first_text(arguments or "")
+            action = _action(text) or action
+        elif message["role"] == "tool":
+            yield _finding(*calls.get(message.get("tool_call_id") or "", ("", "")), text)
+        elif message["role"] == "user":
+            yield _finding(*action, text.removeprefix(_OBSERVATION).strip())
+
+
+def _finding(tool: str, input: str, observation: str) -> Finding:
+    """Take the note about arguments that a person changed off a result."""
+    # A result without text has no line break after the note.
+    if changed := _CHANGED.match(f"{observation}\n"):
+        result = observation[changed.end() :]
+        return Finding(tool, _first_text(changed["arguments"]), result, is_changed=True)
+    return Finding(tool, input, observation)
+
+
+def _action(text: str) -> tuple[str, str] | None:
+    """Return the action and its input from the model's own ReAct text."""
+    action = re.search(r"^\s*Action:\s*(.+)$", text, re.MULTILINE)
+    input = re.search(r"^\s*Action Input:\s*(.+)$", text, re.MULTILINE)
+    return (action[1].strip(), _first_text(input[1] if input else "")) if action else None
+
+
+def _first_text(arguments: str) -> str:
+    values = (value for value in _object(arguments).values() if isinstance(value, str))
+    return next(values, arguments)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,134 @@
+"""Structured answers: JSON that fits a schema, filled with what the tools found.
+
+What isn't known is left out or null. Where a schema forbids both, an empty value stands there.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agents.engine.json_schema import violations
+from agents.engine.loop import INSTRUCTIONS
+
+from . import results
+from .conversation import LIBRARY, Message, Situation, spoken
+from .results import Rows
+
+MAX_DEPTH = 8
+_BEFORE_SCHEMA = INSTRUCTIONS.partition("{schema}")[0]
+_TITLES, _NAMES, _PROSE = ({*words.split()} for words in LIBRARY["fields"].values())
+Schema = Mapping[str, Any]
+Asked = tuple[Schema, Sequence[Message]]
+
+
+def read(messages: Sequence[Message], given: Any) -> Asked | None:
+    """Return the schema that an answer has to fit, and the conversation before it was given."""
+    for at in reversed(range(len(messages))):
+        before, found, rest = spoken(messages[at]).rpartition(_BEFORE_SCHEMA)
+        if found and messages[at]["role"] == "user":
+            last = [{**messages[at], "content": before.strip()}] if before.strip() else []
+            try:
+                return json.JSONDecoder().raw_decode(rest)[0], [*messages[:at], *last]
+            except ValueError:  # Someone wrote these words without a schema.
+                break
+    schema = (given.get("json_schema") or {}).get("schema") if given else None
+    return (schema, messages) if schema else None
+
+
+class Form:
+    """Fills a JSON Schema from a question, its answer in words and what the tools found."""
+
+    def __init__(self, schema: Schema, situation: Situation) -> None:
+        self.schema, self.question = schema, situation.question.text.strip()
+        blocks = re.split(r"\n{2,}", situation.answer)
+        prose = [b for b in blocks if not b.startswith(("|", "```", "Sources:", "出典:"))]
+        self.prose = re.sub(r"\*\*|`| ?\[\d{1,3}\]", "", "\n\n".join(prose)).strip(" \n:")
+        self.marked = [_value(text) for text in re.findall(r"\*\*(.+?)\*\*", situation.answer)]
+        good = [finding for finding in situation.findings if not finding.failed]
+        sums = [(f.input, _value(f.text)) for f in good if results.figure(f.text)]
+        tables = [rows for f in good if (rows := results.parse(f.text)) and not rows.is_empty]
+        tables += [Rows(("expression", "result"), [each]) for each in sums]
+        self.rows = [dict(zip(t.columns, row, strict=True)) for t in tables for row in t.rows]
+
+    def value(self) -> Any:
+        return self._fill(self.schema, "", MAX_DEPTH)
+
+    def _fill(self, part: Any, name: str, depth: int, is_required: bool = True) -> Any:
+        shapes = list(self._shapes(part, MAX_DEPTH))
+        for shape in shapes if depth else ():
+            if shape.get("type") == "object" or "properties" in shape:
+                needed = shape.get("required", ())
+                inner = {**dict.fromkeys(needed, {}), **shape.get("properties", {})}
+                filled = {n: self._fill(p, n, depth - 1, n in needed) for n, p in inner.items()}
+                known = [n for n, value in filled.items() if value not in (None, [], {})]
+                return {n: filled[n] for n in inner if n in needed or n in known}
+            if shape.get("type") == "array" or "items" in shape:
+                item = shape.get("items", {})
+                items = [value for row in self.rows for value in self._items(item, row)]
+                missing = range(shape.get("minItems", 0) - len(items))
+                items += [self._fill(item, name, depth - 1) for _ in missing]
+                return items[: shape.get("maxItems")]
+        for value in self._candidates(shapes, name):
+            if (value is None and not is_required) or self._fits(part, value):
+                return value
+        return None
+
+    def _shapes(self, part: Any, depth: int) -> Iterator[Schema]:
+        """Yield a part of the schema, what it refers to, and its alternatives."""
+        if not isinstance(part, Mapping) or not depth:
+            return
+        yield part
+        target: Any = self.schema if "$ref" in part else None
+        for step in part.get("$ref", "").split("/")[1:]:
+            target = target.get(step) if isinstance(target, Mapping) else None
+        several = [each for word in ("allOf", "anyOf", "oneOf") for each in part.get(word, ())]
+        for each in (target, *several):
+            yield from self._shapes(each, depth - 1)
+
+    def _fits(self, part: Any, value: Any) -> bool:
+        rules = part if isinstance(part, Mapping) else {}
+        return not violations({**rules, "$defs": self.schema.get("$defs", {})}, value)
+
+    def _candidates(self, shapes: Sequence[Schema], name: str) -> Iterator[Any]:
+        """Yield what a single value may be; after None, what would only fit the schema."""
+        part = {key: rule for shape in reversed(shapes) for key, rule in shape.items()}
+        words, is_number = {*name.split("_")}, _is_number(shapes)
+        longest, choices = part.get("maxLength"), part.get("enum", ())
+        said = f"{self.prose}\n{self.question}".lower()
+        yield from (each for each in choices if str(each).lower().replace("_", " ") in said)
+        only = self.rows[0] if len(self.rows) == 1 else {}
+        yield from [only[name]] if name in only else []
+        yield from list(only.values())[-1:] if is_number else []
+        yield from [self.question] if words & _TITLES else []
+        yield from self.marked if is_number or words & _NAMES else []
+        prose = (self.prose, f"{self.prose[: longest - 1]}…" if longest else "")
+        yield from prose if words & _PROSE or not name else ()
+        yield from (None, part.get("const"), *choices, *prose, 0, False, "")
+        yield from (part[rule] for rule in ("minimum", "maximum") if rule in part)
+        yield "—" * part.get("minLength", 0)
+
+    def _items(self, part: Any, cells: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield a row as an item: cells by their column, then the first text or last number."""
+        shapes = list(self._shapes(part, MAX_DEPTH))
+        numbers = [c for name, c in cells.items() if results.is_number(c) and name != "id"]
+        texts = [cell for cell in cells.values() if isinstance(cell, str)]
+        free = {True: numbers[-1:], False: [*texts, list(cells)[-1].replace("_", " ")]}
+        fields: Schema = next((s["properties"] for s in shapes if "properties" in s), {})
+        kinds = {n: _is_number(list(self._shapes(p, MAX_DEPTH))) for n, p in fields.items()}
+        item: Any = {n: cells.get(n, next(iter(free[kind]), None)) for n, kind in kinds.items()}
+        item = item if fields else next(iter(free[_is_number(shapes)]), None)
+        if self._fits(part, item):
+            yield item
+
+
+def _is_number(shapes: Sequence[Schema]) -> bool:
+    return any(shape.get("type") in ("number", "integer") for shape in shapes)
+
+
+def _value(text: str) -> Any:
+    """Return a figure as a number, and other words as they are."""
+    figure = results.figure(text)
+    if figure is None:
+        return text
+    return int(figure) if re.fullmatch(r"-?\d{1,300}", figure) else results.whole(float(figure))

@@ -1,0 +1,232 @@
+"""What a question is about: its periods, values, names and concepts, and similar intents."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from functools import cache
+from typing import NamedTuple
+
+from .conversation import LIBRARY, Question
+
+MONTHS = LIBRARY["words"]["months"].split()
+
+THRESHOLD = 0.6
+GREETING_THRESHOLD = 0.75
+_RESIDUE_WEIGHT = 0.12
+Features = dict[str, float]
+Value = tuple[str, str, str]
+_CONCEPT = re.compile(
+    "|".join(
+        f"(?P<{name}>(?<![a-z])(?:{english})(?![a-z])|{japanese})"
+        for name, (english, japanese) in LIBRARY["concepts"].items()
+    ),
+    re.IGNORECASE,
+)
+_SPELLINGS = {
+    spelling.lower(): (column, *value.rsplit(" ", 1))
+    for column, values in LIBRARY["values"].items()
+    for value in values.split("|")
+    for spelling in value.rsplit(" ", 1)
+}
+_FEW = {word: n for n, word in enumerate(LIBRARY["words"]["few"].split(), 2)}
+_PARTS = {
+    **LIBRARY["parts"],
+    **{"FEW": "|".join(_FEW), "VALUE": "|".join(map(re.escape, _SPELLINGS))},
+    "MONTH": "|".join(f"{name}|{name[:3]}" for name in MONTHS),
+}
+SLOTS = {
+    name: re.compile(re.sub("[A-Z]{3,}", lambda found: _PARTS[found[0]], pattern))
+    for name, pattern in LIBRARY["slots"].items()
+}
+_MANY_JA = re.compile("ランキング|上位|トップ|ベスト|最近")
+_SIGNS = {"at least": ">=", "以上": ">=", "at most": "<=", "以下": "<="}
+_LESS = ("under", "below", "less", "未満", "より小", "より安", "より少", "より低")
+_LITTLE_WORDS = frozenset(LIBRARY["words"]["little"].split())
+
+
+class Period(NamedTuple):
+    """From `start` up to but not including `end`."""
+
+    start: date
+    end: date
+    english: str
+    japanese: str
+
+    @property
+    def is_year(self) -> bool:
+        return (self.end - self.start).days > 31
+
+
+def year(number: int) -> Period:
+    start, end = date(number, 1, 1), date(number + 1, 1, 1)
+    return Period(start, end, f"in {number}", f"{number}年")
+
+
+def month(year: int, number: int) -> Period:
+    """Return a month; numbers below 1 are months of the years before."""
+    year, number = year + (number - 1) // 12, (number - 1) % 12 + 1
+    start, end = date(year, number, 1), date(year + number // 12, number % 12 + 1, 1)
+    return Period(start, end, f"in {MONTHS[number - 1].title()} {year}", f"{year}年{number}月")
+
+
+def mentions(text: str, today: date) -> Iterator[tuple[Period, re.Match[str]]]:
+    """Yield the periods in a text, each with the place where it is named."""
+    for found in SLOTS["period"].finditer(text):
+        name = (found["month"] or found["bare"] or "-").lower()[:3]
+        number = next((n for n, known in enumerate(MONTHS, 1) if known[:3] == name), 0)
+        number = number or int(found["month_ja"] or found["bare_ja"] or 0)
+        if of := found["of"] or found["of_ja"]:
+            yield month(_year(of, today), number), found
+        elif number:
+            yield month(today.year - (number > today.month), number), found
+        elif found["year"]:
+            yield year(_year(found["year"], today)), found
+        else:
+            yield month(today.year, today.month - bool(found["last_month"])), found
+
+
+def span(found: Sequence[Period]) -> Period | None:
+    """Return one period for all of them: `from 2024 to 2025`."""
+    if len(found) < 2:
+        return next(iter(found), None)
+    first, last = min(found, key=lambda p: p.start), max(found, key=lambda p: p.end)
+    english = f"from {first.english} to {last.english}".replace("in ", "")
+    japanese = f"{first.japanese}から{last.japanese}まで"
+    return Period(first.start, last.end, english, japanese)
+
+
+def _year(text: str, today: date) -> int:
+    if text[:4].isdigit():
+        return int(text[:4])
+    return today.year - (text.lower() not in ("this year", "今年", "本年"))
+
+
+class Slots(NamedTuple):
+    """The concepts of a question in order, and its slot values; `residue` is all the rest.
+
+    A value is a column and its two spellings; `plurals` are the concepts that stand for many.
+    """
+
+    question: Question
+    concepts: tuple[str, ...]
+    plurals: frozenset[str]
+    periods: tuple[Period, ...]
+    values: tuple[Value, ...]
+    bounds: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+    limit: int | None
+    residue: str
+
+    def has(self, *names: str) -> bool:
+        return not set(names).isdisjoint(self.concepts)
+
+    def first(self, names: Iterable[str], default: str = "") -> str:
+        """Return the first of these concepts in the order of the question."""
+        return next((concept for concept in self.concepts if concept in names), default)
+
+    @property
+    def pair(self) -> tuple[Value, ...]:
+        """Return the places that are named side by side, if there are several."""
+        places = tuple(value for value in self.values if value[0].startswith("c."))
+        return places if len({place[0] for place in places}) == 1 < len(places) else ()
+
+
+def read(question: Question, today: date) -> Slots:
+    """Take the slot values out of a question, then its concepts, then the names left over."""
+    text = " ".join(unicodedata.normalize("NFKC", question.text).split())
+    spoken = list(mentions(text, today))
+    text = _mask(text, [match for _, match in spoken], "period")
+    found: dict[str, list[re.Match[str]]] = {}
+    for kind in ("bound", "value", "limit"):
+        found[kind] = list(SLOTS[kind].finditer(text))
+        text = _mask(text, found[kind], kind)
+    concepts = list(_CONCEPT.finditer(text))
+    plurals = {m.lastgroup or "" for m in concepts if re.search("[^su]s$", m[0])}
+    plurals |= {"many"} if _MANY_JA.search(text) else set()
+    text = _mask(text, concepts)
+    names = dict.fromkeys(_names(text, SLOTS["name_ja" if question.is_japanese else "name"]))
+    for name in names:
+        text = text.replace(name, " ")
+    few = [next(filter(None, match.groups())).lower() for match in found["limit"]]
+    return Slots(
+        question=question,
+        concepts=tuple(match.lastgroup or "" for match in concepts),
+        plurals=frozenset(plurals),
+        periods=tuple(dict.fromkeys(period for period, _ in spoken)),
+        values=tuple(dict.fromkeys(_SPELLINGS[match[1].lower()] for match in found["value"])),
+        bounds=tuple(_bound(match) for match in found["bound"]),
+        names=tuple(names),
+        limit=next((_FEW.get(word) or int(word) for word in few), None),
+        residue=_residue(text),
+    )
+
+
+def _mask(text: str, found: list[re.Match[str]], kind: str = "") -> str:
+    for match in reversed(found):
+        text = f"{text[: match.start()]} ‹{kind or match.lastgroup}› {text[match.end() :]}"
+    return text
+
+
+def _names(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    for match in pattern.finditer(text):
+        name = next(filter(None, match.groups())).strip().removesuffix("'s")
+        if name.lower() not in _LITTLE_WORDS:
+            yield name
+
+
+def _bound(match: re.Match[str]) -> tuple[str, str]:
+    word, figure = (match[1].lower(), match[2]) if match[1] else (match[4], match[3])
+    sign = _SIGNS.get(word, "<" if word.startswith(_LESS) else ">")
+    return sign, figure.replace(",", "")
+
+
+def _residue(text: str) -> str:
+    """Return the words that are neither a concept, a slot value nor a little word."""
+    plain = re.sub(r"‹\w+›", " ", text.lower())
+    words = [word for word in re.findall(r"[a-z]+", plain) if word not in _LITTLE_WORDS]
+    return " ".join([*words, *re.findall(r"[\u30a0-\u30ff\u4e00-\u9fff]+", plain)])
+
+
+def matches(slots: Slots) -> Iterator[str]:
+    """Yield the intents that are similar enough to the question, the most similar first."""
+    nouns = [*LIBRARY["groups"], *LIBRARY["measures"], "sold", "who", "tables"]
+    asked = _features(slots) if slots.has(*nouns) else {}
+    scores = [(_similarity(asked, phrasing), name) for name, phrasing in _phrasings()]
+    best = sorted((pair for pair in scores if pair[0] >= THRESHOLD), key=lambda pair: -pair[0])
+    yield from dict.fromkeys(name for _, name in best)
+
+
+def is_greeting(text: str) -> bool:
+    asked = _grams(text.strip(" !?.。、！？"))
+    known = map(_grams, LIBRARY["greetings"])
+    return any(_similarity(asked, phrasing) > GREETING_THRESHOLD for phrasing in known)
+
+
+@cache
+def _phrasings() -> list[tuple[str, Features]]:
+    return [
+        (name, _features(read(Question(phrasing), date(2026, 1, 1))))
+        for name, phrasings in LIBRARY["intents"].items()
+        for phrasing in phrasings
+    ]
+
+
+def _features(slots: Slots) -> Features:
+    """Weigh concepts as a whole, and the words that are left over by their characters."""
+    features = dict.fromkeys(slots.concepts, 1.0)
+    features |= {"two": 1.0} if len(slots.periods) > 1 or slots.pair else {}
+    features |= {"bound": 1.0} if slots.bounds else {}
+    return features | dict.fromkeys(_grams(slots.residue), _RESIDUE_WEIGHT)
+
+
+def _grams(text: str) -> Features:
+    """Return the trigrams of an English text or the bigrams of a Japanese one."""
+    size, padded = (3 if text.isascii() else 2), f" {text} "
+    return {f"={padded[at : at + size]}": 1.0 for at in range(len(padded) - size + 1) if text}
+
+
+def _similarity(one: Features, other: Features) -> float:
+    """Return the weighted Dice coefficient."""
+    shared = sum(weight for feature, weight in one.items() if feature in other)
+    return 2 * shared / (sum(one.values()) + sum(other.values()) or 1)

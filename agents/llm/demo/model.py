@@ -1,0 +1,155 @@
+"""The demo model as an LLM: decides on the next step and streams it in chunks."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from datetime import date
+from hashlib import blake2s
+from typing import Any, NamedTuple, cast
+
+from agents.engine.loop import HANDOFF_PREFIX
+from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
+
+from . import conversation, forms, panel, planner, plans, results
+from .conversation import Situation
+from .steps import REFERENCE, Findings, Plan, Step
+
+DEMO_LABEL = "Demo model (rules, no AI)"
+ARGUMENT_SIZE = 24  # characters of a call's arguments in one chunk
+# Words, and pairs of Japanese characters; joined they are the text again.
+PIECE = re.compile(r"\s*(?:[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]{1,2}|[!-~]+|\S)|\s+")
+
+
+class Turn(NamedTuple):
+    """What the model says next: a call of a tool, or without one its answer."""
+
+    thought: str = ""
+    tool: str = ""
+    input: Mapping[str, str] = {}
+    answer: str = ""
+
+
+class DemoModel:
+    """Streams chat completion chunks; `delay` is the pause between two, in seconds."""
+
+    label = DEMO_LABEL
+    road = "demo"
+
+    def __init__(self, delay: float = 0.02, today: Callable[[], date] = date.today) -> None:
+        self.delay = delay
+        self.today = today
+
+    async def stream(
+        self,
+        *,
+        model: str,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[dict[str, Any]]:
+        offered = None if parameters.get("tool_choice") == "none" else tools
+        form = None if offered else forms.read(messages, parameters.get("response_format"))
+        situation = conversation.read(form[1] if form else messages, offered)
+        turn = self._turn(messages, situation, form)
+        text = json.dumps([messages, tools], ensure_ascii=False, default=str)
+        mark = blake2s(text.encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
+        about: dict[str, Any] = {"id": f"chatcmpl-{mark}", "object": "chat.completion.chunk"}
+        about |= {"model": model, "created": int(time.time())}
+        deltas = list(_deltas(turn, situation.dialect, mark))
+        for delta in deltas:
+            yield {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+            await asyncio.sleep(self.delay)
+        is_call = turn.tool and situation.dialect == "native"
+        finish = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if is_call else "stop"}
+        yield {**about, "choices": [finish]}
+        asked, said = len(text) // 4 + 1, len(deltas)
+        usage = {"prompt_tokens": asked, "completion_tokens": said}
+        yield {**about, "choices": [], "usage": {**usage, "total_tokens": asked + said}}
+
+    def _turn(
+        self, messages: list[Any], situation: Situation, form: forms.Asked | None
+    ) -> Turn:
+        today, (schema, before) = self.today(), form or ({}, messages)
+        fields = [*(schema.get("properties") or ())]
+        if fields == [*PLAN_SCHEMA["properties"]]:
+            thought, plan = planner.write(before, today)
+            return Turn(thought, answer=json.dumps(plan, ensure_ascii=False))
+        if fields == [*cast(Any, EVALUATION_SCHEMA["properties"])]:
+            return Turn(answer=json.dumps(planner.check(before), ensure_ascii=False))
+        done, merged = planner.answer(before, today), panel.merge(messages)
+        if form is None and (done or merged):
+            return Turn(answer=done.answer if done else merged or "")
+        if form is None:
+            return decide(situation, today)
+        known = done or situation._replace(answer=situation.answer or _answer(situation))
+        value = panel.compare(schema, before) or forms.Form(schema, known).value()
+        thought = known.question.say("think_form")
+        return Turn(thought, answer=json.dumps(value, ensure_ascii=False))
+
+
+def decide(situation: Situation, today: date) -> Turn:
+    """Return the next step of the plan for the question, from what the tools have found."""
+    say, findings = situation.question.say, situation.findings
+    plan = plans.find(situation._replace(today=today))
+    # What another agent couldn't finish is part of the answer.
+    has_failed = any(f.failed and not f.tool.startswith(HANDOFF_PREFIX) for f in findings[-1:])
+    if plan is None or has_failed:
+        return Turn(say("think_failed") if has_failed else "", answer=_answer(situation, plan))
+    known = {step.tool.name for step in plan.steps}
+    done = [finding for finding in findings if finding.tool in known][: len(plan.steps)]
+    step = plan.steps[len(done)] if len(done) < len(plan.steps) else None
+    text = _filled(step, done) if step else None
+    if step and text is not None:
+        return Turn(step.thought, step.tool.name, {step.tool.argument: text})
+    is_changed = any(f.is_changed and not f.tool.startswith(HANDOFF_PREFIX) for f in done)
+    answer = _answer(situation) if is_changed else plan.answer(done)
+    return Turn(say("think_done") if done else "", answer=answer)
+
+
+def _filled(step: Step, done: Findings) -> str | None:
+    """Put the numbers that earlier calls found into a call; None if there are none."""
+    rows = [results.parse(finding.text) for finding in done]
+    values = [found.values if found else [] for found in rows]
+    if not all(values[int(at)] for at, _ in REFERENCE.findall(step.text)):
+        return None
+
+    def figures(found: re.Match[str]) -> str:
+        several = values[int(found[1])] if found[2] == "sum" else values[int(found[1])][:1]
+        # Twelve decimals leave out the noise of binary fractions.
+        text = " + ".join(str(round(value, 12)) for value in several)
+        return f"({text})" if len(several) > 1 or several[0] < 0 else text
+
+    return REFERENCE.sub(figures, step.text)
+
+
+def _answer(situation: Situation, plan: Plan | None = None) -> str:
+    """Answer without a plan, or from what was found before a call failed."""
+    question, findings = situation.question, situation.findings
+    if not findings:
+        return results.fallback(situation)
+    good = [finding for finding in findings if not finding.failed]
+    told = [results.found(each, question) for each in good]
+    told = [plan.answer(good)] if plan and good else told
+    failed = [results.failure(findings[-1], question)] if findings[-1].failed else []
+    return "\n\n".join([*told, *failed])
+
+
+def _deltas(turn: Turn, dialect: str, mark: str) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": ""}
+    arguments = json.dumps(turn.input, ensure_ascii=False)
+    if dialect == "react":
+        thought = f"Thought: {turn.thought}\n" if turn.thought else ""
+        action = f"Action: {turn.tool}\nAction Input: {arguments}\n"
+        text = f"{thought}{action if turn.tool else f'Final Answer: {turn.answer}'}"
+        yield from ({"content": piece} for piece in PIECE.findall(text))
+        return
+    yield from ({"reasoning_content": piece} for piece in PIECE.findall(turn.thought))
+    yield from ({"content": piece} for piece in PIECE.findall(turn.answer))
+    if turn.tool:
+        call = {"index": 0, "id": f"call_{mark}", "type": "function"}
+        yield {"tool_calls": [{**call, "function": {"name": turn.tool, "arguments": ""}}]}
+        for at in range(0, len(arguments), ARGUMENT_SIZE):
+            part = {"arguments": arguments[at : at + ARGUMENT_SIZE]}
+            yield {"tool_calls": [{"index": 0, "function": part}]}

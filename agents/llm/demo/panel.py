@@ -1,0 +1,86 @@
+"""What a panel asks of the demo model: to compare and merge the answers of its members."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agents.engine.plans import QUESTION_TEMPLATE, SYNTHESIS_PROMPT, normal_form
+
+from .conversation import Message, Question, pattern, spoken
+
+MAX_QUOTED = 160
+_CITATION = re.compile(r"\[\d+\]")
+_FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
+# What stands between backticks stays as it is: `6 * 7`, `2 ** 3`.
+_MARKUP = re.compile(r"`+([^`]*)`+|\*\*(\S(?:.*?\S)?)\*\*|^\s*(?:#+|[*-]) |^\*\*|\*\*$|\|")
+_COMPARE, _MERGE = pattern(QUESTION_TEMPLATE), pattern(SYNTHESIS_PROMPT)
+
+
+def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any] | None:
+    """Return who agrees, what differs and, if a judge is asked for, whose answer is best."""
+    fields = schema.get("properties") or {}
+    found = _COMPARE.fullmatch(spoken(messages[-1])) if messages else None
+    if found is None or not {"groups", "differences", "heading"} <= fields.keys():
+        return None
+    say = Question(found["question"]).say
+    answers = _answers(found["answers"], fields["groups"]["items"]["items"]["enum"])
+    groups, differences = _groups(answers), []
+    for group in groups:
+        others = [answer for name, answer in answers.items() if name not in group]
+        words = _quoted(answers[group[0]], others)
+        differences.append(say("opinion", who=", ".join(group), words=words))
+    value = {"groups": groups, "differences": differences, "heading": say("differ")}
+    if "choice" in fields:
+        evidence = {name: _evidence(answer) for name, answer in answers.items()}
+        best = max(evidence, key=lambda name: evidence[name])
+        is_better = len({*evidence.values()}) > 1
+        reason = ("none", "source", "figure")[evidence[best] if is_better else 0]
+        value |= {"choice": best, "reason": say(f"best_{reason}")}
+    return value
+
+
+def merge(messages: Sequence[Message]) -> str | None:
+    """Return one answer from several, each statement with the names of those who made it."""
+    found = _MERGE.fullmatch(spoken(messages[-1])) if messages else None
+    if found is None:
+        return None
+    answers = _answers(found["answers"], found["names"].split(", "))
+    groups = [(answers[group[0]], ", ".join(group)) for group in _groups(answers)]
+    signed = [f"{text}{chr(10) * 2 if chr(10) in text else ' '}({who})" for text, who in groups]
+    return "\n\n".join([*signed, found["differences"]])
+
+
+def _answers(text: str, names: Sequence[str]) -> dict[str, str]:
+    """Return what stands under each name; the names stand in this order."""
+    answers: dict[str, str] = {}
+    for name, following in zip(names, [*names[1:], None], strict=True):
+        _, _, text = text.partition(f"### {name}\n\n")
+        end = text.find(f"\n\n### {following}\n\n") if following else -1
+        answers[name] = (text if end < 0 else text[:end]).strip()
+    return answers
+
+
+def _groups(answers: Mapping[str, str]) -> list[list[str]]:
+    """Group those with the same figures, or else with the same words."""
+    groups: dict[Any, list[str]] = {}
+    for name, answer in answers.items():
+        groups.setdefault(_figures(answer) or normal_form(answer), []).append(name)
+    return list(groups.values())
+
+
+def _figures(answer: str) -> frozenset[str]:
+    return frozenset(_FIGURE.findall(normal_form(_CITATION.sub(" ", answer))))
+
+
+def _evidence(answer: str) -> int:
+    return 2 if _figures(_SENTENCE.split(answer)[0]) else 1 if _CITATION.search(answer) else 0
+
+
+def _quoted(answer: str, others: Sequence[str]) -> str:
+    """Return the first sentence that nobody else says, without its Markdown."""
+    sentences = [part for part in _SENTENCE.split(answer) if part.strip()]
+    own = [part for part in sentences if not any(part in other for other in others)]
+    first = next(iter([*own, *sentences]), "")
+    words = " ".join(_MARKUP.sub(lambda m: m[1] or m[2] or "", first).split())
+    return words if len(words) <= MAX_QUOTED else f"{words[: MAX_QUOTED - 1]}…"

@@ -1,0 +1,173 @@
+"""What the demo model does for an agent that plans: write a plan, check results, answer."""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from agents.engine.loop import HANDOFF_PREFIX, Handoff
+from agents.engine.plans import RESULTS_PROMPT
+
+from . import conversation, passages, plans, results
+from .conversation import Finding, Message, Offer, Question, Situation, spoken
+from .steps import REFERENCE, Plan, Step
+
+_BRIEF = re.compile(
+    r"(?:\A|\n\n)Question: (?P<question>.*?)"
+    r"(?P<past>\n\n(?:A plan that was tried|Your last plan cannot be carried out): .*|)\Z",
+    re.DOTALL,
+)
+_FAILED = re.compile(
+    r"(“[^\n]+?” failed: .+)|^Your last plan cannot be carried out: (.+)", re.M
+)
+_CHECK = re.compile(r"Step: .*?\nExpected: (?P<expected>.*?)\nResult:\n(?P<result>.*)", re.S)
+_RESULTS = conversation.pattern(RESULTS_PROMPT)
+_ASK = conversation.LIBRARY["words"]["ask_person"]
+# The tools that a report doesn't list any more; a plan is found again with them.
+_SHOP = Offer("database", "customers()\nproducts()\norders()")
+_TOOLS = (Offer("calculator"), Offer("search"), _SHOP)
+
+
+def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]]:
+    """Return a thought and the plan as its schema wants it; `cancel` says why there is none."""
+    system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
+    brief = spoken(messages[-1]) if messages else ""
+    found = _BRIEF.search(brief)
+    question, past = (found["question"], found["past"]) if found else (brief, "")
+    said = re.findall(r"^user: (.+)$", brief[: found.start()] if found else "", re.MULTILINE)
+    situation = Situation(
+        question=Question(question[: conversation.MAX_QUESTION]),
+        earlier=Question(said[-1]) if said else None,
+        tools=(*conversation.listed_tools(system, "arguments"), *_agents(system)),
+        today=today,
+        is_planner=True,
+        works=lambda name: f"“{name}” did not give what was expected" not in past,
+    )
+    listed = re.search(r"^Roles: (.+)$", system, re.MULTILINE)
+    roles = listed[1].split(", ") if listed else []
+    # Someone to be asked is a person of one's own, or has a role.
+    who = "|".join(["(?:my|our|the) [a-z]+(?: [a-z]+)?", *map(re.escape, roles)])
+    asked = re.search(_ASK.replace("WHO", who), question, re.IGNORECASE)
+    before = situation.about(question[: asked.start()].strip(" 、。,;")) if asked else situation
+    plan = plans.find(before) if before.question.text else Plan(lambda _: "")
+    broken = _FAILED.search(past)
+    written = _written(plan, situation, (broken[1] or broken[2]) if broken else "")
+    if asked and not written.get("cancel"):
+        written["steps"].append(_person(asked, written["steps"], situation.question, roles))
+    return situation.question.say("think_replan" if past else "think_plan"), written
+
+
+def _person(
+    found: re.Match[str], steps: list[Any], question: Question, roles: list[str]
+) -> Any:
+    """Write the step that asks a person, or whoever has a role, after all others."""
+    who, what = found["who"] or found["who_ja"], found["what"] or found["what_ja"]
+    about = {"who": re.sub("^(?:my|our) ", "your ", who), "what": what.replace("${", "$${")}
+    step = {"name": question.say("ask_name", **about), "depends_on": [s["name"] for s in steps]}
+    if role := next((role for role in roles if role.lower() == who.lower()), ""):
+        return {**step, "role": role, "arguments": {"task": question.say("ask_role", **about)}}
+    return {**step, "ask": question.say("ask_text", **about)}
+
+
+def _written(plan: Plan | None, situation: Situation, why: str) -> dict[str, Any]:
+    say = situation.question.say
+    if plan and plan.lost and not plan.steps:
+        why = why or say("lost", lost=", ".join(plan.lost))
+    if why or plan is None:
+        # Why a run ended is plain text, so the link becomes its words.
+        why = why or re.sub(r"\[(.+?)\]\(.+?\)", r"\1", results.fallback(situation))
+        return {"description": say("cannot"), "cancel": why, "steps": []}
+    found = _replaced(plan, situation) or say("find_out", text=situation.question.text)
+    steps = [_fields(step, plan.steps) for step in plan.steps]
+    return {"description": found if steps else plan.answer([]), "steps": steps}
+
+
+def _replaced(plan: Plan, situation: Situation) -> str:
+    lost, instead = ", ".join(plan.lost), ", ".join(plan.instead)
+    return situation.question.say("instead", lost=lost, instead=instead) if lost else ""
+
+
+def _fields(step: Step, steps: Sequence[Step]) -> dict[str, Any]:
+    """Write a step with references to the results of the steps before it."""
+    needs = dict.fromkeys(steps[int(at)].name for at, _ in REFERENCE.findall(step.text))
+    text = step.text.replace("${", "$${")  # what a user wrote is no reference
+    text = REFERENCE.sub(lambda found: _reference(steps[int(found[1])], found[2]), text)
+    agent = step.tool.agent
+    return {
+        "name": step.name,
+        **({"agent": agent} if agent else {"tool": step.tool.name}),
+        "arguments": {step.tool.argument: text},
+        "parallel": True,
+        **({"depends_on": list(needs)} if needs else {}),
+        **({"expected_outcome": step.expected} if step.expected else {}),
+    }
+
+
+def _reference(step: Step, part: str) -> str:
+    row = f"steps[{json.dumps(step.name, ensure_ascii=False)}].output.rows"
+    if part == "label":
+        return f"${{{row}[0][0]}}"
+    limit = re.search(r"LIMIT (\d+)$", step.text)
+    count = int(limit[1]) if part == "sum" and limit else 1
+    figures = [f"${{round({row}[{at}][-1], 2)}}" for at in range(count)]
+    return f"({' + '.join(figures)})"
+
+
+def _agents(system: str) -> list[Offer]:
+    said = re.search(r"^Agents: (.+)$", system, re.MULTILINE)
+    names = re.findall(r"(?:^|; )([^\s:;]+): Ask the agent \1\.", said[1]) if said else []
+    return [Offer(f"{HANDOFF_PREFIX}{name}", "", Handoff.parameters) for name in names]
+
+
+def answer(messages: Sequence[Message], today: date) -> Situation | None:
+    """Return the situation with its answer after a plan was carried out, if one was."""
+    last = spoken(messages[-1]) if messages and messages[-1]["role"] == "user" else ""
+    report = _RESULTS.search(last)
+    if report is None:
+        return None
+    before = last[: report.start()].strip()
+    said = [{"role": "user", "content": before}] if before else []
+    situation = conversation.read([*messages[:-1], *said], None)
+    told = re.split(r"^## (.+) \((\w+)\)$", report["results"], flags=re.MULTILINE)[1:]
+    outcomes = list(zip(told[::3], told[1::3], map(str.strip, told[2::3]), strict=True))
+    found = {name: Finding(name, name, text) for name, s, text in outcomes if s == "done"}
+    again = situation._replace(tools=_TOOLS, today=today, is_planner=True)
+    plan = plans.find(again._replace(works=found.__contains__)) if outcomes else None
+    used = [step.name for step in plan.steps] if plan else []
+    alone = f"{report['description']}\n\n{report['results']}".removesuffix("\n\n—")
+    parts, question = [] if outcomes else [alone], situation.question
+    if plan and used and all(name in found for name in used):
+        # A calculation is shown with the names of what it refers to.
+        findings = [found[name]._replace(input=name.rpartition(": ")[2]) for name in used]
+        parts = [_replaced(plan, situation), plan.answer(findings)]
+    for name, _, text in outcomes if not parts else [o for o in outcomes if o[0] not in used]:
+        who = re.fullmatch("ask ([^:]+)|([^:]+)に聞く", name)
+        says = question.say("says", agent=who[1] or who[2], text=text) if who else ""
+        gave = results.found(Finding(name, name, text), question)
+        parts.append(says[:1].upper() + says[1:] if who else f"{name}:\n\n{gave}")
+    words = "\n\n".join(filter(None, parts))
+    return situation._replace(findings=tuple(found.values()), answer=words)
+
+
+def check(messages: Sequence[Message]) -> dict[str, Any]:
+    """Judge a result by what can be seen of it."""
+    found = _CHECK.match(spoken(messages[-1]) if messages else "")
+    expected, result = (found["expected"], found["result"].strip()) if found else ("", "")
+    say, rows = Question(expected).say, results.parse(result)
+    above = re.search(r"above (\d+)|(\d+)より大きい", expected)
+    least = re.search(r"[Aa]t least (\d{1,6}) rows?|(\d{1,6})行以上", expected)
+    figures = rows.values if rows else [float(results.figure(result) or "nan")]
+    too_small = above and not any(v > float(above[1] or above[2]) for v in figures)
+    too_few = rows and least and len(rows.rows) < int(least[1] or least[2])
+    needs_passage = re.search("passage|文書", expected)
+    looks = (
+        (result.startswith("Error"), result),
+        (not result or (rows and rows.is_empty), say("empty")),
+        (too_small, say("no_figure")),
+        (too_few, say("few_rows", count=len(rows.rows) if rows else 0)),
+        (needs_passage and not passages.parse(result), say("no_passage")),
+    )
+    wrong = next((words for is_wrong, words in looks if is_wrong), "")
+    reason, feedback = (wrong, say("try_other")) if wrong else (say("as_expected"), "")
+    return {"is_met": not wrong, "reason": reason, "feedback": feedback}

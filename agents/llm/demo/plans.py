@@ -1,0 +1,168 @@
+"""Recorded plans: for each kind of question the tool calls to make, and their answer.
+
+An agent that answers step by step makes the calls one after the other. A planning agent writes
+the same steps as a plan, with references where a call needs an earlier result.
+"""
+
+import re
+from itertools import islice
+
+from . import arithmetic, intents, passages, results
+from .conversation import LIBRARY, Finding, Question, Situation
+from .shop_plans import ShopPlans
+from .steps import REFERENCE, Findings, Plan, Step, calculation, search, short
+
+_WORDS = LIBRARY["words"]
+_CLAUSES, _FOLLOW_UP, _QUESTION, _WHY = (
+    re.compile(_WORDS[name], re.IGNORECASE)
+    for name in ("clauses", "follow_up", "question", "why")
+)
+
+
+def find(situation: Situation) -> Plan | None:
+    makers = (_handoff, _figures, _greeting, _chain, _clauses, _single)
+    return next((plan for make in makers if (plan := make(situation))), None)
+
+
+def _single(situation: Situation) -> Plan | None:
+    makers = (_sum, _intent, _follow_up, _lookup)
+    return next((plan for make in makers if (plan := make(situation))), None)
+
+
+def _greeting(situation: Situation) -> Plan | None:
+    text = situation.question.plain
+    if text and not intents.is_greeting(text):
+        return None
+    words = results.introduction(situation)
+    return Plan(lambda _: words)
+
+
+def _clauses(situation: Situation) -> Plan | None:
+    """Answer several questions in one message, each on its own."""
+    clauses = [part.strip() for part in _CLAUSES.split(situation.question.text) if part.strip()]
+    found = [_single(situation.about(c)) for c in clauses] if 2 <= len(clauses) <= 4 else []
+    plans = [plan for plan in found if plan]
+    steps = [step for plan in plans for step in plan.steps]
+    # Two searches would number their sources twice; one for the whole question is better.
+    is_mixed = sum(step.tool.argument == "query" for step in steps) > 1
+    is_mixed |= len({step.name for step in steps}) < len(steps)
+    if not plans or len(plans) < len(found) or is_mixed or REFERENCE.search(str(steps)):
+        return None
+
+    def answer(findings: Findings) -> str:
+        rest = iter(findings)
+        parts = [(plan, list(islice(rest, len(plan.steps)))) for plan in plans]
+        return "\n\n".join(plan.answer(found) for plan, found in parts if found)
+
+    lost = [name for plan in plans for name in plan.lost]
+    instead = [name for plan in plans for name in plan.instead]
+    return Plan(answer, tuple(steps), tuple(lost), tuple(instead))
+
+
+def _handoff(situation: Situation) -> Plan | None:
+    """Hand a task to the agents that the question names."""
+    agents, question = situation.agents, situation.question
+    one = "|".join(sorted(map(re.escape, agents), key=len, reverse=True))
+    who = rf"(?P<who>(?:{one})(?:(?:,? and |, |、|と)(?:{one}))*)"
+    wishes = [re.compile(wish.replace("WHO", who), re.I | re.S) for wish in _WORDS["handoff"]]
+    matches = [wish.fullmatch(question.text.strip()) for wish in wishes if agents]
+    if not (found := next(filter(None, matches), None)):
+        return None
+    spelled = {name.lower(): name for name in agents}
+    asked = [spelled[name.lower()] for name in re.findall(one, found["who"], re.IGNORECASE)]
+    names, task = list(dict.fromkeys(asked)), found["task"].strip(' 　\n「」『』“”"')
+    steps = []
+    for name in names:
+        title = question.say("handoff_name", agent=name, task=short(task))
+        thought = question.say("think_handoff", agent=name)
+        steps.append(Step(title, agents[name], task, thought))
+
+    def told(name: str, finding: Finding) -> str:
+        if finding.failed and f"{name} could not finish: " not in finding.text:
+            return results.failure(finding, question)
+        text = finding.text.removeprefix(f"Error: {name} could not finish: ")
+        key = "unfinished" if finding.failed else "says_lines" if "\n" in text else "says"
+        return question.say(key, agent=name, text=text)
+
+    return Plan(lambda found: "\n\n".join(map(told, names, found)), tuple(steps))
+
+
+def _figures(situation: Situation) -> Plan | None:
+    """Say what the rows in the question itself show; no tool is needed."""
+    wish = situation.question.text.partition("{")[0]
+    rows, question = results.parse(situation.question.text), Question(wish)
+    if rows is None or not wish.strip():
+        return None
+    words = question.say("no_figures") if rows.is_empty else results.table(rows, question)
+    if len(rows.columns) == 2 and 0 < len(rows.values) == len(rows.rows):
+        ranked = sorted(rows.rows, key=lambda row: row[-1], reverse=True)
+        (name, value), *rest = ([results.label(c, question) for c in row] for row in ranked)
+        others = question.say("comma").join(f"**{name}** ({value})" for name, value in rest[:3])
+        words = question.say("highest", of=rows.columns[-1], name=name, value=value)
+        words += question.say("others", others=others) if others else ""
+    return Plan(lambda _: words)
+
+
+def _sum(situation: Situation) -> Plan | None:
+    """Let the calculator work out an expression; the model never calculates itself."""
+    question, found = situation.question, arithmetic.find(situation.question.plain)
+    if found is None or found.is_open or situation.calculator is None:
+        return None
+    name = question.say("sum_name", name=found.expression)
+    step = calculation(situation, found.expression, name, "sum")
+    return Plan(lambda found: results.result(found[0], question), (step,))
+
+
+def _chain(situation: Situation) -> Plan | None:
+    """Calculate with a number from the database: `10% of the revenue`."""
+    question, found = situation.question, arithmetic.find(situation.question.plain)
+    if found is None or not found.is_open or situation.calculator is None:
+        return None
+    first = _intent(situation.about(found.rest))
+    if first is None or len(first.steps) != 1 or first.lost:
+        return first if first and first.lost else None
+    that, title = arithmetic.THAT, first.steps[0].name
+    name = question.say("sum_name", name=found.expression.replace(that, title))
+    step = calculation(situation, found.expression.replace(that, "⟦0⟧"), name)
+
+    def answer(findings: Findings) -> str:
+        rest = [results.result(finding, question, places=2) for finding in findings[1:]]
+        return question.say("space").join([first.answer(findings[:1]), *rest])
+
+    return first._replace(steps=(*first.steps, step), answer=answer)
+
+
+def _follow_up(situation: Situation) -> Plan | None:
+    """`And last year?` is the question before with another period."""
+    earlier, text = situation.earlier, situation.question.text.strip()
+    if earlier is None or not _FOLLOW_UP.search(text):
+        return None
+    has_period = intents.SLOTS["period"].search(text)
+    before = intents.SLOTS["period"].sub(" ", earlier.text) if has_period else earlier.text
+    return _intent(situation.about(f"{before} {_FOLLOW_UP.sub('', text)}"))
+
+
+def _lookup(situation: Situation) -> Plan | None:
+    """Search the documents for anything else that is a question."""
+    question, tool = situation.question, situation.tool("search", "query")
+    if tool is None or not _QUESTION.search(question.plain):
+        return None
+    step = search(situation, tool, passages.search_query(question.text))
+    nothing = results.fallback(situation)
+    if not situation.works(step.name):
+        return Plan(lambda _: nothing, lost=(step.text,))
+    return Plan(lambda found: passages.quote(found[0].text, question) or nothing, (step,))
+
+
+def _intent(situation: Situation) -> Plan | None:
+    """Fill the recorded plan of the most similar intent that fits the database at hand."""
+    database, question = situation.tool("database", "sql"), situation.question
+    if database is None:
+        return None
+    explains = situation.is_planner and _WHY.search(question.text) is not None
+    asked = question.part(_WHY.sub(" ", question.text)) if explains else question
+    read = intents.read(asked, situation.today)
+    if explains and not (read.periods or read.has("top", "bottom", "compare")):
+        return None  # "Why do sales differ?" is a question for the documents.
+    shop = ShopPlans(situation, read, database, explains)
+    return next((plan for name in intents.matches(read) if (plan := shop.plan(name))), None)

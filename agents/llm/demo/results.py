@@ -1,0 +1,185 @@
+"""Answers in words: tool results, failures, and what the model says about itself."""
+
+import json
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from math import isfinite
+from typing import Any, NamedTuple
+
+from . import passages, shop
+from .conversation import DECLINED, LIBRARY, LOST, Finding, Question, Situation
+from .intents import month
+from .shop import PAGE, Query
+
+ADD_MODEL = "/admin/agents/languagemodel/add/"
+_TOOLS = (("calculator", "expression"), ("database", "sql"), ("search", "query"))
+MAX_ROWS = 40
+_NUMBER = re.compile(r"(-?\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)(?: \(.*\))?")
+
+
+class Rows(NamedTuple):
+    """Rows as the database tool returns them."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    truncated: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return all(cell is None for row in self.rows for cell in row)
+
+    @property
+    def values(self) -> list[float]:
+        """Return the last number of each row: what was measured."""
+        return [row[-1] for row in self.rows if row and is_number(row[-1])]
+
+
+def parse(text: str) -> Rows | None:
+    """Return the rows in a tool result, wherever they begin."""
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+        columns, rows = value["columns"], value["rows"]
+        is_table = all(isinstance(name, str) for name in columns)
+        if not is_table or not all(len(row) == len(columns) for row in rows):
+            return None
+        cells = [[whole(cell) for cell in row] for row in rows]
+        return Rows(columns, cells, bool(value.get("truncated")))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def is_number(value: Any) -> bool:
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    return is_int or (isinstance(value, float) and isfinite(value))
+
+
+def figure(text: str) -> str | None:
+    """Return the number that a text is, but for a note in brackets behind it."""
+    match = _NUMBER.fullmatch(text.strip())
+    return match[1].replace(",", "") if match else None
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def percentage(text: str, sign: str = "") -> str:
+    value = float(figure(text) or "nan")
+    return f"{value:{sign},.{1 if abs(value) >= 1 else 2}f}%"
+
+
+def result(finding: Finding, question: Question, places: int = 6) -> str:
+    """Say what the calculator returned; what isn't a number is quoted as it is."""
+    text = figure(finding.text)
+    if text is None:
+        return finding.text
+    if re.fullmatch(r"-?\d{1,300}(?:\.\d+)?", text):
+        short = f"{round(Decimal(text), places):,f}" if "." in text else f"{int(text):,}"
+        short = short.rstrip("0").rstrip(".") if "." in short else short
+        text = text if short in ("0", "-0") else short
+    return question.say("result", value=text, expression=finding.input)
+
+
+def found(finding: Finding, question: Question) -> str:
+    """Say what a call found that isn't part of a recorded plan."""
+    rows, about = parse(finding.text), question.part(finding.input)
+    if figure(finding.text):
+        return result(finding, question)
+    quoted = passages.quote(finding.text, about) or finding.text
+    text = table(rows, question) if rows and rows.columns else quoted
+    note = question.say("changed", input=" ".join(finding.input.split()), tool=finding.tool)
+    return f"{note}\n\n{text}" if finding.is_changed else text
+
+
+def answer(query: Query, finding: Finding) -> str:
+    """Put the rows that a query found in words."""
+    question = query.slots.question
+    rows, title, say = parse(finding.text), query.title, question.say
+    if rows is None or rows.is_empty:
+        return say("no_data", title=title)
+    shown = [[label(cell, question) for cell in row] for row in rows.rows]
+    if query.is_value:
+        return say("value", title=title, value=shown[0][-1], counter=query.counter)
+    if query.intent == "ranking":
+        one = shop.query("ranking", query.slots._replace(limit=1)) if len(shown) > 1 else query
+        head = say("first", title=one.title, name=shown[0][0], value=shown[0][-1])
+    elif query.intent == "breakdown":
+        order = sorted(range(len(shown)), key=lambda at: rows.rows[at][-1] or 0)
+        (low, least), (top, most) = shown[order[0]], shown[order[-1]]
+        head = say("range", title=title, top=top, most=most, low=low, least=least)
+    else:
+        key = {1: "list_one", PAGE: "list_cut"}.get(len(shown), "list")
+        head = say(key, title=title, count=len(shown))
+    is_short = len(shown) == 1 and query.intent == "ranking"
+    return head if is_short else f"{head}\n\n{table(rows, question)}"
+
+
+def label(cell: Any, question: Question) -> str:
+    """Return a cell for people; months by their names."""
+    if is_number(cell):
+        return number(cell)
+    if found := re.fullmatch(r"(\d{4})-(0[1-9]|1[0-2])", str(cell)):
+        period = month(int(found[1]), int(found[2]))
+        return period.japanese if question.is_japanese else period.english[3:]
+    return "—" if cell is None else str(cell)
+
+
+def table(rows: Rows, question: Question) -> str:
+    """Return the rows as a Markdown table; the numbers of a column have the same decimals."""
+    columns, rules = [], []
+    for at, name in enumerate(rows.columns):
+        cells = [row[at] for row in rows.rows[:MAX_ROWS]]
+        is_numeric = bool(cells) and all(map(is_number, cells))
+        places = 0 if not is_numeric or all(cell == int(cell) for cell in cells) else 2
+        shown = [f"{c:,.{places}f}" if is_numeric else label(c, question) for c in cells]
+        plain = name.replace("_", " ")
+        japanese = LIBRARY["headings"].get(name.lower(), plain)
+        columns.append([japanese if question.is_japanese else plain.capitalize(), *shown])
+        rules.append("---:" if is_numeric else "---")
+    clean = [[c.replace("|", "\\|").replace("\n", " ") for c in column] for column in columns]
+    heads, *body = zip(*clean, strict=True)
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *body)]
+    is_cut = len(rows.rows) > MAX_ROWS or rows.truncated
+    return "\n".join([*lines, *(["", question.say("cut")] if is_cut else [])])
+
+
+def fallback(situation: Situation) -> str:
+    """Say in one sentence what this model is, what it can do and how to get a real one."""
+    say, examples = situation.question.say, _examples(situation)
+    quoted = say("comma").join(say("quoted", text=each) for each in examples)
+    key = "fallback" if examples else "fallback_without_tools"
+    return say(key, examples=quoted, link=ADD_MODEL)
+
+
+def introduction(situation: Situation) -> str:
+    """Introduce the model with examples for the tools at hand."""
+    say, examples = situation.question.say, [f"- {each}" for each in _examples(situation)]
+    tried = "\n".join([say("try"), "", *examples]) if examples else ""
+    parts = [say("introduction"), say("planning") if situation.is_planner else "", tried]
+    return "\n\n".join([*filter(None, parts), say("connect", link=ADD_MODEL)])
+
+
+def failure(finding: Finding, question: Question) -> str:
+    """Say why a call failed, or that a person rejected it."""
+    if not finding.text.startswith((DECLINED, LOST)):
+        reason = finding.text.removeprefix("Error:").strip()
+        return question.say("failed", tool=finding.tool, reason=reason)
+    comment = re.search("“(.*)”", finding.text, re.DOTALL)
+    reason = question.say("comment", text=comment[1]) if comment else ""
+    key = "rejected" if finding.text.startswith(DECLINED) else "result_lost"
+    return question.say(key, tool=finding.tool) + reason
+
+
+def _examples(situation: Situation) -> list[str]:
+    """Return up to three questions that the tools at hand can answer."""
+    say, text = situation.question.say, situation.question.text.strip()
+    own = [say(f"example_{tool[0]}") for tool in _TOOLS if situation.tool(*tool)]
+    # An agent that can only hand over is asked to do that with the same question.
+    task = text if 0 < len(text) < 80 and "\n" not in text else say("example_calculator")
+    handed = [say("example_handoff", agent=agent, task=task) for agent in situation.agents]
+    return [*own, *handed][:3]

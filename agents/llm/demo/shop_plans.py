@@ -1,0 +1,183 @@
+"""Recorded plans for questions about the sample shop."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from . import intents, passages, results
+from .conversation import LIBRARY, Finding, Offer, Situation
+from .intents import Slots
+from .shop import Query, conditions, query, quote, select
+from .steps import Findings, Plan, Step, calculation, search
+
+
+class ShopPlans:
+    """Fills the recorded plans with what the question says; `explains` if it asks why."""
+
+    def __init__(
+        self, situation: Situation, slots: Slots, database: Offer, explains: bool
+    ) -> None:
+        self.situation, self.slots, self.database = situation, slots, database
+        self.explains, self.question, self.say = explains, slots.question, slots.question.say
+
+    def plan(self, intent: str) -> Plan | None:
+        special = {"share": self._share, "compare": self._compare, "tables": self._tables}
+        if intent in special:
+            return special[intent]()
+        is_named, columns = self.slots.names, [column for column, *_ in self.slots.values]
+        if intent == "never" and (is_named or columns):
+            return None  # "Who never bought tea?" is another question.
+        if intent != "never" and self.slots.has("never") and "o.status" not in columns:
+            return None
+        return self._single("breakdown" if intent == "total" and self.slots.pair else intent)
+
+    def _single(self, intent: str) -> Plan | None:
+        """Ask one query; if it gave nothing before, the same for each year."""
+        years = self.slots._replace(periods=(), concepts=(*self.slots.concepts, "yearly"))
+        options = [query(intent, self.slots)]
+        options += [query("breakdown", years)] if self.slots.periods else []
+        works = [each for each in options if self.situation.works(each.title)][:1]
+        lost = () if works == options[:1] else (options[0].title,)
+        instead = tuple(each.title for each in works if lost)
+        steps = [self._step(each) for each in works] + (self._lookup() if self.explains else [])
+
+        def answer(findings: Findings) -> str:
+            reasons = map(self._reason, findings[1:])
+            return "\n\n".join([results.answer(works[0], findings[0]), *reasons])
+
+        return self._checked(steps if works else [], answer, lost, instead)
+
+    def _tables(self) -> Plan | None:
+        found = re.findall(r"^\W*(\w+)\((.+)\)", self.database.description, re.MULTILINE)
+        columns = [re.findall(r"(?:^|, )([a-z]\w*)", inside) for _, inside in found]
+        lines = [f"- **{t}**: {', '.join(c)}" for (t, _), c in zip(found, columns, strict=True)]
+        words = "\n".join([self.say("tables", count=len(found)), "", *lines])
+        return Plan(lambda _: words) if found else None
+
+    def _share(self) -> Plan | None:
+        """What part of a whole something makes: two queries and a division."""
+        is_ranked = self.slots.has("top", "bottom")
+        part = query("ranking" if is_ranked else "total", self.slots)
+        without = self.slots._replace(values=(), names=(), bounds=())
+        whole = query("total", self.slots if is_ranked else without)
+        if whole.sql == part.sql or self.situation.calculator is None:
+            return None
+        steps = [self._step(part), self._step(whole, "again")]
+        name = self.say("sum_name", name=f"{part.title} / {whole.title}")
+        steps.append(calculation(self.situation, "⟦0 sum⟧ / ⟦1⟧ * 100", name))
+
+        def answer(findings: Findings) -> str:
+            told = list(map(results.answer, (part, whole), findings))
+            percents = [results.percentage(finding.text) for finding in findings[2:]]
+            told += [self.say("share", percent=percent) for percent in percents]
+            return ("\n\n" if "\n" in told[0] else self.say("space")).join(told)
+
+        return self._checked(steps, answer)
+
+    def _compare(self) -> Plan | None:
+        """The same figure for two periods or two places, and the change between them."""
+        if self.slots.pair and not self.situation.is_planner:
+            return self._single("breakdown")
+        pair, works = self._pair(), self.situation.works
+        both = [each for each in pair if works(each.title)]
+        for _ in range(0 if self.slots.pair else 2 - len(both)):
+            free = [each for each in self._elsewhen(pair[0]) if each not in both]
+            both += [each for each in free if works(each.title)][:1]
+        lost = tuple(each.title for each in pair if each not in both)
+        if len(both) < 2 or self.situation.calculator is None:
+            return self._checked([], lambda _: "", lost) if lost else None
+        if not self.slots.pair:
+            both.sort(key=lambda each: each.slots.periods[0].start, reverse=True)
+        steps = [self._step(each, "again", "above") for each in both]
+        change = calculation(self.situation, "(⟦0⟧ - ⟦1⟧) / ⟦1⟧ * 100", self.say("change_name"))
+        if self.situation.is_planner:
+            steps.append(change._replace(text="⟦0⟧ - ⟦1⟧", name=self.say("difference_name")))
+        steps += [change, *(self._reasons(both) if self.explains else [])]
+        instead = tuple(each.title for each in both if each not in pair)
+        return self._checked(steps, lambda f: self._compared(both, f), lost, instead)
+
+    def _pair(self) -> list[Query]:
+        """Return the newer and the older query, or one for each place."""
+        intent = "ranking" if self.slots.has("top", "bottom") else "total"
+        asked = query(intent, self.slots._replace(limit=1))
+        if self.slots.pair:
+            return [asked.with_slots(values=(place,)) for place in self.slots.pair]
+        first, *others = self.slots.periods or [intents.year(self.situation.today.year)]
+        last, at = first.start.year - 1, first.start.month
+        before = intents.year(last) if first.is_year else intents.month(last, at)
+        spans = sorted([first, *others, before][:2], key=lambda span: span.start)
+        return [asked.with_slots(periods=(span,)) for span in reversed(spans)]
+
+    def _elsewhen(self, asked: Query) -> list[Query]:
+        year, number = self.situation.today.year, self.situation.today.month
+        spans = [intents.month(year, number - ago) for ago in range(3)]
+        if asked.slots.periods[0].is_year:
+            spans = [intents.year(year - ago) for ago in range(3)]
+        return [asked.with_slots(periods=(span,)) for span in spans]
+
+    def _compared(self, pair: Sequence[Query], findings: Findings) -> str:
+        """Say both figures, the change and, if it was asked, what explains it."""
+        told = list(map(results.answer, pair, findings))
+        at = 3 if self.situation.is_planner else 2
+        for percent in (results.percentage(f.text, "+") for f in findings[at : at + 1]):
+            gap = results.number(float(results.figure(findings[2].text) or 0))
+            key = "difference" if self.situation.is_planner else "change"
+            told.append(self.say(key, gap=gap, percent=percent))
+        span = None if self.slots.pair else pair[0].slots.periods[0]
+        if span and span.end > self.situation.today and len(findings) > 2:
+            name = span.japanese if self.question.is_japanese else span.english[3:]
+            told.append(self.say("not_over", period=name))
+        return "\n\n".join([self.say("space").join(told), *map(self._reason, findings[4:])])
+
+    def _reason(self, finding: Finding) -> str:
+        if rows := results.parse(finding.text):
+            return results.table(rows, self.question)
+        about = self.question.part(self._why())
+        return passages.quote(finding.text, about, 0.75) or self.say("no_reason")
+
+    @property
+    def _unit(self) -> str:
+        if self.slots.pair:
+            return self.slots.pair[0][0][2:]
+        is_month = self.slots.has("month") or not all(p.is_year for p in self.slots.periods)
+        return "month" if is_month else "year"
+
+    def _why(self) -> str:
+        japanese = LIBRARY["groups"][self._unit][2]
+        return self.say("why", unit=japanese if self.question.is_japanese else self._unit)
+
+    def _reasons(self, pair: Sequence[Query]) -> list[Step]:
+        """Look at the number and the size of orders, and into the documents."""
+        unit, group = self._unit, LIBRARY["groups"][self._unit][0]
+        spans = [str(each.slots.periods[0].start) for each in pair if each.slots.periods]
+        units = [span[: 4 if unit == "year" else 7] for span in spans]
+        units = ["⟦0 label⟧", "⟦1 label⟧"] if pair[0].intent == "ranking" else units
+        where = f"\nWHERE {group} IN ({quote(*units)})"
+        where = conditions(self.slots, "orders")[0] if self.slots.pair else where
+        sql = select("makeup", {"group": group, "by": unit, "base": "orders", "where": where})
+        makeup = self._step(pair[0])._replace(text=sql, name=self.say("makeup_name"))
+        return [makeup._replace(expected=self.say("expect_rows")), *self._lookup()]
+
+    def _lookup(self) -> list[Step]:
+        tool = self.situation.tool("search", "query")
+        return [search(self.situation, tool, self._why())._replace(expected="")] if tool else []
+
+    def _step(self, asked: Query, thought: str = "query", expected: str = "") -> Step:
+        title, expected = asked.title, expected or ("value" if asked.is_value else "row")
+        thought = self.say(f"think_{thought}", title=title)
+        expected = self.say(f"expect_{expected}", title=title)
+        return Step(title, self.database, asked.sql, thought, expected)
+
+    def _checked(
+        self,
+        steps: Sequence[Step],
+        answer: Callable[[Findings], str],
+        lost: tuple[str, ...] = (),
+        instead: tuple[str, ...] = (),
+    ) -> Plan | None:
+        """Return the plan if it holds to every value, and to the tables of the database."""
+        text = " ".join(step.text for step in steps)
+        has_values = all(quote(english) in text for _, english, _ in self.slots.values)
+        needed = set(re.findall(r"(?:FROM|JOIN) (\w+)", text))
+        has_tables = all(re.search(rf"\b{t}\(", self.database.description) for t in needed)
+        is_fine = has_tables and (has_values or not steps)
+        return Plan(answer, tuple(steps), lost, instead) if is_fine else None
