@@ -61,7 +61,7 @@ def search(query: str, top_k: int = 5) -> list[Passage]:
     terms = query_terms(query)
     if not terms or top_k < 1:
         return []
-    every, some = _index().find(terms, top_k * 4)
+    every, some = _index().search(terms, top_k * 4)
     language = "ja" if is_japanese(query) else "en"
     return [*_rank_passages(every, language), *_rank_passages(some, language)][:top_k]
 
@@ -81,13 +81,13 @@ def _save_document(
         for at, section in enumerate(sections, start=1)
     )
     fault_injection.point("P15")
-    _index().put(chunks)
+    _index().upsert(chunks)
     return IngestResult(document=document, outcome="added" if is_new else "updated")
 
 
 @receiver(post_delete, sender=Chunk)
 def _remove_from_index(instance: Chunk, **kwargs: Any) -> None:
-    _index().forget(instance.pk)
+    _index().delete(instance.pk)
 
 
 def _index() -> Index:

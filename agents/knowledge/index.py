@@ -9,11 +9,11 @@ Scores = dict[int, float]
 
 
 class Index(Protocol):
-    def put(self, chunks: Sequence[Chunk]) -> None:
+    def upsert(self, chunks: Sequence[Chunk]) -> None:
         """Have these passages found, whatever was known under their keys before."""
 
-    def forget(self, chunk: int) -> None:
+    def delete(self, chunk: int) -> None:
         """Have this passage found no more."""
 
-    def find(self, terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+    def search(self, terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
         """The best passages with every term, and the best with some."""

@@ -36,10 +36,10 @@ async def application(scope, receive, send):
             await send({{"type": "http.response.body", "body": b"piece ", "more_body": True}})
     await send({{"type": "http.response.body", "body": b"%d bytes" % size + root}})
 
-request_timeout.HEADERS = request_timeout.IDLE = {LIMIT}
-request_timeout.LEAST = 100
-sockets.use_prompt_sockets()
-request_timeout.use_request_timeouts()
+request_timeout.HEADERS_SECONDS = request_timeout.IDLE_SECONDS = {LIMIT}
+request_timeout.MIN_BODY_BYTES = 100
+sockets.install_socket_class()
+request_timeout.install_request_timeouts()
 Server(application, [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"], signal_handlers=False).run()
 """
 

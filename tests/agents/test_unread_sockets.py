@@ -36,9 +36,9 @@ async def application(scope, receive, send):
         pass
 
 endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
-sockets.PATIENCE = {PATIENCE}
-sockets.use_prompt_sockets()
-class Patient(sockets.Patient, Server):
+sockets.READ_TIMEOUT_SECONDS = {PATIENCE}
+sockets.install_socket_class()
+class Patient(sockets.BackpressureMixin, Server):
     pass
 
 Patient(application, endpoints, signal_handlers=False).run()

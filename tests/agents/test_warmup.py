@@ -19,13 +19,13 @@ from agents.llm import model_info
 from agents.web import warmup
 from agents.web.presentation import markdown
 from agents.llm.direct_model import DirectModel
-from agents.llm.litellm_model import LiteLLMModel, rehearse
+from agents.llm.litellm_model import LiteLLMModel, warm_up_provider
 from agents.tools import egress
 
-warmup._load_tokens()
+warmup._load_tokenizer()
 for step in warmup.STEPS:
     step()
-rehearse("anthropic").result()
+warm_up_provider("anthropic").result()
 
 loop, late = threading.main_thread(), []
 
@@ -61,10 +61,10 @@ async def ask(llm, model):
 
 async def main(url):
     assert await ask(DirectModel("key", url), "openai/wire")
-    model_info.window("openai/gpt-4.1")
+    model_info.context_window("openai/gpt-4.1")
     for language in ("python", "sql", "ts"):
         markdown.render_markdown(f"Hello\\n\\n```{language}\\nSELECT 1\\n```\\n")
-    egress._trust()
+    egress._ssl_context()
     await ask(LiteLLMModel("key", url.removesuffix("/v1")), "anthropic/claude-x")
 
 asyncio.run(main(sys.argv[1]))

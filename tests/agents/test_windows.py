@@ -66,7 +66,7 @@ def test_a_model_may_be_on_another_wire_only():
 
 
 def test_looking_it_up_does_not_import_litellm():
-    code = "import sys; from agents.llm import model_info; model_info.window('x'); "
+    code = "import sys; from agents.llm import model_info; model_info.context_window('x'); "
     code += "print('litellm' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 

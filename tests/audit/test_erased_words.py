@@ -300,11 +300,11 @@ def test_a_sentence_of_a_long_text_is_found_too(person, stranger, first, second)
 
 
 STAGES = [
-    (quotations, "replace_in_pieces"),
-    (quotations, "everywhere"),
-    (erasure, "_forget_decisions"),
-    (erasure, "_forget_judgements"),
-    (erasure, "_leave"),
+    (quotations, "redact_deltas"),
+    (quotations, "all_rows"),
+    (erasure, "_anonymize_decisions"),
+    (erasure, "_anonymize_feedback"),
+    (erasure, "_leave_sessions"),
 ]
 
 

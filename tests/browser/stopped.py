@@ -3,7 +3,7 @@
 SCRIPT = """
 from django.contrib.auth import get_user_model
 from agents.runs import event_store
-from agents.engine.events import Stamp, Type
+from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
 from agents.models import Agent, Run
 from chat.models import ChatSession, Message
@@ -17,7 +17,7 @@ run = Run.objects.create(
 Message.objects.create(
     session=chat, author=user, text=run.query, run=run, client_id=f"letters-{{run.pk}}"
 )
-emit, now = Stamp("helper"), run.started_at.isoformat()
+emit, now = EventFactory("helper"), run.started_at.isoformat()
 calls = [
     {{
         "id": to,
@@ -28,23 +28,23 @@ calls = [
 ]
 start = {{"turn": 1, "started": now, "effect": "at_most_once"}}
 events = [
-    emit(Type.RUN_STARTED, query=run.query, path=["helper"]),
-    emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={{}}),
-    emit(Type.THOUGHT, step=1, content="Three letters."),
-    emit(Type.STEP, step=1, kind="thought", status="done", thought="Three.", calls=calls),
-    emit(Type.TOOL_CALL, step=2, id="ada", function=calls[0]["function"], **start),
-    emit(Type.STEP, step=2, kind="tool", status="done", observation="Sent."),
+    emit(EventType.RUN_STARTED, query=run.query, path=["helper"]),
+    emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={{}}),
+    emit(EventType.THOUGHT, step=1, content="Three letters."),
+    emit(EventType.STEP, step=1, kind="thought", status="done", thought="Three.", calls=calls),
+    emit(EventType.TOOL_CALL, step=2, id="ada", function=calls[0]["function"], **start),
+    emit(EventType.STEP, step=2, kind="tool", status="done", observation="Sent."),
 ]
 if {is_stopped}:
     function = calls[1]["function"]
-    events.append(emit(Type.TOOL_CALL, step=3, id="ben", function=function, **start))
-    event_store.keep([(run.pk, event) for event in events])
+    events.append(emit(EventType.TOOL_CALL, step=3, id="ben", function=function, **start))
+    event_store.save([(run.pk, event) for event in events])
     event_store.close(run.pk, event_store.Ending(StopReason.CANCELLED, is_sure=False))
 else:
     events[3].data["calls"] = calls[:1]
-    events.append(emit(Type.RUN_FINISHED, answer="It is sent.", stopped_reason="completed",
+    events.append(emit(EventType.RUN_FINISHED, answer="It is sent.", stopped_reason="completed",
                        detail="", advice="", turns=1, tool_calls=1))
-    event_store.keep([(run.pk, event) for event in events])
+    event_store.save([(run.pk, event) for event in events])
 print("pks:", chat.pk, run.pk)
 """
 

@@ -329,7 +329,7 @@ async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
         threads.append(threading.get_ident())
         return words(watched, events)
 
-    monkeypatch.setattr(LiveRunView, "delta_frames", noted)
+    monkeypatch.setattr(LiveRunView, "words", noted)
     for text in ("Some words, ", "![" * 4_000):
         event = {"type": EventType.DELTA, "data": {"content": "and more", "step": 1}, "seq": 1}
         consumer.watched = {1: LiveRunView(1, prose=StreamingMarkdown(text, "answer-1"))}

@@ -252,7 +252,7 @@ def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada
 def test_passwords_are_checked_in_one_place():
     """Whoever calls these elsewhere has made a page on which passwords can be guessed."""
     asks = re.compile(
-        r"\bcheck_password\(|\bauthenticate\(|partial\(authenticate|factors\.used"
+        r"\bcheck_password\(|\bauthenticate\(|partial\(authenticate|factors\.consume_code"
     )
     root = Path(settings.BASE_DIR)
     sources = [p for room in ("agents", "chat", "project") for p in (root / room).rglob("*.py")]

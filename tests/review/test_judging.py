@@ -769,7 +769,7 @@ def test_there_is_nothing_to_take_back_of_an_answer_nobody_corrected(said, run, 
     [
         ("rating", "rate", {"rating": "good"}),
         ("rating", "rate", {"rating": "flag"}),
-        ("notes", "annotate", {"text": "Look."}),
+        ("notes", "add_note", {"text": "Look."}),
         ("flag", "flag", {"why": "Look."}),
     ],
 )

@@ -169,9 +169,9 @@ class Connection:
     async def _call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         client = self._client
         try:
-            answer = await self._mcp.call(client, tool, arguments)
+            answer = await self._mcp.call_tool(client, tool, arguments)
         except self._mcp.FAILURES as error:
-            if not self._mcp.is_ours(error):
+            if not self._mcp.is_connection_error(error):
                 return ToolResult(error=self._mask(str(error)), mendable=True)
             reason = await self._recheck(await self._explain(error, client))
             return ToolResult(
@@ -180,7 +180,7 @@ class Connection:
             )
         finally:
             self._used = time.monotonic()
-        read: ToolResult = self._mcp.result(answer, self.config.credentials)
+        read: ToolResult = self._mcp.to_tool_result(answer, self.config.credentials)
         return read
 
     async def _refresh_tools(self) -> None:
@@ -191,10 +191,10 @@ class Connection:
                 return
             client, begun = self._client, time.monotonic()
             try:
-                tools = await self._mcp.definitions(client)
+                tools = await self._mcp.list_tools(client)
             except self._mcp.FAILURES as error:
                 reason = await self._explain(error, client)
-                if self._mcp.is_ours(error):
+                if self._mcp.is_connection_error(error):
                     reason = await self._recheck(reason)
                 raise ServerUnavailable(
                     f"{self.config.name} did not list its tools, so nothing was done. {reason}"
@@ -223,7 +223,7 @@ class Connection:
             began = time.monotonic()
             self._update_health(state="connecting")
             self._look.clear()
-            client = self._mcp.connect(self.config, self._egress, self._look.set)
+            client = self._mcp.create_client(self.config, self._egress, self._look.set)
             try:
                 await self._keep_alive(client)
             except self._mcp.FAILURES as error:
@@ -245,7 +245,7 @@ class Connection:
             async with asyncio.timeout(self.config.connect_timeout):
                 await stack.enter_async_context(client)
                 await self._list_tools(client)
-            await stack.enter_async_context(self._mcp.noticing(client, self._look.set))
+            await stack.enter_async_context(self._mcp.watch_tools(client, self._look.set))
             while not self._is_idle():
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._heartbeat):
@@ -257,7 +257,7 @@ class Connection:
 
     async def _list_tools(self, client: Any) -> None:
         asked = time.perf_counter()
-        tools = await self._mcp.definitions(client)
+        tools = await self._mcp.list_tools(client)
         self._client = client
         self._update_health(
             state="ready", error="", tools=tools, latency=time.perf_counter() - asked
