@@ -27,7 +27,7 @@ scale-demo: .venv/dev redis ## two web processes and two workers under load; one
 
 # Three parts each: on SQLite, on PostgreSQL and Redis, and in a browser.
 PYTEST := $(BIN)/python -m pytest -q -rfE -n auto --dist loadfile
-ON_SERVICES := TESTS_ON=services $(PYTEST) tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/scaled
+ON_SERVICES := TESTS_ON=services $(PYTEST) tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/upgrades tests/scaled
 IN_BROWSER := $(BIN)/python -m pytest -q -rfE -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
 BRIEF := --hypothesis-profile brief
 # Runs the parts, up to the first that fails, and says how long that took.

@@ -83,5 +83,6 @@ def pytest_collection_modifyitems(config, items) -> None:
 
 
 def _touches_rows(item) -> bool:
-    fixtures = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    rows = {"db", "transactional_db", "django_db_setup"}
+    fixtures = rows & set(getattr(item, "fixturenames", ()))
     return bool(fixtures) or item.get_closest_marker("django_db") is not None

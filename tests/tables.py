@@ -5,12 +5,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from asgiref.sync import SyncToAsync
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections
 
 from tests import first_start
 
 TEMPLATE = "migrated"
+PATIENCE = 30
+
+
+@contextmanager
+def connected_to(name: Path | str) -> Iterator[None]:
+    """Connect to this database, in the thread that serves async code too."""
+    before = connection.settings_dict["NAME"]
+    _connect_to(name)
+    _close_async_thread()
+    try:
+        yield
+    finally:
+        _connect_to(before)
+        _close_async_thread()
 
 
 @contextmanager
@@ -61,6 +76,10 @@ def _migrate(name: Path | str) -> None:
 def _connect_to(name: Path | str) -> None:
     connection.close()
     connection.settings_dict["NAME"] = name
+
+
+def _close_async_thread() -> None:
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result(PATIENCE)
 
 
 def _run(statement: str) -> None:

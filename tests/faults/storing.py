@@ -16,7 +16,7 @@ from tests.faults.rows import order, row, story, unless
 ENDS = 30
 SMALL = "size=24m"
 FULL = "The storage is full"
-OLDER = ("agents", "0007")
+OLDER = ("agents", "0001_baseline")
 
 
 @row("F07", "the database is locked by another process", times=2)

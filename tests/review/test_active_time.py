@@ -1,16 +1,14 @@
 """Time at work and time spent waiting for people are told apart, and steps are one number."""
 
-import importlib
 import json
 import re
 from datetime import timedelta
 
 import pytest
-from django.apps import apps
 from django.utils import timezone
 
 from agents.engine.events import Event, EventType
-from agents.models import AgentStep, Approval, Run
+from agents.models import AgentStep, Run
 from agents.review import exports, listing
 from agents.review.charts import p95
 from agents.review.filter_language import parse
@@ -161,16 +159,3 @@ def test_steps_are_turns_or_steps_of_a_plan_everywhere(sent, run, person, client
     compared = client.get(f"/traces/{sent.pk}/compare/{plan.pk}/").content.decode()
     cells = compared.split(">Steps</th>")[1].split("</tr>")[0]
     assert re.findall(r"<td>(\d+)</td>", cells) == ["1", "3"]
-
-
-def test_runs_of_before_are_filled_in(sent):
-    AgentStep.objects.create(run=sent, number=9, kind="task", started_at=at(0))
-    Run.objects.update(waited=0, tasks=0)
-    migration = importlib.import_module("agents.migrations.0037_waiting_and_steps")
-
-    migration.fill_waited(apps, None)
-    migration.fill_tasks(apps, None)
-
-    run = Run.objects.get()
-    assert (run.waited, run.tasks) == (40, 1)
-    assert Approval.objects.count() == 2

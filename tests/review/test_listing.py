@@ -2,16 +2,12 @@
 
 import re
 from datetime import timedelta
-from importlib import import_module
-from pkgutil import iter_modules
 from urllib.parse import urlencode
 
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from agents import migrations
 from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
@@ -405,19 +401,15 @@ async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
     assert [row.pk async for row in found] == [run.pk]
 
 
-def test_runs_from_before_are_found_by_their_tools_too(person):
+def test_marks_name_kinds_tools_and_failures(person):
     now = timezone.now()
     first, second = make(person, 2, ended_at=now)
     step = {"run_id": first, "status": "failed", "started_at": now, "turn": 1}
     AgentStep.objects.create(number=1, kind="tool", action="Shop|Orders", **step)
     AgentStep.objects.create(number=2, kind="thought", **step)
-    (name,) = [m.name for m in iter_modules(migrations.__path__) if m.name.endswith("_marks")]
 
-    import_module(f"agents.migrations.{name}").fill_marks(apps, None)
-
-    marks = dict(Run.objects.values_list("pk", "marks"))
-    assert marks == {first: "|failed|thought|tool|tool=shop orders|", second: "||"}
-    assert marks == {pk: Projection().marks(pk) for pk in marks}
+    assert Projection().marks(first) == "|failed|thought|tool|tool=shop orders|"
+    assert Projection().marks(second) == "||"
 
 
 def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():

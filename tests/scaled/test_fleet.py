@@ -79,7 +79,7 @@ SHARE = """
 from chat import sharing
 from chat.models import ChatSession
 guest = ChatSession.objects.get(pk={theirs}).user
-sharing.add(ChatSession.objects.get(pk={chat}), guest.username, "write")
+sharing.add_member(ChatSession.objects.get(pk={chat}), guest.username, "write")
 """
 
 

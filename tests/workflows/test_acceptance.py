@@ -1,15 +1,11 @@
 """Nobody acts with another person's rights by changing what their schedule starts."""
 
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
-from pkgutil import iter_modules
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from agents import migrations
 from agents.models import AuditEntry, Run, Schedule
 from agents.workflows import acceptance, schedules, versions
 from tests.workflows import pipeline
@@ -36,10 +32,6 @@ def client_of(user):
     client = Client()
     client.force_login(user)
     return client
-
-
-def names(path):
-    return [module.name for module in iter_modules(path)]
 
 
 def page(schedule):
@@ -206,15 +198,6 @@ def test_others_are_not_shown_whose_schedules_there_are(schedule, workflow, stra
     shown = client_of(stranger).get(f"/workflows/{workflow.pk}/").text
 
     assert schedule.cron not in shown
-
-
-def test_what_ran_before_an_upgrade_goes_on(schedule, workflow):
-    Schedule.objects.update(accepted=None)
-
-    [name] = [n for n in names(migrations.__path__) if n.endswith("_accepted_schedules")]
-    import_module(f"agents.migrations.{name}").accept(apps, None)
-
-    assert len(started(schedule)) == 1
 
 
 def test_who_may_edit_schedules_and_no_more_cannot_borrow_rights(schedule, stranger):

@@ -1,0 +1,83 @@
+"""A database from before the baseline is refused in a sentence, and left as it is."""
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+ROOT = Path(__file__).resolve().parents[2]
+EARLIER = ("0001_initial", "0002_search_index", "0039_personal_data_help")
+
+
+@pytest.fixture
+def record(db):
+    """Say which migrations of ours this database knows, for the length of a test."""
+    recorder = MigrationRecorder(connection)
+
+    def record(*names):
+        recorder.migration_qs.filter(app="agents").delete()
+        for name in names:
+            recorder.record_applied("agents", name)
+
+    return record
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("command", ["migrate", "setup"])
+@pytest.mark.parametrize("names", [EARLIER, EARLIER[:1]], ids=["whole", "half-made"])
+def test_an_earlier_database_is_refused(record, command, names):
+    record(*names)
+
+    with pytest.raises(CommandError, match="earlier version of Ashiato") as refused:
+        call_command(command)
+
+    name = str(connection.settings_dict["NAME"])
+    way_out = "ASHIATO_DATA" if connection.vendor == "sqlite" else "ASHIATO_DATABASE_URL"
+    assert name in str(refused.value)
+    assert way_out in str(refused.value)
+
+
+@pytest.mark.parametrize("newer", [(), ("9999_of_a_newer_version",)], ids=["same", "newer"])
+def test_this_version_and_a_newer_one_are_not_refused(record, newer):
+    """Going back to the version before is promised: it runs on the newer tables."""
+    record("0001_baseline", "0002_chunk_index", *newer)
+
+    call_command("migrate", verbosity=0)
+
+
+@pytest.mark.parametrize("command", ["setup", "serve"])
+def test_starting_on_an_earlier_database_changes_nothing(tmp_path, command):
+    file = tmp_path / "ashiato.sqlite3"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(
+            "CREATE TABLE django_migrations (id integer PRIMARY KEY AUTOINCREMENT,"
+            " app varchar(255), name varchar(255), applied datetime)"
+        )
+        rows = [(number, "agents", name, None) for number, name in enumerate(EARLIER)]
+        database.executemany("INSERT INTO django_migrations VALUES (?, ?, ?, ?)", rows)
+        database.commit()
+        database.execute("PRAGMA journal_mode = wal")
+    before = hashlib.sha256(file.read_bytes()).hexdigest()
+
+    done = subprocess.run(
+        [sys.executable, "manage.py", command, *(["--port=0"] if command == "serve" else [])],
+        env={**os.environ, "ASHIATO_DATA": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.returncode == 1
+    assert "was created by an earlier version of Ashiato" in done.stderr
+    assert f"rename the folder {tmp_path}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == before
