@@ -92,7 +92,7 @@ def authentication_options(request: HttpRequest, user: Any = None) -> dict[str, 
     return _save_challenge(request, options, state, _authentication_purpose(user))
 
 
-def authenticate(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
+def verify_assertion(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
     """Whose passkey was shown; if it has to be this person's, it is."""
     state = _pop_challenge(request, _authentication_purpose(user))
     response = _verify(lambda: AuthenticationResponse.from_dict(answer))

@@ -141,7 +141,7 @@ def confirm_options(request: HttpRequest) -> HttpResponse:
 def confirm_passkey(request: HttpRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         try:
-            passkeys.authenticate(request, told["answer"], request.user)
+            passkeys.verify_assertion(request, told["answer"], request.user)
         except passkeys.PasskeyRejected:
             record_passkey_failure(request, request.user.get_username())
             raise

@@ -170,7 +170,7 @@ def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         known = door.pending_user(request)
         try:
-            user = passkeys.authenticate(request, told["answer"], known)
+            user = passkeys.verify_assertion(request, told["answer"], known)
         except passkeys.PasskeyRejected:
             record_passkey_failure(request, known.get_username() if known else "")
             raise
