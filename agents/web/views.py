@@ -21,7 +21,7 @@ ADD_STEP = "add"
 @require_GET
 def approvals(request: HttpRequest) -> HttpResponse:
     """What waits for this person: what they are asked, and calls in all their sessions."""
-    return render(request, "approvals.html", _approvals_context(_waiting_views(request)))
+    return render(request, "approvals/inbox.html", _approvals_context(_waiting_views(request)))
 
 
 @require_GET
@@ -34,7 +34,9 @@ def new_approvals(request: HttpRequest) -> HttpResponse:
     if not gone and not new:
         return HttpResponse(status=204)
     return render(
-        request, "approvals.html#newly_asked", {**_approvals_context(new), "gone": sorted(gone)}
+        request,
+        "approvals/inbox.html#newly_asked",
+        {**_approvals_context(new), "gone": sorted(gone)},
     )
 
 
@@ -51,7 +53,7 @@ def _approvals_context(
 @require_GET
 def approvals_link(request: HttpRequest) -> HttpResponse:
     """The way there, with how many wait; pages ask for it from time to time."""
-    return render(request, "_approvals_link.html")
+    return render(request, "layout/_approvals_link.html")
 
 
 @require_POST
@@ -105,7 +107,7 @@ def _rejection_response(
         return _form_response(request, pk, status=422, problem=problem, **typed)
     if request.htmx:
         context = {"pk": pk, "problem": problem}
-        return render(request, "_approval_problem.html", context)
+        return render(request, "run/_approval_problem.html", context)
     return _form_response(request, pk, status=422, problem=problem, draft=plan and plan.draft)
 
 
@@ -128,10 +130,10 @@ def _form_response(
     ]
     mine = next((view for view in waiting if view.typed), None)
     if request.htmx and mine is not None:
-        return render(request, "_approval.html", {"approval": mine, "is_oob": True})
+        return render(request, "run/_approval.html", {"approval": mine, "is_oob": True})
     problem = "" if mine is not None else about.get("problem", "")
     context = _approvals_context(waiting, problem=problem)
-    return render(request, "approvals.html", context, status=status)
+    return render(request, "approvals/inbox.html", context, status=status)
 
 
 def _return_url(request: HttpRequest, run: Run) -> str:

@@ -30,7 +30,7 @@ def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, n
 
 
 def drawn(step):
-    return render_to_string("_step.html", {"step": step})
+    return render_to_string("run/_step.html", {"step": step})
 
 
 def a_step(**about):
@@ -135,7 +135,7 @@ def test_a_head_is_what_the_template_makes_of_it(language, place):
     with translation.override(language):
         for run in RUNS:
             view = RunView(run, place, speaker=run.agent_name, now=NOW, has_asked=False)
-            assert run_header(view) == render_to_string("_run_head.html", {"view": view})
+            assert run_header(view) == render_to_string("run/_run_head.html", {"view": view})
 
 
 @pytest.mark.parametrize("verdict", ["waiting", "approved"])
@@ -145,7 +145,7 @@ def test_a_head_says_how_long_people_are_or_were_waited_for(verdict):
         said = None if verdict == "waiting" else NOW
         asked = Approval(asked_at=BEGAN, decided_at=said, verdict=verdict)
         view.__dict__["questions"] = [asked]
-        assert run_header(view) == render_to_string("_run_head.html", {"view": view})
+        assert run_header(view) == render_to_string("run/_run_head.html", {"view": view})
 
 
 def test_a_head_says_who_is_at_work_for_whom():
@@ -154,5 +154,5 @@ def test_a_head_says_who_is_at_work_for_whom():
     view = RunView(run, speaker="critic", now=NOW, has_asked=False)
     view.__dict__["steps"] = [step]
 
-    assert run_header(view) == render_to_string("_run_head.html", {"view": view})
+    assert run_header(view) == render_to_string("run/_run_head.html", {"view": view})
     assert "helper → critic" in run_header(view)

@@ -55,7 +55,7 @@ def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
     view = RunView(Run(pk=7, status="completed"), is_judged=False)
 
     with translation.override(language):
-        assert rating(view) == render_to_string("_rating.html", {"view": view})
+        assert rating(view) == render_to_string("run/_rating.html", {"view": view})
         assert 'id="rating-7"' in rating(view)
 
 
@@ -69,7 +69,7 @@ def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(languag
         view = RunView(run, until=0, now=began)
 
         with translation.override(language):
-            assert unstarted_run(view) == render_to_string("_run.html", {"view": view})
+            assert unstarted_run(view) == render_to_string("run/_run.html", {"view": view})
 
 
 def test_what_is_long_or_has_many_lines_may_scroll():

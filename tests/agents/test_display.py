@@ -190,7 +190,7 @@ async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end
     if await sync_to_async(page.watched.last_saved_seq)() > page.watched.seq:
         page.swap(await sync_to_async(page.watched.snapshot)())
     row = await Run.objects.aget(pk=run.pk)
-    html = await sync_to_async(render_to_string)("_run.html", {"view": RunView(row)})
+    html = await sync_to_async(render_to_string)("run/_run.html", {"view": RunView(row)})
     assert str(page.root) == str(Tree(html).root)
     assert len(batches) > 2
 

@@ -79,7 +79,7 @@ def test_the_path_is_told_however_deep_it_goes(run):
 
     assert last.speaker == "helper → careful"
     assert last.full_path == "lead → helper → careful"
-    html = render_to_string("_step.html", {"step": last})
+    html = render_to_string("run/_step.html", {"step": last})
     assert 'title="lead → helper → careful">helper → careful</span>' in html
 
 
@@ -87,7 +87,7 @@ def test_while_another_agent_speaks_the_run_says_so(run):
     nested(run, "lead", "helper")
 
     def head(**about):
-        return render_to_string("_run_head.html", {"view": RunView(run, **about)})
+        return render_to_string("run/_run_head.html", {"view": RunView(run, **about)})
 
     assert '<span class="agent">lead → helper</span>' in head()
     assert '<span class="agent">lead → helper</span>' in head(speaker="helper")

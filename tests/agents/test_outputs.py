@@ -19,7 +19,7 @@ ROWS = [
 
 
 def page(value):
-    return render_to_string("_output.html", {"output": build_output_view(value)})
+    return render_to_string("run/_output.html", {"output": build_output_view(value)})
 
 
 class Words(HTMLParser):

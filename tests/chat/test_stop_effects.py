@@ -256,7 +256,7 @@ def ended(run, effect, status="done", how="completed"):
 def test_what_cannot_be_undone_is_named_where_the_steps_are_hidden(run):
     view = ended(run, "at_most_once")
 
-    html = render_to_string("_run.html", {"view": view})
+    html = render_to_string("run/_run.html", {"view": view})
     assert '<section class="effects" data-when="answer"' in html
     assert "irreversible" in html
 
@@ -268,7 +268,7 @@ def test_a_run_that_ended_well_does_not_name_what_it_only_wrote(run):
 def test_a_run_that_ended_early_names_its_effects_in_every_density(run):
     view = ended(run, "idempotent", how="stopped")
 
-    html = render_to_string("_run.html", {"view": view})
+    html = render_to_string("run/_run.html", {"view": view})
     assert '<section class="effects" aria-label="Side effects">' in html
 
 

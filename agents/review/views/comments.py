@@ -54,7 +54,7 @@ def _render_thread(request: HttpRequest, run: Run, step: int, **about: str) -> H
     """What is said there now; with a problem, what was typed as well."""
     if request.htmx:
         thread = CommentThread.of(run, step, request.user.pk)
-        return render(request, "_comments.html", {"thread": thread, **about})
+        return render(request, "run/_comments.html", {"thread": thread, **about})
     if about:
         thread = CommentThread.of(run, step, request.user.pk)
         return render(request, "trace/comments.html", {"thread": thread, **about}, status=422)

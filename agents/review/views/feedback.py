@@ -49,7 +49,7 @@ def _render_rating(request: HttpRequest, run: Run, problem: str) -> HttpResponse
     if request.htmx:
         view, is_asking = RunView(run), "reason" in request.POST
         context = {"view": view, "problem": problem, "is_asking": is_asking}
-        return render(request, "_rating.html", context)
+        return render(request, "run/_rating.html", context)
     if not problem:
         return redirect(_return_url(request, run.pk, f"rating-{run.pk}"))
     case = run_page.build_case(request, run, problem=problem)
@@ -215,7 +215,7 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
     waiting = Review.objects.for_user(request.user).open().count()
-    return render(request, "_open_reviews.html", {"waiting": waiting})
+    return render(request, "layout/_open_reviews.html", {"waiting": waiting})
 
 
 def _render_feedback(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:

@@ -56,8 +56,8 @@ CHANGED_ROW_TYPES = {
 PLAN_KINDS = {"plan", "task"}
 # What is said of a run that is over; a thumb is only shown to whoever gave it.
 FEEDBACK_TEMPLATES = {
-    "chat": ("_rating.html", "_corrected.html", "_correction.html"),
-    "trace": ("_corrected.html", "_correction.html"),
+    "chat": ("run/_rating.html", "run/_corrected.html", "run/_correction.html"),
+    "trace": ("run/_corrected.html", "run/_correction.html"),
 }
 
 
@@ -123,7 +123,7 @@ class LiveRunView:
             return ""
         thread = {"thread": CommentThread.of(run, step, self.viewer)}
         parts = ("said", "count") if step else ("said",)  # an answer has no row to count on
-        return "".join(_render(f"_comments.html#{part}", thread) for part in parts)
+        return "".join(_render(f"run/_comments.html#{part}", thread) for part in parts)
 
     def _reset_view(self, run: Run) -> RunView:
         view = self._view(run)
@@ -198,10 +198,10 @@ class LiveRunView:
         if not self.is_owed or began < self.rests_until:
             return ""
         plan = PlanView.of(view.run, self.place, view.shown)
-        html = _render("_plan.html", {"view": view, "plan": plan})
+        html = _render("run/_plan.html", {"view": view, "plan": plan})
         if plan is not None and not template_cache.fits(html):
             now = replace(plan, versions=plan.versions[-1:])  # earlier ones are in the trace
-            html = _render("_plan.html", {"view": view, "plan": now})
+            html = _render("run/_plan.html", {"view": view, "plan": now})
         ended = time.monotonic()
         self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
         return html
@@ -243,7 +243,7 @@ class LiveRunView:
     def _folded_frame(self) -> SafeString:
         count = len(self.folded - self.rows.shown)
         about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
-        return _render("_folded.html", about)
+        return _render("run/_folded.html", about)
 
     def _track_row(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
@@ -334,7 +334,9 @@ class LiveRunView:
         """How much more of the answer there is than is shown."""
         prose, about = self.prose, {"pk": str(self.run_pk), "is_live": True}
         about |= {"size": prose.taken + prose.left_out, "shown": prose.taken}
-        return _render("_answer_more.html", about | {"href": text_url(self.run_pk, "answer")})
+        return _render(
+            "run/_answer_more.html", about | {"href": text_url(self.run_pk, "answer")}
+        )
 
     def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
         """What looked like an answer was a thought: the answer begins anew."""

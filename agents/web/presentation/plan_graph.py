@@ -65,10 +65,10 @@ def render_graph(
     if len(plan.steps) > MAX_NODES:
         bars = list(_bars(columns, named, href))
         box = f"0 0 {len(bars) * BAR_PITCH} {BARS_HEIGHT}"
-        return render_to_string("_graph_bars.html", {**context, "bars": bars, "box": box})
+        return render_to_string("run/_graph_bars.html", {**context, "bars": bars, "box": box})
     rows = _order_columns(columns)
     drawings = [_layout(plan, rows, named, href, is_wide=wide) for wide in (True, False)]
-    return render_to_string("_graph.html", {**context, "drawings": drawings})
+    return render_to_string("run/_graph.html", {**context, "drawings": drawings})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,9 @@ def _part_format(language: str, template: str) -> str:
 def run_section(view: RunView) -> SafeString:
     """The whole run, as far as there is room for it: a page has many, a frame a limit."""
     for size in (FULL, BRIEF, BARE):
-        html = render_to_string("_run.html", {"view": view if size == FULL else view.of(size)})
+        html = render_to_string(
+            "run/_run.html", {"view": view if size == FULL else view.of(size)}
+        )
         if fits(html):
             break
     return html
@@ -127,17 +129,17 @@ def _header_format(
     if has_waited:
         took = view.waited_ms
         places |= {"waited": duration(took), "waited_ms": integer(took)}
-    return to_format_string(render_to_string("_run_head.html", {"view": view}), **places)
+    return to_format_string(render_to_string("run/_run_head.html", {"view": view}), **places)
 
 
 def step_row(step: StepView) -> SafeString:
     """The row of a step, as far as there is room for it: a frame has a limit."""
     if step.is_plain:
         return _plain_row(step)
-    html = render_to_string("_step.html", {"step": step})
+    html = render_to_string("run/_step.html", {"step": step})
     if step.is_brief or fits(html):
         return html
-    return render_to_string("_step.html", {"step": replace(step, is_brief=True)})
+    return render_to_string("run/_step.html", {"step": replace(step, is_brief=True)})
 
 
 def fits(html: str) -> bool:
@@ -180,7 +182,7 @@ def _row_format(
     )
     run = Run(pk=RUN_PLACEHOLDER, started_at=now)
     step = StepView(row, run, words=WORDS_PLACEHOLDER, now=now + DURATION_PLACEHOLDER)
-    html = render_to_string("_step.html", {"step": step})
+    html = render_to_string("run/_step.html", {"step": step})
     texts = {"bar": BAR_PLACEHOLDER, "request": REQUEST_PLACEHOLDER, "words": WORDS_PLACEHOLDER}
     return to_format_string(html, number=str(STEP_PLACEHOLDER), **texts)
 
@@ -222,20 +224,20 @@ def unstarted_run(view: RunView) -> SafeString:
 def _unstarted_run(language: str, place: str, agent: str, model: str, max_steps: int) -> str:
     now, about = timezone.now(), {"agent_name": agent, "model": model, "max_steps": max_steps}
     run = Run(pk=RUN_PLACEHOLDER, started_at=now, **about)
-    return render_to_string("_run.html", {"view": RunView(run, place, until=0, now=now)})
+    return render_to_string("run/_run.html", {"view": RunView(run, place, until=0, now=now)})
 
 
 def rating(view: RunView) -> SafeString:
     """The thumbs below an answer: most of them nobody has touched, and those are all alike."""
     if view.rating or view.is_flagged:
-        return render_to_string("_rating.html", {"view": view})
+        return render_to_string("run/_rating.html", {"view": view})
     return mark_safe(_empty_rating(get_language()).replace(str(RUN_PLACEHOLDER), view.pk))
 
 
 @cache
 def _empty_rating(language: str) -> str:
     run = Run(pk=RUN_PLACEHOLDER, status=Run.Status.COMPLETED)
-    return render_to_string("_rating.html", {"view": RunView(run, is_judged=False)})
+    return render_to_string("run/_rating.html", {"view": RunView(run, is_judged=False)})
 
 
 def run_columns() -> SafeString:
@@ -245,4 +247,4 @@ def run_columns() -> SafeString:
 
 @cache
 def _run_columns(language: str) -> SafeString:
-    return render_to_string("_run_columns.html")
+    return render_to_string("run/_run_columns.html")
