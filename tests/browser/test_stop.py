@@ -20,12 +20,12 @@ QUICK_ORDERS = "DROP VIEW orders; ALTER TABLE kept RENAME TO orders;"
 def test_stop_ends_the_models_stream_and_keeps_what_was_said(slow_page: Page):
     run = begin(slow_page, LOOKUP)
     answer = run.locator(".answer")
-    expect(answer).to_contain_text("press Stop while", timeout=30_000)
+    expect(answer).to_contain_text("Press Stop or Esc", timeout=30_000)
 
     took = stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
     assert took < WITHIN
-    expect(answer).to_contain_text("press Stop while")
+    expect(answer).to_contain_text("Press Stop or Esc")
     expect(run.locator(".outcome")).to_contain_text("You stopped this run")
     expect(run.locator(".step[data-live]")).to_have_count(0)
     watched = html(slow_page.locator("#messages"))
