@@ -180,13 +180,13 @@ def test_what_is_not_arithmetic_is_refused_with_the_reason(text, reason):
 
 
 def test_bombs_are_refused_before_they_go_off():
-    started = time.monotonic()
+    started = time.process_time()
 
     for bomb in REFUSED:
         with pytest.raises(CalculationError):
             calculate(bomb)
 
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("input", ["6 * 7", {"expression": "6 * 7"}, {"input": "6 * 7"}])

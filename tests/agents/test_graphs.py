@@ -94,11 +94,11 @@ def test_a_thousand_steps_become_bars(is_chain):
     pairs = zip(names, names[1:], strict=False)
     steps = [step("s0"), *(step(name, *[last] * is_chain) for last, name in pairs)]
     states = {name: StepState(status="done") for name in names[:500]}
-    begun = time.monotonic()
+    begun = time.process_time()
 
     html = render_graph(ExecutionPlan(steps=steps), states, linked)
 
-    assert time.monotonic() - begun < 3
+    assert time.process_time() - begun < 3
     assert 1 <= html.count('class="bar"') <= 60
     assert "done" in html
     assert len(html) < 30_000

@@ -202,10 +202,10 @@ def test_nul_is_left_out():
     ids=lambda text: text[:6],
 )
 def test_a_long_text_takes_no_long_time(text):
-    began = time.monotonic()
+    began = time.process_time()
     render_markdown(text)
 
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 # Text that is still being written

@@ -71,9 +71,9 @@ def test_what_is_wrong_with_a_plan_is_known_to_the_translators():
 
 
 def test_a_sentence_with_many_blanks_is_looked_through_at_once():
-    begun = time.monotonic()
+    begun = time.process_time()
 
     for _ in range(10):
         assert translate("ab cd " * 160) == "ab cd " * 160
 
-    assert time.monotonic() - begun < 3
+    assert time.process_time() - begun < 3

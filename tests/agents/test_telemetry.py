@@ -384,7 +384,7 @@ def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkey
     for _ in range(1000):
         reader.hear(None, [Event(type=EventType.STATUS)])
 
-    assert time.monotonic() - began < 0.2
+    assert time.monotonic() - began < 2
     assert reader.missed >= 997
     reader.leave()
 

@@ -10,7 +10,8 @@ from tests import first_start
 from tests.browser.conversation import log_in
 from tests.browser.server import NAME, PASSWORD, Server, launch_options
 
-expect.set_options(timeout=15_000)
+# Longer than anything takes on a busy machine: only what fails waits so long.
+expect.set_options(timeout=30_000)
 
 # A page that is left while it loads something is no fault.
 HARMLESS = ["ERR_ABORTED", r"htmx:(sendError|afterRequest), \[object HTMLAnchorElement\]"]

@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.conversation import LOOKUP, ask, begin, html, last_run, tool_step
 from tests.browser.stopped import letters
 
-WITHIN = 2
+# The server stops a run within two seconds; a browser on a busy machine shows it a bit later.
+WITHIN = 5
 SLOW_ORDERS = """
 ALTER TABLE orders RENAME TO kept;
 CREATE VIEW orders AS SELECT a.* FROM kept AS a, kept AS b, kept AS c, kept AS d;
