@@ -318,6 +318,7 @@ def test_a_bomb_is_refused_soon(text, words):
     assert time.monotonic() - begun < 20
 
 
+@pytest.mark.slow
 def test_a_chain_of_two_thousand_steps_is_read():
     lines = [f"- {{name: s{n}, tool: x, depends_on: [s{n - 1}]}}" for n in range(1, 2_000)]
     text = workflow("- {name: s0, tool: x}", *lines)

@@ -470,6 +470,7 @@ NASTY = {
 }
 
 
+@pytest.mark.slow
 def test_no_text_takes_long():
     started = time.process_time()
 

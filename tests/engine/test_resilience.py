@@ -21,6 +21,9 @@ from tests.engine.conftest import Echo
 from tests.engine.test_breaker import Clock
 from tests.wire import WireServer, call, closed_port, cut, fail, say
 
+# Imports LiteLLM, which takes seconds.
+pytestmark = pytest.mark.slow
+
 KEY = "sk-own-secret-123456"
 AGAIN = RetryPolicy(max_retries=2, pause=0)
 
@@ -52,7 +55,6 @@ async def hear(heard, events=None):
     return events
 
 
-@pytest.mark.slow
 async def test_a_provider_with_a_problem_is_replaced_by_one_without():
     async with WireServer([fail(503, "overloaded")] * 3) as a, WireServer([say("Here.")]) as b:
         events = await hear(listening(planner(a.url), planner(b.url, "openai/other")))

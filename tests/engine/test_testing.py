@@ -35,6 +35,7 @@ async def test_a_script_that_is_too_short_or_too_long_is_noticed():
         [chunk async for chunk in model.stream()]
 
 
+@pytest.mark.slow
 def test_it_needs_no_django():
     code = "import sys, agents.engine.testing; sys.exit('django' in sys.modules)"
 
