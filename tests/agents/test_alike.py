@@ -20,7 +20,8 @@ NOW = BEGAN + timedelta(seconds=83.21)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["plan", "folded", "corrected", "correction", "copy"])
 def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, name):
-    view, template = RunView(Run(pk=7)), f"_{name}.html"
+    folder = "layout" if name == "copy" else "run"
+    view, template = RunView(Run(pk=7)), f"{folder}/_{name}.html"
 
     with translation.override(language):
         assert cached_part(template, view) == render_to_string(
