@@ -1,9 +1,11 @@
 """What it costs to show an answer while it is written, be it ordinary or nasty."""
 
+import os
 import time
 from collections.abc import Iterable
 
-from agents.web.presentation import markdown
+import django
+
 from tests.bench.rounds import Size, medians
 from tests.nasty import nasty, ordinary
 
@@ -15,6 +17,8 @@ of the same length, within a round."""
 
 
 def measure(size: Size) -> list[dict]:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    django.setup()
     texts = {"ordinary": ordinary(size.prose)} | nasty(size.prose)
     rounds = [{name: _costs(text) for name, text in texts.items()} for _ in range(size.rounds)]
     return [_row(name, rounds) for name in texts]
@@ -28,6 +32,9 @@ def _row(name: str, rounds: Iterable[dict[str, dict]]) -> dict:
 
 
 def _costs(text: str) -> dict[str, float]:
+    # It renders with Django, which the other benches don't load.
+    from agents.web.presentation import markdown
+
     for cache in (markdown._few_blocks, markdown._many_blocks):
         cache.cache_clear()
     growing, longest, began = markdown.StreamingMarkdown(), 0.0, time.process_time()
