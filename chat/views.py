@@ -6,6 +6,7 @@ from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
@@ -37,7 +38,18 @@ PRIVACY_NOTES = {
 @dataclass(frozen=True)
 class ExampleQuestion:
     tool: str
-    text: str
+    text: str | Promise
+
+
+# xgettext:no-python-format
+_PERCENTAGE = gettext_lazy("What is 12.5% of 3480?")
+EXAMPLE_QUESTIONS = [
+    ExampleQuestion("calculator", _PERCENTAGE),
+    ExampleQuestion(
+        "database", gettext_lazy("Which five products brought in the most this year?")
+    ),
+    ExampleQuestion("search", gettext_lazy("How do I stop a run, and what happens to it?")),
+]
 
 
 @dataclass(frozen=True)
@@ -308,12 +320,6 @@ def _parse_pk(text: str) -> int | None:
 
 def _example_questions(agent: Agent, user) -> list[ExampleQuestion]:
     """A question for each tool that this agent has now, for this person."""
-    examples = [
-        # xgettext:no-python-format
-        ExampleQuestion("calculator", _("What is 12.5% of 3480?")),
-        ExampleQuestion("database", _("Which five products brought in the most this year?")),
-        ExampleQuestion("search", _("How do I stop a run, and what happens to it?")),
-    ]
     tools = agent.tools.usable_by(user).filter(enabled=True)
     usable = set(tools.values_list("name", flat=True))
-    return [example for example in examples if example.tool in usable]
+    return [example for example in EXAMPLE_QUESTIONS if example.tool in usable]

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from django.utils import translation
 
 from agents.catalog import sample_data
 from agents.engine.events import EventType
@@ -18,6 +19,7 @@ from agents.llm.demo.results import ADD_MODEL
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.web.presentation.markdown import render_markdown
+from chat import views
 from tests.llm import demo_shop
 from tests.llm.demo_shop import TODAY, converse, demo, seeded
 
@@ -74,6 +76,19 @@ def test_the_list_is_long_enough_and_in_both_languages():
     assert len(QUESTIONS) >= 80
     assert len(japanese) >= 30
     assert len({(each["agent"], each["question"]) for each in QUESTIONS}) == len(QUESTIONS)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_what_the_model_and_the_chat_suggest_is_answered(language, tools):
+    with translation.override(language):
+        suggested = [str(example.text) for example in views.EXAMPLE_QUESTIONS]
+    own = [words for key, words in conversation.SENTENCES.items() if key.startswith("example_")]
+    suggested += [words[language == "ja"] for words in own if "{" not in words[0]]
+
+    for question in suggested:
+        calls, answer = await converse(question, tools)
+        assert len(calls) == 1, question
+        assert not any(words in answer for words in FALLBACK), question
 
 
 async def test_every_question_is_answered_alike_in_both_dialects(tools):

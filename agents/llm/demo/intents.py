@@ -13,7 +13,7 @@ MONTHS = LIBRARY["words"]["months"].split()
 
 THRESHOLD = 0.6
 GREETING_THRESHOLD = 0.75
-_RESIDUE_WEIGHT = 0.12
+_RESIDUE_WEIGHT = 0.25
 Features = dict[str, float]
 Value = tuple[str, str, str]
 _CONCEPT = re.compile(
@@ -40,8 +40,6 @@ SLOTS = {
     for name, pattern in LIBRARY["slots"].items()
 }
 _MANY_JA = re.compile("ランキング|上位|トップ|ベスト|最近")
-_SIGNS = {"at least": ">=", "以上": ">=", "at most": "<=", "以下": "<="}
-_LESS = ("under", "below", "less", "未満", "より小", "より安", "より少", "より低")
 _LITTLE_WORDS = frozenset(LIBRARY["words"]["little"].split())
 
 
@@ -127,9 +125,9 @@ class Slots(NamedTuple):
 
     @property
     def pair(self) -> tuple[Value, ...]:
-        """Return the places that are named side by side, if there are several."""
-        places = tuple(value for value in self.values if value[0].startswith("c."))
-        return places if len({place[0] for place in places}) == 1 < len(places) else ()
+        """Return the places or categories that are named side by side, if there are several."""
+        sides = tuple(value for value in self.values if value[0] != "o.status")
+        return sides if len({column for column, *_ in sides}) == 1 < len(sides) else ()
 
 
 def read(question: Question, today: date) -> Slots:
@@ -177,8 +175,8 @@ def _names(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
 
 def _bound(match: re.Match[str]) -> tuple[str, str]:
     word, figure = (match[1].lower(), match[2]) if match[1] else (match[4], match[3])
-    sign = _SIGNS.get(word, "<" if word.startswith(_LESS) else ">")
-    return sign, figure.replace(",", "")
+    signs = [sign for sign, words in LIBRARY["signs"].items() if word in words]
+    return signs[0], figure.replace(",", "")
 
 
 def _residue(text: str) -> str:
