@@ -81,7 +81,7 @@ def seed_runs(runs: int, events: int, told: Callable[[str], None], seed: int = 7
     people = [_get_user(number) for number in range(USER_COUNT)]
     extra = max(0, round(events / max(runs, 1)) - AVERAGE_EVENTS)
     kept = _save_stories(random, min(runs, STORY_COUNT), people, 1 + extra)
-    told(f"{len(kept)} stories told")
+    told(f"{len(kept)} sample runs created")
     copies = _plan_copies(random, kept, people, runs - len(kept))
     _insert_copies(copies, told)
     _add_feedback(random, since=min(kept))

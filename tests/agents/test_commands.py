@@ -59,7 +59,9 @@ def test_an_agent_is_asked_by_its_name(agent):
 
 
 def test_an_agent_that_is_not_there_is_said_so(agent):
-    with pytest.raises(CommandError, match=r"no agent named 'nobody'. Agents: helper\."):
+    with pytest.raises(
+        CommandError, match=r"no agent named 'nobody'. Available agents: helper\."
+    ):
         ask("6 * 7", "--agent", "nobody")
 
 
@@ -73,7 +75,7 @@ def test_a_blocked_question_is_a_failure(agent):
 
 @pytest.mark.parametrize("arguments", [[], [""], ["  \n "], ["6 * 7", "--resume", "1"]])
 def test_a_question_or_a_run_to_go_on_with_is_needed(agent, arguments):
-    with pytest.raises(CommandError, match="Ask something, or name a run to go on with"):
+    with pytest.raises(CommandError, match="Enter either a question or --resume RUN"):
         ask(*arguments)
 
 
@@ -116,8 +118,8 @@ def test_a_call_is_asked_about_at_the_terminal_with_its_exact_arguments(careful,
 
     out, err = ask("6 * 7", "--agent", "careful")
 
-    assert 'careful wants to use calculator {"expression": "6 * 7"}\n' in err
-    assert "This agent shows every call before it is made. Allow it? [y/N] " in err
+    assert 'careful wants to call calculator {"expression": "6 * 7"}\n' in err
+    assert "This agent shows every call before it is made. Approve? [y/N] " in err
     assert "42" in out
     approval = Run.objects.get().approvals.get()
     assert (approval.verdict, approval.decided_by) == ("approved", None)
@@ -139,7 +141,7 @@ def test_without_a_terminal_the_run_is_left_waiting_and_can_be_gone_on_with(
     at_terminal = sys.stdin
     monkeypatch.setattr(sys, "stdin", StringIO("y\n"))
 
-    with pytest.raises(CommandError, match=r"Run (\d+) waits .* ask --resume \1") as error:
+    with pytest.raises(CommandError, match=r"Run (\d+) is waiting .* ask --resume \1") as error:
         ask("6 * 7", "--agent", "careful")
     left = Run.objects.get()
     monkeypatch.setattr(sys, "stdin", at_terminal)
@@ -154,7 +156,7 @@ def test_without_a_terminal_the_run_is_left_waiting_and_can_be_gone_on_with(
 def test_the_end_of_input_leaves_the_run_waiting(careful, terminal):
     terminal("\x04")
 
-    with pytest.raises(CommandError, match="waits for your word"):
+    with pytest.raises(CommandError, match="is waiting for approval"):
         ask("6 * 7", "--agent", "careful")
 
     assert Run.objects.get().status == "waiting"
@@ -164,7 +166,7 @@ def test_a_run_of_somebody_else_is_not_gone_on_with(careful, person, terminal):
     left = runs.prepare(query="6 * 7", topic="chat.1", user=person, agent=careful)
     Run.objects.update(status="waiting")
 
-    with pytest.raises(CommandError, match=f"No run {left.pk} was left waiting"):
+    with pytest.raises(CommandError, match=f"Run {left.pk} isn't waiting"):
         ask("--resume", str(left.pk))
 
 
@@ -206,7 +208,7 @@ def test_an_error_cannot_steer_the_terminal(agent, capsys):
     with pytest.raises(SystemExit):
         ask_command.Command().run_from_argv(["manage.py", "ask", "x", "--agent", "nobody"])
 
-    assert f"Agents: {WRITTEN_OUT}." in capsys.readouterr().err
+    assert f"Available agents: {WRITTEN_OUT}." in capsys.readouterr().err
 
 
 def test_an_agent_asks_another_one_on_the_command_line(db):
@@ -225,7 +227,7 @@ def test_a_call_of_an_agent_that_was_asked_waits_for_a_word_too(db, terminal):
 
     out, err = ask("Ask careful: what is 6 * 7?", "--agent", "lead")
 
-    assert "careful wants to use calculator" in err
+    assert "careful wants to call calculator" in err
     assert out == "careful says: The result is **42** (`6 * 7`).\n"
 
 
@@ -339,13 +341,13 @@ def test_a_taken_port_is_said_in_a_sentence(host):
         taken.listen()
         port = taken.getsockname()[1]
 
-        with pytest.raises(CommandError, match=f"Port {port} is taken. .*PORT={port + 1}"):
+        with pytest.raises(CommandError, match=f"Port {port} is in use. .*PORT={port + 1}"):
             call_command("serve", host=host, port=port)
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
 def test_an_address_that_is_not_ours_is_said_in_a_sentence(host):
-    with pytest.raises(CommandError, match="Cannot listen on"):
+    with pytest.raises(CommandError, match="Can't listen on"):
         serve.check_port(host, 8765)
 
 

@@ -53,7 +53,7 @@ def test_all_secrets_are_read_with_the_new_key_alone_afterwards(keys):
     assert (server.headers.reveal(), tool.headers.reveal()) == ({"A": "b"}, {"C": "d"})
     assert person.key.reveal() == of_person
     assert columns() != before
-    assert "models: 2 encrypted anew" in said
+    assert "models: 2 re-encrypted" in said
     assert "sk-1" not in said
 
 
@@ -75,4 +75,4 @@ def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
 def test_where_nothing_is_secret_there_is_nothing_to_do(keys):
     LanguageModel.objects.create(label="open", model="ollama/x")
 
-    assert "models: 0 encrypted anew" in rotated()
+    assert "models: 0 re-encrypted" in rotated()

@@ -185,7 +185,7 @@ def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_
 def test_an_anchor_that_cannot_be_read_is_said_so(log, tmp_path, capsys):
     (tmp_path / "anchor.json").write_text("{")
 
-    assert "cannot be read" in told(capsys, "--anchor", str(tmp_path / "anchor.json"))
+    assert "Can't read the anchor" in told(capsys, "--anchor", str(tmp_path / "anchor.json"))
 
 
 # Cutting

@@ -84,7 +84,7 @@ def test_a_dry_run_counts_and_deletes_nothing(person, capsys):
 
     call_command("prune", "--dry-run")
 
-    assert "Would delete 1 sessions, 1 runs" in capsys.readouterr().out
+    assert "Would delete 1 chats, 1 runs" in capsys.readouterr().out
     assert ChatSession.objects.exists()
     assert not AuditEntry.objects.filter(action="retention.pruned").exists()
 

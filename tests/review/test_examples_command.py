@@ -45,7 +45,7 @@ def test_under_the_bar_the_command_fails_and_names_them(reviewer):
     made(reviewer, "Off", "6 * 7", expected="Nothing of the kind")
     made(reviewer, "Fine", "6 * 7")
 
-    with pytest.raises(CommandError, match=r"Under 0.8: Off\."):
+    with pytest.raises(CommandError, match=r"Scores below 0.8: Off\."):
         manage("run", "--fail-under", "0.8")
     manage("run", "Fine", "--fail-under", "0.8")
 
@@ -66,7 +66,7 @@ def test_an_example_without_an_agent_says_what_to_do(reviewer):
     Agent.objects.all().delete()
     Agent.objects.create(name="other")
 
-    assert "The agent helper is gone. Name another one with --agent." in manage("run")
+    assert "The agent helper was deleted. Choose one with --agent." in manage("run")
     assert Example.objects.get().score is None
     assert "other" in manage("run", "--agent", "other")
 

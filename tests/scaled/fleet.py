@@ -54,7 +54,7 @@ class Fleet(Product):
     @property
     def ready_workers(self) -> int:
         """How many workers have started since the first one."""
-        return self.output.count("drives up to") if self.log.exists() else 0
+        return self.output.count("concurrent runs)") if self.log.exists() else 0
 
     def wait_for_workers(self, count: int) -> None:
         end = time.monotonic() + STARTS_WITHIN

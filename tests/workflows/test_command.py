@@ -29,7 +29,7 @@ def test_its_events_can_be_had_as_json(workflow, capsys):
     ("arguments", "sentence"),
     [
         (["nothing"], "Did you mean アンケート集計レポート"),
-        (["アンケート集計レポート", "--param", "x"], "Write it as KEY=VALUE"),
+        (["アンケート集計レポート", "--param", "x"], "--param must be KEY=VALUE"),
         (["アンケート集計レポート", "--param", "x=1"], "no parameter x"),
     ],
 )
@@ -48,7 +48,7 @@ def test_a_definition_is_checked_before_it_is_used(tmp_path, pipeline_tools, cap
         call_command("workflow", "check", str(bad))
 
     said = capsys.readouterr()
-    assert "4 steps, nothing wrong." in said.out
+    assert "4 steps, no errors." in said.out
     assert f"{bad}:3:15: There is no field 'tol' here. Did you mean 'tool'?" in said.out
 
 

@@ -12,20 +12,20 @@ from .importer import ImportItem, ImportResult, ImportState
 STATE_LABELS = {
     ImportState.NEW: "new",
     ImportState.CHANGED: "changed",
-    ImportState.OFF: "switched off",
-    ImportState.REFUSED: "refused",
+    ImportState.OFF: "disabled",
+    ImportState.REFUSED: "error",
 }
 
 
 def lines(found: ImportResult) -> Iterator[str]:
     for problem in found.problems:
-        yield _problem_line("refused", problem)
+        yield _problem_line("error:", problem)
     for thing in found.things:
         if thing.state in STATE_LABELS:
             yield f"{STATE_LABELS[thing.state]}: {thing.kind.key} {thing.name}"
             yield from _item_lines(thing)
     left, same = len(found.of(ImportState.LEFT)), len(found.of(ImportState.SAME))
-    yield f"{same} the same, {left} not in the file and left alone."
+    yield f"{same} unchanged, {left} not in the file."
 
 
 def format_value(value: Any) -> str:
@@ -48,7 +48,7 @@ def _item_lines(thing: ImportItem) -> Iterator[str]:
                 name, format_value(thing.before.get(name)), format_value(thing.after.get(name))
             )
     if thing.needs:
-        yield f"  needs what no file tells: {', '.join(thing.needs)}"
+        yield f"  enter the missing secrets in the console: {', '.join(thing.needs)}"
 
 
 def _diff_lines(name: str, before: str, after: str) -> Iterator[str]:

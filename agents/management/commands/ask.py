@@ -20,30 +20,35 @@ EXIT_WAITING = 3
 Words = Sequence[tuple[int, Decision]]
 
 
-ALLOW_PROMPT = "Allow it? [y/N]"
-REPEAT_PROMPT = "Make it again, or was it done? [again/done]"
+ALLOW_PROMPT = "Approve? [y/N]"
+REPEAT_PROMPT = "Run it again, or mark it as done? [again/done]"
 
 
 class Command(TerminalCommand):
     help = (
-        "Asks an agent one question and prints its answer, or every event with --json. At a "
-        "terminal it asks before a call that needs your word; elsewhere it leaves the run "
-        f"waiting and exits with {EXIT_WAITING}."
+        "Asks an agent one question and prints the answer, or every event with --json. In a "
+        "terminal, it prompts you to approve tool calls that require approval. Without a "
+        f"terminal, the run stays paused and the command exits with {EXIT_WAITING}."
     )
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("question", nargs="?", default="")
-        parser.add_argument("--agent", default="", help="its name; the default one if left out")
-        parser.add_argument("--json", action="store_true", help="one event a line, as JSON")
         parser.add_argument(
-            "--resume", type=int, metavar="RUN", help="go on with a run that was left waiting"
+            "--agent", default="", help="agent name (default: the default agent)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON event per line")
+        parser.add_argument(
+            "--resume",
+            type=int,
+            metavar="RUN",
+            help="resume a run that is waiting for approval",
         )
 
     def handle(self, question: str, agent: str, resume: int | None, **options) -> None:
         self.as_json = options["json"]
         question = question.encode(errors="replace").decode().replace("\0", "").strip()
         if bool(question) == (resume is not None):
-            raise CommandError("Ask something, or name a run to go on with.")
+            raise CommandError("Enter either a question or --resume RUN.")
         run = _prepare_run(question, agent) if resume is None else _get_waiting_run(resume)
         self.run_to_end(run)
 
@@ -92,7 +97,7 @@ class Command(TerminalCommand):
     def _prompt_decision(self, call: Approval) -> Decision:
         if not (sys.stdin and sys.stdin.isatty()):
             raise _waiting_error(call.run_id)
-        asks = f"{call.agent_name} wants to use {call.tool} {call.arguments}"
+        asks = f"{call.agent_name} wants to call {call.tool} {call.arguments}"
         question = REPEAT_PROMPT if call.is_unknown else ALLOW_PROMPT
         self._print_notice(
             f"{escape_line(asks)}\n{call.get_why_display()} {question} ", ending=""
@@ -138,11 +143,13 @@ def _get_waiting_run(number: int) -> Run:
     try:
         return Run.objects.waiting().get(pk=number, user=None)
     except Run.DoesNotExist as error:
-        raise CommandError(f"No run {number} was left waiting by this command.") from error
+        raise CommandError(f"Run {number} isn't waiting, or wasn't started here.") from error
 
 
 def _waiting_error(run: int) -> CommandError:
-    sentence = f"Run {run} waits for your word. Give it: manage.py ask --resume {run}"
+    sentence = (
+        f"Run {run} is waiting for approval. Resume it with: manage.py ask --resume {run}"
+    )
     return CommandError(sentence, returncode=EXIT_WAITING)
 
 
@@ -153,4 +160,6 @@ def _find_agent(name: str) -> Agent | None:
         return Agent.objects.get(name=name, enabled=True)
     except Agent.DoesNotExist as error:
         known = ", ".join(Agent.objects.filter(enabled=True).values_list("name", flat=True))
-        raise CommandError(f"There is no agent named {name!r}. Agents: {known}.") from error
+        raise CommandError(
+            f"There is no agent named {name!r}. Available agents: {known}."
+        ) from error

@@ -10,17 +10,24 @@ from agents.console.config_files.permissions import TerminalUser
 
 
 class Command(BaseCommand):
-    help = "Writes what is set up as YAML: agents, models, tools and so on, without keys."
+    help = "Exports agents, models, tools and other settings as YAML, without secrets."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to")
+        parser.add_argument(
+            "-o", "--output", type=Path, metavar="FILE", help="file to write (default: stdout)"
+        )
         parser.add_argument(
             "--only",
             default="",
             metavar="KINDS",
-            help=f"with commas between: {', '.join(KINDS)}",
+            help=f"comma-separated types to export: {', '.join(KINDS)}",
         )
-        parser.add_argument("--name", action="append", default=[], help="only what is named so")
+        parser.add_argument(
+            "--name",
+            action="append",
+            default=[],
+            help="export only items with this name; can be repeated",
+        )
 
     @no_translations
     def handle(self, output: Path | None, only: str, name: list[str], **options) -> None:
@@ -31,12 +38,12 @@ class Command(BaseCommand):
         try:
             output.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
-            raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
+            raise CommandError(f"Can't write {output}: {error.strerror}.") from error
 
 
 def parse_kinds(only: str) -> list[str]:
     wanted = [kind.strip() for kind in only.split(",") if kind.strip()]
     if strange := [kind for kind in wanted if kind not in KINDS]:
         known = ", ".join(KINDS)
-        raise CommandError(f"{', '.join(strange)}: not known; there are {known}.")
+        raise CommandError(f"Unknown type: {', '.join(strange)}. Available types: {known}.")
     return wanted or list(KINDS)

@@ -13,21 +13,21 @@ EXIT_WOULD_CHANGE = 2
 
 
 class Command(BaseCommand):
-    help = "Takes over what export_config wrote: all of it, or nothing if any is refused."
+    help = "Imports a file written by export_config: everything, or nothing if it has errors."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("file", help="the file; - reads what is piped in")
+        parser.add_argument("file", help="file to import; - reads stdin")
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="only say what would change; ends with 2 where anything would",
+            help="only print what would change; exits with 2 if there are changes",
         )
         parser.add_argument(
             "--remove",
             action="store_true",
-            help="of the kinds that the file has, switch off what is not in it",
+            help="disable everything that isn't in the file, for the types in the file",
         )
-        parser.add_argument("--yes", action="store_true", help="do not ask before it is done")
+        parser.add_argument("--yes", action="store_true", help="don't ask for confirmation")
 
     @no_translations
     def handle(self, file: str, dry_run: bool, remove: bool, yes: bool, **options) -> None:
@@ -42,20 +42,24 @@ class Command(BaseCommand):
             self._ask(file)
         done = apply_file(text, TerminalUser(), remove=remove, seal=found.seal)
         if not done.is_done:
-            raise CommandError("Something was changed meanwhile, so nothing was done.")
-        self.stdout.write("Done.")
+            raise CommandError(
+                "Nothing was imported: the settings changed meanwhile. Try again."
+            )
+        self.stdout.write("Imported.")
 
     def _print_report(self, found: ImportResult) -> None:
         for line in report.lines(found):
             self.stdout.write(line)
         if found.is_refused:
-            raise CommandError("Nothing was done, because something is refused.")
+            raise CommandError("Nothing was imported. Fix the errors first.")
 
     def _ask(self, file: str) -> None:
         if file == "-" or not sys.stdin.isatty():
-            raise CommandError("Nothing was done: say --yes where nobody can be asked.")
-        if input("Do that? [y/N] ").strip().lower() not in {"y", "yes"}:
-            raise CommandError("Nothing was done.")
+            raise CommandError(
+                "Nothing was imported. Without a terminal, add --yes to confirm."
+            )
+        if input("Import these changes? [y/N] ").strip().lower() not in {"y", "yes"}:
+            raise CommandError("Nothing was imported.")
 
 
 def read_file(file: str) -> str:
@@ -63,6 +67,6 @@ def read_file(file: str) -> str:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8-sig")
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+        raise CommandError(f"Can't read {file}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not UTF-8: byte {error.start + 1}.") from error
+        raise CommandError(f"{file} isn't UTF-8 (byte {error.start + 1}).") from error

@@ -7,7 +7,7 @@ from agents import knowledge
 
 
 class Command(BaseCommand):
-    help = "Take in Markdown and text files, so that the search tool finds them."
+    help = "Adds Markdown and text files to the documents that the search tool searches."
 
     def add_arguments(self, parser):
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")

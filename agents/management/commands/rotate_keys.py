@@ -7,14 +7,14 @@ from django.db import models, transaction
 from agents.models.secret import EncryptedTextField, UnreadableSecret
 
 UNREADABLE_MESSAGE = """\
-These cannot be read with any of the keys, and were left as they are:
+These secrets can't be decrypted with any key in ASHIATO_ENCRYPTION_KEYS and weren't changed:
 {names}
-Put the key that they were written with behind the others and run this again, or enter them
-again in the admin console."""
+Add the key they were encrypted with to the end of the list and run this again, or enter the
+secrets again in the admin console."""
 
 
 class Command(BaseCommand):
-    help = "Encrypts all secrets again with the first of ASHIATO_ENCRYPTION_KEYS."
+    help = "Re-encrypts all secrets with the first key in ASHIATO_ENCRYPTION_KEYS."
 
     @no_translations
     def handle(self, **options) -> None:
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         for model, columns in encrypted_fields():
             count, unread = reencrypt(model, columns)
             lost += unread
-            self.stdout.write(f"{model._meta.verbose_name_plural}: {count} encrypted anew")
+            self.stdout.write(f"{model._meta.verbose_name_plural}: {count} re-encrypted")
         if lost:
             raise CommandError(
                 UNREADABLE_MESSAGE.format(names="\n".join(f"  {name}" for name in lost))

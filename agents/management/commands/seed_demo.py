@@ -40,7 +40,7 @@ language of the question, in Markdown, and briefly."""
 
 
 class Command(BaseCommand):
-    help = "Makes what a first visit needs: an account, agents, their tools and the samples."
+    help = "Creates the first account, the sample agents and tools, and the sample data."
 
     def handle(self, **options) -> None:
         try:
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         if (password := make_account()) is not None:
             self.stdout.write(f"Account   {name}, password {password}")
         else:
-            self.stdout.write("Account   as before; forgotten: manage.py changepassword NAME")
+            self.stdout.write("Account   exists (new password: manage.py changepassword NAME)")
 
 
 def make_account() -> str | None:
@@ -64,7 +64,7 @@ def make_account() -> str | None:
     given = settings.ENVIRONMENT.admin_password
     password = given.get_secret_value() if given else secrets.token_urlsafe(9)
     people.create_superuser(settings.ENVIRONMENT.admin_name, password=password)
-    return password if given is None else "as given in ASHIATO_ADMIN_PASSWORD"
+    return password if given is None else "from ASHIATO_ADMIN_PASSWORD"
 
 
 def make_agents() -> None:

@@ -14,7 +14,7 @@ from agents.web import warmup
 
 
 class Command(BaseCommand):
-    help = "Migrates, seeds and serves the chat."
+    help = "Migrates the database, creates the sample data and starts the web server."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("--host", default=settings.ENVIRONMENT.host)
@@ -27,8 +27,8 @@ class Command(BaseCommand):
         self.stdout.write("")
         call_command("setup", stdout=self.stdout)
         if not settings.WORKERS and (left := len(leases.find_abandoned())) > 0:
-            what = "a run that was" if left == 1 else f"{left} runs that were"
-            self.stdout.write(f"Goes on   with {what} left behind")
+            what = "interrupted run" if left == 1 else "interrupted runs"
+            self.stdout.write(f"Resuming  {left} {what}")
         choice = planner_factory.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
         self.stdout.write(f"Open      http://{_display_host(host)}:{port}/")
@@ -49,9 +49,9 @@ def check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             if error.errno == EADDRINUSE:
-                reason = f"Port {port} is taken. Choose another one: PORT={port + 1} make run"
+                reason = f"Port {port} is in use. Choose another one: PORT={port + 1} make run"
             else:
-                reason = f"Cannot listen on {host}:{port}: {error.strerror}."
+                reason = f"Can't listen on {host}:{port}: {error.strerror}."
             raise CommandError(reason) from error
 
 

@@ -12,7 +12,7 @@ LOCK_ID = 0x417368
 
 
 class Command(BaseCommand):
-    help = "Brings the database up to date and makes what a first visit needs."
+    help = "Migrates the database and creates the first account and the sample data."
 
     def handle(self, **options) -> None:
         with _advisory_lock():

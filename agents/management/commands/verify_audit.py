@@ -12,15 +12,15 @@ from agents.console.audit import save_verification
 
 
 class Command(BaseCommand):
-    help = "Walks the audit log from end to end; fails with the first entry that is not right."
+    help = "Verifies the whole audit log; fails at the first invalid entry."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument(
             "--anchor",
             type=Path,
             metavar="FILE",
-            help="compare with where the log ended when this was last asked, then note where "
-            "it ends now; keep the file where who writes the database cannot write",
+            help="file that stores the last verified entry: checks that the log still contains "
+            "it, then updates the file; keep it out of reach of database administrators",
         )
 
     def handle(self, anchor: Path | None, **options) -> None:
@@ -40,7 +40,7 @@ def read_anchor(path: Path) -> Anchor:
         told = json.loads(path.read_text())
         return Anchor(number=int(told["number"]), seal=str(told["seal"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CommandError(f"The anchor {path} cannot be read: {error}") from error
+        raise CommandError(f"Can't read the anchor {path}: {error}") from error
 
 
 def write_anchor(path: Path, end: Anchor) -> None:
@@ -50,4 +50,4 @@ def write_anchor(path: Path, end: Anchor) -> None:
         draft.write_text(json.dumps({"number": end.number, "seal": end.seal}) + "\n")
         draft.replace(path)
     except OSError as error:
-        raise CommandError(f"The anchor {path} cannot be written: {error}") from error
+        raise CommandError(f"Can't write the anchor {path}: {error}") from error

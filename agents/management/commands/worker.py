@@ -24,19 +24,21 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Command(BaseCommand):
-    help = "Drives the runs that the web processes take in (ASHIATO_WORKERS=true)."
+    help = "Executes the runs that the web processes queue (ASHIATO_WORKERS=true)."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument(
             "--runs",
             type=int,
             default=settings.ENVIRONMENT.worker_runs,
-            help="how many at once",
+            help="max concurrent runs",
         )
 
     def handle(self, runs: int, **options) -> None:
         if not settings.WORKERS:
-            raise CommandError("Workers are off: set ASHIATO_WORKERS=true for all processes.")
+            raise CommandError(
+                "Workers are disabled. Set ASHIATO_WORKERS=true for all processes."
+            )
         check_egress()
         check_model()
         if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
@@ -47,7 +49,7 @@ class Command(BaseCommand):
         asyncio.run(_run_worker(runs, self._announce))
 
     def _announce(self, runs: int) -> None:
-        self.stdout.write(f"Worker {leases.owner()} drives up to {runs} runs at once.")
+        self.stdout.write(f"Worker {leases.owner()} started (up to {runs} concurrent runs).")
         self.stdout.flush()
 
 
@@ -60,7 +62,9 @@ def serve_metrics() -> None:
         try:
             metrics.listen(settings.ENVIRONMENT.host, port)
         except OSError as error:
-            raise CommandError(f"ASHIATO_METRICS_PORT: {error.strerror}.") from error
+            raise CommandError(
+                f"ASHIATO_METRICS_PORT: can't listen on port {port}: {error.strerror}."
+            ) from error
 
 
 async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
@@ -90,5 +94,5 @@ async def _work_loop(at_once: int, is_over: asyncio.Event) -> None:
         try:
             await job_queue.run_worker(runs.drive, at_once)
         except Exception as error:
-            logger.warning("The line of runs cannot be reached: %s", error)
+            logger.warning("Can't reach the run queue: %s", error)
         await asyncio.sleep(RETRY_SECONDS)

@@ -16,19 +16,19 @@ from agents.workflows import resources, start
 
 class Command(ask.Command):
     help = (
-        "Starts a workflow and prints what comes of it, or checks a definition. Like ask, it "
-        "leaves a run that waits for your word where there is no terminal, with "
+        "Runs a workflow and prints its answer, or checks a definition. As with ask, a run "
+        "that requires approval stays paused without a terminal, and the command exits with "
         f"{ask.EXIT_WAITING}."
     )
 
     def add_arguments(self, parser) -> None:
         commands = parser.add_subparsers(dest="command", required=True)
-        run = commands.add_parser("run", help="start a workflow and see it to its end")
+        run = commands.add_parser("run", help="run a workflow")
         run.add_argument("name")
         run.add_argument("--param", action="append", default=[], metavar="KEY=VALUE")
-        run.add_argument("--json", action="store_true", help="one event a line, as JSON")
-        check = commands.add_parser("check", help="say what is wrong with a definition")
-        check.add_argument("file", help="YAML or JSON; - reads what comes in")
+        run.add_argument("--json", action="store_true", help="print one JSON event per line")
+        check = commands.add_parser("check", help="check a definition for errors")
+        check.add_argument("file", help="YAML or JSON file; - reads stdin")
 
     def handle(self, command: str, **options) -> None:
         if command == "check":
@@ -43,7 +43,7 @@ class Command(ask.Command):
         for problem in [*definition.problems, *map(definition.locate, missing)]:
             self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
         if definition.problems:
-            raise CommandError("It cannot be used as it is.")
+            raise CommandError("The definition has errors.")
         if missing:
             raise CommandError(_missing_message(here.missing_names(definition.plan)))
         self.stdout.write(_summary(definition))
@@ -52,30 +52,32 @@ class Command(ask.Command):
 def _missing_message(absent: Mapping[str, list[str]]) -> str:
     """Name what is missing; where that is nothing, arguments don't fit their tools."""
     if not absent:
-        return "It can't run here: its arguments don't match the tools. Fix them first."
+        return (
+            "The workflow can't run here: its arguments don't match the tools. Fix them first."
+        )
     kinds = [
         f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
         for kind, names in absent.items()
     ]
-    return f"It can't run here: {' and '.join(kinds)} must be added or enabled first."
+    return f"The workflow can't run here: {' and '.join(kinds)} must be added or enabled first."
 
 
 def _summary(definition: PlanDefinition) -> str:
     count = len(list(definition.plan.walk()))
-    return f"{definition.name}: {count} step{'' if count == 1 else 's'}, nothing wrong."
+    return f"{definition.name}: {count} step{'' if count == 1 else 's'}, no errors."
 
 
 def _read_text(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file} cannot be read: {error}") from error
+        raise CommandError(f"Can't read {file}: {error}") from error
 
 
 def _prepare_run(name: str, given: Iterable[str]) -> Run:
     pairs = [text.partition("=") for text in given]
     if unclear := [key for key, sign, _value in pairs if not sign]:
-        raise CommandError(f"Write it as KEY=VALUE, and not {unclear[0]!r}.")
+        raise CommandError(f"--param must be KEY=VALUE, not {unclear[0]!r}.")
     try:
         workflow = start.find_workflow(name, Workflow.objects.filter(enabled=True))
         wish = start.build_request(workflow, {key: value for key, _sign, value in pairs})

@@ -9,32 +9,38 @@ from chat.people_data import erasure
 
 
 class Command(BaseCommand):
-    help = "Erases an account with all that was said, asked and made under it."
+    help = "Erases a user's account and all of their data."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("name")
-        parser.add_argument("--yes", action="store_true", help="really do it")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument("name", help="username")
+        parser.add_argument(
+            "--yes", action="store_true", help="confirm that the data is erased"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only print what would be deleted"
+        )
 
     def handle(self, name: str, yes: bool, dry_run: bool, **options) -> None:
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"There is nobody with the name {name!r}.")
+            raise CommandError(f"There is no user named {name!r}.")
         self._print_plan(erasure.plan(user))
         if dry_run:
             return
         if not yes:
-            raise CommandError("Nothing was erased. Add --yes to do it: there is no way back.")
+            raise CommandError(
+                "Nothing was erased. Add --yes to erase it. This can't be undone."
+            )
         try:
             report = async_to_sync(_erase)(user)
         except erasure.ErasureRejected as reason:
             raise CommandError(str(reason)) from reason
-        self.stdout.write("All of it is gone.")
+        self.stdout.write(f"The data of {name!r} was erased.")
         for sentence in report.sentences:
             self.stdout.write(sentence)
 
     def _print_plan(self, plan: erasure.Plan) -> None:
-        for heading, lines in (("Goes", plan.goes), ("Stays without a name", plan.stays)):
+        for heading, lines in (("To be deleted", plan.goes), ("To be anonymized", plan.stays)):
             self.stdout.write(f"{heading}:")
             for line in lines:
                 self.stdout.write(f"  {line.count:>7}  {line.what}")

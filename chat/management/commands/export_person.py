@@ -11,21 +11,21 @@ from chat.people_data import data_export
 
 
 class Command(BaseCommand):
-    help = "Writes all that is kept of a person into a ZIP of JSON and Markdown."
+    help = "Exports all data of a user as a ZIP file of JSON and Markdown."
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("name")
+        parser.add_argument("name", help="username")
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
 
     def handle(self, name: str, output: Path, **options) -> None:
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"There is nobody with the name {name!r}.")
+            raise CommandError(f"There is no user named {name!r}.")
         audit.record(None, audit.PERSON_EXPORTED, audit.person(user))
         try:
             descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 size = sum(file.write(piece) for piece in data_export.archive(user))
         except OSError as error:
-            raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
+            raise CommandError(f"Can't write {output}: {error.strerror}.") from error
         self.stdout.write(f"{output}: {size} bytes")

@@ -5,24 +5,28 @@ from django.core.management.base import BaseCommand
 
 from chat.people_data import retention
 
+AGED_BY_SETTING = {"KEEP_RUNS_DAYS": "chats and runs", "KEEP_AUDIT_DAYS": "audit log entries"}
+
 
 class Command(BaseCommand):
     help = (
-        "Deletes sessions and runs older than ASHIATO_KEEP_RUNS_DAYS, entries of the audit log "
-        "older than ASHIATO_KEEP_AUDIT_DAYS, and sign-ins that are over. Live runs, runs in "
-        "review and runs kept as examples stay."
+        "Deletes chats and runs older than ASHIATO_KEEP_RUNS_DAYS, audit log entries older "
+        "than ASHIATO_KEEP_AUDIT_DAYS, and expired sign-in sessions. Live runs, runs in review "
+        "and runs saved as examples are never deleted."
     )
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say how much it is")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only print how much would be deleted"
+        )
 
     def handle(self, dry_run: bool, **options) -> None:
         done = retention.prune(dry_run=dry_run)
         verb = "Would delete" if dry_run else "Deleted"
         self.stdout.write(
-            f"{verb} {done.sessions} sessions, {done.runs} runs, {done.entries} audit entries "
-            f"and {done.signins} sign-ins; {done.spared} old runs stay."
+            f"{verb} {done.sessions} chats, {done.runs} runs, {done.entries} audit log entries "
+            f"and {done.signins} sign-in sessions. {done.spared} old runs are protected."
         )
-        for name in ("KEEP_RUNS_DAYS", "KEEP_AUDIT_DAYS"):
+        for name, what in AGED_BY_SETTING.items():
             if getattr(settings, name) is None:
-                self.stdout.write(f"ASHIATO_{name} is not set: those are kept for ever.")
+                self.stdout.write(f"ASHIATO_{name} isn't set: {what} are never deleted.")

@@ -20,29 +20,31 @@ MAX_CELL_CHARS = 40
 
 class Command(BaseCommand):
     help = (
-        "Runs that were kept as examples. `run` asks their questions again, as the agents are "
-        "set up now. Tools answer from the recording: a call that was not recorded is told so, "
-        "and counts against it; nothing outside is touched. The score is the mean of two "
-        "parts: how far the same tools were called with the same arguments, and how alike the "
-        "answers are, by words and, in Japanese, by characters. It is kept, unless another "
-        "agent or model is tried."
+        "Manages runs saved as examples. `run` asks their questions again with the current "
+        "agents. Tool results come from the recording, so there are no side effects; a call "
+        "that wasn't recorded fails and lowers the score. The score is the mean of two parts: "
+        "how many tool calls have the same tool and arguments, and how similar the answers "
+        "are (by words, in Japanese by characters). It is saved unless --agent or --model is "
+        "given."
     )
 
     def add_arguments(self, parser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        run = actions.add_parser("run", help="ask again and compare")
-        run.add_argument("names", nargs="*", metavar="name", help="all of them if left out")
-        run.add_argument("--agent", default="", help="another agent than the one asked then")
-        run.add_argument("--model", default="", help="another model than the agent's")
-        run.add_argument("--json", action="store_true", help="one result a line, as JSON")
+        run = actions.add_parser("run", help="ask again and compare the answers")
+        run.add_argument(
+            "names", nargs="*", metavar="name", help="examples to run (default: all)"
+        )
+        run.add_argument("--agent", default="", help="agent to use instead of the original one")
+        run.add_argument("--model", default="", help="model to use instead of the agent's")
+        run.add_argument("--json", action="store_true", help="print one JSON result per line")
         run.add_argument(
             "--fail-under",
             type=float,
             metavar="SCORE",
-            help="exit with 1 where any of them scores less, for example 0.8",
+            help="exit with 1 if any score is lower, for example 0.8",
         )
-        actions.add_parser("list", help="what there is, and how it scored last")
-        remove = actions.add_parser("remove", help="let go of some")
+        actions.add_parser("list", help="list the examples and their last scores")
+        remove = actions.add_parser("remove", help="delete examples")
         remove.add_argument("names", nargs="+", metavar="name")
 
     def handle(self, action: str, **options) -> None:
@@ -58,7 +60,7 @@ class Command(BaseCommand):
             (row.name, row.agent_name, _format_score(row.score), _format_time(row.scored_at))
             for row in Example.objects.all()
         ]
-        self._print_table(("example", "agent", "score", "last tried"), rows)
+        self._print_table(("example", "agent", "score", "last run"), rows)
 
     def _remove(self, names: Sequence[str]) -> None:
         for example in _get_examples(names):
@@ -70,12 +72,12 @@ class Command(BaseCommand):
             _get_examples(names) if names else list(Example.objects.select_related("agent"))
         )
         if not chosen:
-            raise CommandError("There are no examples yet. Save one from the page of a run.")
+            raise CommandError("There are no examples yet. Save one from the trace of a run.")
         trials = asyncio.run(_evaluate_all(chosen, _find_agent(agent), model))
         self._report(trials, as_json=options["json"])
         under = [t.name for t in trials if fail_under is not None and t.score < fail_under]
         if under:
-            raise CommandError(f"Under {fail_under:g}: {', '.join(under)}.")
+            raise CommandError(f"Scores below {fail_under:g}: {', '.join(under)}.")
 
     def _report(self, trials: Sequence[ExampleResult], *, as_json: bool) -> None:
         if as_json:
@@ -124,7 +126,7 @@ async def _evaluate_all(
 async def _evaluate(example: Example, agent: Agent | None, model: str) -> ExampleResult:
     asked = agent or example.agent
     if asked is None:
-        gone = f"The agent {example.agent_name} is gone. Name another one with --agent."
+        gone = f"The agent {example.agent_name} was deleted. Choose one with --agent."
         return ExampleResult(
             name=example.name, agent=example.agent_name, model=model, problem=gone
         )
@@ -143,7 +145,7 @@ def _report_lines(trials: Sequence[ExampleResult]) -> Iterator[str]:
             yield f"{trial.name}: not recorded: {call}"
     mean = sum(trial.score for trial in trials) / len(trials)
     yield f"Mean of {len(trials)}: {mean:.2f}"
-    yield "Compared: calls by tool and arguments; answers by words, in Japanese by characters."
+    yield "Calls are compared by tool and arguments, answers by words (Japanese: characters)."
 
 
 def _get_examples(names: Sequence[str]) -> list[Example]:
@@ -163,7 +165,9 @@ def _find_agent(name: str) -> Agent | None:
         return Agent.objects.get(name=name, enabled=True)
     except Agent.DoesNotExist as error:
         known = ", ".join(Agent.objects.filter(enabled=True).values_list("name", flat=True))
-        raise CommandError(f"There is no agent named {name!r}. Agents: {known}.") from error
+        raise CommandError(
+            f"There is no agent named {name!r}. Available agents: {known}."
+        ) from error
 
 
 def _format_score(score: float | None) -> str:
