@@ -127,7 +127,7 @@ class ChatConsumer(LiveConsumer):
         try:
             await database.run(act, *subject)
         except OperationalError as error:
-            logger.warning("That a page was away could not be kept: %s", error)
+            logger.warning("Can't save a disconnection: %s", error)
 
     def missed(self) -> str:
         page = self.conversation

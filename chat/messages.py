@@ -153,7 +153,7 @@ def blocked_reason(message: Message) -> str:
     except MessageRejected as reason:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it
-        logger.exception("Message %s cannot be begun.", message.pk)
+        logger.exception("Can't check whether message %s can be answered.", message.pk)
         return _("This message cannot be answered. Withdraw it.")
     return ""
 

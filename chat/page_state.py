@@ -100,7 +100,7 @@ class Conversation:
             frames = self.new_message(message, is_new=True)
             frames += self.around.begun(self.session, message.run)
         except Exception:  # it is kept, and this page is told of it as others are
-            logger.exception("Message %s could not be shown at once.", message.pk)
+            logger.exception("Can't render message %s right away.", message.pk)
             self.watched.pop(message.run_id, None)
             self.around = fragments.SessionChrome(self.user)
             return ""

@@ -80,7 +80,7 @@ async def answer_waiting(run: Run | None = None) -> None:
         try:
             await _answer_next(session)
         except Exception:  # whatever it was, the others need not wait for it
-            logger.exception("What waits in session %s could not go on.", session.pk)
+            logger.exception("Can't start the next message of chat %s.", session.pk)
 
 
 async def send_now(session: ChatSession, user, pk: int | None) -> bool:
@@ -286,7 +286,7 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
     except OperationalError:
         raise  # it is not the message
     except Exception:  # whatever it was, the others need not wait for it
-        logger.exception("Message %s could not be begun.", message.pk)
+        logger.exception("Can't start a run for message %s.", message.pk)
         return None
 
 

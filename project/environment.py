@@ -149,7 +149,7 @@ class Environment(BaseSettings):
         for origin in split_list(value):
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
-                raise ValueError("whole origins like https://chat.example.org")
+                raise ValueError("full origins such as https://chat.example.org")
         return value
 
     @field_validator("proxies")
@@ -158,7 +158,7 @@ class Environment(BaseSettings):
         try:
             [ip_network(part) for part in split_list(value)]
         except ValueError:
-            raise ValueError("addresses or networks like 10.0.0.0/8, 192.0.2.7") from None
+            raise ValueError("IP addresses or networks such as 10.0.0.0/8, 192.0.2.7") from None
         return value
 
     @field_validator("oidc_issuer")
@@ -167,14 +167,14 @@ class Environment(BaseSettings):
         parts = urlsplit(value)
         is_near = parts.scheme == "http" and parse_host(value) in LOOPBACK
         if value and not (parts.netloc and (parts.scheme == "https" or is_near)):
-            raise ValueError("a whole address like https://id.example.org")
+            raise ValueError("a full URL such as https://id.example.org")
         return value
 
     @field_validator("oidc_client_id")
     @classmethod
     def _check_oidc_client_id(cls, value: str, about: ValidationInfo) -> str:
         if about.data.get("oidc_issuer") and not value:
-            raise ValueError("given together with ASHIATO_OIDC_ISSUER")
+            raise ValueError("set together with ASHIATO_OIDC_ISSUER")
         return value
 
     @field_validator("time_zone")
@@ -183,7 +183,7 @@ class Environment(BaseSettings):
         try:
             ZoneInfo(value)
         except (KeyError, ValueError, OSError):
-            raise ValueError("a time zone like Asia/Tokyo") from None
+            raise ValueError("a time zone such as Asia/Tokyo") from None
         return value
 
     @field_validator("model_url")
@@ -191,7 +191,7 @@ class Environment(BaseSettings):
     def _check_model_url(cls, value: str) -> str:
         parts = urlsplit(value)
         if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
-            raise ValueError("a whole address like http://127.0.0.1:11434/v1")
+            raise ValueError("a full URL such as http://127.0.0.1:11434/v1")
         return value
 
     @field_validator("otlp_endpoint")
@@ -199,7 +199,7 @@ class Environment(BaseSettings):
     def _check_otlp_endpoint(cls, value: str) -> str:
         parts = urlsplit(value)
         if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
-            raise ValueError("a whole address like http://127.0.0.1:4318")
+            raise ValueError("a full URL such as http://127.0.0.1:4318")
         if value and not can_send_spans():
             raise ValueError("empty until OpenTelemetry is installed (make otlp)")
         return value
@@ -209,7 +209,7 @@ class Environment(BaseSettings):
     def _check_otlp_headers(cls, value: SecretStr | None) -> SecretStr | None:
         parts = split_list(value.get_secret_value()) if value else []
         if not all(map(HEADER_PATTERN.fullmatch, parts)):
-            raise ValueError("name=value, name=value")
+            raise ValueError("a list of name=value pairs, separated by commas")
         return value
 
     @field_validator("trace_file")
@@ -220,9 +220,9 @@ class Environment(BaseSettings):
         try:
             value.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"a file that can be written ({error.strerror})") from None
+            raise ValueError(f"a writable file ({error.strerror})") from None
         if value.is_dir() or not os.access(value.parent, os.W_OK):
-            raise ValueError("a file that can be written")
+            raise ValueError("a writable file")
         return value
 
     @field_validator("metrics_token")
@@ -238,9 +238,7 @@ class Environment(BaseSettings):
         try:
             value.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(
-                f"a folder that can be made and written ({error.strerror})"
-            ) from None
+            raise ValueError(f"a writable folder ({error.strerror})") from None
         return value
 
     def all_origins(self) -> list[str]:
@@ -285,7 +283,7 @@ def _check_url(value: SecretStr | None, example: str, *schemes: str) -> SecretSt
     if value is None or not value.get_secret_value():
         return None
     if urlsplit(value.get_secret_value()).scheme not in schemes:
-        raise ValueError(f"an address like {example}")
+        raise ValueError(f"a URL such as {example}")
     return value
 
 

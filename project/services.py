@@ -55,11 +55,13 @@ def _postgresql(address: str) -> dict[str, Any]:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
-        sys.exit("ASHIATO_DATABASE_URL needs more packages: make scale installs them.")
+        sys.exit(
+            "ASHIATO_DATABASE_URL needs additional packages. Install them with: make scale"
+        )
     try:
         parts = conninfo_to_dict(address)
     except ProgrammingError:
-        sys.exit("ASHIATO_DATABASE_URL cannot be read as the address of a PostgreSQL database.")
+        sys.exit("ASHIATO_DATABASE_URL isn't a valid PostgreSQL URL.")
     return {
         "ENGINE": "project.postgresql",
         "NAME": parts.pop("dbname", ""),

@@ -101,7 +101,7 @@ def _consume_totp(user: Any, text: str) -> bool:
     try:
         step = app and totp.matching_step(app.secret.reveal(), text, app.last_step)
     except UnreadableSecret as error:
-        logger.warning("The authenticator app of person %s is of no use: %s", user.pk, error)
+        logger.warning("Can't read the authenticator secret of user %s: %s", user.pk, error)
         return False
     if not step:
         return False

@@ -72,14 +72,14 @@ class _Http(OAuth2Client):
 def _read(response: httpx2.Response, deadline: float) -> bytes:
     """Read the raw body: a compressed one could be of any size and wasn't asked for."""
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("The answer is compressed.", request=response.request)
+        raise httpx2.DecodingError("The response is compressed.", request=response.request)
     body = bytearray()
     for piece in response.iter_raw():
         body += piece
         if len(body) > MAX_BYTES:
-            raise httpx2.ReadError("The answer is too large.", request=response.request)
+            raise httpx2.ReadError("The response is too large.", request=response.request)
         if time.monotonic() > deadline:
-            raise httpx2.ReadTimeout("The answer is too slow.", request=response.request)
+            raise httpx2.ReadTimeout("The response took too long.", request=response.request)
     return bytes(body)
 
 

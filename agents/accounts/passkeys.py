@@ -126,7 +126,9 @@ def _update_sign_count(key: Passkey, uses: int) -> None:
     same = Passkey.objects.filter(pk=key.pk)
     fresh = same.filter(uses__lt=uses) if uses else same.filter(uses=0)
     if not fresh.update(uses=uses, used_at=timezone.now()):
-        logger.warning("Passkey %s was used before: it may have been copied.", key.pk)
+        logger.warning(
+            "Passkey %s sent an old signature counter. It may have been cloned.", key.pk
+        )
         raise PasskeyRejected(_("The passkey was not accepted."))
 
 
@@ -165,5 +167,5 @@ def _verify(act: Any) -> Any:
     try:
         return act()
     except Exception as error:
-        logger.info("A passkey was refused: %r", error)
+        logger.info("A passkey was rejected: %r", error)
         raise PasskeyRejected(_("The passkey was not accepted.")) from error

@@ -134,4 +134,4 @@ def _touch(visit: QuerySet[Visit]) -> None:
     try:
         visit.update(seen_at=timezone.now())
     except OperationalError as error:
-        logger.warning("When a session was seen last could not be kept: %s", error)
+        logger.warning("Can't save the last activity of a session: %s", error)

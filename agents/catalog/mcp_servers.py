@@ -198,7 +198,7 @@ async def _probe(wanted: ServerConfig) -> Health:
     try:
         await connection.ready(again=False)
     except ServerUnavailable:
-        logger.info("The MCP server %s could not be used.", wanted.name)
+        logger.info("Can't use the MCP server %s.", wanted.name)
     finally:
         health = connection.health
         await connection.close()
@@ -278,7 +278,7 @@ def _add_tool(server: McpServer, definition: ToolDefinition) -> bool:
     """A new tool is accepted as it is; an agent has it only when an administrator says so."""
     name = tool_name(server.name, definition.name)
     if ToolRegistration.objects.filter(name=name).exists():
-        logger.warning("A tool of the MCP server %s has a name that is taken.", server.name)
+        logger.warning("A tool of the MCP server %s has the name of another tool.", server.name)
         return False
     server.tools.create(
         name=name,
@@ -384,7 +384,7 @@ class _LoopConnections:
                 await database.run(save_health, name, health)
             except DatabaseError:
                 # The next change is written again; runs do not wait for this.
-                logger.exception("The state of the MCP server %s was not kept.", name)
+                logger.exception("Can't save the state of the MCP server %s.", name)
 
     async def close(self) -> None:
         await self.connections.close()

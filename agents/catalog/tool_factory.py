@@ -66,7 +66,7 @@ def code_tools() -> dict[str, FunctionTool]:
     found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
     names = Counter([*BUILT_IN_TOOLS, *(tool.name for tool in found)])
     for name in [name for name, times in names.items() if times > 1]:
-        raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are called {name!r}.")
+        raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are named {name!r}.")
     return {tool.name: tool for tool in found}
 
 
@@ -88,7 +88,7 @@ def _load_module(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        sentence = f"ASHIATO_TOOLS: the module {name!r} cannot be imported: {error}."
+        sentence = f"ASHIATO_TOOLS: can't import the module {name!r}: {error}."
         raise ImproperlyConfigured(sentence) from error
 
 

@@ -102,7 +102,7 @@ def close(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("key", "")
     if key in {state.key for state in CIRCUITS.state()}:
         CIRCUITS.close(key)
-        logger.info("%s said that %s is to be tried again.", request.user, key)
+        logger.info("%s reset the circuit breaker of %s.", request.user, key)
         name = key.partition(":")[2]
         messages.success(request, _("At its next use, %(name)s is tried.") % {"name": name})
     else:

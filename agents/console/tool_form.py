@@ -25,11 +25,11 @@ EXAMPLE_DEFINITION = {
     "type": "function",
     "function": {
         "name": "weather",
-        "description": "Tells the weather of a city for the next days.",
+        "description": "Returns the weather forecast for a city.",
         "parameters": {
             "type": "object",
             "properties": {
-                "city": {"type": "string", "description": "Its name, in English"},
+                "city": {"type": "string", "description": "City name in English"},
                 "days": {"type": "integer", "minimum": 1, "maximum": 7},
             },
             "required": ["city"],

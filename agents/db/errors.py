@@ -39,5 +39,5 @@ def reraise_as(refusal: type[Exception]) -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        logger.warning("Something could not be kept: %s", error)
+        logger.warning("Can't save to the database: %s", error)
         raise refusal(error_message(error)) from error

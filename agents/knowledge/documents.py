@@ -51,7 +51,7 @@ def ingest_text(text: str, *, source: str, title: str) -> IngestResult:
 
     title, sections = split_document(text, title=title)
     if not sections:
-        raise UnreadableDocument(f"There is no text in {source!r}.")
+        raise UnreadableDocument(f"{source!r} contains no text.")
     fields = {"title": title[:200], "digest": digest, "language": detect_language(text)}
     return _save_document(source, fields, sections)
 

@@ -38,9 +38,9 @@ def read_file(path: Path) -> str:
             )
         text = decode(path.read_bytes())
     except OSError as error:
-        raise UnreadableDocument(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+        raise UnreadableDocument(f"Can't read {str(path)!r}: {error.strerror}.") from error
     if text is None or CONTROL_CHARS.search(text):
-        raise UnreadableDocument(f"{str(path)!r} is not a text file.")
+        raise UnreadableDocument(f"{str(path)!r} isn't a text file.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

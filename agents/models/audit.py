@@ -85,7 +85,10 @@ class AuditPerson(models.Model):
 
     def _rotate_key(self) -> str:
         """Of several who come at once one makes it, and all of them take that."""
-        logger.warning("From where %s came before cannot be read any more.", self.token)
+        logger.warning(
+            "The key of %s is unreadable, so earlier IP addresses can't be decrypted.",
+            self.token,
+        )
         same = type(self)._default_manager.filter(pk=self.pk)
         same.filter(key=self.key).update(key=new_key())
         self.refresh_from_db(fields=["key"])

@@ -51,20 +51,26 @@ class EventCounters:
             name = f"ashiato_{name}"
             return Histogram(name, words, labels, buckets=BUCKETS_SECONDS, registry=registry)
 
-        self.events = counter("events_kept", "Events that were kept.")
-        self.started = counter("runs_started", "Runs that began.")
-        self.ended = counter("runs_ended", "Runs that ended, by status.", "status")
-        self.asked = counter("model_calls", "Turns of a model.", "model")
-        self.failed = counter("model_errors", "Turns that failed for good.", "model")
-        self.retried = counter("model_retries", "Turns asked for once more.", "model")
-        self.tokens = counter("model_tokens", "Tokens, by direction.", "model", "direction")
-        self.cost = counter("model_cost_dollars", "What turns cost, where known.", "model")
-        self.first_word = histogram(
-            "first_word_seconds", "From the request of a turn to its first word.", "model"
+        self.events = counter("events_kept", "Saved events.")
+        self.started = counter("runs_started", "Started runs.")
+        self.ended = counter("runs_ended", "Ended runs, by status.", "status")
+        self.asked = counter("model_calls", "Model calls.", "model")
+        self.failed = counter(
+            "model_errors", "Model calls that failed after all retries.", "model"
         )
-        self.called = counter("tool_calls", "Calls of a tool.", "tool")
-        self.broken = counter("tool_errors", "Calls of a tool that failed.", "tool")
-        self.took = histogram("tool_seconds", "How long calls took.", "tool")
+        self.retried = counter("model_retries", "Retried model calls.", "model")
+        self.tokens = counter("model_tokens", "Tokens, by direction.", "model", "direction")
+        self.cost = counter(
+            "model_cost_dollars",
+            "Cost of model calls in USD, where the price is known.",
+            "model",
+        )
+        self.first_word = histogram(
+            "first_word_seconds", "Time from the model request to the first token.", "model"
+        )
+        self.called = counter("tool_calls", "Tool calls.", "tool")
+        self.broken = counter("tool_errors", "Failed tool calls.", "tool")
+        self.took = histogram("tool_seconds", "Duration of tool calls.", "tool")
         self._models, self._tools = KnownNames(), KnownNames()
         # The turns under way: the model of each, and since when it has said nothing.
         self._open: OrderedDict[tuple[int, int], tuple[str, datetime | None]] = OrderedDict()
@@ -73,7 +79,7 @@ class EventCounters:
         try:
             self._count(run, events)
         except Exception:  # whatever it was, it is not worth the journal, which calls this
-            logger.exception("What happened in run %s could not be counted.", run.pk)
+            logger.exception("Can't update the metrics for run %s.", run.pk)
 
     def _count(self, run: Run, events: list[Event]) -> None:
         self.events.inc(len(events))

@@ -96,7 +96,7 @@ class Watchdog:
         """Once for each place: a loop that is often held up would fill the log."""
         if where and where not in self._places and len(self._places) < MAX_LOGGED_PLACES:
             self._places.add(where)
-            logger.warning("The event loop was held up in %s.", where)
+            logger.warning("The event loop was blocked in %s.", where)
 
 
 def stack_summary(frame: FrameType | None) -> str:

@@ -33,7 +33,7 @@ from .counters import MAX_NAMES, EventCounters
 
 logger = logging.getLogger(__name__)
 
-UNAUTHORIZED_BODY = b"A bearer token is needed.\n"
+UNAUTHORIZED_BODY = b"A bearer token is required.\n"
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
@@ -43,18 +43,18 @@ class ProcessStatusCollector:
 
     def collect(self) -> Iterator[Metric]:
         about = {"version": process_status.version()}
-        yield InfoMetricFamily("ashiato_build", "What runs here.", value=about)
+        yield InfoMetricFamily("ashiato_build", "Version of this process.", value=about)
         told = process_status.latest()
         for figure, (name, words) in GAUGES.items():
             if figure in told:
                 yield GaugeMetricFamily(f"ashiato_{name}", words, value=told[figure])
         if told:
-            words = "How often the event loop was held up."
+            words = "Number of times the event loop was blocked."
             yield CounterMetricFamily("ashiato_loop_stalls", words, value=told["stalls"])
         yield self._circuit_states()
 
     def _circuit_states(self) -> Metric:
-        words = "1 where a model, a provider or a tool is left alone."
+        words = "1 if the circuit breaker of a model, provider or tool is open."
         circuits = GaugeMetricFamily("ashiato_circuit_open", words, labels=["circuit"])
         for state in CIRCUITS.state():
             circuits.add_metric([state.key], state.state != "closed")
@@ -62,11 +62,11 @@ class ProcessStatusCollector:
 
 
 GAUGES = {
-    "runs": ("runs_driven", "Runs that this process drives."),
-    "sockets": ("sockets", "Pages that are connected to this process."),
-    "journal_lag": ("journal_lag_seconds", "How long what happened waited to be kept."),
-    "lateness": ("loop_lag_seconds", "For how long the event loop owed an answer."),
-    "longest_stall": ("loop_longest_stall_seconds", "The longest it was held up."),
+    "runs": ("runs_driven", "Runs executing in this process."),
+    "sockets": ("sockets", "WebSocket connections to this process."),
+    "journal_lag": ("journal_lag_seconds", "Time that events wait to be saved."),
+    "lateness": ("loop_lag_seconds", "Event loop lag."),
+    "longest_stall": ("loop_longest_stall_seconds", "Longest time the event loop was blocked."),
 }
 
 
@@ -77,29 +77,31 @@ class DatabaseCollector:
         try:
             yield from list(self._metrics())
         except Error as error:
-            logger.info("The database does not answer: %r", error)
+            logger.info("The database isn't responding: %r", error)
             yield GaugeMetricFamily("ashiato_database_up", DATABASE_UP_HELP, value=0)
         finally:
             connection.close()
 
     def _metrics(self) -> Iterator[Metric]:
-        live = GaugeMetricFamily("ashiato_runs_live", "Runs by state.", labels=["status"])
+        live = GaugeMetricFamily(
+            "ashiato_runs_live", "Live runs, by status.", labels=["status"]
+        )
         counts = Run.objects.live().order_by().values_list("status").annotate(Count("pk"))
         for status, count in ({status.value: 0 for status in Run.LIVE} | dict(counts)).items():
             live.add_metric([status], count)
         yield live
-        words = "Calls and plans that wait for a person."
+        words = "Tool calls and plans waiting for approval."
         waiting = Approval.objects.waiting().count()
         yield GaugeMetricFamily("ashiato_approvals_waiting", words, value=waiting)
         if settings.WORKERS:
-            words = "Runs that stand in line for a worker."
+            words = "Queued runs."
             depth = Run.objects.queued().count()
             yield GaugeMetricFamily("ashiato_queue_depth", words, value=depth)
         yield self._server_states()
         yield GaugeMetricFamily("ashiato_database_up", DATABASE_UP_HELP, value=1)
 
     def _server_states(self) -> Metric:
-        words = "1 for the state that an MCP server is in."
+        words = "1 for the current state of each MCP server."
         servers = GaugeMetricFamily(
             "ashiato_mcp_server_state", words, labels=["server", "state"]
         )
@@ -109,7 +111,7 @@ class DatabaseCollector:
         return servers
 
 
-DATABASE_UP_HELP = "Whether the database answers."
+DATABASE_UP_HELP = "1 if the database responds."
 
 
 def start() -> None:

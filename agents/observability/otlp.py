@@ -73,7 +73,9 @@ class Exporter:
             return False
         if self.is_away:
             self.is_away = False
-            logger.warning("The monitor takes spans again; %d were lost.", self.lost)
+            logger.warning(
+                "The OTLP endpoint accepts spans again. %d spans were lost.", self.lost
+            )
         return True
 
     def close(self) -> None:
@@ -82,8 +84,8 @@ class Exporter:
     def _note_outage(self) -> None:
         if not self.is_away:
             self.is_away = True
-            reason = next(iter(self._messages.texts), "it refused them.")
-            logger.warning("The monitor at %s does not take spans: %s", self._host, reason)
+            reason = next(iter(self._messages.texts), "the request was rejected.")
+            logger.warning("Can't send spans to %s: %s", self._host, reason)
 
 
 def readable(span: TraceSpan, resource: Resource) -> ReadableSpan:

@@ -94,7 +94,7 @@ class _Heartbeat:
             say(*about)
         except Exception:  # whatever it was, a pulse that ends says that the process has
             if not self._is_away:
-                logger.warning("This process cannot say how it is.", exc_info=True)
+                logger.warning("Can't save the status of this process.", exc_info=True)
             self._is_away = True
         else:
             self._is_away = False

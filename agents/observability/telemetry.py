@@ -115,14 +115,14 @@ class SinkWorker:
         with self._lock:
             is_first, self.missed = self.missed == self._noted, self.missed + count
         if is_first:
-            logger.warning("More happens in runs than can be passed on; some is missed.")
+            logger.warning("The telemetry queue is full. Some events are dropped.")
 
     def _log_missed(self) -> None:
         """Say what was missed, once nothing waits any more."""
         with self._lock:
             missed, self._noted = self.missed - self._noted, self.missed
         if missed:
-            logger.warning("What happens in runs is passed on again; %d were missed.", missed)
+            logger.warning("The telemetry queue has drained. %d events were dropped.", missed)
 
     def _drain_queue(self) -> None:
         due: float | None = None
@@ -148,13 +148,13 @@ class SinkWorker:
         try:
             self.sink.take(run, events)
         except Exception:  # whatever it was, it is not worth the reader
-            logger.exception("What happened in run %s could not be passed on.", run.pk)
+            logger.exception("Can't export the events of run %s.", run.pk)
 
     def _flush(self) -> None:
         try:
             self.sink.flush()
         except Exception:  # as above
-            logger.exception("What happened in runs could not be passed on.")
+            logger.exception("Can't export run events.")
         if self.queue.empty():
             self._log_missed()
 

@@ -30,10 +30,10 @@ from .similarity import overlap, text_similarity
 MAX_NAME_CHARS = 120
 ERROR_PREFIX = "Error: "
 NOT_RECORDED = (
-    "This is a trial from a recording, and this call was not recorded: "
-    "nothing was done. Go on without it."
+    "This run replays recorded tool results, and this call wasn't recorded, so nothing was "
+    "done. Continue without it."
 )
-NEEDS_PERSON = "It waits for a person, and in a trial there is nobody to ask."
+NEEDS_PERSON = "The run needs approval, and nobody can approve while examples run."
 
 
 def save(user, run: Run, name: str, expected: str) -> Example:

@@ -223,7 +223,7 @@ def _parse_object(text: str, most: int) -> dict[str, Any]:
 
 
 def _reject_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} isn't valid JSON")
 
 
 def _tool_schema(run: Run, approval: Approval) -> dict[str, Any]:

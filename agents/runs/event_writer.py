@@ -202,7 +202,7 @@ class RunEventBuffer:
 def _log_failure(kept: asyncio.Future[None]) -> None:
     error = None if kept.cancelled() else kept.exception()
     if error is not None and not isinstance(error, RunIsOver):
-        logger.error("An event could not be kept.", exc_info=error)
+        logger.error("Can't save an event.", exc_info=error)
 
 
 async def _publish_late(topics: set[str]) -> None:
@@ -250,7 +250,7 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
             connection.close()
             if time.monotonic() + pause > end:
                 raise
-            logger.warning("The database is away: %s", error)
+            logger.warning("The database is unavailable: %s", error)
             sleep(pause)
 
 

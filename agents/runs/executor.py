@@ -115,10 +115,12 @@ class RunExecutor:
             ending = event_store.Ending(StopReason.ERROR, str(error), error.advice, fates)
             await self.close(run, ending, run.epoch)
         except RunIsOver:
-            logger.info("Run %s went on after it was cut off.", run.pk)
+            logger.info("Run %s kept executing after it was closed.", run.pk)
         except DATABASE_ERRORS as error:
             # Nothing can be kept of it now; whoever finds that nobody drives it goes on.
-            logger.warning("Run %s is left until the database is back: %s", run.pk, error)
+            logger.warning(
+                "Run %s is paused until the database is available: %s", run.pk, error
+            )
         except Exception:
             logger.exception("Run %s failed.", run.pk)
             sentence = "Something went wrong on the server."
@@ -139,7 +141,7 @@ class RunExecutor:
                     await self.journal.ask(leases.renew, list(self.runs.values()))
                 await self._apply_stop_requests()
             except Exception:  # whatever it was, a heart that stops loses every run
-                logger.exception("The heartbeat of the runs could not be written.")
+                logger.exception("Can't save the heartbeat of the runs.")
 
     async def _apply_stop_requests(self) -> None:
         """Each is told once: a task that is ending already is left to it."""
@@ -161,7 +163,7 @@ async def notify_followers(run: Run | None) -> None:
         try:
             await follower(run)
         except Exception:  # whatever it was, the next look around tries again
-            logger.exception("What waits for a run could not go on.")
+            logger.exception("Can't notify a follower of a run.")
 
 
 _workshops: dict[asyncio.AbstractEventLoop, RunExecutor] = {}

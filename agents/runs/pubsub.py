@@ -60,7 +60,7 @@ class _RemoteProcesses:
                 await get_channel_layer().group_send(topic, told)
         except Exception as error:  # whatever it was, it is not worth a run
             self.away_until = time.monotonic() + BACKOFF_SECONDS
-            logger.warning("Other processes cannot be told what happens: %r", error)
+            logger.warning("Can't publish to other processes: %r", error)
 
 
 _others = _RemoteProcesses()
@@ -114,7 +114,9 @@ class _Topic:
             try:
                 await self._receive_remote()
             except Exception:  # whatever it was, it is tried again, and the rows can be read
-                logger.exception("What other processes tell of %s is not heard.", self.name)
+                logger.exception(
+                    "Can't receive messages from other processes on %s.", self.name
+                )
                 self.is_joined.set()
                 await asyncio.sleep(RETRY_SECONDS)
 

@@ -189,7 +189,7 @@ async def stop(run: Run) -> None:
     is_driven = is_here or await database.run(leases.request_stop, run)
     has_ended = is_driven and await (shop.cancel(run) if is_here else _wait_stopped(run))
     if is_driven and not has_ended:
-        logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
+        logger.warning("Run %s didn't stop in time. It is closed anyway.", run.pk)
     # In any case: a task that was cancelled before its first step has closed nothing, and of
     # what a process began that is gone by now nobody knows how far it came.
     await shop.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
@@ -208,7 +208,7 @@ async def recover_periodically() -> None:
         try:
             await recover_abandoned()
         except Exception:  # whatever it was, the next look may find what this one did not
-            logger.exception("Abandoned runs could not be looked for.")
+            logger.exception("Can't recover abandoned runs.")
         await executor.notify_followers(None)
         await asyncio.sleep(leases.HEARTBEAT_SECONDS)
 

@@ -177,10 +177,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
         except StopConsumer:
             raise
         except OperationalError as error:
-            logger.warning("A frame came while the database was away: %s", error)
+            logger.warning("A frame arrived while the database was unavailable: %s", error)
             await self.send_error(self._in_language(errors.error_message, error))
         except Exception:
-            logger.exception("A frame could not be handled.")
+            logger.exception("Can't handle a frame.")
             await self.send_error(_("Something went wrong. Please try again."))
 
     async def dispatch(self, message: dict[str, Any]) -> None:

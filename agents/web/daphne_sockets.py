@@ -44,7 +44,7 @@ async def _wait_for_reader(request) -> None:
         if left < least:
             least, since = left, time.monotonic()
         elif time.monotonic() - since > READ_TIMEOUT_SECONDS:
-            logger.info("%r does not read what it is sent; it is let go.", request)
+            logger.info("%r doesn't read its data. Connection closed.", request)
             request.channel.transport.abortConnection()
             return
         await asyncio.sleep(POLL_SECONDS)
@@ -76,7 +76,7 @@ class LowLatencySocket(WebSocketProtocol):
         unsent = _unsent_bytes(self.transport)
         if unsent > MAX_UNSENT_BYTES:
             # At once and without a word: it would wait behind all that is not read.
-            logger.info("%r does not read what it is sent; it is let go.", self)
+            logger.info("%r doesn't read its data. Connection closed.", self)
             self.dropConnection(abort=True)
             return
         if not (sync or chopsize or self.send_queue or unsent or self._needs_buffering()):

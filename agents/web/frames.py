@@ -31,7 +31,7 @@ def split_frames(html: str, language: str | None = None) -> list[str]:
     for element in _top_elements(html):
         size = len(element.encode())
         if size > MAX_FRAME_BYTES:
-            logger.error("An element of %d bytes is not sent whole: %.80s", size, element)
+            logger.error("An element of %d bytes is too large to send: %.80s", size, element)
             element = _too_long_notice(element, language)
             size = len(element.encode())
         if not element:

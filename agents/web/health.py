@@ -83,7 +83,7 @@ async def layer_latency() -> float | None:
     try:
         return await pubsub.ping()
     except Exception as error:  # each layer fails in its own way
-        logger.info("The channel layer does not answer: %r", error)
+        logger.info("The channel layer isn't responding: %r", error)
         return None
 
 
@@ -115,7 +115,7 @@ class _Probe:
         try:
             return self._ask()
         except Error as error:
-            logger.info("The database does not answer: %r", error)
+            logger.info("The database isn't responding: %r", error)
             return False
         finally:
             connection.close()

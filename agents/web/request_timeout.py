@@ -77,7 +77,7 @@ class TimedChannel(HTTPChannel):
             return
         if self.requests or self.received:
             who = self.transport.getPeer().host
-            logger.info("%s did not finish sending its request; connection closed.", who)
+            logger.info("%s didn't finish sending its request in time. Connection closed.", who)
             self.transport.write(TIMEOUT_RESPONSE)
         self.timeoutConnection()
 

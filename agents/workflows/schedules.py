@@ -53,7 +53,7 @@ def start_due(now: datetime) -> list[Run]:
         try:
             started.append(_start_schedule(schedule, now))
         except Exception:  # whatever it was, the others need not wait for it
-            logger.exception("Schedule %s could not be started.", schedule.pk)
+            logger.exception("Can't start schedule %s.", schedule.pk)
     return [run for run in started if run is not None]
 
 
@@ -64,7 +64,7 @@ def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:
             return _prepare_run(schedule) if _claim(schedule, now, last_run_at=now) else None
     except (start.WorkflowNotStarted, runs.RunInProgress, AgentError) as reason:
         sentence = translate(str(reason)) or _("The last run is not over yet.")
-        logger.warning("Schedule %s was not started: %s", schedule.pk, sentence)
+        logger.warning("Schedule %s wasn't started: %s", schedule.pk, sentence)
         _claim(schedule, now, trouble=sentence)
         return None
 

@@ -112,7 +112,7 @@ def _run_upkeep(is_due: bool) -> None:
         if is_due:
             prune()
     except Exception:  # whatever it was, tomorrow is another day
-        logger.exception("What is too old could not be deleted.")
+        logger.exception("Can't complete the daily cleanup.")
     finally:
         connections.close_all()
 

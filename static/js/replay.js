@@ -50,7 +50,7 @@ draw();
 function load(after) {
   if (!scenes.has(after)) {
     const coming = fetch(`${reel.scenes}?after=${after}`).then((answer) => {
-      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      if (!answer.ok) throw new Error(`The server returned HTTP ${answer.status}.`);
       return answer.json();
     });
     coming.catch(() => scenes.delete(after));

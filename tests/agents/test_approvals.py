@@ -143,7 +143,7 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
     [
         ("{", "not valid JSON"),
         ("[1]", "must be a JSON object"),
-        ('{"to": NaN}', "NaN is no JSON"),
+        ('{"to": NaN}', "NaN isn't valid JSON"),
         ('{"text": "x"}', "'to' is a required property"),
         ('{"to": 7}', "to: 7 is not of type 'string'"),
         ('{"to": "x", "bcc": "y"}', "'bcc' is not a property"),

@@ -134,8 +134,8 @@ async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
 @pytest.mark.parametrize(
     ("modules", "reason"),
     [
-        (["no.such.module"], "'no.such.module' cannot be imported"),
-        (["tests.own_tools", "tests.own_tools"], "two tools are called 'shout'"),
+        (["no.such.module"], "can't import the module 'no.such.module'"),
+        (["tests.own_tools", "tests.own_tools"], "two tools are named 'shout'"),
     ],
 )
 def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):

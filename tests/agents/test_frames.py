@@ -35,7 +35,7 @@ def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(c
     mark = '<li id="b"><p class="too-long">This part is too long to show here. '
     assert sent.startswith(row("a") + mark)
     assert sent.endswith("</li>" + row("c"))
-    assert 'is not sent whole: <li id="b">' in caplog.text
+    assert 'is too large to send: <li id="b">' in caplog.text
 
 
 def test_a_tag_that_fits_in_no_frame_is_left_out():

@@ -211,7 +211,7 @@ def test_what_is_told_again_is_not_counted_again():
 def test_what_cannot_be_counted_is_no_harm_to_the_journal(caplog):
     EventCounters(CollectorRegistry()).hear(Run(pk=7), [Event(type=EventType.USAGE, data={})])
 
-    assert "What happened in run 7 could not be counted." in caplog.text
+    assert "Can't update the metrics for run 7." in caplog.text
 
 
 async def test_a_model_that_fails_is_counted(registry, agent, scripted):

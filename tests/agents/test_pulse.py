@@ -118,7 +118,7 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
     await told(seen_at__gt=before.seen_at + timedelta(milliseconds=100))
 
     assert not failures
-    assert caplog.text.count("cannot say how it is") == 1
+    assert caplog.text.count("Can't save the status of this process") == 1
 
 
 async def test_those_who_have_been_silent_for_long_are_forgotten():

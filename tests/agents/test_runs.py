@@ -254,4 +254,4 @@ async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, capl
     await runs.shut_down()
 
     assert told == [run.pk, run.pk]
-    assert "What waits for a run could not go on." in caplog.text
+    assert "Can't notify a follower of a run." in caplog.text

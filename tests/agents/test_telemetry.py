@@ -422,8 +422,8 @@ def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
     reader.leave()
     assert (len(sink.taken), reader.bytes) == (9, 0)
     assert [record.getMessage() for record in caplog.records] == [
-        "More happens in runs than can be passed on; some is missed.",
-        "What happens in runs is passed on again; 41 were missed.",
+        "The telemetry queue is full. Some events are dropped.",
+        "The telemetry queue has drained. 41 events were dropped.",
     ]
 
 
@@ -469,12 +469,12 @@ def test_a_monitor_that_is_away_costs_one_warning_and_is_counted(caplog, impatie
     assert not exporter.send([span()])
     assert exporter.lost == 3
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "The monitor at 127.0.0.1 does not take spans: " in caplog.text
+    assert "Can't send spans to 127.0.0.1: " in caplog.text
 
     with Collector(port=port):
         assert exporter.send([span()])
     exporter.close()
-    assert "takes spans again; 3 were lost" in caplog.text
+    assert "accepts spans again. 3 spans were lost" in caplog.text
 
 
 def test_what_a_monitor_refuses_for_good_is_not_sent_again(collector, caplog):

@@ -36,7 +36,7 @@ async def test_a_loop_that_is_held_up_is_noticed_with_the_place(dog, caplog):
     assert dog.stalls.last is not None
     assert dog.stalls.where.startswith("agents/test_watchdog.py:hold_up")
     assert "pluggy" not in dog.stalls.where
-    assert "held up in agents/test_watchdog.py:hold_up" in caplog.text
+    assert "blocked in agents/test_watchdog.py:hold_up" in caplog.text
 
 
 async def test_who_called_python_itself_is_told(dog):

@@ -149,4 +149,4 @@ async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypat
 
     await visited(person, message, code=LOST, page="one", away=10)
 
-    assert "could not be kept" in caplog.text
+    assert "Can't save a disconnection" in caplog.text

@@ -207,7 +207,7 @@ async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
 
     assert "".join(frames).count('hx-swap-oob="beforeend:#messages"') == 1
     assert 'class="notice"' not in "".join(frames)
-    assert "could not be shown at once" in caplog.text
+    assert "Can't render message" in caplog.text
 
 
 async def test_what_is_said_before_the_page_is_up_to_date_is_taken_at_once_and_shown_once(

@@ -90,7 +90,7 @@ async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
 
     trial = await examples.evaluate(example, await Agent.objects.aget())
 
-    assert "was not recorded" in model.requests[1]["messages"][-1]["content"]
+    assert "wasn't recorded" in model.requests[1]["messages"][-1]["content"]
     assert trial.not_recorded == ('calculator {"expression": "1"}',)
     assert trial.calls == pytest.approx(2 / 3)
     assert trial.score == pytest.approx((2 / 3 + 1) / 2)
@@ -178,7 +178,7 @@ async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
     trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
     assert trial.not_recorded == (REPLY.replace("May we?", "Really?"),)
-    assert "was not recorded" in trial.problem
+    assert "wasn't recorded" in trial.problem
 
 
 async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeypatch):
