@@ -62,14 +62,16 @@ def administrator(django_user_model):
 
 @pytest.fixture
 def agent(db):
-    """The agent of a first visit, with its tools and its guardrails."""
+    """The agent of a first visit with its guardrails, and with the tools that tests call."""
     from agents.management.commands import seed_demo
-    from agents.models import Agent
+    from agents.models import ToolRegistration
 
     seed_demo.make_tools()
-    seed_demo.make_helper()
+    helper = seed_demo.make_helper()
+    named = ToolRegistration.objects.filter(name__in=("calculator", "database", "search"))
+    helper.tools.set(named)
     seed_demo.make_guardrails()
-    return Agent.objects.get()
+    return helper
 
 
 @pytest.fixture
