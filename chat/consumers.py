@@ -147,7 +147,7 @@ class ChatConsumer(LiveConsumer):
             case {"type": "withdraw", "message": str(message) | int(message)}:
                 await self.withdraw(_parse_pk(message))
             case _:
-                raise BadFrame(_("The page sent something that cannot be read."))
+                raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
         say = partial(self._in_language, self._say, text, client_id, agent)
@@ -197,7 +197,7 @@ class ChatConsumer(LiveConsumer):
     def _check_access(self) -> None:
         """For every frame: what was allowed a minute ago may not be now."""
         if self.find_topic() is None:
-            raise BadFrame(_("This session is not there any more."))
+            raise BadFrame(_("This chat no longer exists."))
         if not self.may_write:
             raise BadFrame(sharing.READ_ONLY_MESSAGE)
 
@@ -230,7 +230,9 @@ class ChatConsumer(LiveConsumer):
             await self.show(self.conversation.enable_comments)
         if self.may_write != self.was_writing:
             self.was_writing = self.may_write
-            await self.send_error(_("What you may do here has changed. Reload the page."))
+            await self.send_error(
+                _("Your permissions in this chat have changed. Reload the page.")
+            )
 
     async def _update_presence(self) -> None:
         """Be seen by the others for as long as there are any who could."""
@@ -294,7 +296,7 @@ class ChatConsumer(LiveConsumer):
     async def storage_late(self, told: dict[str, Any]) -> None:
         self.is_late = True
         await self.send_error(
-            _("Nothing can be saved at the moment. The run goes on as soon as it can.")
+            _("Can't save right now. The run continues as soon as saving works again.")
         )
 
     async def run_events(self, told: dict[str, Any]) -> None:

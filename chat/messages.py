@@ -45,10 +45,10 @@ def clean_text(text: str) -> str:
     """The text as it can be kept; raises NotSaid where it is nothing, or too much."""
     text = storable(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
-        raise MessageRejected(_("Type a question first."))
+        raise MessageRejected(_("Enter a message first."))
     if len(text.encode()) > MAX_MESSAGE_BYTES:
         raise MessageRejected(
-            _("This message is too long: %(size)d kB, and at most %(most)d kB can be sent.")
+            _("This message is too long (%(size)d kB). The limit is %(most)d kB.")
             % {"size": len(text.encode()) // 1000, "most": MAX_MESSAGE_BYTES // 1000}
         )
     return text
@@ -85,7 +85,7 @@ def select_agent(name: str, user) -> Agent:
     with _reject_agent_errors():
         agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
     if agent is None:
-        raise MessageRejected(_("This agent is not available any more. Choose another one."))
+        raise MessageRejected(_("This agent is no longer available. Choose another one."))
     return agent
 
 
@@ -131,7 +131,7 @@ def _continue_phrases() -> set[str]:
     said = set()
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
-            said.add(_("Continue where you stopped."))
+            said.add(_("Continue where you left off."))
     return said
 
 
@@ -154,7 +154,7 @@ def blocked_reason(message: Message) -> str:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it
         logger.exception("Can't check whether message %s can be answered.", message.pk)
-        return _("This message cannot be answered. Withdraw it.")
+        return _("This message can't be answered. Remove it from the queue.")
     return ""
 
 

@@ -36,7 +36,7 @@ class ChatSession(models.Model):
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="chat_sessions",
     )
@@ -47,14 +47,14 @@ class ChatSession(models.Model):
         _("shared"),
         default=False,
         db_default=False,
-        help_text=_("Whether anybody but its owner is in it."),
+        help_text=_("Whether the chat has members besides its owner."),
     )
 
     objects = ChatSessionQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("session")
-        verbose_name_plural = _("sessions")
+        verbose_name = _("chat")
+        verbose_name_plural = _("chats")
         ordering = ["-updated_at", "-pk"]
         indexes = [models.Index(fields=["user", "-updated_at"], name="sessions_of_a_person")]
 
@@ -85,15 +85,15 @@ class Invitation(models.Model):
 
     session = models.ForeignKey(
         ChatSession,
-        verbose_name=_("session"),
+        verbose_name=_("chat"),
         on_delete=models.CASCADE,
         related_name="invitations",
     )
     digest = models.CharField(_("digest"), max_length=64, unique=True)
-    may_write = models.BooleanField(_("may write"), default=False)
-    made_at = models.DateTimeField(_("made"), auto_now_add=True)
+    may_write = models.BooleanField(_("edit access"), default=False)
+    made_at = models.DateTimeField(_("created"), auto_now_add=True)
     expires_at = models.DateTimeField(_("expires"))
-    withdrawn_at = models.DateTimeField(_("withdrawn"), null=True, blank=True)
+    withdrawn_at = models.DateTimeField(_("revoked"), null=True, blank=True)
 
     objects = InvitationQuerySet.as_manager()
 
@@ -111,13 +111,13 @@ class Member(Membership):
 
     session = models.ForeignKey(
         ChatSession,
-        verbose_name=_("session"),
+        verbose_name=_("chat"),
         on_delete=models.CASCADE,
         related_name="members",
     )
     invitation = models.ForeignKey(
         Invitation,
-        verbose_name=_("came by"),
+        verbose_name=_("joined via"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
@@ -138,17 +138,17 @@ class RemovedMember(models.Model):
 
     session = models.ForeignKey(
         ChatSession,
-        verbose_name=_("session"),
+        verbose_name=_("chat"),
         on_delete=models.CASCADE,
         related_name="removed_members",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="+",
     )
-    may_read = models.BooleanField(_("may read"), default=False)
+    may_read = models.BooleanField(_("view access"), default=False)
     removed_at = models.DateTimeField(_("removed"), auto_now_add=True)
 
     class Meta:
@@ -188,13 +188,13 @@ class Message(models.Model):
 
     session = models.ForeignKey(
         ChatSession,
-        verbose_name=_("session"),
+        verbose_name=_("chat"),
         on_delete=models.CASCADE,
         related_name="messages",
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="+",
     )
@@ -208,19 +208,19 @@ class Message(models.Model):
     )
     text = models.TextField(_("text"))
     agent_name = models.CharField(
-        _("agent's name"),
+        _("agent name"),
         max_length=64,
         blank=True,
         db_default="",
-        help_text=_("Who is to answer it, if chosen."),
+        help_text=_("The agent chosen to answer, if any."),
     )
     place = models.IntegerField(
-        _("place in the queue"),
+        _("queue position"),
         null=True,
         blank=True,
-        help_text=_("Empty: it waits no more."),
+        help_text=_("Empty if the message isn't queued."),
     )
-    client_id = models.CharField(_("client's id"), max_length=64)
+    client_id = models.CharField(_("client ID"), max_length=64)
     created_at = models.DateTimeField(_("sent"), auto_now_add=True)
 
     objects = MessageQuerySet.as_manager()

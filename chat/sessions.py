@@ -132,7 +132,7 @@ def add_message(
     text = messages.clean_text(text)
     with errors.reraise_as(messages.MessageRejected), transaction.atomic():
         if not queue.lock(session):
-            raise messages.MessageRejected(_("This session is not there any more."))
+            raise messages.MessageRejected(_("This chat no longer exists."))
         if not sharing.may_write(session, user):
             raise messages.MessageRejected(str(sharing.READ_ONLY_MESSAGE))
         if (known := _find_duplicate(user, text, client_id, session)) is not None:
@@ -188,8 +188,10 @@ def _check_rate(user) -> None:
     lately = timezone.now() - RATE_WINDOW
     if Message.objects.filter(author=user, created_at__gt=lately).count() >= most:
         sentence = ngettext(
-            "You have sent %(most)d message in a minute. Wait a moment, then send it again.",
-            "You have sent %(most)d messages in a minute. Wait a moment, then send it again.",
+            "You've sent %(most)d message in the last minute. Wait a moment, "
+            "then send it again.",
+            "You've sent %(most)d messages in the last minute. Wait a moment, "
+            "then send it again.",
             most,
         )
         raise messages.MessageRejected(sentence % {"most": most})
@@ -228,7 +230,7 @@ def _queue_message(
         )
     except queue.QueueFull:
         raise messages.MessageRejected(
-            _("%(most)d messages are waiting already. Withdraw one, or wait for an answer.")
+            _("%(most)d messages are already queued. Remove one or wait for an answer.")
             % {"most": queue.MAX_QUEUED}
         ) from None
     message.is_new = True
@@ -300,7 +302,9 @@ def _find_duplicate(
         known = next(iter(_by_client_id(user.pk, client_id)), None)
     # Said in another session it is no double, and to take it for one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
-        raise messages.MessageRejected(_("The page sent something that cannot be read."))
+        raise messages.MessageRejected(
+            _("The page sent an invalid request. Reload it and try again.")
+        )
     # Neither is another text. An agent may keep texts masked only, so that is the same one.
     if known and known.text != text and known.text != masking.mask_value(text):
         raise messages.ClientIdConflict(

@@ -25,8 +25,8 @@ from chat import queue
 from chat.models import ChatSession, Invitation, Member
 
 MAX_MEMBERS = 100
-ACCESS_LEVELS = {"read": gettext_lazy("can read"), "write": gettext_lazy("can read and write")}
-READ_ONLY_MESSAGE = gettext_lazy("You can read this session, but not write in it.")
+ACCESS_LEVELS = {"read": gettext_lazy("Can view"), "write": gettext_lazy("Can edit")}
+READ_ONLY_MESSAGE = gettext_lazy("You have read-only access to this chat.")
 
 
 class SharingRejected(Exception):
@@ -92,13 +92,11 @@ def add_member(session: ChatSession, name: str, right: str) -> None:
     name = storable(name).strip()
     person = get_user_model().objects.filter(username=name, is_active=True).first()
     if right not in ACCESS_LEVELS:
-        raise SharingRejected(_("Choose what they may do."))
+        raise SharingRejected(_("Choose a permission."))
     if person is None:
-        raise SharingRejected(
-            _("There is nobody with the name “%(name)s”.") % {"name": name[:150]}
-        )
+        raise SharingRejected(_("No user is named “%(name)s”.") % {"name": name[:150]})
     if person.pk == session.user_id:
-        raise SharingRejected(_("This session is yours: you are in it."))
+        raise SharingRejected(_("You own this chat, so you're already in it."))
     with _membership_change(session):
         if right == "read":
             _withdraw_used_link(session, person, may_write=True)
@@ -134,7 +132,7 @@ def leave(session: ChatSession, user) -> None:
 def create_invitation(session: ChatSession, right: str, hours: str) -> str:
     """A link's token, which is told this once: only its digest is kept."""
     if right not in ACCESS_LEVELS or hours not in map(str, LIFETIME_HOURS):
-        raise SharingRejected(_("Choose what they may do, and how long the link works."))
+        raise SharingRejected(_("Choose a permission and how long the link is valid."))
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = session.invitations.create(
         digest=token_digest(token),
@@ -161,7 +159,7 @@ def find_invitation(token: str, user) -> Invitation:
     links = Invitation.objects.select_related("session__user")
     link = links.filter(digest=token_digest(token)).first()
     if link is None or not link.session.user.is_active:
-        raise SharingRejected(_("This link leads nowhere: it was never there, or it is gone."))
+        raise SharingRejected(_("This link is invalid or no longer exists."))
     _apply_restriction(link, user)
     if not has_access(user, link):
         _check_open(link)
@@ -202,15 +200,15 @@ def _check_open(link: Invitation) -> None:
         return
     link.refresh_from_db(fields=["withdrawn_at"])  # it may have been in this very moment
     if link.withdrawn_at is not None:
-        raise SharingRejected(_("This link was withdrawn. Ask whoever sent it for a new one."))
-    raise SharingRejected(_("This link has expired. Ask whoever sent it for a new one."))
+        raise SharingRejected(_("This link was revoked. Ask the sender for a new one."))
+    raise SharingRejected(_("This link has expired. Ask the sender for a new one."))
 
 
 def _check_not_removed(session: ChatSession, user) -> None:
     """Whoever was removed may still know of other links, or be sent one by other members."""
     if session.removed_members.filter(user=user.pk, may_read=False).exists():
         owner = session.user.get_username()
-        sentence = _("You were removed from this session. Ask %(owner)s to add you by name.")
+        sentence = _("You were removed from this chat. Ask %(owner)s to add you by username.")
         raise SharingRejected(sentence % {"owner": owner})
 
 
@@ -230,7 +228,7 @@ def _membership_change(session: ChatSession) -> Iterator[None]:
     """Nobody else changes who is in it meanwhile; whoever looks at it is told afterwards."""
     with transaction.atomic():
         if not queue.lock(session):
-            raise SharingRejected(_("This session is not there any more."))
+            raise SharingRejected(_("This chat no longer exists."))
         yield
         shared = guests(session).exists()
         ChatSession.objects.filter(pk=session.pk).update(is_shared=shared)
@@ -241,7 +239,7 @@ def _membership_change(session: ChatSession) -> Iterator[None]:
 def _admit(session: ChatSession, person, may_write: bool, link: Invitation | None = None):
     if guests(session).exclude(user=person).count() >= MAX_MEMBERS:
         raise SharingRejected(
-            _("There are %(most)d people here already.") % {"most": MAX_MEMBERS}
+            _("This chat already has %(most)d members, the maximum.") % {"most": MAX_MEMBERS}
         )
     if not may_write:
         _clear_queued(session, person)

@@ -27,10 +27,10 @@ from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 
 PRIVACY_NOTES = {
     Agent.PersonalData.HIDDEN: gettext_lazy(
-        "Personal data is replaced before the model sees it."
+        "Personal data is masked before it reaches the model."
     ),
     Agent.PersonalData.UNKEPT: gettext_lazy(
-        "Personal data is masked in all that is kept and shown."
+        "Personal data is masked wherever it's saved or displayed."
     ),
 }
 

@@ -12,7 +12,7 @@ class Console(admin.AdminSite):
     """
 
     site_header = site_title = "Ashiato"
-    index_title = _("Administration")
+    index_title = _("Admin console")
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Also for pages that come with a package: no list is without the gate."""

@@ -63,8 +63,8 @@ def translated(node: ast.AST) -> str | None:
 
 
 def test_a_thing_has_one_name():
-    """レビュー担当者, 事例, 呼び出し形式 and ビュー are the names of what these were called."""
+    """レビュアー, 事例, 呼び出し形式 and ビュー are the names of what these were called."""
     said = written() + Path("docs/handbook/ja/using.md").read_text()
 
-    for other in ("レビュアー", "用例", "方言", "保存した表示", "例として保存"):
+    for other in ("レビュー担当者", "用例", "方言", "保存した表示", "例として保存"):
         assert not re.search(f"(?<!事){other}", said), other

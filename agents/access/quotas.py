@@ -30,15 +30,19 @@ def check(user: Any) -> None:
     most = settings.PERSON_RUNS
     if most and Run.objects.running().filter(user=user.pk).count() >= most:
         sentence = ngettext(
-            "%(most)d question of yours is being answered already.",
-            "%(most)d questions of yours are being answered already.",
+            "You already have %(most)d run in progress.",
+            "You already have %(most)d runs in progress.",
             most,
         )
-        raise QuotaExceeded(sentence % {"most": most}, advice=_("Wait for one, or stop it."))
+        raise QuotaExceeded(
+            sentence % {"most": most}, advice=_("Wait for one to finish, or stop one.")
+        )
     most = settings.PERSON_TOKENS
     if most and _tokens_today(user) >= most:
-        sentence = _("You have used your %(most)s tokens for today.") % {"most": f"{most:,}"}
-        raise QuotaExceeded(sentence, advice=_("Tomorrow there are as many again."))
+        sentence = _("You've reached your daily limit of %(most)s tokens.") % {
+            "most": f"{most:,}"
+        }
+        raise QuotaExceeded(sentence, advice=_("The limit resets tomorrow."))
 
 
 def _tokens_today(user: Any) -> int:

@@ -21,6 +21,7 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
@@ -36,13 +37,17 @@ from .views.sign_in import sign_out
 User = get_user_model()
 
 
-@admin.action(description=_("End all their sessions"))
+@admin.action(description=_("Revoke all sessions"))
 def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) -> None:
     theirs = [person for person in people if can_edit_user(request.user, person)]
     count = sessions.end(Visit.objects.filter(user__in=theirs))
     for person in theirs:
         audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
-    messages.success(request, _("%(count)d sessions have ended.") % {"count": count})
+    messages.success(
+        request,
+        ngettext("%(count)d session revoked.", "%(count)d sessions revoked.", count)
+        % {"count": count},
+    )
 
 
 class PersonAdmin(ConsoleAdmin):
@@ -66,10 +71,10 @@ class PersonAdmin(ConsoleAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         who = (None, {"fields": ["username", "first_name", "last_name", "email"]})
         may = ["role", "groups", *(["apart"] if request.user.is_superuser else [])]
-        rights = (_("What they may do"), {"fields": may})
+        rights = (_("Permissions"), {"fields": may})
         if obj is None:
             return [who, rights]
-        seen = (_("Signing in"), {"fields": ["is_active", *self.readonly_fields]})
+        seen = (_("Sign-in"), {"fields": ["is_active", *self.readonly_fields]})
         return [who, rights, seen]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -93,12 +98,12 @@ class PersonAdmin(ConsoleAdmin):
         names = [group.name for group in person.groups.all() if group.name not in Role.values]
         return ", ".join(names) or "—"
 
-    @admin.display(description=_("last seen"), ordering="seen")
+    @admin.display(description=_("last active"), ordering="seen")
     def last_seen(self, person: Any) -> str:
         seen = person.seen or person.last_login
         return date_format(localtime(seen), "DATETIME_FORMAT") if seen else "—"
 
-    @admin.display(description=_("ways to sign in"))
+    @admin.display(description=_("sign-in methods"))
     def ways(self, person: Any) -> str:
         return " · ".join(factors.sign_in_methods(person)) or "—"
 
@@ -186,7 +191,7 @@ class PersonAdmin(ConsoleAdmin):
         token = default_token_generator.make_token(person)
         address = request.build_absolute_uri(reverse("people:welcome", args=[uid, token]))
         audit.record(request.user, audit.PASSWORD_LINK, factors.audit_subject(person))
-        title = _("A link for %(name)s") % {"name": person.get_username()}
+        title = _("Password link for %(name)s") % {"name": person.get_username()}
         about = {"title": title, "person": person, "link": address}
         about |= self.admin_site.each_context(request)
         response = render(request, "admin/people/link.html", about)
@@ -197,20 +202,27 @@ class PersonAdmin(ConsoleAdmin):
         person = self._get_person(request, pk)
         factors.remove_all(person, request.user)
         sessions.end(person.visits.all())
-        return self._redirect_to_person(request, person, _("Only their password counts now."))
+        return self._redirect_to_person(
+            request,
+            person,
+            _(
+                "Two-factor authentication was reset. The user can now sign "
+                "in with just a password."
+            ),
+        )
 
     def end_one(self, request: HttpRequest, pk: int, visit: int) -> HttpResponse:
         person = self._get_person(request, pk)
         if not sessions.end(person.visits.filter(pk=visit)):
             raise Http404
         audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
-        return self._redirect_to_person(request, person, _("That session has ended."))
+        return self._redirect_to_person(request, person, _("Session revoked."))
 
     def end_all(self, request: HttpRequest, pk: int) -> HttpResponse:
         person = self._get_person(request, pk)
         sessions.end(person.visits.all())
         audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
-        return self._redirect_to_person(request, person, _("All their sessions have ended."))
+        return self._redirect_to_person(request, person, _("All sessions revoked."))
 
     def _get_person(self, request: HttpRequest, pk: int) -> Any:
         person = User._default_manager.filter(pk=pk).first()
@@ -239,15 +251,15 @@ class GroupAdmin(ConsoleAdmin):
         fields = ["name", "people"] if obj is not None else ["name"]
         return [*fields, "permissions"] if request.user.is_superuser else fields
 
-    @admin.display(description=_("what it is"))
+    @admin.display(description=_("type"))
     def what(self, group: Group) -> str:
         return _("role") if _is_role(group) else _("group")
 
-    @admin.display(description=_("What they may do"))
+    @admin.display(description=_("Permissions"))
     def may(self, group: Group) -> str:
         return roles.DESCRIPTIONS[Role(group.name)]
 
-    @admin.display(description=_("people"))
+    @admin.display(description=_("users"))
     def people(self, group: Group) -> str:
         names = group.user_set.order_by("username").values_list("username", flat=True)
         return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") or "—"

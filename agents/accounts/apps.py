@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 class AccountsConfig(AppConfig):
     name = "agents.accounts"
     label = "people"
-    verbose_name = _("People")
+    verbose_name = _("Users")
 
     def ready(self) -> None:
         # These need the rows, which are there only now.

@@ -13,9 +13,7 @@ from .roles import Role
 
 User = get_user_model()
 
-NO_GROUPS_TEXT = _(
-    "There is no group to choose. Agents and tools can be for the people of some groups only."
-)
+NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to certain groups.")
 
 
 def can_edit_user(asker: Any, person: Any) -> bool:
@@ -63,16 +61,16 @@ class PersonForm(forms.ModelForm):
         initial=Role.PERSON,
         widget=forms.RadioSelect,
         help_text=_(
-            "A person asks agents. A reviewer also sees and judges what others asked, with "
-            "personal data masked. An administrator also sets everything up in this console."
+            "Reviewers can also review other users' runs, with personal data masked; "
+            "administrators can also manage everything in this console."
         ),
     )
     apart = PermissionsField(
-        label=_("Rights of their own"),
+        label=_("Individual permissions"),
         queryset=Permission.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("No role has these: they are given to people one by one."),
+        help_text=_("Not part of any role; granted to each user separately."),
     )
 
     class Meta:
@@ -80,10 +78,12 @@ class PersonForm(forms.ModelForm):
         fields = ["username", "first_name", "last_name", "email", "is_active", "groups"]
         widgets = {"groups": forms.CheckboxSelectMultiple}
         help_texts = {
-            "username": _("The name that they sign in with, and that others see."),
-            "email": _("Who signs in by another service is found by it, if verified there."),
-            "is_active": _("Switched off, they are signed out at once, and their runs stop."),
-            "groups": _("Agents and tools can be for the people of some groups only."),
+            "username": _("Used to sign in and visible to other users."),
+            "email": _(
+                "Links a single sign-on account with the same verified address to this user."
+            ),
+            "is_active": _("When off, the user is signed out immediately and their runs stop."),
+            "groups": _("Agents and tools can be limited to certain groups."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -102,7 +102,7 @@ class PersonForm(forms.ModelForm):
             self.initial["apart"] = list(person.user_permissions.values_list("pk", flat=True))
         if person.is_superuser and "role" in there:
             there["role"].disabled = True
-            there["role"].help_text = _("A superuser may do everything.")
+            there["role"].help_text = _("Superusers have all permissions.")
 
     def clean_groups(self) -> list[Group]:
         """With those that are not theirs to choose, as they were."""
@@ -115,7 +115,7 @@ class PersonForm(forms.ModelForm):
     def clean_is_active(self) -> bool:
         is_active = self.cleaned_data["is_active"]
         if not is_active and self.instance == self.asker:
-            raise forms.ValidationError(_("You cannot switch off yourself."))
+            raise forms.ValidationError(_("You can't disable your own account."))
         return is_active
 
     def clean(self) -> dict[str, Any]:
@@ -127,5 +127,8 @@ class PersonForm(forms.ModelForm):
         }
         wrong = [name for name, is_so in goes.items() if is_so and name in self.fields]
         if person.pk and wrong and roles.is_last_administrator(person):
-            self.add_error(wrong[0], _("There would be no administrator left."))
+            self.add_error(
+                wrong[0],
+                _("This is the last administrator. Make another user an administrator first."),
+            )
         return cleaned

@@ -11,7 +11,7 @@ from agents.models.secret import EncryptedTextField
 def _user_foreign_key(**options):
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         **options,
     )
@@ -33,17 +33,17 @@ class Visit(models.Model):
         Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="visit"
     )
     user = _user_foreign_key(related_name="visits")
-    way = models.CharField(_("signed in with"), max_length=20)
+    way = models.CharField(_("sign-in method"), max_length=20)
     device = models.CharField(_("device"), max_length=300, blank=True)
-    address = models.CharField(_("address"), max_length=45, blank=True)
+    address = models.CharField(_("IP address"), max_length=45, blank=True)
     began_at = models.DateTimeField(_("since"), auto_now_add=True)
-    seen_at = models.DateTimeField(_("last seen"), auto_now_add=True)
+    seen_at = models.DateTimeField(_("last active"), auto_now_add=True)
 
     objects = VisitQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("visit")
-        verbose_name_plural = _("visits")
+        verbose_name = _("sign-in session")
+        verbose_name_plural = _("sign-in sessions")
         ordering = ["-seen_at", "-pk"]
 
     def __str__(self) -> str:
@@ -55,15 +55,17 @@ class Authenticator(models.Model):
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="authenticator",
     )
     secret = EncryptedTextField(_("secret"))
     last_step = models.BigIntegerField(
-        _("last step"), default=0, help_text=_("A code is taken once, and none before it.")
+        _("last time step"),
+        default=0,
+        help_text=_("Each code works once; earlier codes are rejected."),
     )
-    added_at = models.DateTimeField(_("added"), auto_now_add=True)
+    added_at = models.DateTimeField(_("date added"), auto_now_add=True)
     used_at = models.DateTimeField(_("last used"), null=True, blank=True)
 
     class Meta:
@@ -79,12 +81,14 @@ class Passkey(models.Model):
 
     user = _user_foreign_key(related_name="passkeys")
     name = models.CharField(_("name"), max_length=60)
-    key_id = models.CharField(_("key's id"), max_length=1400, unique=True)
+    key_id = models.CharField(_("key ID"), max_length=1400, unique=True)
     public_key = models.TextField(_("public key"))
     uses = models.BigIntegerField(
-        _("uses"), default=0, help_text=_("As the key counts them; many do not.")
+        _("use count"),
+        default=0,
+        help_text=_("Counter reported by the passkey; many always report 0."),
     )
-    added_at = models.DateTimeField(_("added"), auto_now_add=True)
+    added_at = models.DateTimeField(_("date added"), auto_now_add=True)
     used_at = models.DateTimeField(_("last used"), null=True, blank=True)
 
     class Meta:
@@ -119,7 +123,7 @@ class Identity(models.Model):
     user = _user_foreign_key(related_name="identities")
     issuer = models.CharField(_("issuer"), max_length=200)
     subject = models.CharField(_("subject"), max_length=255)
-    added_at = models.DateTimeField(_("added"), auto_now_add=True)
+    added_at = models.DateTimeField(_("date added"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("identity")
@@ -136,14 +140,14 @@ class Attempts(models.Model):
     """How often somebody tried to sign in, under a name, from an address, or both."""
 
     key = models.CharField(_("key"), max_length=64, primary_key=True)
-    count = models.PositiveIntegerField(_("in vain"), default=0)
-    last_at = models.DateTimeField(_("last time"), db_index=True)
-    wait_until = models.DateTimeField(_("none before"), null=True, blank=True)
+    count = models.PositiveIntegerField(_("failed attempts"), default=0)
+    last_at = models.DateTimeField(_("last attempt"), db_index=True)
+    wait_until = models.DateTimeField(_("blocked until"), null=True, blank=True)
     succeeded_at = models.DateTimeField(_("last success"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("attempts to sign in")
-        verbose_name_plural = _("attempts to sign in")
+        verbose_name = _("sign-in attempts")
+        verbose_name_plural = _("sign-in attempts")
 
     def __str__(self) -> str:
         return f"{self.key[:8]}: {self.count}"

@@ -90,16 +90,19 @@ def load_login_state(request: HttpRequest) -> LoginState:
             request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=LOGIN_SECONDS
         )
     except signing.BadSignature:
-        raise OidcError(_("That took too long. Try again.")) from None
+        raise OidcError(_("The request timed out. Try again.")) from None
     if not hmac.compare_digest(kept["state"], _ascii(request.GET.get("state", ""))):
-        raise OidcError(_("This answer is not for this browser. Try again."))
+        raise OidcError(_("This sign-in was started in a different browser. Try again."))
     return LoginState(**kept)
 
 
 def fetch_claims(request: HttpRequest, kept: LoginState) -> dict[str, Any]:
     """What the service says of whoever has signed in there."""
     if "code" not in request.GET:
-        raise OidcError(_("%(service)s did not let you in.") % {"service": provider_name()})
+        raise OidcError(
+            _("%(service)s didn't complete the sign-in. Try again.")
+            % {"service": provider_name()}
+        )
     with _in_words():
         found = _client(request).claims(
             request.GET["code"], nonce=kept.nonce, verifier=kept.verifier
@@ -143,13 +146,14 @@ def get_or_create_user(found: dict[str, Any]) -> Any:
     is_one = isinstance(subject, str) and subject.strip() and subject == _storable(subject)
     if not is_one or len(subject) > MAX_SUBJECT_CHARS:
         raise OidcError(
-            _("What %(service)s says is not to be trusted.") % {"service": provider_name()}
+            _("The response from %(service)s couldn't be verified.")
+            % {"service": provider_name()}
         )
     about = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": subject}
     known = Identity.objects.filter(**about).select_related("user").first()
     user = known.user if known else _find_by_email(found) or _create_user(found)
     if not user.is_active:
-        raise OidcError(_("This account is switched off."))
+        raise OidcError(_("This account is disabled."))
     if known is None:
         Identity.objects.create(user=user, **about)
     _sync_role(user, found)
@@ -184,7 +188,9 @@ def _is_privileged(user: Any) -> bool:
 
 def _create_user(found: dict[str, Any]) -> Any:
     if not settings.ENVIRONMENT.oidc_create:
-        raise OidcError(_("There is no account for you here. Ask an administrator."))
+        raise OidcError(
+            _("You don't have an account here. Ask an administrator to create one.")
+        )
     is_verified = found.get("email_verified") is True
     address = _storable(str(found.get("email") or "")) if is_verified else ""
     people = get_user_model()._default_manager
@@ -253,13 +259,22 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except oidc_client.ProviderUnavailable as error:
-        raise OidcError(_("%(service)s does not answer.") % service) from error
+        raise OidcError(
+            _("%(service)s isn't responding. Try again later.") % service
+        ) from error
     except oidc_client.ProviderMisconfigured as error:
-        raise OidcError(_("%(service)s is not set up rightly.") % service) from error
+        raise OidcError(
+            _("%(service)s isn't configured correctly. Ask an administrator for help.")
+            % service
+        ) from error
     except oidc_client.NonceMismatch as error:
-        raise OidcError(_("This answer is not for this browser. Try again.")) from error
+        raise OidcError(
+            _("This sign-in was started in a different browser. Try again.")
+        ) from error
     except oidc_client.TokenRejected as error:
-        raise OidcError(_("What %(service)s says is not to be trusted.") % service) from error
+        raise OidcError(
+            _("The response from %(service)s couldn't be verified.") % service
+        ) from error
 
 
 def _redirect_uri(request: HttpRequest) -> str:

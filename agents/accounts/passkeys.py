@@ -47,7 +47,8 @@ def registration_options(request: HttpRequest, user: Any) -> dict[str, Any]:
     known = [_descriptor(key) for key in user.passkeys.all()]
     if len(known) >= MAX_PASSKEYS:
         raise PasskeyRejected(
-            _("There are %(most)d passkeys already.") % {"most": MAX_PASSKEYS}
+            _("You already have %(most)d passkeys, the maximum. Remove one first.")
+            % {"most": MAX_PASSKEYS}
         )
     name = user.get_username()
     options, state = _server(request).register_begin(
@@ -67,7 +68,7 @@ def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: s
     data = _verify(lambda: _server(request).register_complete(state, answer))
     found, key_id = data.credential_data, websafe_encode(data.credential_data.credential_id)
     if len(key_id) > MAX_KEY_ID_CHARS:
-        raise PasskeyRejected(_("The passkey was not accepted."))
+        raise PasskeyRejected(_("The passkey wasn't accepted."))
     name = name.strip()[:MAX_NAME_CHARS] or _("Passkey")
     about = {"public_key": websafe_encode(bytes(found)), "uses": data.counter}
     try:
@@ -75,7 +76,7 @@ def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: s
             key = Passkey.objects.create(user=user, name=name, key_id=key_id, **about)
             audit.record(user, audit.MFA_ADDED, factors.audit_subject(user), what="passkey")
     except IntegrityError:
-        raise PasskeyRejected(_("This passkey is known already.")) from None
+        raise PasskeyRejected(_("This passkey is already registered.")) from None
     return key
 
 
@@ -101,7 +102,7 @@ def verify_assertion(request: HttpRequest, answer: Mapping[str, Any], user: Any 
     keys = Passkey.objects.filter(whose, user__is_active=True, key_id=key_id)
     key = keys.select_related("user").first()
     if key is None:
-        raise PasskeyRejected(_("This passkey is not known here."))
+        raise PasskeyRejected(_("This passkey isn't registered here."))
     _verify(lambda: _server(request).authenticate_complete(state, [_credential(key)], response))
     _update_sign_count(key, response.response.authenticator_data.counter)
     return key.user
@@ -129,7 +130,7 @@ def _update_sign_count(key: Passkey, uses: int) -> None:
         logger.warning(
             "Passkey %s sent an old signature counter. It may have been cloned.", key.pk
         )
-        raise PasskeyRejected(_("The passkey was not accepted."))
+        raise PasskeyRejected(_("The passkey wasn't accepted."))
 
 
 def _server(request: HttpRequest) -> Fido2Server:
@@ -158,7 +159,7 @@ def _pop_challenge(request: HttpRequest, what: str) -> Any:
     """What was asked of this browser a moment ago, for one answer."""
     asked = request.session.pop(CHALLENGE_KEY, None)
     if not asked or asked["what"] != what or time.time() - asked["at"] > CHALLENGE_SECONDS:
-        raise PasskeyRejected(_("That took too long. Try again."))
+        raise PasskeyRejected(_("The request timed out. Try again."))
     return asked["state"]
 
 
@@ -168,4 +169,4 @@ def _verify(act: Any) -> Any:
         return act()
     except Exception as error:
         logger.info("A passkey was rejected: %r", error)
-        raise PasskeyRejected(_("The passkey was not accepted.")) from error
+        raise PasskeyRejected(_("The passkey wasn't accepted.")) from error

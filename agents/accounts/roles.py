@@ -14,22 +14,22 @@ from agents.access.audit import request_context
 REVIEW_PERMISSION = "review_runs"
 # Each is given to a person by itself, by a superuser: no role has them.
 INDIVIDUAL_PERMISSIONS = {
-    "see_personal_data": _("See personal data in the runs of others"),
-    "use_stdio_servers": _("Set up MCP servers that are programs on this machine"),
+    "see_personal_data": _("View personal data in other users' runs"),
+    "use_stdio_servers": _("Set up MCP servers that run on this machine (stdio)"),
 }
 APP_LABELS = ("agents", "review", "chat", "people", "auth")
 
 
 class Role(models.TextChoices):
-    PERSON = "person", _("Person")
+    PERSON = "person", _("User")
     REVIEWER = "reviewer", _("Reviewer")
     ADMINISTRATOR = "administrator", _("Administrator")
 
 
 DESCRIPTIONS = {
-    Role.PERSON: _("Asks agents."),
-    Role.REVIEWER: _("Sees and judges what others asked, with personal data masked."),
-    Role.ADMINISTRATOR: _("Sets everything up in this console."),
+    Role.PERSON: _("Chats with agents."),
+    Role.REVIEWER: _("Reviews other users' runs, with personal data masked."),
+    Role.ADMINISTRATOR: _("Manages everything in this console."),
 }
 
 

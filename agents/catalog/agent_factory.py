@@ -58,7 +58,7 @@ CIRCUITS = Circuits()
 
 
 class NoAgentAvailable(AgentError):
-    """No agent is switched on."""
+    """No agent is enabled."""
 
     advice = "Switch one on in the admin console."
 

@@ -134,7 +134,7 @@ def _find_by_name(
 
 def _missing_message(kind: Any, name: str) -> str:
     about = {"kind": kind, "name": name}
-    return _("The %(kind)s %(name)s is not there any more, so it was left out.") % about
+    return _("The %(kind)s %(name)s no longer exists, so it wasn't included.") % about
 
 
 def _name_conflict(agent: Agent, told: Description) -> list[str]:
@@ -142,6 +142,6 @@ def _name_conflict(agent: Agent, told: Description) -> list[str]:
     if not Agent.objects.filter(name=name).exclude(pk=agent.pk).exists():
         return []
     return [
-        _("Another agent is named %(name)s now, so this one stays %(now)s.")
+        _("Another agent is now named %(name)s, so this one keeps the name %(now)s.")
         % {"name": name, "now": agent.name}
     ]

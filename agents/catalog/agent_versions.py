@@ -49,7 +49,7 @@ def restore(agent: Agent, number: int, author: Any) -> list[str]:
     """An old version as the newest one; says what of it cannot be had any more."""
     old = agent.versions.get(number=number)
     troubles = agent_spec.restore(agent, old.snapshot)
-    save(agent, author, _("Version %(number)d restored.") % {"number": number})
+    save(agent, author, _("Restored version %(number)d.") % {"number": number})
     return troubles
 
 

@@ -133,7 +133,7 @@ def validate(wanted: ServerConfig, user: Any) -> list[ConfigProblem]:
     if wanted.transport != "stdio":
         return wrong
     if not user.has_perm(STDIO_PERMISSION):
-        no = _("You may not set up servers that are programs on this machine.")
+        no = _("You don't have permission to set up servers that run programs on this machine.")
         return [_problem("transport", no), *wrong]
     found = [*refusals(wanted), *mcp_sandbox.refusals(wanted)] if wanted.command else []
     return [*wrong, *(_problem(each.field, str(each)) for each in found)]
@@ -147,7 +147,7 @@ def import_config(text: str, user: Any) -> list[McpServer]:
     """New servers from `mcpServers` JSON, all or none; raises BadServerConfig."""
     wanted = read_config(text, lambda server: _import_problems(server, user))
     if not wanted:
-        raise InvalidServerConfig(_("All servers in it are switched off."))
+        raise InvalidServerConfig(_("All servers in this configuration are disabled."))
     with transaction.atomic():
         return [_create_server(server) for server in wanted]
 
@@ -156,9 +156,9 @@ def _import_problems(wanted: ServerConfig, user: Any) -> Iterator[ConfigProblem]
     """What keeps it out of the rows, besides what is wrong with it anyway."""
     name = {"name": wanted.name}
     if McpServer.objects.filter(name=wanted.name).exists():
-        yield _problem("name", _("There is a server named %(name)s already.") % name)
+        yield _problem("name", _("A server named %(name)s already exists.") % name)
     if wanted.transport not in McpServer.Transport.values:
-        no = _("%(name)s has a transport that is not used here.") % name
+        no = _("%(name)s uses an unsupported transport.") % name
         yield _problem("transport", no)
     if wanted.cwd:
         no = _("%(name)s can't set cwd. Every server runs in its own folder.") % name

@@ -36,31 +36,31 @@ REPORT_SCHEMA = {
 }
 
 RESEARCH_PROMPT = _(
-    "You answer from the documents and from nothing else. Search them with several wordings "
-    "before you say that something is not in them, and cite each statement by the number of "
-    "its passage in brackets. Where passages contradict each other, say so and cite both. "
-    "Answer in the language of the question, in Markdown, and briefly."
+    "Answer only from the documents. Search with several phrasings before you say "
+    "that something isn't covered, and cite each statement with its passage number "
+    "in brackets. If passages contradict each other, say so and cite both. Answer "
+    "briefly, in Markdown, in the language of the question."
 )
 ANALYSIS_PROMPT = _(
-    "You answer questions about figures from the database. Look at the tables and their "
-    "columns first; never guess a name or a figure. Calculate with the calculator what the "
-    "database does not calculate itself. Show figures as a table, say which period and which "
-    "rows they are about, and put what they mean in one sentence before it."
+    "Answer questions with data from the database. Inspect the tables and columns "
+    "first; never guess a name or a number. Use the calculator for anything the "
+    "database can't compute. Start with one sentence on what the numbers mean, then "
+    "show them as a table and state which period and rows they cover."
 )
 PLANNING_PROMPT = _(
-    "You take on work that needs several steps. Split it into steps whose results can be "
-    "checked, do at the same time what does not depend on each other, and ask a person only "
-    "for what nobody else can know. In the end say what was done, what came of it, and what "
-    "is left open."
+    "You handle tasks that need several steps. Split the task into steps with "
+    "verifiable results, run independent steps in parallel, and ask the user only "
+    "for what you can't find out yourself. Finish with what was done, the results, "
+    "and what is still open."
 )
 JUDGE_PROMPT = _(
-    "You compare what the members of the panel say. Prefer what is backed by sources and "
-    "figures over what merely sounds certain, and say in what they differ."
+    "Compare the answers of the panel members. Prefer answers backed by sources and "
+    "numbers over ones that only sound confident, and point out where they differ."
 )
 REPORTING_PROMPT = _(
-    "You find out what is asked and report it in a fixed form. Each finding is one statement "
-    "with its source: the passage of a document, or the query of the database. What you could "
-    "not find out is an open question, never a finding."
+    "Research the question and report in the given structure. Each finding is one "
+    "statement with its source: a document passage or a database query. Anything you "
+    "can't establish is an open question, never a finding."
 )
 
 
@@ -96,20 +96,23 @@ AGENT_TEMPLATES = [
     AgentTemplate(
         key="assistant",
         title=_("Assistant"),
-        about=_("Calculates, searches the documents and asks the database."),
+        about=_("Calculates, searches the documents and queries the database."),
         tools=dict.fromkeys(DEFAULT_TOOLS, {}),
     ),
     AgentTemplate(
         key="careful-assistant",
         title=_("Careful assistant"),
-        about=_("The same, but shows every call first and waits for your word."),
+        about=_(
+            "Calculates, searches and queries the database, with your approval "
+            "for every tool call."
+        ),
         tools=dict.fromkeys(DEFAULT_TOOLS, {}),
         setup={"auto_execute_tools": False},
     ),
     AgentTemplate(
         key="researcher",
         title=_("Researcher"),
-        about=_("Answers from the documents alone, and cites every statement."),
+        about=_("Answers only from the documents and cites every statement."),
         instructions=RESEARCH_PROMPT,
         tools={"search": {"max_calls": 8}},
         setup={"max_steps": 15},
@@ -117,7 +120,7 @@ AGENT_TEMPLATES = [
     AgentTemplate(
         key="analyst",
         title=_("Data analyst"),
-        about=_("Answers questions about figures from the database, with tables."),
+        about=_("Answers questions about data in the database, with tables."),
         instructions=ANALYSIS_PROMPT,
         tools={"calculator": {}, "database": {"max_calls": 8}},
         setup={"max_steps": 15},
@@ -125,7 +128,7 @@ AGENT_TEMPLATES = [
     AgentTemplate(
         key="planner",
         title=_("Planner"),
-        about=_("Writes a plan first, shows it, carries it out and checks what came of it."),
+        about=_("Writes a plan for your approval, runs it and checks the results."),
         instructions=PLANNING_PROMPT,
         tools=dict.fromkeys([*DEFAULT_TOOLS, AskPersonTool.name], {}),
         setup={"mode": Agent.Mode.PLAN.value, "shows_plan": True},
@@ -133,7 +136,7 @@ AGENT_TEMPLATES = [
     AgentTemplate(
         key="panel",
         title=_("Panel with a judge"),
-        about=_("Asks several agents at once, and a judge decides between their answers."),
+        about=_("Asks several agents at once; a judge picks the best answer."),
         instructions=JUDGE_PROMPT,
         setup={"mode": Agent.Mode.PANEL.value, "merge": Agent.Merge.JUDGE.value},
         asks_others=True,
@@ -141,7 +144,7 @@ AGENT_TEMPLATES = [
     AgentTemplate(
         key="reporter",
         title=_("Structured reporter"),
-        about=_("Answers in a fixed form: findings with their sources, and open questions."),
+        about=_("Answers in a fixed structure: findings with sources, and open questions."),
         instructions=REPORTING_PROMPT,
         tools=dict.fromkeys(DEFAULT_TOOLS, {}),
         setup={"output_schema": REPORT_SCHEMA},

@@ -70,16 +70,16 @@ class ToolRow(forms.ModelForm):
     def state(self) -> str:
         """Why an agent that has it could not use it now, if so."""
         if not self.tool.enabled:
-            return _("switched off")
+            return _("disabled")
         if self.tool.is_gone:
-            return _("gone from its server")
+            return _("removed from server")
         is_off = self.tool.server is not None and not self.tool.server.enabled
-        return _("its server is switched off") if is_off else ""
+        return _("server disabled") if is_off else ""
 
 
 def _label_default(field: forms.ChoiceField, what: Any) -> None:
     _empty, *others = field.choices
-    field.choices = [("", _("as set up: %(what)s") % {"what": what}), *others]
+    field.choices = [("", _("Default (%(what)s)") % {"what": what}), *others]
 
 
 def rows(
@@ -135,4 +135,4 @@ class ToolsField(forms.Field):
         return any(ToolRow(r.tool, r.data, before[r.tool.pk]).has_changed() for r in on)
 
 
-INVALID_SETTINGS = gettext_lazy("Look at the settings of %(names)s.")
+INVALID_SETTINGS = gettext_lazy("Check the settings of %(names)s.")

@@ -112,7 +112,7 @@ class VersionHistoryAdmin(ConsoleAdmin):
         self._require_permission(self.has_change_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
         get_object_or_404(agent.versions, number=number)
-        sentence = _("Version %(number)d is in use again.") % {"number": number}
+        sentence = _("Version %(number)d is active again.") % {"number": number}
         with transaction.atomic():
             troubles = agent_versions.restore(agent, number, request.user)
             self.log_change(request, agent, sentence)
@@ -130,7 +130,7 @@ class VersionHistoryAdmin(ConsoleAdmin):
         with transaction.atomic():
             made = agent_versions.clone(agent, request.user)
             self.log_addition(request, made, [{"added": {}}])
-        sentence = _("This is a copy of %(name)s. It is off until you switch it on.")
+        sentence = _("This is a copy of %(name)s. It's disabled until you enable it.")
         messages.success(request, sentence % {"name": agent.name})
         return redirect("admin:agents_agent_change", made.pk)
 

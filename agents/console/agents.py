@@ -49,16 +49,16 @@ class AgentForm(forms.ModelForm):
         label=_("Tools"),
         required=False,
         help_text=_(
-            "Empty settings are as the tool is set up, and as under Limits. What is set here "
-            "holds for this agent alone."
+            "Leave a setting empty to use the tool's default and the limits below. "
+            "Changes here apply to this agent only."
         ),
     )
     note = forms.CharField(
-        label=_("What is changed, and why"),
+        label=_("Change note"),
         max_length=AgentVersion._meta.get_field("note").max_length,
         required=False,
         widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
-        help_text=_("Kept with the version that this makes, for whoever reads its history."),
+        help_text=_("What you changed and why. Appears in the version history."),
     )
 
     class Meta:
@@ -71,16 +71,18 @@ class AgentForm(forms.ModelForm):
             ),
         }
         help_texts = {
-            "name": _("Letters, digits, - and _: the name that other agents ask it by."),
-            "description": _("What it is good at: people and other agents choose it by this."),
-            "instructions": _("Empty takes the instructions of this installation."),
+            "name": _("Letters, digits, - and _. Other agents use this name to hand off."),
+            "description": _(
+                "What this agent is good at. Helps users and other agents choose it."
+            ),
+            "instructions": _("Leave empty to use the default instructions."),
             "model": _(
-                "The label of a model that is set up here, a LiteLLM name such as "
-                "anthropic/claude-sonnet-4-5, or demo. Empty takes the model of this "
-                "installation."
+                "The label of a configured model, a LiteLLM name such as "
+                "anthropic/claude-sonnet-4-5, or demo. Leave empty to use the "
+                "default model."
             ),
             "output_schema": help_with_example(
-                _("A JSON Schema that the answer has to fit. Empty: the answer is text."),
+                _("JSON Schema for the answer. Leave empty for plain text."),
                 EXAMPLE_SCHEMA,
             ),
         }
@@ -115,7 +117,7 @@ class AgentForm(forms.ModelForm):
         if wrong:
             raise forms.ValidationError(
                 [
-                    _("Line %(line)d, %(name)s: write it as provider/model, without spaces.")
+                    _("Line %(line)d (%(name)s): use the form provider/model, without spaces.")
                     % {"line": line, "name": name}
                     for line, name in wrong
                 ]
@@ -167,13 +169,19 @@ class AgentForm(forms.ModelForm):
         return renamed.name
 
 
-TOOL_NAME_TAKEN = _("%(tool)s is a tool of this agent already, so it could not ask %(agent)s.")
-MEMBERS_REQUIRED = _("A panel needs members: choose the agents that it asks.")
-SCHEMA_NEEDS_SYNTHESIS = _(
-    "A vote and a judge give the answer of a member as it is. "
-    "Only a synthesis can have a form of its own."
+TOOL_NAME_TAKEN = _(
+    "This agent already has a tool named %(tool)s, so it can't hand "
+    "off to %(agent)s. Rename one of them."
 )
-CALLER_HAS_TOOL = _("%(agent)s, which may ask it, has a tool named %(tool)s already.")
+MEMBERS_REQUIRED = _("A panel needs members. Select at least one agent.")
+SCHEMA_NEEDS_SYNTHESIS = _(
+    "With a majority vote or a judge, a member's answer is used unchanged. "
+    "Structured output requires synthesis."
+)
+CALLER_HAS_TOOL = _(
+    "%(agent)s hands off to this agent and already has a tool named "
+    "%(tool)s. Choose another name."
+)
 
 
 @admin.register(Agent)
@@ -185,16 +193,16 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
     fieldsets = [
         (
-            _("Who it is"),
+            _("General"),
             {"fields": ["name", "description", "instructions", ("enabled", "is_default")]},
         ),
         (
-            _("How it works"),
+            _("Behavior"),
             {"fields": ["mode", ("shows_plan", "max_replans"), "merge", "roles"]},
         ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
         (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
-        (_("Colleagues"), {"fields": ["handoffs"]}),
+        (_("Handoffs"), {"fields": ["handoffs"]}),
         (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),
         (
             _("Limits"),
@@ -208,8 +216,8 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
             },
         ),
         (_("Personal data"), {"fields": ["personal_data"]}),
-        (_("Form of the answer"), {"fields": ["output_schema"]}),
-        (_("Who may use it"), {"fields": ["groups"]}),
+        (_("Structured output"), {"fields": ["output_schema"]}),
+        (_("Access"), {"fields": ["groups"]}),
     ]
     at_last = (_("This version"), {"fields": ["note"]})
     readonly_fields = ["guardrails"]
@@ -253,13 +261,13 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
 
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> str:
-        return agent.model or _("of this installation")
+        return agent.model or _("default model")
 
     @admin.display(description=_("tools"), ordering="has_tools")
     def tool_count(self, agent: Agent) -> SafeString | int:
         if agent.auto_execute_tools or not agent.has_tools:
             return agent.has_tools
-        told = format_html('<span class="about">{}</span>', _("asks first"))
+        told = format_html('<span class="about">{}</span>', _("approval required"))
         return format_html("{} {}", agent.has_tools, told)
 
     @admin.display(description=_("guardrails"))
@@ -289,7 +297,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         last = agent.used.get("last")
         return ago(last) if last else _("not used yet")
 
-    @admin.display(description=_("runs of 7 days"))
+    @admin.display(description=_("runs (7 days)"))
     def lately(self, agent: Agent) -> SafeString | str:
         if not (count := agent.used.get("lately")):
             return "0"
@@ -306,7 +314,7 @@ GUARDRAILS_FIELDSET = (
     _("Guardrails"),
     {
         "fields": ["guardrails"],
-        "description": _("Which agents a pattern is for is said with the pattern."),
+        "description": _("To change which agents a pattern applies to, edit the pattern."),
     },
 )
 

@@ -20,11 +20,11 @@ MAX_EXACT_INT = 2**53  # up to here, a number without a fraction is a whole one
 SINGLE_LINE_CHARS = 200
 OPEN_KEYWORDS = {"additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
 BOOLEAN_CHOICES = [("true", _("yes")), ("false", _("no"))]
-SCHEMA_MISMATCH = _("This does not fit: %(why)s.")
-TOO_LARGE = _("This is too large to be checked.")
-CONFIRM_LABEL = _("Yes, do it now. This is no rehearsal: what the tool changes is changed.")
+SCHEMA_MISMATCH = _("Doesn't match the tool's schema: %(why)s.")
+TOO_LARGE = _("Too large to validate.")
+CONFIRM_LABEL = _("Run this tool for real. Any changes it makes take effect.")
 RAW_HELP = _("All arguments as one JSON object: {…}.")
-JSON_HELP = _("Write it as JSON.")
+JSON_HELP = _("Enter as JSON.")
 
 
 class JsonArgument(JsonValueField):

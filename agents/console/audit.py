@@ -85,7 +85,7 @@ class EntryView:
 
 
 class KindFilter(admin.SimpleListFilter):
-    title = _("kind")
+    title = _("type")
     parameter_name = "about"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -100,7 +100,7 @@ class KindFilter(admin.SimpleListFilter):
 class PersonFilter(admin.SimpleListFilter):
     """Those whom the log knows, by their tokens."""
 
-    title = _("person")
+    title = _("user")
     parameter_name = "who"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -135,8 +135,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     show_full_result_count = False
     fieldsets = [
         (None, {"fields": ["time", "who", "about", "what", "particulars"]}),
-        (_("Where it came from"), {"fields": ["address", "browser"]}),
-        (_("As it is kept"), {"fields": ["number", "action", "subject", "raw", "seal"]}),
+        (_("Client"), {"fields": ["address", "browser"]}),
+        (_("Raw entry"), {"fields": ["number", "action", "subject", "raw", "seal"]}),
     ]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
@@ -169,12 +169,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         """To the second: what came first matters."""
         return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
 
-    @admin.display(description=_("kind"))
+    @admin.display(description=_("type"))
     def about(self, entry: AuditEntry) -> str:
         kind = entry.action.partition(".")[0]
         return wording.CATEGORY_LABELS.get(kind, kind)
 
-    @admin.display(description=_("what it is about"))
+    @admin.display(description=_("target"))
     def what(self, entry: AuditEntry) -> str:
         return wording.subject_label(entry, entry.people)
 
@@ -182,29 +182,29 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def sentence(self, entry: AuditEntry) -> str:
         return entry.view.sentence
 
-    @admin.display(description=_("person"))
+    @admin.display(description=_("user"))
     def who(self, entry: AuditEntry) -> str:
         return wording.actor_name(entry)
 
-    @admin.display(description=_("from"))
+    @admin.display(description=_("IP address"))
     def address(self, entry: AuditEntry) -> str:
         return entry.view.address or "—"
 
-    @admin.display(description=_("with"))
+    @admin.display(description=_("browser"))
     def browser(self, entry: AuditEntry) -> str:
         return entry.view.browser or "—"
 
-    @admin.display(description=_("particulars"))
+    @admin.display(description=_("details"))
     def shortly(self, entry: AuditEntry) -> str:
         return Truncator(entry.view.shortly).chars(MAX_SUMMARY_CHARS)
 
-    @admin.display(description=_("particulars"))
+    @admin.display(description=_("details"))
     def particulars(self, entry: AuditEntry) -> SafeString | str:
         told = wording.detail_lines(entry.detail, entry.people)
         items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
         return format_html('<ul class="facts">{}</ul>', items) if items else "—"
 
-    @admin.display(description=_("particulars"))
+    @admin.display(description=_("details"))
     def raw(self, entry: AuditEntry) -> SafeString | str:
         if not entry.view.detail:
             return "—"

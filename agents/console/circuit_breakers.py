@@ -62,10 +62,10 @@ def tool_state(name: str) -> str:
     key = f"tool:{name}"
     state = next((state for state in CIRCUITS.state() if state.key == key), None)
     if state is None or state.state == "closed":
-        return _("in order")
+        return _("healthy")
     if state.state == "half_open":
-        return _("out of order, tried again at its next use")
-    return _("out of order, tried again in %(seconds)d s") % {"seconds": ceil(state.retry_in)}
+        return _("failing, retries on next use")
+    return _("failing, retries in %(seconds)d s") % {"seconds": ceil(state.retry_in)}
 
 
 def reset_tool(tool: str) -> None:
@@ -88,7 +88,7 @@ def page(request: HttpRequest) -> HttpResponse:
     known.sort(key=lambda circuit: (not circuit.is_open, not circuit.failures))
     context = {
         **admin.site.each_context(request),
-        "title": _("Circuits"),
+        "title": _("Circuit breakers"),
         "circuits": known,
         "is_calm": not any(circuit.failures for circuit in known),
     }
@@ -104,9 +104,11 @@ def close(request: HttpRequest) -> HttpResponse:
         CIRCUITS.close(key)
         logger.info("%s reset the circuit breaker of %s.", request.user, key)
         name = key.partition(":")[2]
-        messages.success(request, _("At its next use, %(name)s is tried.") % {"name": name})
+        messages.success(
+            request, _("%(name)s will be tried again on its next use.") % {"name": name}
+        )
     else:
-        messages.warning(request, _("Nothing is known of it any more."))
+        messages.warning(request, _("This circuit breaker no longer exists."))
     return redirect("admin:agents_circuits")
 
 
@@ -114,7 +116,7 @@ def _next_try(state: CircuitState) -> str:
     if state.state == "closed":
         return "—"
     if state.state == "half_open":
-        return _("at its next use")
+        return _("on next use")
     return _("in %(seconds)d s") % {"seconds": ceil(state.retry_in)}
 
 

@@ -43,9 +43,9 @@ CODE_FIELDS = {
     "schedules",
 }
 MAX_WARNINGS = 20
-FILE_REQUIRED = _("Choose a file, or write one.")
-NOT_UTF8 = _("This file is not UTF-8.")
-TOO_LONG = _("A file has at most %(limit)d bytes.")
+FILE_REQUIRED = _("Choose a file or paste its contents.")
+NOT_UTF8 = _("The file isn't UTF-8. Save it as UTF-8 and try again.")
+TOO_LONG = _("The file is too large. The limit is %(limit)d bytes.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +73,13 @@ class ImportItemView:
 
 class ExportForm(forms.Form):
     kinds = forms.MultipleChoiceField(
-        label=_("Kinds"), widget=forms.CheckboxSelectMultiple, required=True
+        label=_("Types"), widget=forms.CheckboxSelectMultiple, required=True
     )
     names = forms.CharField(
-        label=_("Only these names"),
+        label=_("Filter by name"),
         required=False,
         widget=forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
-        help_text=_("With commas between. Empty: all."),
+        help_text=_("Comma-separated. Leave empty to export everything."),
     )
 
     def __init__(self, user: Any, *args: Any) -> None:
@@ -100,7 +100,7 @@ class ConfigImportForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
     )
     text = forms.CharField(
-        label=_("Or its text"),
+        label=_("Or paste its contents"),
         required=False,
         strip=False,
         widget=forms.Textarea(
@@ -108,9 +108,9 @@ class ConfigImportForm(forms.Form):
         ),
     )
     remove = forms.BooleanField(
-        label=_("Switch off what is not in the file"),
+        label=_("Disable everything that isn't in the file"),
         required=False,
-        help_text=_("Only of the kinds that the file has. Nothing is deleted."),
+        help_text=_("Applies only to the types in the file. Nothing is deleted."),
     )
 
     def clean_file(self) -> str:
@@ -199,16 +199,17 @@ def apply(request: HttpRequest) -> HttpResponse:
 
 
 STALE_PREVIEW = _(
-    "Something has changed since this was shown, so nothing was done. Look once more."
+    "The configuration changed in the meantime, so nothing was applied. Review the "
+    "changes again."
 )
-SECRETS_MISSING = _("{} needs what no file tells: {}.")
+SECRETS_MISSING = _("Enter the missing secrets for {}: {}.")
 
 
 def _add_messages(request: HttpRequest, done: ImportResult) -> None:
     count = sum(
         len(done.of(state)) for state in (ImportState.NEW, ImportState.CHANGED, ImportState.OFF)
     )
-    sentence = ngettext("%d thing was changed.", "%d things were changed.", count) % count
+    sentence = ngettext("%d change applied.", "%d changes applied.", count) % count
     messages.success(request, sentence)
     for thing in [thing for thing in done.things if thing.needs][:MAX_WARNINGS]:
         link = format_html('<a href="{}">{}</a>', _change_url(thing), thing.name)
@@ -239,7 +240,7 @@ def _render_preview(
     ]
     context = {
         **admin.site.each_context(request),
-        "title": _("What the file would change"),
+        "title": _("Review changes"),
         "found": found,
         "parts": [part for part in parts if part[2]],
         "same": found.of(ImportState.SAME),
@@ -252,10 +253,10 @@ def _render_preview(
 
 
 STATE_LABELS = {
-    ImportState.REFUSED: _("Refused"),
+    ImportState.REFUSED: _("Errors"),
     ImportState.NEW: _("New"),
     ImportState.CHANGED: _("Changed"),
-    ImportState.OFF: _("Switched off, because it is not in the file"),
+    ImportState.OFF: _("Will be disabled (not in the file)"),
 }
 
 

@@ -63,34 +63,34 @@ def _explain_check(message: checks.CheckMessage) -> CheckWarning:
     if name in REWORDED_CHECKS:
         words, advice = REWORDED_CHECKS[name]
         return CheckWarning(name=name, words=words(), advice=advice())
-    advice = message.hint or _("See Django's documentation of its system checks.")
+    advice = message.hint or _("See Django's system check documentation.")
     return CheckWarning(name=name, words=str(message.msg), advice=str(advice))
 
 
 def _plain_http_warning(name: str) -> CheckWarning:
     """Cookies that are not secure and no HSTS: the same matter, told by three checks."""
     if all(urlsplit(origin).hostname in LOOPBACK for origin in settings.ORIGINS):
-        words = _("Only this machine reaches it, and there plain HTTP is no danger.")
+        words = _("Only this machine can connect, so plain HTTP is safe.")
         return CheckWarning(name=name, words=words)
-    words = _("Pages come over plain HTTP: whoever is on the way can read along.")
-    advice = _("Put a balancer with TLS in front, and set ASHIATO_ORIGINS to https://….")
+    words = _("Pages are served over plain HTTP. Anyone on the network path can read them.")
+    advice = _("Put a load balancer with TLS in front, and set ASHIATO_ORIGINS to https://….")
     return CheckWarning(name=name, words=words, advice=advice)
 
 
 Words = Callable[[], str]
 PLAIN_HTTP_CHECKS = {"security.W004", "security.W012", "security.W016"}
 NOT_APPLICABLE: dict[str, Words] = {
-    "security.W005": lambda: _("Whether subdomains need HTTPS is for their owner to say."),
-    "security.W008": lambda: _("The balancer in front sends people from HTTP to HTTPS."),
-    "security.W021": lambda: _("The preload list is for whoever owns the whole domain."),
+    "security.W005": lambda: _("Requiring HTTPS for subdomains is up to the domain owner."),
+    "security.W008": lambda: _("The load balancer redirects HTTP to HTTPS."),
+    "security.W021": lambda: _("HSTS preloading is up to the domain owner."),
 }
 REWORDED_CHECKS: dict[str, tuple[Words, Words]] = {
     "security.W009": (
-        lambda: _("The secret key is short or easy to guess."),
-        lambda: _("Set ASHIATO_SECRET_KEY to 50 random characters or more."),
+        lambda: _("The secret key is too short or easy to guess."),
+        lambda: _("Set ASHIATO_SECRET_KEY to at least 50 random characters."),
     ),
     "security.W018": (
-        lambda: _("Whoever meets an error is shown the insides of this server."),
+        lambda: _("Error pages reveal internal details of this server."),
         lambda: _("Set ASHIATO_DEBUG to false."),
     ),
 }

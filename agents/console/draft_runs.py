@@ -72,7 +72,7 @@ class DraftRunAdmin(ConsoleAdmin):
         form = make(request.POST, instance=agent)
         question = clean_question(request.POST.get("question", ""))
         if not form.is_valid() or not question:
-            asked = {} if question else {"question": [_("Write what it is to be asked.")]}
+            asked = {} if question else {"question": [_("Enter a question.")]}
             return JsonResponse({"errors": form_errors(form) | asked}, status=422)
         try:
             with storage.reraise_as(DraftRunRejected):
@@ -136,7 +136,10 @@ def form_errors(form: Any) -> dict[str, list[str]]:
 def prepare(form: Any, question: str, user: Any) -> Run:
     """A run of the draft, as a row that keeps the whole of it."""
     if Run.objects.live().draft_runs().filter(user=user).count() >= MAX_LIVE_RUNS:
-        sentence = _("%(most)d of your trials are not over yet. Wait for one, or stop it.")
+        sentence = _(
+            "You already have %(most)d test runs in progress. Wait for one "
+            "to finish, or stop one."
+        )
         raise DraftRunRejected(sentence % {"most": MAX_LIVE_RUNS})
     draft, chosen = form.instance, form.cleaned_data
     many = {name: chosen.get(name, ()) for name in agent_spec.related_names()}

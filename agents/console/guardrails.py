@@ -146,7 +146,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         if found.percent is None:
             return "–"
         about = {"percent": found.percent, "right": found.right, "judged": found.judged}
-        return _("%(percent)s %% (%(right)s of %(judged)s)") % about
+        return _("%(percent)s%% (%(right)s of %(judged)s)") % about
 
     @method_decorator(require_POST)
     def try_view(self, request: HttpRequest) -> HttpResponse:
@@ -178,7 +178,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         except BadPattern as error:
             return {"problem": translate(str(error))}
         except BacktestRunning:
-            return {"problem": _("Another back-test is under way. Try again in a moment.")}
+            return {"problem": _("Another backtest is running. Try again in a moment.")}
         return {"outcome": outcome}
 
     @method_decorator(require_GET)
@@ -191,7 +191,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         )
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Where patterns fired"),
+            "title": _("Guardrail hits"),
             "opts": self.opts,
             "pattern": pattern,
             "page": page,
@@ -226,7 +226,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         ]
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Ready-made patterns"),
+            "title": _("Prebuilt patterns"),
             "opts": self.opts,
             "sets": offered,
         }
@@ -239,7 +239,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
             rows = pattern_sets.add(key)
             for row in rows:
                 self.log_addition(request, row, [{"added": {}}])
-        said = ngettext("%(n)s pattern was added.", "%(n)s patterns were added.", len(rows))
+        said = ngettext("%(n)s pattern added.", "%(n)s patterns added.", len(rows))
         messages.success(request, said % {"n": len(rows)})
         return redirect("admin:agents_guardrail_sets")
 

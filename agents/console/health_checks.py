@@ -86,7 +86,7 @@ def check_processes(processes: Processes) -> HealthCheck:
     what = _("Processes")
     if not processes:
         advice = _("Start one with “manage.py serve”.")
-        return HealthCheck(what=what, now=_("None has been heard of."), advice=advice)
+        return HealthCheck(what=what, now=_("No heartbeat from any process."), advice=advice)
     kinds = Counter(process.get_kind_display() for process in processes)
     now = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     return HealthCheck(what=what, now=now, advice=_process_advice(processes))
@@ -94,16 +94,16 @@ def check_processes(processes: Processes) -> HealthCheck:
 
 def _process_advice(processes: Processes) -> str:
     if silent := [process.short_name for process in processes if process.silence > MAX_SILENCE]:
-        sentence = _("Not heard of any more: %(names)s. Ended without a word, or hanging?")
+        sentence = _("No heartbeat from %(names)s. The process has crashed or is stuck.")
         return sentence % {"names": ", ".join(silent)}
     if len({process.version for process in processes}) > 1:
-        return _("They run different versions. Restart the older ones.")
+        return _("The processes run different versions. Restart the older ones.")
     return ""
 
 
 def check_runs() -> HealthCheck:
     count = Run.objects.running().count()
-    now = ngettext("%(count)d is running.", "%(count)d are running.", count)
+    now = ngettext("%(count)d running.", "%(count)d running.", count)
     return HealthCheck(
         what=_("Runs"), now=now % {"count": count}, page=_trace_list_url("running")
     )
@@ -115,34 +115,34 @@ def check_queue(processes: Processes) -> Iterator[HealthCheck]:
     first = Run.objects.queued().order_by("started_at").first()
     waited = timezone.now() - first.started_at if first else timedelta()
     now = ngettext(
-        "%(count)d run stands in line, for %(time)s.",
-        "%(count)d runs stand in line, the first for %(time)s.",
+        "%(count)d run waiting for %(time)s.",
+        "%(count)d runs waiting, the oldest for %(time)s.",
         depth,
     )
     now = (
         now % {"count": depth, "time": format_duration(waited)}
         if first
-        else _("Nothing waits.")
+        else _("The queue is empty.")
     )
     yield HealthCheck(what=_("Queue"), now=now, advice=_queue_advice(processes, waited))
 
 
 def _queue_advice(processes: Processes, waited: timedelta) -> str:
     if not any(process.kind == ServerProcess.Kind.WORKER for process in processes):
-        return _("No worker is there to drive runs. Start one with “manage.py worker”.")
+        return _("No worker is running. Start one with “manage.py worker”.")
     is_long = waited > MAX_QUEUE_WAIT
-    return _("The workers cannot keep up. Start another one.") if is_long else ""
+    return _("The workers can't keep up. Start another one.") if is_long else ""
 
 
 def check_approvals() -> HealthCheck:
     """That somebody takes their time over a decision is no fault."""
-    what, waiting = _("Waiting for people"), Approval.objects.waiting().order_by("asked_at")
+    what, waiting = _("Pending approvals"), Approval.objects.waiting().order_by("asked_at")
     count, first = waiting.count(), waiting.first()
     if first is None:
-        return HealthCheck(what=what, now=_("No call waits for a decision."))
+        return HealthCheck(what=what, now=_("Nothing to approve."))
     now = ngettext(
-        "%(count)d call waits for a decision, for %(time)s.",
-        "%(count)d calls wait for a decision, the first for %(time)s.",
+        "%(count)d approval pending for %(time)s.",
+        "%(count)d approvals pending, the oldest for %(time)s.",
         count,
     )
     now %= {"count": count, "time": format_duration(timezone.now() - first.asked_at)}
@@ -154,7 +154,11 @@ def check_failures() -> HealthCheck:
     failed, count = ended.filter(status=Run.Status.FAILED).count(), ended.count()
     now = _("%(failed)d of %(count)d in the last hour.") % {"failed": failed, "count": count}
     is_much = failed * MIN_RUNS_PER_FAILURE > count
-    advice = _("Read what they say, and try their models and tools.") if is_much else ""
+    advice = (
+        _("Check the errors of these runs, then test their models and tools.")
+        if is_much
+        else ""
+    )
     return HealthCheck(
         what=_("Failed runs"), now=now, advice=advice, page=_trace_list_url("failed")
     )
@@ -164,28 +168,30 @@ def check_takeovers() -> HealthCheck:
     lately = Q(ended_at__gt=timezone.now() - RECENT_PERIOD) | Q(status=Run.Status.RUNNING)
     count = Run.objects.filter(lately, takeovers__gt=0).count()
     now = _("%(count)d in the last hour.") % {"count": count}
-    advice = _("A process ended in the middle of its work. Its log says why.") if count else ""
-    return HealthCheck(what=_("Runs taken over"), now=now, advice=advice)
+    advice = _("A process stopped unexpectedly. Check its log.") if count else ""
+    return HealthCheck(what=_("Recovered runs"), now=now, advice=advice)
 
 
 def check_event_writer(processes: Processes) -> HealthCheck:
     lag = max((process.journal_lag for process in processes), default=0.0)
-    now = _("What happens is kept within %(seconds)s s.") % {"seconds": format_number(lag)}
-    now = now if lag else _("Nothing happened just now.")
+    now = _("Events are saved within %(seconds)s s.") % {"seconds": format_number(lag)}
+    now = now if lag else _("No recent events.")
     advice = (
-        _("The database is slow, or busy with something else.") if lag > MAX_LAG_SECONDS else ""
+        _("The database is slow or overloaded. Check its load.")
+        if lag > MAX_LAG_SECONDS
+        else ""
     )
-    return HealthCheck(what=_("Journal"), now=now, advice=advice)
+    return HealthCheck(what=_("Event storage"), now=now, advice=advice)
 
 
 def check_event_loops(processes: Processes) -> HealthCheck:
     what, count = _("Event loops"), sum(process.stalls for process in processes)
     if not count:
-        return HealthCheck(what=what, now=_("Never held up."))
+        return HealthCheck(what=what, now=_("Never blocked."))
     worst = max(processes, key=lambda process: process.longest_stall)
     now = ngettext(
-        "Held up %(count)d time, for %(seconds)s s.",
-        "Held up %(count)d times, for %(seconds)s s at most.",
+        "Event loop blocked %(count)d time (%(seconds)s s).",
+        "Event loop blocked %(count)d times (longest: %(seconds)s s).",
         count,
     )
     now %= {"count": count, "seconds": format_number(worst.longest_stall)}
@@ -194,21 +200,23 @@ def check_event_loops(processes: Processes) -> HealthCheck:
 
 def _event_loop_advice(processes: Processes, worst: ServerProcess) -> str:
     if late := [each.short_name for each in processes if each.lateness > MAX_LATENESS_SECONDS]:
-        return _("Held up right now: %(names)s.") % {"names": ", ".join(late)}
+        return _("Blocked right now: %(names)s.") % {"names": ", ".join(late)}
     is_lately = any(p.stalled_at and p.now - p.stalled_at < RECENT_PERIOD for p in processes)
     is_much = worst.longest_stall > MAX_STALL_SECONDS or worst.stalls > MAX_STALLS
     if not is_lately or not is_much:
         return ""
     if not worst.stalled_in:
-        return _("In the last hour too. The machine has more to do than it can.")
+        return _("Also blocked in the last hour. The machine is overloaded.")
     where = worst.stalled_in.partition(" ")[0]
-    return _("In the last hour too. The longest was in %(where)s.") % {"where": where}
+    return _("Also blocked in the last hour. The longest block was in %(where)s.") % {
+        "where": where
+    }
 
 
 def check_sockets(processes: Processes) -> HealthCheck:
     count = sum(process.sockets for process in processes)
-    now = ngettext("%(count)d page is connected.", "%(count)d pages are connected.", count)
-    return HealthCheck(what=_("Sockets"), now=now % {"count": count})
+    now = ngettext("%(count)d page connected.", "%(count)d pages connected.", count)
+    return HealthCheck(what=_("WebSockets"), now=now % {"count": count})
 
 
 def check_database() -> HealthCheck:
@@ -230,17 +238,21 @@ def _database_size() -> int:
 def check_channel_layer() -> HealthCheck:
     what, kind = _("Channel layer"), type(get_channel_layer()).__name__
     if (delay := async_to_sync(health.layer_latency)()) is None:
-        now = _("%(kind)s does not answer.") % {"kind": kind}
-        advice = _("Pages follow only every few seconds. Is Redis there?")
+        now = _("%(kind)s isn't responding.") % {"kind": kind}
+        advice = _("Pages update only every few seconds. Check that Redis is running.")
         return HealthCheck(what=what, now=now, advice=advice)
-    now = _("%(kind)s answers within %(time)s ms.")
+    now = _("%(kind)s responds in %(time)s ms.")
     return HealthCheck(what=what, now=now % {"kind": kind, "time": format_number(delay * 1000)})
 
 
 def check_disk() -> HealthCheck:
     left = health.free_bytes()
-    advice = _("Make room, or nothing new can be kept.") if left < health.MIN_FREE_BYTES else ""
-    now = _("%(size)s are left.") % {"size": filesizeformat(left)}
+    advice = (
+        _("Disk is almost full. Free up space, or new messages can't be saved.")
+        if left < health.MIN_FREE_BYTES
+        else ""
+    )
+    now = _("%(size)s free.") % {"size": filesizeformat(left)}
     return HealthCheck(what=_("Disk"), now=now, advice=advice)
 
 
@@ -261,17 +273,17 @@ def check_models() -> HealthCheck:
     agents = Agent.objects.filter(enabled=True)
     names = sorted({name for agent in agents for name in planner_factory.model_names(agent)})
     if not names:
-        return HealthCheck(what=what, now=_("No agent is switched on."))
+        return HealthCheck(what=what, now=_("No agent is enabled."))
     if wrong := [
         str(error) for error in map(planner_factory.configuration_error, names) if error
     ]:
         now = " ".join(map(translate, wrong))
-        advice = _("Set them up, or choose others for their agents.")
+        advice = _("Fix their settings, or choose other models for the agents.")
         return HealthCheck(what=what, now=now, advice=advice, page=page)
     few = ", ".join(names[:MAX_NAMES]) + (" …" if len(names) > MAX_NAMES else "")
     out = {state.key for state in CIRCUITS.state() if state.state != "closed"}
     if broken := [name for name in names if f"model:{name}" in out]:
-        advice = _("Out of order: %(names)s. Look whether their provider is, and try again.")
+        advice = _("Failing: %(names)s. Check the provider's status, then try again.")
         advice %= {"names": ", ".join(broken)}
         return HealthCheck(what=what, now=few, advice=advice, page=page)
     return HealthCheck(what=what, now=few, page=page)
@@ -283,35 +295,35 @@ def check_settings() -> HealthCheck:
         sum(bool(remark.advice) for remark in deployment_checks.deploy_warnings()),
     )
     if not count:
-        return HealthCheck(what=what, now=_("Nothing speaks against letting others in."))
+        return HealthCheck(what=what, now=_("No problems found."))
     now = ngettext(
-        "%(count)d check of “check --deploy” needs a look.",
-        "%(count)d checks of “check --deploy” need a look.",
+        "“check --deploy” found %(count)d problem.",
+        "“check --deploy” found %(count)d problems.",
         count,
     )
-    advice = _("They are listed below, with what can be done.")
+    advice = _("See the list below for how to fix them.")
     return HealthCheck(what=what, now=now % {"count": count}, advice=advice)
 
 
 def check_circuits() -> HealthCheck:
-    what, page = _("Circuits"), reverse("admin:agents_circuits")
+    what, page = _("Circuit breakers"), reverse("admin:agents_circuits")
     if names := [state.key for state in CIRCUITS.state() if state.state != "closed"]:
-        now = _("Out of order: %(names)s.") % {"names": ", ".join(names)}
-        advice = _("They are left alone for a while and then tried again.")
+        now = _("Failing: %(names)s.") % {"names": ", ".join(names)}
+        advice = _("Calls are paused for a while, then retried automatically.")
         return HealthCheck(what=what, now=now, advice=advice, page=page)
-    return HealthCheck(what=what, now=_("All are in order."), page=page)
+    return HealthCheck(what=what, now=_("All healthy."), page=page)
 
 
 def check_retention() -> HealthCheck:
     """What is deleted once a day because it was kept long enough."""
     what, row = _("Retention"), Upkeep.objects.filter(name="prune").first()
     if row is None or row.at is None:
-        return HealthCheck(what=what, now=_("Nothing was looked for yet."))
+        return HealthCheck(what=what, now=_("Cleanup hasn't run yet."))
     counts = {name: row.report.get(name, 0) for name in ("sessions", "runs", "entries")}
-    deleted = _("%(sessions)d sessions, %(runs)d runs and %(entries)d audit entries") % counts
+    deleted = _("%(sessions)d chats, %(runs)d runs and %(entries)d audit log entries") % counts
     age = timezone.now() - row.at
     now = _("Deleted %(time)s ago: %(what)s.") % {"time": format_duration(age), "what": deleted}
-    late = _("It should be done once a day. The log of the server says why it is not.")
+    late = _("Cleanup should run once a day. Check the server log for the error.")
     return HealthCheck(what=what, now=now, advice=late if age > MAX_UPKEEP_AGE else "")
 
 
@@ -320,10 +332,10 @@ def check_mcp_servers() -> HealthCheck:
     servers = McpServer.objects.filter(enabled=True)
     failed = servers.filter(state=McpServer.State.FAILED)
     if names := list(failed.values_list("name", flat=True)):
-        now = _("Out of order: %(names)s.") % {"names": ", ".join(names)}
+        now = _("Failing: %(names)s.") % {"names": ", ".join(names)}
         advice = _("Test their connections.")
         return HealthCheck(what=what, now=now, advice=advice, page=page)
-    now = _("All are in order.") if servers.exists() else _("None is set up.")
+    now = _("All healthy.") if servers.exists() else _("None configured.")
     return HealthCheck(what=what, now=now, page=page)
 
 

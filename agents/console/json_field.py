@@ -9,9 +9,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-NOT_JSON = _("This is not JSON: line %(line)d, column %(column)d: %(reason)s.")
-NOT_STORABLE = _("This has something in it that cannot be kept as JSON.")
-NOT_AN_OBJECT = _("Write a JSON object: {…}.")
+NOT_JSON = _("Invalid JSON at line %(line)d, column %(column)d: %(reason)s.")
+NOT_STORABLE = _("This contains a value that can't be stored as JSON.")
+NOT_AN_OBJECT = _("Enter a JSON object: {…}.")
 
 
 class JsonValueField(forms.JSONField):

@@ -84,7 +84,7 @@ class ServerForm(forms.ModelForm):
     def clean_args(self) -> list[str]:
         args = self.cleaned_data["args"] or []
         if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
-            raise forms.ValidationError(_("The arguments must be a JSON list of texts."))
+            raise forms.ValidationError(_("Arguments must be a JSON list of strings."))
         return args
 
     def _resolve_secret(
@@ -104,7 +104,7 @@ class ServerForm(forms.ModelForm):
             self.add_error(name, REENTER_SECRET % label)
         if _is_text_map(secret):
             return secret
-        self.add_error(name, _("%(field)s must be a JSON object of texts.") % label)
+        self.add_error(name, _("%(field)s must be a JSON object with string values.") % label)
         return {}
 
     def _build_config(self, cleaned: dict[str, Any], secrets: dict[str, Any]) -> ServerConfig:
@@ -127,10 +127,13 @@ class ServerForm(forms.ModelForm):
 
 
 REENTER_SECRET = _(
-    "%(field)s was set for something else: enter it again, or {} to take it away."
+    "%(field)s was set for a different URL or command. Enter it again, or enter {} "
+    "to remove it."
 )
-SECRET_SET = _('It is set. Leave this empty to keep it; {} takes it away. {"NAME": "value"}')
-SECRET_NOT_SET = _('It is not set. {"NAME": "value"}')
+SECRET_SET = _(
+    'Already set. Leave empty to keep it, or enter {} to remove it. Example: {"NAME": "value"}'
+)
+SECRET_NOT_SET = _('Not set. Example: {"NAME": "value"}')
 
 
 def _is_redirected(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
@@ -151,7 +154,7 @@ class ServerImportForm(forms.Form):
     text = forms.CharField(
         label=_("mcpServers JSON"),
         widget=forms.Textarea(attrs={"rows": 18, "cols": 90, "spellcheck": "false"}),
-        help_text=_("As Claude Desktop, VS Code and others keep it."),
+        help_text=_("The format used by Claude Desktop, VS Code and others."),
     )
 
     def made(self, user: Any) -> list[McpServer]:
@@ -181,9 +184,9 @@ class McpServerAdmin(ConsoleAdmin):
     ]
     fieldsets = [
         (None, {"fields": ["name", "transport", "enabled", "timeout", "trusts_annotations"]}),
-        (_("An address"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
+        (_("Remote server (HTTP)"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
         (
-            _("A program on this machine"),
+            _("Local program"),
             {
                 "fields": ["command", "args", "env", "folders", "isolation", "argv"],
                 "classes": ["by-program"],
@@ -191,10 +194,12 @@ class McpServerAdmin(ConsoleAdmin):
         ),
     ]
     heard_of = (
-        _("When it was last heard of"),
+        _("Last known status"),
         {
             "fields": ["state", "state_since", "last_error", "latency", "restarts"],
-            "description": _("“Test connection” tries what is saved, and keeps what it finds."),
+            "description": _(
+                "“Test connection” uses the saved settings and updates this status."
+            ),
         },
     )
 
@@ -212,10 +217,10 @@ class McpServerAdmin(ConsoleAdmin):
     def tool_count(self, server: McpServer) -> str:
         if not server.held:
             return str(server.offers)
-        held = ngettext("%d held back", "%d held back", server.held) % server.held
+        held = ngettext("%d blocked", "%d blocked", server.held) % server.held
         return f"{server.offers} ({held})"
 
-    @admin.display(description=_("as it will be run"))
+    @admin.display(description=_("full command"))
     def argv(self, server: McpServer) -> SafeString | str:
         """Each argument by itself, so that a space in one is no space between two."""
         if server.transport != McpServer.Transport.STDIO or not server.pk:
@@ -327,13 +332,13 @@ class McpServerAdmin(ConsoleAdmin):
             messages.error(request, health.error)
             return
         names = ", ".join(tool.name for tool in health.tools)
-        sentence = _("It is ready, and has these tools: %(names)s") % {"names": names or "—"}
+        sentence = _("Connected. Tools: %(names)s") % {"names": names or "—"}
         messages.success(request, sentence)
         if found.changed:
-            sentence = _("These have changed, and are held back until you accept the change:")
+            sentence = _("Changed, and blocked until you accept the changes:")
             messages.warning(request, f"{sentence} {', '.join(found.changed)}")
         if found.gone:
-            sentence = _("These are gone:")
+            sentence = _("Removed from the server:")
             messages.warning(request, f"{sentence} {', '.join(found.gone)}")
 
     @method_decorator(require_POST)
@@ -352,7 +357,7 @@ class McpServerAdmin(ConsoleAdmin):
         look = async_to_sync(mcp_servers.probe)
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Try without saving"),
+            "title": _("Test without saving"),
             "opts": self.opts,
             "problems": list(_form_problems(form)),
             "health": look(form.wanted, request.user) if is_valid else None,
@@ -373,7 +378,7 @@ class McpServerAdmin(ConsoleAdmin):
             row.save(update_fields=["enabled"])
             self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
         circuit_breakers.reset_tool(row.name)
-        on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
+        on, off = _("Enabled: %(name)s"), _("Disabled: %(name)s")
         sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
         return redirect(f"{_change_url(row.server)}#tool-{row.pk}")
@@ -413,9 +418,9 @@ class McpServerAdmin(ConsoleAdmin):
                 mcp_servers.accept(row, request.POST.get("seen", ""))
                 self.keep(request, audit.TOOL_ACCEPTED, row)
         except mcp_servers.DefinitionChanged:
-            messages.error(request, _("It has changed again since: look at it once more."))
+            messages.error(request, _("The definition changed again. Review the new changes."))
         else:
-            messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
+            messages.success(request, _("%(name)s accepted.") % {"name": row.name})
         return redirect(_change_url(row.server))
 
 

@@ -22,11 +22,11 @@ from .audited import AuditedMixin
 SEEN_FIELD = "_seen"
 SALT = "agents.console.model_admin"
 DIGEST_CHARS = 12
-CHANGED_MEANWHILE = _("This was changed while you had it open: %(fields)s.")
+CHANGED_MEANWHILE = _("This changed while you were editing it: %(fields)s.")
 CHANGED_BY = _("%(who)s changed this %(time)s ago: %(fields)s.")
 SAVE_AGAIN_HINT = _(
-    "What you entered is still here: save once more to put it in its place, or open the page "
-    "anew to see what is there now."
+    "Your changes aren't saved yet. Save again to overwrite, or reload the page to "
+    "see the current values."
 )
 
 

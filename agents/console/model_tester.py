@@ -154,17 +154,31 @@ def _result_line(result: ProbeResult) -> ProbeLine:
 def _part_texts() -> dict[str, tuple[str, str, str]]:
     """Of each part its name, and what is said where it works and where it does not."""
     return {
-        "reply": (_("Reply"), _("It answers."), _("It was asked, and said nothing.")),
+        "reply": (
+            _("Response"),
+            _("The model responded."),
+            _("The model returned an empty response."),
+        ),
         "tools": (
             _("Tools"),
-            _("It calls tools."),
-            _("It called no tool. Its agents need the dialect “ReAct text”."),
+            _("The model can call tools."),
+            _(
+                "The model didn't call a tool. In its agents, set the tool call format "
+                "to “ReAct text”."
+            ),
         ),
-        "vision": (_("Pictures"), _("It sees pictures."), _("It does not see pictures.")),
+        "vision": (
+            _("Images"),
+            _("The model can read images."),
+            _("The model can't read images."),
+        ),
         "schema": (
-            _("JSON Schema"),
-            _("It keeps to a schema."),
-            _("It does not keep to a schema; agents that need one ask it again in words."),
+            _("Structured output"),
+            _("The model follows a JSON Schema."),
+            _(
+                "The model doesn't follow a JSON Schema. Agents with structured output "
+                "ask again with instructions in the prompt."
+            ),
         ),
     }
 
@@ -172,10 +186,10 @@ def _part_texts() -> dict[str, tuple[str, str, str]]:
 def _format_figures(result: ProbeResult) -> str:
     parts = []
     if result.first is not None:
-        parts.append(_("First word after %(time)s.") % {"time": _format_seconds(result.first)})
+        parts.append(_("First token after %(time)s.") % {"time": _format_seconds(result.first)})
     tokens = {"read": result.read, "written": result.written}
-    parts.append(_("Tokens: %(read)d read, %(written)d written.") % tokens)
-    price = cost(result.cost) if result.cost is not None else _("no price is known")
+    parts.append(_("Tokens: %(read)d input, %(written)d output.") % tokens)
+    price = cost(result.cost) if result.cost is not None else _("unknown")
     parts.append(_("Cost: %(price)s.") % {"price": price})
     return " ".join(parts)
 
@@ -190,7 +204,7 @@ def _total_lines(results: Sequence[ProbeResult]) -> list[ProbeLine]:
     facts = {"requests": requests % {"count": len(results)}, "time": _format_seconds(seconds)}
     sentence = _("%(requests)s in %(time)s.") % facts
     more = _("Cost: %(price)s.") % {"price": cost(sum(costs))} if costs else ""
-    return [ProbeLine(part=_("In all"), is_good=True, sentence=sentence, more=more)]
+    return [ProbeLine(part=_("Total"), is_good=True, sentence=sentence, more=more)]
 
 
 def _format_seconds(seconds: float) -> str:

@@ -75,7 +75,7 @@ ROW_PROBLEMS = {gate.INVALID_ADDRESS, gate.ADDRESS_HAS_PASSWORD}
 class LanguageModelForm(forms.ModelForm):
     """Knows the common providers, and says no to what could not be asked."""
 
-    forget_key = forms.BooleanField(label=_("Forget the key"), required=False)
+    forget_key = forms.BooleanField(label=_("Remove key"), required=False)
 
     class Meta:
         widgets = {
@@ -98,18 +98,18 @@ class LanguageModelForm(forms.ModelForm):
         }
         help_texts = {
             "model": _(
-                "As its provider calls it. For Azure the name of your deployment; for another "
-                "one of LiteLLM's the whole name, provider/model."
+                "The provider's name for the model. For Azure, your deployment name; "
+                "for other LiteLLM providers, provider/model."
             ),
-            "base_url": _("Empty: the provider's own."),
-            "api_version": _("Of Azure, such as 2024-10-21. Empty: the usual one."),
-            "region": _("Of Amazon Bedrock, such as eu-central-1."),
+            "base_url": _("Leave empty to use the provider's own URL."),
+            "api_version": _("Azure only, e.g. 2024-10-21. Leave empty for the default."),
+            "region": _("Amazon Bedrock only, e.g. eu-central-1."),
             "options": _(
                 'JSON object, e.g. {"num_ctx": 8192}. Only settings that the provider supports '
                 "are allowed."
             ),
             "parameters": help_with_example(
-                _("What every request asks for. Agents have limits of their own."),
+                _("Sent with every request. Agents have their own limits."),
                 {"temperature": 0.2, "reasoning_effort": "low"},
             ),
         }
@@ -153,7 +153,7 @@ class LanguageModelForm(forms.ModelForm):
     def clean_api_key(self) -> str:
         key: str = self.cleaned_data["api_key"]
         if key and not PRINTABLE_ASCII.fullmatch(key):
-            raise ValidationError(_("A key is plain ASCII, without blanks."))
+            raise ValidationError(_("A key can contain only ASCII characters, without spaces."))
         return key
 
     def clean_options(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class LanguageModelForm(forms.ModelForm):
         if secrets in (None, ""):
             return secrets
         if not isinstance(secrets, dict) or {*map(type, secrets.values())} - {str}:
-            raise ValidationError(_("Write a JSON object of texts: {…}."))
+            raise ValidationError(_("Enter a JSON object with string values: {…}."))
         try:
             json.dumps(secrets, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
@@ -181,7 +181,7 @@ class LanguageModelForm(forms.ModelForm):
     def clean_fallbacks(self) -> str:
         names = list(dict.fromkeys(self.cleaned_data["fallbacks"].split()))
         if self.cleaned_data.get("label", self.instance.label) in names:
-            raise ValidationError(_("It cannot fall back to itself."))
+            raise ValidationError(_("A model can't be its own fallback."))
         known = {planner_factory.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
         others = [name for name in names if name not in known]
         if wrong := [
@@ -195,7 +195,7 @@ class LanguageModelForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
         if cleaned.get("provider") in NEEDS_BASE_URL and cleaned.get("base_url") == "":
-            self.add_error("base_url", _("Say where it is."))
+            self.add_error("base_url", _("Enter the URL."))
         kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
         if cleaned.get("forget_key"):
             self.instance.api_key = ""
@@ -251,21 +251,24 @@ def _reject_names(names: set[str], sentence: str) -> None:
         raise ValidationError(sentence, params={"names": ", ".join(sorted(names))})
 
 
-WRONG_PROVIDER = _("This is a model of %(provider)s. Choose that as the provider.")
-SECRETS_MISPLACED = _("%(names)s: put it into the further secrets, which are kept encrypted.")
-KEY_SET = _("It is set. Leave this empty to keep it.")
+WRONG_PROVIDER = _("This model is from %(provider)s. Change the provider to match.")
+SECRETS_MISPLACED = _("%(names)s: move this to “Additional secrets”, which are encrypted.")
+KEY_SET = _("Already set. Leave empty to keep it.")
 KEY_NOT_SET = _(
-    "Kept encrypted and never shown again. Empty: the key that the environment has for this "
-    "provider, if it has one and the address is the provider's own."
+    "Encrypted and never displayed again. Leave empty to use the provider's key from "
+    "the environment (only with the provider's own URL)."
 )
-SECRETS_SET = _("They are set. Leave this empty to keep them; {} takes them away.")
+SECRETS_SET = _("Already set. Leave empty to keep them, or enter {} to remove them.")
 SECRETS_NOT_SET = _(
-    "A JSON object of texts, kept encrypted and never shown again: "
+    "JSON object with string values, encrypted and never displayed again: "
     '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
 )
 REENTER_SECRET = {
-    "api_key": _("It was set for another address: enter it again, or have it forgotten."),
-    "secrets": _("They were set for another address: enter them again, or {} for none."),
+    "api_key": _("This key was set for a different URL. Enter it again, or remove it."),
+    "secrets": _(
+        "These secrets were set for a different URL. Enter them again, or "
+        "enter {} to remove them."
+    ),
 }
 
 
@@ -279,20 +282,20 @@ class LanguageModelAdmin(ConsoleAdmin):
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
     fieldsets = [
         (None, {"fields": ["label", "enabled"]}),
-        (_("How it is reached"), {"fields": CONNECTION_FIELDS}),
-        (_("How it is asked"), {"fields": ["parameters", "context_window", "fallbacks"]}),
-        (_("What it costs"), {"fields": ["input_price", "output_price"]}),
+        (_("Connection settings"), {"fields": CONNECTION_FIELDS}),
+        (_("Requests"), {"fields": ["parameters", "context_window", "fallbacks"]}),
+        (_("Pricing"), {"fields": ["input_price", "output_price"]}),
         (
             _("Limits"),
             {"fields": ["concurrency", "requests_per_minute", "tokens_per_minute"]},
         ),
-        (_("Who may use it"), {"fields": ["groups"]}),
+        (_("Access"), {"fields": ["groups"]}),
     ]
 
     @admin.display(description=_("state"))
     def state(self, row: LanguageModel) -> str:
         error = planner_factory.configuration_error(row.label)
-        return translate(str(error)) if error else _("in order")
+        return translate(str(error)) if error else _("healthy")
 
     @admin.display(description=_("agents"))
     def thinks_for(self, row: LanguageModel) -> str:
@@ -385,7 +388,7 @@ def _record_test(user: Any, row: LanguageModel, wrong: list[model_tester.ProbeLi
     )
 
 
-MODEL_STILL_USED = _("%(model)s is gone, and these agents still name it: %(agents)s.")
+MODEL_STILL_USED = _("%(model)s was deleted, but these agents still use it: %(agents)s.")
 
 
 def agents_using(row: LanguageModel) -> list[str]:

@@ -49,36 +49,36 @@ class MenuSection:
 MENU = (
     MenuSection(
         key="answers",
-        name=_("Who answers"),
+        name=_("Agents & models"),
         rows={
             "agents.Agent": _("Instructions, model, tools and limits of each agent."),
-            "agents.LanguageModel": _("What agents think with: key, price and limits."),
-            "agents.ToolRegistration": _("What agents may use, and when they have to ask."),
-            "agents.McpServer": _("Where more tools come from."),
-            "agents.Document": _("What the search tool finds its answers in."),
-            "agents.Workflow": _("Plans that are carried out just as they were written."),
-            "agents.Schedule": _("When workflows start by themselves."),
+            "agents.LanguageModel": _("API key, prices and limits of each model."),
+            "agents.ToolRegistration": _("What agents can use, and what requires approval."),
+            "agents.McpServer": _("Connect more tools over MCP."),
+            "agents.Document": _("Documents the search tool uses."),
+            "agents.Workflow": _("Plans with fixed steps that run the same way every time."),
+            "agents.Schedule": _("When workflows start automatically."),
         },
     ),
     MenuSection(
         key="rules",
-        name=_("What is allowed"),
+        name=_("Access & safety"),
         rows={
-            "agents.GuardrailPattern": _("What is warned of, masked or blocked in texts."),
-            "auth.User": _("Who may sign in, and what for."),
-            "auth.Group": _("People who have the same rights or the same role."),
-            "agents.ReviewScope": _("Whose runs a reviewer may read."),
+            "agents.GuardrailPattern": _("Patterns that warn about, mask or block text."),
+            "auth.User": _("Who can sign in, and what they can do."),
+            "auth.Group": _("Users with the same permissions or role."),
+            "agents.ReviewScope": _("Which runs each reviewer can see."),
         },
         pages=(
             ConsolePage(
-                name=_("Ready-made patterns"),
-                about=_("Sets for personal data, secrets and injected instructions."),
+                name=_("Prebuilt patterns"),
+                about=_("Pattern sets for personal data, secrets and prompt injection."),
                 view="admin:agents_guardrail_sets",
                 permission="agents.add_guardrailpattern",
             ),
             ConsolePage(
-                name=_("Where patterns fired"),
-                about=_("Hits of all patterns, and whether they were right."),
+                name=_("Guardrail hits"),
+                about=_("Hits of all patterns, and whether they were correct."),
                 view="admin:agents_guardrail_hits",
                 permission="agents.review_runs",
             ),
@@ -86,42 +86,42 @@ MENU = (
     ),
     MenuSection(
         key="happened",
-        name=_("What happened"),
+        name=_("Activity"),
         rows={
-            "agents.AuditEntry": _("Who did what, and who looked at whose."),
-            "agents.Run": _("Every question and what became of it."),
-            "agents.Approval": _("What people were asked, and what they decided."),
-            "chat.ChatSession": _("Conversations."),
-            "review.Example": _("Questions whose answers are checked again and again."),
+            "agents.AuditEntry": _("Who did what, and who viewed whose data."),
+            "agents.Run": _("Every run and its result."),
+            "agents.Approval": _("Approval requests and decisions."),
+            "chat.ChatSession": _("All chats."),
+            "review.Example": _("Saved questions with expected answers, for repeated testing."),
         },
     ),
     MenuSection(
         key="operation",
-        name=_("How it runs"),
+        name=_("System"),
         rows={},
         pages=(
             ConsolePage(
                 name=_("Health"),
-                about=_("How everything is at this moment, and what to do about it."),
+                about=_("Current status, and how to fix problems."),
                 view="admin:agents_health",
                 permission="agents.view_serverprocess",
             ),
             ConsolePage(
-                name=_("Circuits"),
-                about=_("Models and tools that failed lately and are left alone."),
+                name=_("Circuit breakers"),
+                about=_("Models and tools that are paused because they keep failing."),
                 view="admin:agents_circuits",
                 permission="agents.change_agent",
             ),
             ConsolePage(
                 name=_("Configuration"),
-                about=_("All that is set up as one file, to keep, compare and bring back."),
+                about=_("Export, compare and import all settings as one file."),
                 view="admin:agents_configuration",
                 permission=configuration.PERMISSION,
             ),
         ),
     ),
 )
-OTHER_SECTION = MenuSection(key="rows", name=_("Single rows"), rows={})
+OTHER_SECTION = MenuSection(key="rows", name=_("Raw data"), rows={})
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:

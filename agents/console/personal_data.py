@@ -12,20 +12,20 @@ Rule = Agent.PersonalData
 
 EXPLANATIONS = {
     Rule.SHOWN: _(
-        "The model reads it and the trace keeps it. Reviewers see it masked, and that they "
-        "looked is recorded."
+        "The model sees it and the trace stores it. Reviewers see it masked, and "
+        "each access is logged."
     ),
     Rule.HIDDEN: _(
-        "The provider is sent placeholders such as ‹email 1›, also by the agents that this one "
-        "asks. Tools are called with the values, the person reads them, and the trace keeps "
+        "The provider receives placeholders such as ‹email 1›, also from agents this "
+        "one hands off to. Tools and the user get the real values. The trace stores "
         "both."
     ),
     Rule.UNKEPT: _(
-        "Questions, steps and answers are kept and shown without it, to the person as well, "
-        "and it cannot be brought back. The model is sent the question as it was asked; but a "
-        "run that waited for an approval, in the queue or for a worker, or was taken over "
-        "after a restart, knows only what was kept. What somebody writes into a call that "
-        "waits for approval is kept as they wrote it."
+        "Questions, steps and answers are stored and displayed masked, also for the "
+        "user. This can't be undone. The model receives the original question, but a "
+        "run that waited (for approval, in the queue or for a worker) or resumed "
+        "after a restart has only the masked text. Edits to a tool call during "
+        "approval are stored as entered."
     ),
 }
 

@@ -8,13 +8,13 @@ from agents.tools.mcp.config import Level, ServerConfig
 
 LEVEL_TEXTS: dict[str, str] = {
     "bubblewrap": _(
-        "Bubblewrap: programs see their own folder, system programs and the folders you open. "
-        "They can't see this server's files, environment or processes."
+        "Bubblewrap: programs see their own folder, system programs and the folders "
+        "you allow. They can't see this server's files, environment or processes."
     ),
     "landlock": _(
-        "Landlock (version %(version)s): programs can use their own folder, system programs "
-        "and the folders you open. They can't read this server's files or environment. They "
-        "can connect to local sockets."
+        "Landlock (version %(version)s): programs can use their own folder, system "
+        "programs and the folders you allow. They can't read this server's files or "
+        "environment. They can connect to local sockets."
     ),
     "user": _(
         "Separate user: programs run as system users without access to this server's files. "

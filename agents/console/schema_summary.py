@@ -16,19 +16,19 @@ TYPE_LABELS = {
     "boolean": _("yes or no"),
     "array": _("list"),
     "object": _("object"),
-    "null": _("nothing"),
+    "null": _("no value"),
 }
 LIMIT_TEXTS = {
-    "minimum": _("at least %(value)s"),
-    "maximum": _("at most %(value)s"),
+    "minimum": _("min %(value)s"),
+    "maximum": _("max %(value)s"),
     "exclusiveMinimum": _("more than %(value)s"),
     "exclusiveMaximum": _("less than %(value)s"),
-    "minLength": _("at least %(value)s characters"),
-    "maxLength": _("at most %(value)s characters"),
-    "minItems": _("at least %(value)s items"),
-    "maxItems": _("at most %(value)s items"),
-    "pattern": _("like %(value)s"),
-    "format": _("in the form of %(value)s"),
+    "minLength": _("min %(value)s characters"),
+    "maxLength": _("max %(value)s characters"),
+    "minItems": _("min %(value)s items"),
+    "maxItems": _("max %(value)s items"),
+    "pattern": _("matches %(value)s"),
+    "format": _("format: %(value)s"),
 }
 MISSING: Any = object()
 MAX_CHOICES = 30
@@ -57,7 +57,7 @@ class Parameter:
         items = self.schema.get("items")
         of = items.get("type") if isinstance(items, Mapping) else None
         if self.type == "array" and isinstance(of, str) and of in TYPE_LABELS:
-            return str(_("list of: %(kind)s") % {"kind": TYPE_LABELS[of]})
+            return str(_("list (%(kind)s)") % {"kind": TYPE_LABELS[of]})
         return str(TYPE_LABELS[self.type])
 
     @property
@@ -90,9 +90,9 @@ class Parameter:
         if self.choices:
             few = [_format_value(choice) for choice in self.choices[:MAX_CHOICES]]
             few += ["…"] if len(self.choices) > MAX_CHOICES else []
-            words.append(str(_("one of %(choices)s") % {"choices": ", ".join(few)}))
+            words.append(str(_("one of: %(choices)s") % {"choices": ", ".join(few)}))
         if self.default is not MISSING:
-            words.append(str(_("otherwise %(value)s") % {"value": _format_value(self.default)}))
+            words.append(str(_("default: %(value)s") % {"value": _format_value(self.default)}))
         return words
 
 

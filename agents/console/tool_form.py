@@ -54,24 +54,30 @@ def fallback_problem(row: ToolRegistration, stand_in: ToolRegistration) -> str |
     """Why the one would never be used, or must not be, in place of the other."""
     names = {"name": row.name, "other": stand_in.name}
     if row.pk == stand_in.pk:
-        return _("A tool cannot stand in for itself.")
+        return _("A tool can't be its own fallback.")
     if stand_in.fallback_id is not None:
-        return _("%(other)s has a stand-in itself; there are no chains.") % names
+        return _("%(other)s already has a fallback. Fallbacks can't be chained.") % names
     if row.pk and (first := ToolRegistration.objects.filter(fallback=row).first()):
         names["first"] = first.name
-        return _("%(name)s stands in for %(first)s already; there are no chains.") % names
+        return (
+            _("%(name)s is already the fallback for %(first)s. Fallbacks can't be chained.")
+            % names
+        )
     if effect(row) == Effect.AT_MOST_ONCE:
         return NOT_REPEATABLE % names
     if _harm_rank(stand_in) > _harm_rank(row):
-        return _("%(other)s may change more than %(name)s does.") % names
+        return (
+            _("%(other)s has more side effects than %(name)s, so it can't be its fallback.")
+            % names
+        )
     return FALLBACK_ASKS % names if requires_approval(stand_in) else None
 
 
 NOT_REPEATABLE = _(
-    "%(name)s must not be repeated: it may have done its work before it failed, so nothing is "
-    "used in its place."
+    "%(name)s must not be repeated, so it can't have a fallback: a failed call may "
+    "already have taken effect."
 )
-FALLBACK_ASKS = _("%(other)s asks a person first, so it is not used in place of another.")
+FALLBACK_ASKS = _("%(other)s requires approval, so it can't be a fallback.")
 
 
 def _harm_rank(row: ToolRegistration) -> int:
@@ -91,12 +97,15 @@ class ToolForm(forms.ModelForm):
         }
         help_texts = {
             "endpoint": _(
-                "https://… with {name} in its path where an argument goes. Others go into the "
-                "query of a GET, and as JSON into the body of the rest. Addresses in your own "
-                "network have to be allowed in ASHIATO_EGRESS_ALLOW."
+                "https://…, with {name} for arguments in the path. Other arguments "
+                "go into the query (GET) or the JSON body. Allow private network "
+                "URLs in ASHIATO_EGRESS_ALLOW."
             ),
             "definition": help_with_example(
-                _("An OpenAI-style definition, or what is inside of it. Empty: no arguments."),
+                _(
+                    "OpenAI-style tool definition, or just its function or parameters. "
+                    "Leave empty for no arguments."
+                ),
                 EXAMPLE_DEFINITION,
             ),
         }
@@ -144,7 +153,7 @@ class ToolForm(forms.ModelForm):
     def clean_endpoint(self) -> str:
         endpoint = self.cleaned_data["endpoint"]
         if not endpoint.lower().startswith(("http://", "https://")):
-            raise ValidationError(_("It has to begin with https:// or http://."))
+            raise ValidationError(_("Must start with https:// or http://."))
         return endpoint
 
     def clean_definition(self) -> dict[str, Any] | None:
@@ -157,7 +166,7 @@ class ToolForm(forms.ModelForm):
             raise ValidationError(OBJECT_REQUIRED)
         function = definition.get("function", definition)
         if not isinstance(function, dict):
-            raise ValidationError(_("What is under “function” has to be a JSON object: {…}."))
+            raise ValidationError(_("The value of “function” must be a JSON object: {…}."))
         if unknown := function.keys() - DEFINITION_KEYS:
             raise ValidationError(UNKNOWN_KEYS, params={"names": ", ".join(sorted(unknown))})
         return definition
@@ -167,7 +176,7 @@ class ToolForm(forms.ModelForm):
         if headers in (None, ""):
             return headers
         if not isinstance(headers, dict) or {*map(type, headers.values())} - {str}:
-            raise ValidationError(_("Write a JSON object of texts: {…}."))
+            raise ValidationError(_("Enter a JSON object with string values: {…}."))
         return headers
 
     def clean(self) -> dict[str, Any]:
@@ -187,7 +196,9 @@ class ToolForm(forms.ModelForm):
         elif wrong := invalid_part(row):
             self.add_error(*wrong)
         elif not (row.description or tool_factory.http_tool(row).description):
-            self.add_error("description", _("Say what it does: the model chooses by this."))
+            self.add_error(
+                "description", _("Enter a description. The model uses it to choose tools.")
+            )
 
     def _is_redirected(self) -> bool:
         """Whether headers that nobody typed would go where they were not meant for."""
@@ -196,29 +207,29 @@ class ToolForm(forms.ModelForm):
 
 
 def _tool_claim(choice: Effect | Approval) -> str:
-    return _("The tool says: %(what)s.") % {"what": choice.label}
+    return _("Tool default: %(what)s.") % {"what": choice.label}
 
 
-SERVER_CLAIM = _("Its server says: %(what)s. That is the server's own claim.")
+SERVER_CLAIM = _("Declared by the server: %(what)s. Not verified.")
 FALLBACK_HELP = _(
-    "The tool that is used in its place where it is out of order. An agent has to have both, "
-    "and both take the same arguments."
+    "Used while this tool is failing. The agent needs both tools, and both must take "
+    "the same arguments."
 )
 DESCRIPTION_HELP = _(
-    "What the model is told of this tool; empty takes the words of the definition."
+    "Tool description for the model. Leave empty to use the one in the definition."
 )
-EFFECT_HELP = _("The tool says: a GET only reads, anything else must not be repeated.")
-HEADERS_SET = _("They are set. Leave this empty to keep them; {} takes them away.")
+EFFECT_HELP = _("Tool default: GET is read-only, other methods must not be repeated.")
+HEADERS_SET = _("Already set. Leave empty to keep them, or enter {} to remove them.")
 HEADERS_NOT_SET = _(
-    "A JSON object of texts, kept encrypted and never shown again: "
+    "JSON object with string values, encrypted and never displayed again: "
     '{"Authorization": "Bearer …"}'
 )
-REENTER_HEADERS = _("They were set for another endpoint: enter them again, or {} for none.")
-NAME_TAKEN = _("%(agent)s has this tool, and asks a colleague by this name.")
-OBJECT_REQUIRED = _(
-    "Arguments are a JSON object: parameters are a JSON Schema that begins with "
-    '{"type": "object"}.'
+REENTER_HEADERS = _(
+    "These headers were set for a different endpoint. Enter them "
+    "again, or enter {} to remove them."
 )
+NAME_TAKEN = _("%(agent)s uses this name to hand off to another agent. Choose another name.")
+OBJECT_REQUIRED = _('Parameters must be a JSON Schema that starts with {"type": "object"}.')
 UNKNOWN_KEYS = _(
-    "%(names)s: not known here. A definition has a name, a description, parameters."
+    "Unknown fields: %(names)s. A definition can have name, description and parameters."
 )

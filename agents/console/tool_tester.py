@@ -66,12 +66,16 @@ def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistrati
 def refusal_reason(row: ToolRegistration) -> str:
     """Why it cannot be run at all; empty where it can."""
     if row.is_gone:
-        return _("It is gone from its server.")
+        return _("The server no longer provides this tool.")
     if row.pending:
-        return _("Its server says something else now. Accept that first.")
+        return _("The server changed this tool's definition. Accept the change first.")
     if row.name == AskPersonTool.name and row.source == Source.OWN:
-        return _("It asks the person of a run, and here is no run.")
-    return "" if input_schema(row) is not None else _("It cannot be used as it is set up.")
+        return _("This tool asks the user a question during a run, so you can't run it here.")
+    return (
+        ""
+        if input_schema(row) is not None
+        else _("This tool can't run with its current settings.")
+    )
 
 
 def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> ToolRunResult:

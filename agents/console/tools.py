@@ -30,7 +30,7 @@ class _SwitchForm(forms.BaseModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label = _("%(name)s is switched on") % {"name": self.instance.name}
+        label = _("Enable %(name)s") % {"name": self.instance.name}
         self.fields["enabled"].widget.attrs["aria-label"] = label
 
 
@@ -46,17 +46,17 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     filter_horizontal = ["groups"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
-    @admin.display(description=_("comes from"), ordering="source")
+    @admin.display(description=_("provided by"), ordering="source")
     def comes_from(self, row: ToolRegistration) -> str:
         if row.server is None:
             return row.get_source_display()
         return _("MCP server %(name)s") % {"name": row.server.name}
 
-    @admin.display(description=_("asks first"))
+    @admin.display(description=_("approval"))
     def asks_first(self, row: ToolRegistration) -> str:
         return Approval.ALWAYS.label if requires_approval(row) else Approval.NEVER.label
 
-    @admin.display(description=_("effect"))
+    @admin.display(description=_("side effects"))
     def what_it_does(self, row: ToolRegistration) -> str:
         known = effect(row)
         return known.label if known else "—"
@@ -64,26 +64,26 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     @admin.display(description=_("state"))
     def state(self, row: ToolRegistration) -> str:
         if row.is_gone:
-            return _("gone from its server")
+            return _("removed from server")
         if row.pending:
-            return _("changed, held back")
+            return _("blocked (definition changed)")
         if row.server and not row.server.enabled:
-            return _("its server is switched off")
+            return _("server disabled")
         if row.server and row.server.state == McpServer.State.FAILED:
-            return _("its server is out of order")
-        return circuit_breakers.tool_state(row.name) if load_tool(row) else _("cannot be used")
+            return _("server failing")
+        return circuit_breakers.tool_state(row.name) if load_tool(row) else _("unavailable")
 
     @admin.display(description=_("last used"))
     def last_used(self, row: ToolRegistration) -> str:
         used = usage.lately().get(row.name)
-        return figures.ago(used.last) if used else _("not in 7 days")
+        return figures.ago(used.last) if used else _("not in the last 7 days")
 
-    @admin.display(description=_("calls in 7 days"))
+    @admin.display(description=_("calls (7 days)"))
     def calls(self, row: ToolRegistration) -> str:
         used = usage.lately().get(row.name)
         return figures.calls(used) if used else "—"
 
-    @admin.display(description=_("median"))
+    @admin.display(description=_("median time"))
     def median(self, row: ToolRegistration) -> str:
         used = usage.lately().get(row.name)
         return figures.seconds(used.median) if used else "—"
@@ -118,11 +118,13 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         }
         return render_to_string("admin/agents/toolregistration/_parameters.html", context)
 
-    @admin.display(description=_("agents that have it"))
+    @admin.display(description=_("used by agents"))
     def used_by(self, row: ToolRegistration) -> SafeString | str:
         agents = row.agents.order_by("name")
         links = [(reverse("admin:agents_agent_change", args=[a.pk]), a.name) for a in agents]
-        return format_html_join(", ", '<a href="{}">{}</a>', links) or _("None has it.")
+        return format_html_join(", ", '<a href="{}">{}</a>', links) or _(
+            "Not used by any agent."
+        )
 
     @admin.display(description=_("accepted definition"))
     def accepted(self, row: ToolRegistration) -> SafeString:
@@ -130,7 +132,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             '<pre class="definition">{}</pre>', escape_invisible(format_json(row.definition))
         )
 
-    @admin.display(description=_("change"))
+    @admin.display(description=_("pending change"))
     def held_back(self, row: ToolRegistration) -> SafeString | str:
         if not row.pending:
             return "—"
@@ -165,29 +167,32 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
 
 NEW_TOOL_HELP = _(
-    "This makes a tool of an HTTP endpoint. Others come by themselves: from the code of this "
-    "installation, and from MCP servers."
+    "Create a tool from an HTTP endpoint. Built-in tools and tools from MCP servers "
+    "are added automatically."
 )
 PRIVATE_ADDRESS = _(
-    "The address is private: %(name)s cannot reach it unless ASHIATO_EGRESS_ALLOW has "
-    "%(place)s in it."
+    "The URL is on a private network. %(name)s can't reach it until you add "
+    "%(place)s to ASHIATO_EGRESS_ALLOW."
 )
-PENDING_CHANGE = _("Its server says something else now. It is held back until you accept that.")
+PENDING_CHANGE = _(
+    "The server changed this tool's definition. The tool is blocked "
+    "until you accept the change."
+)
 BASIC_FIELDS = ["name", "description", "enabled"]
 USE_FIELDSET = (
-    _("How it is used"),
+    _("Execution & access"),
     {"fields": ["approval", "effect", "timeout", "fallback", "groups"]},
 )
-ARGUMENTS_FIELDSET = (_("What it takes, in words"), {"fields": ["takes"]})
+ARGUMENTS_FIELDSET = (_("Arguments"), {"fields": ["takes"]})
 USAGE_FIELDSET = (
-    _("How it has been lately"),
+    _("Recent usage"),
     {
         "fields": ["state", "last_used", "calls", "median", "used_by"],
-        "description": _("Of the runs that began in the last 7 days, at most the last 20,000."),
+        "description": _("Based on runs started in the last 7 days (up to the latest 20,000)."),
     },
 )
 HTTP_FIELDSETS = [
-    (_("Where it is"), {"fields": ["endpoint", "method", "headers"]}),
-    (_("What it takes"), {"fields": ["definition"]}),
+    (_("Endpoint"), {"fields": ["endpoint", "method", "headers"]}),
+    (_("Definition"), {"fields": ["definition"]}),
 ]
-SERVER_FIELDSET = (_("Its server"), {"fields": ["server", "accepted", "held_back"]})
+SERVER_FIELDSET = (_("MCP server"), {"fields": ["server", "accepted", "held_back"]})

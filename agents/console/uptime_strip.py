@@ -81,20 +81,22 @@ def _state(samples: Samples) -> State:
 
 
 STATE_LABELS = {
-    "up": lambda: _("in order"),
-    "down": lambda: _("out of order"),
-    "both": lambda: _("out of order for a part of it"),
-    "none": lambda: _("not looked at"),
+    "up": lambda: _("healthy"),
+    "down": lambda: _("failing"),
+    "both": lambda: _("failing part of the time"),
+    "none": lambda: _("no data"),
 }
 
 
 def _summary(samples: Samples) -> str:
     if not samples:
-        return _("Not looked at in the last 24 hours: that is done when it is used or tested.")
+        return _(
+            "No checks in the last 24 hours. The server is checked when it's used or tested."
+        )
     count = len(samples)
     looked = ngettext(
-        "In order in %(share)s of %(count)d look in the last 24 hours.",
-        "In order in %(share)s of %(count)d looks in the last 24 hours.",
+        "Healthy in %(share)s of %(count)d check in the last 24 hours.",
+        "Healthy in %(share)s of %(count)d checks in the last 24 hours.",
         count,
     ) % {"share": figures.percent(sum(s.is_up for s in samples) / count), "count": count}
     took = _latencies(samples)
@@ -102,7 +104,7 @@ def _summary(samples: Samples) -> str:
         return looked
     times = {"median": figures.milliseconds(median(took))}
     times["most"] = figures.milliseconds(max(took))
-    answered = _("It answered within %(median)s in the median, %(most)s at most.") % times
+    answered = _("Response time: median %(median)s, max %(most)s.") % times
     return f"{looked} {answered}"
 
 

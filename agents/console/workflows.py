@@ -43,14 +43,14 @@ class WorkflowAdmin(ConsoleAdmin):
     def number(self, workflow: Workflow) -> int | None:
         return workflow.newest_number
 
-    @admin.display(description=_("its page"))
+    @admin.display(description=_("workflow page"))
     def way(self, workflow: Workflow) -> SafeString:
         """Where it is started, edited and looked at."""
         url = reverse("workflows:workflow", args=[workflow.pk])
         return format_html('<a href="{}">{}</a>', url, _("Start or edit"))
 
 
-SUPERUSER_ONLY = _("Only a superuser lets a workflow run as somebody else.")
+SUPERUSER_ONLY = _("Only a superuser can make a workflow run as another user.")
 
 
 class ScheduleForm(forms.ModelForm):
@@ -135,7 +135,7 @@ class ScheduleAdmin(ConsoleAdmin):
     ) -> forms.Field | None:
         field = super().formfield_for_dbfield(db_field, request, **more)
         if field is not None and db_field.name == "cron":
-            zone = _("It is %(zone)s time.") % {"zone": timezone.get_current_timezone_name()}
+            zone = _("Time zone: %(zone)s.") % {"zone": timezone.get_current_timezone_name()}
             field.help_text = format_html("{} {}", field.help_text, zone)
         return field
 

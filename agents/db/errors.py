@@ -29,8 +29,8 @@ def is_disk_full(error: BaseException | None) -> bool:
 def error_message(error: DatabaseError) -> str:
     """Why something was not kept, and what to do about it."""
     if is_disk_full(error):
-        return _("The storage is full, so this was not saved. Tell your administrator.")
-    return _("The database does not answer, so this was not saved. Try again in a moment.")
+        return _("Storage is full, so this wasn't saved. Contact your administrator.")
+    return _("The database isn't responding, so this wasn't saved. Try again in a moment.")
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 (
                     "name",
                     models.SlugField(
-                        help_text="How its tools begin.",
+                        help_text="Prefix of its tool names.",
                         max_length=40,
                         unique=True,
                         verbose_name="name",
@@ -39,20 +39,20 @@ class Migration(migrations.Migration):
                     "transport",
                     models.CharField(
                         choices=[
-                            ("stdio", "a program on this machine"),
-                            ("http", "an address (streamable HTTP)"),
+                            ("stdio", "Program on this machine (stdio)"),
+                            ("http", "URL (streamable HTTP)"),
                         ],
                         default="http",
                         max_length=10,
                         verbose_name="transport",
                     ),
                 ),
-                ("url", models.CharField(blank=True, max_length=500, verbose_name="address")),
+                ("url", models.CharField(blank=True, max_length=500, verbose_name="URL")),
                 (
                     "command",
                     models.CharField(
                         blank=True,
-                        help_text="One program, started without a shell.",
+                        help_text="A single program, started without a shell.",
                         max_length=500,
                         verbose_name="command",
                     ),
@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="A JSON list of texts.",
+                        help_text='A JSON array of strings, e.g. ["--verbose"].',
                         verbose_name="arguments",
                     ),
                 ),
@@ -71,22 +71,22 @@ class Migration(migrations.Migration):
                     "timeout",
                     models.PositiveIntegerField(
                         default=30,
-                        help_text="Seconds after which a call is given up.",
+                        help_text="Time limit for each call, 1–600 seconds.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(600),
                         ],
-                        verbose_name="timeout",
+                        verbose_name="timeout (seconds)",
                     ),
                 ),
                 (
                     "state",
                     models.CharField(
                         choices=[
-                            ("unknown", "not tried yet"),
+                            ("unknown", "not tested yet"),
                             ("connecting", "connecting"),
                             ("ready", "ready"),
-                            ("failed", "out of order"),
+                            ("failed", "failing"),
                             ("stopped", "stopped"),
                         ],
                         default="unknown",
@@ -122,8 +122,8 @@ class Migration(migrations.Migration):
                     agents.models.secret.EncryptedJSONField(
                         blank=True,
                         default=dict,
-                        help_text="A JSON object of texts. It is kept encrypted and never shown again.",
-                        verbose_name="environment",
+                        help_text="A JSON object with string values. Stored encrypted and never displayed again.",
+                        verbose_name="environment variables",
                     ),
                 ),
                 (
@@ -131,7 +131,7 @@ class Migration(migrations.Migration):
                     agents.models.secret.EncryptedJSONField(
                         blank=True,
                         default=dict,
-                        help_text="A JSON object of texts. It is kept encrypted and never shown again.",
+                        help_text="A JSON object with string values. Stored encrypted and never displayed again.",
                         verbose_name="headers",
                     ),
                 ),
@@ -174,8 +174,8 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("at", models.DateTimeField(verbose_name="at")),
-                ("is_up", models.BooleanField(verbose_name="in order")),
+                ("at", models.DateTimeField(verbose_name="sampled at")),
+                ("is_up", models.BooleanField(verbose_name="healthy")),
                 (
                     "latency_ms",
                     models.FloatField(blank=True, null=True, verbose_name="latency"),
@@ -210,7 +210,7 @@ class Migration(migrations.Migration):
                     "description",
                     models.TextField(
                         blank=True,
-                        help_text="Replaces what the model is told of this tool; empty keeps its own words.",
+                        help_text="Replaces the description the model sees. Leave empty to use the tool's own.",
                         verbose_name="description",
                     ),
                 ),
@@ -219,33 +219,33 @@ class Migration(migrations.Migration):
                     "timeout",
                     models.PositiveIntegerField(
                         default=30,
-                        help_text="Seconds after which a call is given up.",
+                        help_text="Time limit for each call, 1–600 seconds.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(600),
                         ],
-                        verbose_name="timeout",
+                        verbose_name="timeout (seconds)",
                     ),
                 ),
                 (
                     "approval",
                     models.CharField(
                         choices=[
-                            ("tool", "as the tool says"),
+                            ("tool", "as declared by the tool"),
                             ("always", "always"),
                             ("never", "never"),
                         ],
                         default="tool",
-                        help_text="Whether the person who asked has to agree to each call.",
+                        help_text="Whether the user must approve each call.",
                         max_length=10,
-                        verbose_name="asks a person first",
+                        verbose_name="requires approval",
                     ),
                 ),
                 (
                     "definition",
                     models.JSONField(
                         blank=True,
-                        help_text="As the model is told of it: name, description and parameters.",
+                        help_text="What the model sees: name, description and parameters.",
                         null=True,
                         verbose_name="definition",
                     ),
@@ -255,14 +255,14 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("", "as the tool says"),
-                            ("read", "only reads"),
-                            ("idempotent", "may be repeated"),
+                            ("", "as declared by the tool"),
+                            ("read", "read-only"),
+                            ("idempotent", "can be repeated"),
                             ("at_most_once", "must not be repeated"),
                         ],
                         default="",
                         max_length=12,
-                        verbose_name="effect",
+                        verbose_name="side effects",
                     ),
                 ),
                 (
@@ -272,7 +272,7 @@ class Migration(migrations.Migration):
                 (
                     "is_gone",
                     models.BooleanField(
-                        default=False, editable=False, verbose_name="gone from its server"
+                        default=False, editable=False, verbose_name="removed from server"
                     ),
                 ),
                 (
@@ -295,18 +295,18 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         editable=False,
-                        help_text="What its server says now, until an administrator accepts it.",
+                        help_text="The server's current definition, until an administrator accepts it.",
                         null=True,
-                        verbose_name="changed definition",
+                        verbose_name="pending definition",
                     ),
                 ),
                 (
                     "source",
                     models.CharField(
                         choices=[
-                            ("own", "this installation"),
-                            ("http", "an HTTP endpoint"),
-                            ("mcp", "an MCP server"),
+                            ("own", "Built-in"),
+                            ("http", "HTTP endpoint"),
+                            ("mcp", "MCP server"),
                         ],
                         default="own",
                         editable=False,
@@ -331,7 +331,7 @@ class Migration(migrations.Migration):
                     agents.models.secret.EncryptedJSONField(
                         blank=True,
                         default=dict,
-                        help_text="A JSON object of texts. It is kept encrypted and never shown again.",
+                        help_text="A JSON object with string values. Stored encrypted and never displayed again.",
                         verbose_name="headers",
                     ),
                 ),
@@ -339,22 +339,22 @@ class Migration(migrations.Migration):
                     "fallback",
                     models.ForeignKey(
                         blank=True,
-                        help_text="The tool that is used in its place where it is out of order.",
+                        help_text="Used instead when this tool is failing.",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
                         to="agents.toolregistration",
-                        verbose_name="stand-in",
+                        verbose_name="fallback tool",
                     ),
                 ),
                 (
                     "groups",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="The groups whose people may use it. None: everybody may.",
+                        help_text="Only members of these groups can use it. If none is selected, everyone can.",
                         related_name="+",
                         to="auth.group",
-                        verbose_name="only for",
+                        verbose_name="allowed groups",
                     ),
                 ),
             ],
@@ -383,7 +383,7 @@ class Migration(migrations.Migration):
                     "model",
                     models.CharField(
                         blank=True,
-                        help_text="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or demo. Empty takes the model of this installation.",
+                        help_text="A LiteLLM model name, e.g. anthropic/claude-sonnet-4-5, or demo. Leave empty for the default model.",
                         max_length=200,
                         verbose_name="model",
                     ),
@@ -392,12 +392,12 @@ class Migration(migrations.Migration):
                     "dialect",
                     models.CharField(
                         choices=[
-                            ("native", "tool calls of the model"),
+                            ("native", "Native tool calls"),
                             ("react", "ReAct text"),
                         ],
                         default="native",
                         max_length=10,
-                        verbose_name="dialect",
+                        verbose_name="tool call format",
                     ),
                 ),
                 (
@@ -408,19 +408,19 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(50),
                         ],
-                        verbose_name="most steps",
+                        verbose_name="max steps",
                     ),
                 ),
                 (
                     "max_duplicate_tool_calls",
                     models.PositiveIntegerField(
                         default=2,
-                        help_text="How often the same tool may be called with the same input.",
+                        help_text="How many times a tool can be called with the same input.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(50),
                         ],
-                        verbose_name="most equal calls",
+                        verbose_name="max duplicate calls",
                     ),
                 ),
                 (
@@ -428,10 +428,10 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         blank=True,
                         default=5,
-                        help_text="Empty means no limit.",
+                        help_text="Leave empty for no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most calls a tool",
+                        verbose_name="max calls per tool",
                     ),
                 ),
                 (
@@ -439,7 +439,7 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         default=4096,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most input tokens",
+                        verbose_name="max input tokens",
                     ),
                 ),
                 (
@@ -447,15 +447,15 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         default=4096,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most output tokens",
+                        verbose_name="max output tokens",
                     ),
                 ),
                 (
                     "is_default",
                     models.BooleanField(
                         default=False,
-                        help_text="Answers where no agent was chosen.",
-                        verbose_name="default",
+                        help_text="Answers when no agent is selected.",
+                        verbose_name="default agent",
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
@@ -463,20 +463,20 @@ class Migration(migrations.Migration):
                     "max_cost",
                     models.FloatField(
                         blank=True,
-                        help_text="Where the price of the model is known. Empty means no limit.",
+                        help_text="Applies only if the model's price is known. Leave empty for no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
-                        verbose_name="most dollars a run",
+                        verbose_name="max cost per run (USD)",
                     ),
                 ),
                 (
                     "max_run_tokens",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Read and written, in all turns together. Empty means no limit.",
+                        help_text="Input and output tokens of all turns. Leave empty for no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most tokens a run",
+                        verbose_name="max tokens per run",
                     ),
                 ),
                 (
@@ -484,33 +484,33 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         blank=True,
                         default=600,
-                        help_text="Asked between two steps. Empty means no limit.",
+                        help_text="Checked between steps. Leave empty for no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most seconds",
+                        verbose_name="timeout (seconds)",
                     ),
                 ),
                 (
                     "auto_execute_tools",
                     models.BooleanField(
                         default=True,
-                        help_text="Switched off, every call is shown and waits for the person who asked.",
-                        verbose_name="calls tools by itself",
+                        help_text="When off, every tool call waits for the user's approval.",
+                        verbose_name="run tools automatically",
                     ),
                 ),
                 (
                     "fallback_models",
                     models.TextField(
                         blank=True,
-                        help_text="One a line, asked in this order where the model cannot be used.",
-                        verbose_name="models to fall back to",
+                        help_text="One per line, tried in order when the model is unavailable.",
+                        verbose_name="fallback models",
                     ),
                 ),
                 (
                     "output_schema",
                     models.JSONField(
                         blank=True,
-                        help_text="A JSON Schema that the answer has to fit. Empty: the answer is text.",
+                        help_text="JSON Schema for the answer. Leave empty for plain text.",
                         null=True,
                         verbose_name="output schema",
                     ),
@@ -520,38 +520,38 @@ class Migration(migrations.Migration):
                     models.PositiveSmallIntegerField(
                         db_default=2,
                         default=2,
-                        help_text="How often it may plan anew where a result is not what was expected.",
+                        help_text="How many times the agent can replan when a result isn't as expected.",
                         validators=[django.core.validators.MaxValueValidator(10)],
-                        verbose_name="most new plans",
+                        verbose_name="max replans",
                     ),
                 ),
                 (
                     "merge",
                     models.CharField(
                         choices=[
-                            ("vote", "majority vote"),
-                            ("synthesis", "synthesis with attribution"),
-                            ("judge", "a judge decides"),
+                            ("vote", "Majority vote"),
+                            ("synthesis", "Synthesis with attribution"),
+                            ("judge", "Judge decides"),
                         ],
                         db_default="synthesis",
                         default="synthesis",
                         max_length=10,
-                        verbose_name="how a panel agrees",
+                        verbose_name="panel merge method",
                     ),
                 ),
                 (
                     "mode",
                     models.CharField(
                         choices=[
-                            ("react", "step by step"),
-                            ("plan", "by a plan"),
-                            ("panel", "as a panel"),
+                            ("react", "Step by step"),
+                            ("plan", "Plan and execute"),
+                            ("panel", "Panel"),
                         ],
                         db_default="react",
                         default="react",
-                        help_text="By a plan: it writes one first, carries it out and checks what came of it. As a panel: it asks all agents that it may ask at once, and merges their answers.",
+                        help_text="Plan and execute: writes a plan, runs it and checks the results. Panel: asks all handoff agents at once and merges their answers.",
                         max_length=10,
-                        verbose_name="works",
+                        verbose_name="mode",
                     ),
                 ),
                 (
@@ -560,7 +560,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="What it is good for, with commas between: steps of a plan that are meant for a role are given to it. People have the roles of their groups.",
+                        help_text="Comma-separated, e.g. research, legal. Plan steps for a role go to agents with that role; a user's roles are their groups.",
                         max_length=200,
                         verbose_name="roles",
                     ),
@@ -570,24 +570,24 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         default=False,
-                        help_text="A plan then waits until the person has approved or changed it.",
-                        verbose_name="shows its plan first",
+                        help_text="When on, the plan waits until the user approves or edits it.",
+                        verbose_name="require plan approval",
                     ),
                 ),
                 (
                     "personal_data",
                     models.CharField(
                         choices=[
-                            ("shown", "Masked only when it is shown to reviewers"),
+                            ("shown", "Masked for reviewers only"),
                             (
                                 "hidden",
                                 "Replaced before the model sees it, restored in the answer",
                             ),
-                            ("unkept", "Masked before the trace keeps it"),
+                            ("unkept", "Masked before the trace is saved"),
                         ],
                         db_default="shown",
                         default="shown",
-                        help_text="What happens to e-mail, postal and IP addresses; phone, card, account, passport, ID, licence, pension and insurance numbers; dates of birth; keys and tokens.",
+                        help_text="Covers email, postal and IP addresses; phone, card, account, passport, ID, license, pension and insurance numbers; dates of birth; keys and tokens.",
                         max_length=10,
                         verbose_name="personal data",
                     ),
@@ -598,7 +598,7 @@ class Migration(migrations.Migration):
                         db_default=0,
                         default=0,
                         editable=False,
-                        help_text="The number of its newest version; 0 where none was kept yet.",
+                        help_text="Latest version number; 0 if none is saved yet.",
                         verbose_name="version",
                     ),
                 ),
@@ -615,10 +615,10 @@ class Migration(migrations.Migration):
                     "groups",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="The groups whose people may use it. None: everybody may.",
+                        help_text="Only members of these groups can use it. If none is selected, everyone can.",
                         related_name="+",
                         to="auth.group",
-                        verbose_name="only for",
+                        verbose_name="allowed groups",
                     ),
                 ),
                 (
@@ -635,10 +635,10 @@ class Migration(migrations.Migration):
                     "handoffs",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="Agents that this one may give a task to; they answer to it.",
+                        help_text="Agents this agent can hand off tasks to. Their results come back to this agent.",
                         related_name="asked_by",
                         to="agents.agent",
-                        verbose_name="may ask",
+                        verbose_name="can hand off to",
                     ),
                 ),
             ],
@@ -651,7 +651,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("is_default", True)),
                         fields=("is_default",),
                         name="one_default_agent",
-                        violation_error_message="Another agent is the default already.",
+                        violation_error_message="Another agent is already the default.",
                     )
                 ],
             },
@@ -689,14 +689,14 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("", "as the tool is set up"),
+                            ("", "tool default"),
                             ("always", "always"),
                             ("never", "never"),
                         ],
                         db_default="",
                         default="",
                         max_length=10,
-                        verbose_name="asks a person first",
+                        verbose_name="requires approval",
                     ),
                 ),
                 (
@@ -704,15 +704,15 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("", "as the tool is set up"),
-                            ("read", "only reads"),
-                            ("idempotent", "may be repeated"),
+                            ("", "tool default"),
+                            ("read", "read-only"),
+                            ("idempotent", "can be repeated"),
                             ("at_most_once", "must not be repeated"),
                         ],
                         db_default="",
                         default="",
                         max_length=12,
-                        verbose_name="effect",
+                        verbose_name="side effects",
                     ),
                 ),
                 (
@@ -724,7 +724,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(600),
                         ],
-                        verbose_name="timeout",
+                        verbose_name="timeout (seconds)",
                     ),
                 ),
                 (
@@ -733,13 +733,13 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most calls",
+                        verbose_name="max calls",
                     ),
                 ),
             ],
             options={
-                "verbose_name": "tool of an agent",
-                "verbose_name_plural": "tools of agents",
+                "verbose_name": "agent tool",
+                "verbose_name_plural": "agent tools",
                 "db_table": "agents_agent_tools",
                 "ordering": ["tool__name"],
                 "unique_together": {("agent", "tool")},
@@ -771,8 +771,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "scope of a reviewer",
-                "verbose_name_plural": "scopes of reviewers",
+                "verbose_name": "reviewer access",
+                "verbose_name_plural": "reviewer access",
             },
         ),
         migrations.CreateModel(
@@ -785,7 +785,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("topic", models.CharField(max_length=80, verbose_name="topic")),
-                ("may_write", models.BooleanField(default=False, verbose_name="may write")),
+                ("may_write", models.BooleanField(default=False, verbose_name="edit access")),
                 ("since", models.DateTimeField(auto_now_add=True, verbose_name="since")),
                 (
                     "user",
@@ -793,7 +793,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="memberships",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -845,7 +845,7 @@ class Migration(migrations.Migration):
                     "text",
                     models.TextField(help_text="YAML or JSON.", verbose_name="definition"),
                 ),
-                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="written")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 (
                     "author",
                     models.ForeignKey(
@@ -854,7 +854,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="written by",
+                        verbose_name="created by",
                     ),
                 ),
                 (
@@ -868,8 +868,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "version of a workflow",
-                "verbose_name_plural": "versions of workflows",
+                "verbose_name": "workflow version",
+                "verbose_name_plural": "workflow versions",
                 "ordering": ["workflow_id", "-number"],
                 "constraints": [
                     models.UniqueConstraint(
@@ -890,9 +890,9 @@ class Migration(migrations.Migration):
                 (
                     "cron",
                     models.CharField(
-                        help_text="As in a crontab: minute hour day month weekday, such as 0 9 * * 1-5.",
+                        help_text="Minute, hour, day, month, weekday. Example: 0 9 * * 1-5.",
                         max_length=100,
-                        verbose_name="when",
+                        verbose_name="cron expression",
                     ),
                 ),
                 (
@@ -902,23 +902,23 @@ class Migration(migrations.Migration):
                 (
                     "next_at",
                     models.DateTimeField(
-                        blank=True, db_index=True, null=True, verbose_name="next time"
+                        blank=True, db_index=True, null=True, verbose_name="next run"
                     ),
                 ),
                 (
                     "last_run_at",
-                    models.DateTimeField(blank=True, null=True, verbose_name="last time"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="last run"),
                 ),
-                ("trouble", models.TextField(blank=True, verbose_name="what went wrong")),
+                ("trouble", models.TextField(blank=True, verbose_name="error")),
                 ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
                 (
                     "user",
                     models.ForeignKey(
-                        help_text="Whose run it is: they see it, and are asked what has to be asked.",
+                        help_text="The workflow runs as this user, who also gets its approval requests.",
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
                 (
@@ -959,16 +959,18 @@ class Migration(migrations.Migration):
                 (
                     "topic",
                     models.CharField(
-                        help_text="Where its events are told.",
+                        help_text="Channel the run's events are sent to.",
                         max_length=80,
                         verbose_name="topic",
                     ),
                 ),
-                ("agent_name", models.CharField(max_length=64, verbose_name="agent's name")),
+                ("agent_name", models.CharField(max_length=64, verbose_name="agent name")),
                 ("model", models.CharField(max_length=200, verbose_name="model")),
                 (
                     "dialect",
-                    models.CharField(default="native", max_length=10, verbose_name="dialect"),
+                    models.CharField(
+                        default="native", max_length=10, verbose_name="tool call format"
+                    ),
                 ),
                 ("query", models.TextField(verbose_name="question")),
                 ("answer", models.TextField(blank=True, verbose_name="answer")),
@@ -977,7 +979,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("running", "running"),
-                            ("waiting", "waiting for a person"),
+                            ("waiting", "waiting for a user"),
                             ("completed", "completed"),
                             ("stopped", "stopped"),
                             ("blocked", "blocked"),
@@ -997,7 +999,7 @@ class Migration(migrations.Migration):
                 ("advice", models.TextField(blank=True, verbose_name="what to do")),
                 (
                     "max_steps",
-                    models.PositiveIntegerField(default=10, verbose_name="most steps"),
+                    models.PositiveIntegerField(default=10, verbose_name="max steps"),
                 ),
                 ("turns", models.PositiveIntegerField(default=0, verbose_name="turns")),
                 (
@@ -1006,18 +1008,18 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "prompt_tokens",
-                    models.PositiveIntegerField(default=0, verbose_name="tokens read"),
+                    models.PositiveIntegerField(default=0, verbose_name="input tokens"),
                 ),
                 (
                     "completion_tokens",
-                    models.PositiveIntegerField(default=0, verbose_name="tokens written"),
+                    models.PositiveIntegerField(default=0, verbose_name="output tokens"),
                 ),
-                ("cost", models.FloatField(blank=True, null=True, verbose_name="cost in USD")),
+                ("cost", models.FloatField(blank=True, null=True, verbose_name="cost (USD)")),
                 (
                     "owner",
                     models.CharField(
                         blank=True,
-                        help_text="The process that runs it.",
+                        help_text="Process that executes the run.",
                         max_length=120,
                         verbose_name="owner",
                     ),
@@ -1048,7 +1050,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="runs",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
                 (
@@ -1056,19 +1058,19 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="As the model is told of it, so that the run can go on after a pause.",
-                        verbose_name="what was said before",
+                        help_text="Saved as sent to the model, so the run can resume after a pause.",
+                        verbose_name="earlier messages",
                     ),
                 ),
                 (
                     "output",
-                    models.JSONField(blank=True, null=True, verbose_name="structured answer"),
+                    models.JSONField(blank=True, null=True, verbose_name="structured output"),
                 ),
                 (
                     "epoch",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="Grows with each owner; a former one cannot write.",
+                        help_text="Increases with each new owner, so an earlier one can't write.",
                         verbose_name="epoch",
                     ),
                 ),
@@ -1076,7 +1078,7 @@ class Migration(migrations.Migration):
                     "heartbeat_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="Empty: whoever comes may take it.",
+                        help_text="If empty, any worker can take over the run.",
                         null=True,
                         verbose_name="heartbeat",
                     ),
@@ -1089,9 +1091,9 @@ class Migration(migrations.Migration):
                     "road",
                     models.CharField(
                         blank=True,
-                        help_text="How the model was asked.",
+                        help_text="How the model was called: directly or through LiteLLM.",
                         max_length=10,
-                        verbose_name="road",
+                        verbose_name="route",
                     ),
                 ),
                 (
@@ -1099,8 +1101,8 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         default=False,
-                        help_text="Its owner is asked to end it.",
-                        verbose_name="to be stopped",
+                        help_text="The owner has been asked to stop the run.",
+                        verbose_name="stop requested",
                     ),
                 ),
                 (
@@ -1115,18 +1117,21 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default=models.Value({}, models.JSONField()),
                         default=dict,
-                        help_text="Of a run that was run again: what is not as the agent has it.",
-                        verbose_name="what is different",
+                        help_text="Reruns only: settings that differ from the agent's.",
+                        verbose_name="overrides",
                     ),
                 ),
-                ("seconds", models.FloatField(blank=True, null=True, verbose_name="seconds")),
+                (
+                    "seconds",
+                    models.FloatField(blank=True, null=True, verbose_name="duration (seconds)"),
+                ),
                 (
                     "version",
                     models.CharField(
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="Runs with the same configuration have the same.",
+                        help_text="Identical for runs with the same configuration.",
                         max_length=12,
                         verbose_name="version",
                     ),
@@ -1136,8 +1141,8 @@ class Migration(migrations.Migration):
                     models.TextField(
                         blank=True,
                         db_default="",
-                        help_text="Of a run that is over: the kinds of its steps, to find it by.",
-                        verbose_name="marks",
+                        help_text="Step types of a finished run, used for search.",
+                        verbose_name="step types",
                     ),
                 ),
                 (
@@ -1146,7 +1151,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default=models.Value({}, models.JSONField()),
                         default=dict,
-                        help_text="What the workflow was started with.",
+                        help_text="Values the workflow was started with.",
                         verbose_name="parameters",
                     ),
                 ),
@@ -1154,7 +1159,7 @@ class Migration(migrations.Migration):
                     "workflow",
                     models.ForeignKey(
                         blank=True,
-                        help_text="What it carries out, in the version of that time.",
+                        help_text="Workflow version that this run executes.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="runs",
@@ -1166,9 +1171,9 @@ class Migration(migrations.Migration):
                     "agent_version",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="The version that it began with; a trial of a draft has none.",
+                        help_text="Version the run started with; empty for tests of a draft.",
                         null=True,
-                        verbose_name="agent's version",
+                        verbose_name="agent version",
                     ),
                 ),
                 (
@@ -1200,8 +1205,8 @@ class Migration(migrations.Migration):
                     models.FloatField(
                         db_default=0.0,
                         default=0.0,
-                        help_text="Part of the duration spent waiting for people.",
-                        verbose_name="seconds waited",
+                        help_text="Part of the duration spent waiting for users.",
+                        verbose_name="waiting time (seconds)",
                     ),
                 ),
                 (
@@ -1212,7 +1217,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="reruns",
                         to="agents.run",
-                        verbose_name="run again from",
+                        verbose_name="rerun of",
                     ),
                 ),
             ],
@@ -1297,7 +1302,7 @@ class Migration(migrations.Migration):
                             ("evaluation", "Check"),
                         ],
                         max_length=10,
-                        verbose_name="kind",
+                        verbose_name="type",
                     ),
                 ),
                 (
@@ -1309,9 +1314,9 @@ class Migration(migrations.Migration):
                             ("done", "done"),
                             ("failed", "failed"),
                             ("blocked", "blocked"),
-                            ("rejected", "declined"),
-                            ("cancelled", "cancelled"),
-                            ("cut", "cut off"),
+                            ("rejected", "rejected"),
+                            ("cancelled", "canceled"),
+                            ("cut", "interrupted"),
                             ("unknown", "outcome unknown"),
                             ("skipped", "skipped"),
                             ("unstarted", "not started"),
@@ -1323,9 +1328,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "agent_name",
-                    models.CharField(blank=True, max_length=64, verbose_name="agent's name"),
+                    models.CharField(blank=True, max_length=64, verbose_name="agent name"),
                 ),
-                ("call_id", models.TextField(blank=True, verbose_name="call")),
+                ("call_id", models.TextField(blank=True, verbose_name="call ID")),
                 ("thought", models.TextField(blank=True, verbose_name="thought")),
                 ("action", models.TextField(blank=True, verbose_name="action")),
                 (
@@ -1337,13 +1342,13 @@ class Migration(migrations.Migration):
                 ("attempts", models.PositiveIntegerField(default=1, verbose_name="attempts")),
                 (
                     "prompt_tokens",
-                    models.PositiveIntegerField(default=0, verbose_name="tokens read"),
+                    models.PositiveIntegerField(default=0, verbose_name="input tokens"),
                 ),
                 (
                     "completion_tokens",
-                    models.PositiveIntegerField(default=0, verbose_name="tokens written"),
+                    models.PositiveIntegerField(default=0, verbose_name="output tokens"),
                 ),
-                ("cost", models.FloatField(blank=True, null=True, verbose_name="cost in USD")),
+                ("cost", models.FloatField(blank=True, null=True, verbose_name="cost (USD)")),
                 (
                     "first_seq",
                     models.PositiveIntegerField(default=0, verbose_name="first event"),
@@ -1363,7 +1368,7 @@ class Migration(migrations.Migration):
                     "parent",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="The step that it is a part of.",
+                        help_text="Step that this one is part of.",
                         null=True,
                         verbose_name="parent",
                     ),
@@ -1373,7 +1378,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="What happened on the way: asked again, fallen back, left out.",
+                        help_text="What happened along the way: retries, fallbacks, omissions.",
                         verbose_name="notes",
                     ),
                 ),
@@ -1388,9 +1393,9 @@ class Migration(migrations.Migration):
                         ],
                         db_default="",
                         default="",
-                        help_text="What the call could do to the world outside.",
+                        help_text="Possible side effects of the call.",
                         max_length=12,
-                        verbose_name="effect",
+                        verbose_name="side effects",
                     ),
                 ),
             ],
@@ -1415,7 +1420,7 @@ class Migration(migrations.Migration):
                 (
                     "page",
                     models.CharField(
-                        help_text="A name that an open page gives itself.",
+                        help_text="ID that an open page gives itself.",
                         max_length=40,
                         verbose_name="page",
                     ),
@@ -1429,10 +1434,10 @@ class Migration(migrations.Migration):
                         verbose_name="reason",
                     ),
                 ),
-                ("left_at", models.DateTimeField(verbose_name="left")),
+                ("left_at", models.DateTimeField(verbose_name="disconnected")),
                 (
                     "came_back_at",
-                    models.DateTimeField(blank=True, null=True, verbose_name="came back"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="reconnected"),
                 ),
                 (
                     "run",
@@ -1444,8 +1449,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "absence",
-                "verbose_name_plural": "absences",
+                "verbose_name": "disconnection",
+                "verbose_name_plural": "disconnections",
                 "ordering": ["run_id", "left_at"],
             },
         ),
@@ -1459,8 +1464,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("step", models.PositiveIntegerField(verbose_name="step")),
-                ("call_id", models.TextField(verbose_name="call")),
-                ("agent_name", models.CharField(max_length=64, verbose_name="agent's name")),
+                ("call_id", models.TextField(verbose_name="call ID")),
+                ("agent_name", models.CharField(max_length=64, verbose_name="agent name")),
                 ("tool", models.TextField(verbose_name="tool")),
                 ("arguments", models.TextField(verbose_name="arguments")),
                 ("digest", models.CharField(max_length=64, verbose_name="digest")),
@@ -1468,26 +1473,26 @@ class Migration(migrations.Migration):
                     "why",
                     models.CharField(
                         choices=[
-                            ("agent", "This agent shows every call before it is made."),
+                            ("agent", "This agent requires approval for every tool call."),
                             (
                                 "tool",
-                                "This tool may change something, so it asks before it is used.",
+                                "This tool can make changes, so it requires approval.",
                             ),
                             (
                                 "unknown",
-                                "The server stopped while this ran. It may have been done.",
+                                "The server stopped during this call. It may already have completed.",
                             ),
-                            ("plan", "This agent shows its plan before it begins."),
-                            ("step", "The next steps wait until somebody agrees."),
-                            ("question", "A person has to answer this."),
+                            ("plan", "This agent's plan requires approval before it runs."),
+                            ("step", "The next steps require approval."),
+                            ("question", "The run needs an answer to continue."),
                             (
                                 "sharing",
-                                "This question goes to other people. They see only the question.",
+                                "This question will be sent to experts. They see only the question.",
                             ),
                         ],
                         default="tool",
                         max_length=10,
-                        verbose_name="why",
+                        verbose_name="reason for request",
                     ),
                 ),
                 (
@@ -1496,8 +1501,8 @@ class Migration(migrations.Migration):
                         choices=[
                             ("waiting", "waiting"),
                             ("approved", "approved"),
-                            ("edited", "approved with other arguments"),
-                            ("rejected", "declined"),
+                            ("edited", "approved with edits"),
+                            ("rejected", "rejected"),
                             ("withdrawn", "withdrawn"),
                         ],
                         default="waiting",
@@ -1505,7 +1510,10 @@ class Migration(migrations.Migration):
                         verbose_name="verdict",
                     ),
                 ),
-                ("new_arguments", models.TextField(blank=True, verbose_name="other arguments")),
+                (
+                    "new_arguments",
+                    models.TextField(blank=True, verbose_name="edited arguments"),
+                ),
                 ("reason", models.TextField(blank=True, verbose_name="reason")),
                 ("asked_at", models.DateTimeField(verbose_name="asked")),
                 (
@@ -1538,7 +1546,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="Whoever is in the group of this name may answer, too.",
+                        help_text="Members of the group with this name can also answer.",
                         max_length=150,
                         verbose_name="role",
                     ),
@@ -1578,16 +1586,18 @@ class Migration(migrations.Migration):
                 (
                     "key",
                     agents.models.secret.EncryptedTextField(
-                        blank=True, default=agents.models.audit.new_key, verbose_name="key"
+                        blank=True,
+                        default=agents.models.audit.new_key,
+                        verbose_name="encryption key",
                     ),
                 ),
                 (
                     "leaves_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="It goes on until all is gone.",
+                        help_text="Continues until all data is erased.",
                         null=True,
-                        verbose_name="erasure begun",
+                        verbose_name="erasure started",
                     ),
                 ),
                 (
@@ -1603,8 +1613,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "person in the audit log",
-                "verbose_name_plural": "people in the audit log",
+                "verbose_name": "audit log user",
+                "verbose_name_plural": "audit log users",
             },
         ),
         migrations.CreateModel(
@@ -1630,12 +1640,12 @@ class Migration(migrations.Migration):
                     "subject",
                     models.CharField(
                         db_index=True,
-                        help_text="For example run:12.",
+                        help_text="For example, run:12.",
                         max_length=120,
                         verbose_name="subject",
                     ),
                 ),
-                ("detail", models.JSONField(blank=True, default=dict, verbose_name="detail")),
+                ("detail", models.JSONField(blank=True, default=dict, verbose_name="details")),
                 ("number", models.PositiveBigIntegerField(unique=True, verbose_name="number")),
                 (
                     "person",
@@ -1643,26 +1653,26 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="entries",
                         to="agents.auditperson",
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
                 (
                     "place",
                     models.TextField(
                         blank=True,
-                        help_text="Readable for as long as the person is known.",
-                        verbose_name="from where",
+                        help_text="Can't be read once the user is erased.",
+                        verbose_name="IP address and browser",
                     ),
                 ),
-                ("key", models.CharField(max_length=8, verbose_name="sealed with")),
+                ("key", models.CharField(max_length=8, verbose_name="signing key")),
                 (
                     "previous",
-                    models.CharField(max_length=64, verbose_name="seal of the one before"),
+                    models.CharField(max_length=64, verbose_name="previous signature"),
                 ),
-                ("seal", models.CharField(max_length=64, verbose_name="seal")),
+                ("seal", models.CharField(max_length=64, verbose_name="signature")),
             ],
             options={
-                "verbose_name": "entry of the audit log",
+                "verbose_name": "audit log entry",
                 "verbose_name_plural": "audit log",
                 "ordering": ["-number"],
             },
@@ -1687,8 +1697,8 @@ class Migration(migrations.Migration):
                 ("cut", models.PositiveBigIntegerField(db_default=0, default=0)),
             ],
             options={
-                "verbose_name": "end of the audit log",
-                "verbose_name_plural": "end of the audit log",
+                "verbose_name": "audit log head",
+                "verbose_name_plural": "audit log head",
             },
         ),
         migrations.CreateModel(
@@ -1701,15 +1711,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=40, unique=True, verbose_name="name")),
-                ("at", models.DateTimeField(blank=True, null=True, verbose_name="last time")),
+                ("at", models.DateTimeField(blank=True, null=True, verbose_name="last run")),
                 (
                     "report",
-                    models.JSONField(blank=True, default=dict, verbose_name="what came of it"),
+                    models.JSONField(blank=True, default=dict, verbose_name="result"),
                 ),
             ],
             options={
-                "verbose_name": "upkeep",
-                "verbose_name_plural": "upkeep",
+                "verbose_name": "maintenance",
+                "verbose_name_plural": "maintenance",
             },
         ),
         migrations.CreateModel(
@@ -1725,7 +1735,7 @@ class Migration(migrations.Migration):
                 (
                     "pattern",
                     models.CharField(
-                        help_text="A regular expression in RE2 syntax. (?i) at its start ignores case.",
+                        help_text="RE2 regular expression. Start with (?i) to ignore case.",
                         max_length=1000,
                         verbose_name="pattern",
                     ),
@@ -1734,13 +1744,13 @@ class Migration(migrations.Migration):
                     "action",
                     models.CharField(
                         choices=[
-                            ("allow", "allow"),
-                            ("warn", "warn"),
-                            ("mask", "mask"),
-                            ("block", "block"),
+                            ("allow", "Allow"),
+                            ("warn", "Warn"),
+                            ("mask", "Mask"),
+                            ("block", "Block"),
                         ],
                         default="block",
-                        help_text="Block: it goes no further. Mask: the match is replaced by ‹name›. Warn: it is only recorded. Allow: an exception; what lies within its match no other rule sees.",
+                        help_text="Block: stops the text. Mask: replaces the match with ‹name›. Warn: only records the match. Allow: exempts the match from all other rules.",
                         max_length=10,
                         verbose_name="action",
                     ),
@@ -1749,7 +1759,7 @@ class Migration(migrations.Migration):
                     "message",
                     models.CharField(
                         blank=True,
-                        help_text="What the person is told; empty gives the pattern's name.",
+                        help_text="What the user sees. Default: the pattern's name.",
                         max_length=300,
                         verbose_name="message",
                     ),
@@ -1759,19 +1769,19 @@ class Migration(migrations.Migration):
                     "is_observed",
                     models.BooleanField(
                         default=False,
-                        help_text="It changes nothing; what it would have done is recorded.",
-                        verbose_name="only observe",
+                        help_text="Records what the pattern would have done, without changing anything.",
+                        verbose_name="observe only",
                     ),
                 ),
                 (
                     "stage",
                     models.CharField(
                         choices=[
-                            ("input", "what a person asks"),
-                            ("output", "what an agent answers"),
-                            ("both", "what is asked and answered"),
-                            ("tool_input", "what a tool is given"),
-                            ("tool_output", "what a tool returns"),
+                            ("input", "User message"),
+                            ("output", "Agent answer"),
+                            ("both", "Message and answer"),
+                            ("tool_input", "Tool input"),
+                            ("tool_output", "Tool output"),
                         ],
                         default="both",
                         max_length=12,
@@ -1782,7 +1792,7 @@ class Migration(migrations.Migration):
                     "agents",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="The agents that it is for. None: all of them.",
+                        help_text="Agents it applies to. If none is selected, it applies to all.",
                         related_name="patterns",
                         to="agents.agent",
                         verbose_name="agents",
@@ -1810,11 +1820,11 @@ class Migration(migrations.Migration):
                     "stage",
                     models.CharField(
                         choices=[
-                            ("input", "what a person asks"),
-                            ("output", "what an agent answers"),
-                            ("both", "what is asked and answered"),
-                            ("tool_input", "what a tool is given"),
-                            ("tool_output", "what a tool returns"),
+                            ("input", "User message"),
+                            ("output", "Agent answer"),
+                            ("both", "Message and answer"),
+                            ("tool_input", "Tool input"),
+                            ("tool_output", "Tool output"),
                         ],
                         max_length=12,
                         verbose_name="stage",
@@ -1824,18 +1834,21 @@ class Migration(migrations.Migration):
                     "action",
                     models.CharField(
                         choices=[
-                            ("allow", "allow"),
-                            ("warn", "warn"),
-                            ("mask", "mask"),
-                            ("block", "block"),
+                            ("allow", "Allow"),
+                            ("warn", "Warn"),
+                            ("mask", "Mask"),
+                            ("block", "Block"),
                         ],
                         max_length=10,
                         verbose_name="action",
                     ),
                 ),
-                ("is_observed", models.BooleanField(default=False, verbose_name="observed")),
+                (
+                    "is_observed",
+                    models.BooleanField(default=False, verbose_name="observed only"),
+                ),
                 ("matches", models.PositiveIntegerField(default=1, verbose_name="matches")),
-                ("at", models.DateTimeField(verbose_name="when")),
+                ("at", models.DateTimeField(verbose_name="time")),
                 (
                     "pattern",
                     models.ForeignKey(
@@ -1870,8 +1883,8 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("is_right", models.BooleanField(verbose_name="right")),
-                ("at", models.DateTimeField(auto_now=True, verbose_name="when")),
+                ("is_right", models.BooleanField(verbose_name="correct")),
+                ("at", models.DateTimeField(auto_now=True, verbose_name="time")),
                 (
                     "by",
                     models.ForeignKey(
@@ -1891,8 +1904,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "verdict on a hit",
-                "verbose_name_plural": "verdicts on hits",
+                "verbose_name": "guardrail hit verdict",
+                "verbose_name_plural": "guardrail hit verdicts",
             },
         ),
         migrations.CreateModel(
@@ -1944,7 +1957,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("ordinal", models.PositiveIntegerField(verbose_name="ordinal")),
+                ("ordinal", models.PositiveIntegerField(verbose_name="position")),
                 (
                     "heading",
                     models.CharField(blank=True, max_length=500, verbose_name="heading"),
@@ -1983,13 +1996,13 @@ class Migration(migrations.Migration):
                 (
                     "label",
                     models.CharField(
-                        help_text="What people see, and agents name it by. It stays as it is.",
+                        help_text="Name that users see and agents refer to. Can't be changed later.",
                         max_length=64,
                         unique=True,
                         validators=[
                             django.core.validators.RegexValidator(
                                 "\\A\\w[\\w.:+-]*\\Z",
-                                "Letters, digits and . : + - _ without blanks; no / in it.",
+                                "Use only letters, digits and . : + - _ (no spaces or slashes).",
                             )
                         ],
                         verbose_name="label",
@@ -2005,8 +2018,8 @@ class Migration(migrations.Migration):
                             ("azure", "Azure OpenAI"),
                             ("bedrock", "Amazon Bedrock"),
                             ("ollama", "Ollama"),
-                            ("compatible", "an OpenAI-compatible address"),
-                            ("other", "another one that LiteLLM knows"),
+                            ("compatible", "OpenAI-compatible API"),
+                            ("other", "Other (LiteLLM)"),
                         ],
                         default="openai",
                         max_length=20,
@@ -2016,12 +2029,12 @@ class Migration(migrations.Migration):
                 ("model", models.CharField(max_length=200, verbose_name="model")),
                 (
                     "base_url",
-                    models.CharField(blank=True, max_length=500, verbose_name="address"),
+                    models.CharField(blank=True, max_length=500, verbose_name="URL"),
                 ),
                 (
                     "api_key",
                     agents.models.secret.EncryptedTextField(
-                        blank=True, default="", verbose_name="key"
+                        blank=True, default="", verbose_name="API key"
                     ),
                 ),
                 (
@@ -2032,12 +2045,14 @@ class Migration(migrations.Migration):
                 (
                     "secrets",
                     agents.models.secret.EncryptedJSONField(
-                        blank=True, default=dict, verbose_name="further secrets"
+                        blank=True, default=dict, verbose_name="additional secrets"
                     ),
                 ),
                 (
                     "options",
-                    models.JSONField(blank=True, default=dict, verbose_name="further settings"),
+                    models.JSONField(
+                        blank=True, default=dict, verbose_name="additional settings"
+                    ),
                 ),
                 (
                     "parameters",
@@ -2047,10 +2062,10 @@ class Migration(migrations.Migration):
                     "input_price",
                     models.FloatField(
                         blank=True,
-                        help_text="Empty: as LiteLLM's table says, where it does. 0 is a price, too.",
+                        help_text="Leave empty to use LiteLLM's price, if known. Use 0 if it's free.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
-                        verbose_name="dollars per million tokens read",
+                        verbose_name="input price (USD per 1M tokens)",
                     ),
                 ),
                 (
@@ -2059,14 +2074,14 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
-                        verbose_name="dollars per million tokens written",
+                        verbose_name="output price (USD per 1M tokens)",
                     ),
                 ),
                 (
                     "context_window",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Tokens that fit into a request. Empty: as LiteLLM's table says.",
+                        help_text="Max tokens per request. Leave empty to use LiteLLM's value.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(256)],
                         verbose_name="context window",
@@ -2076,18 +2091,18 @@ class Migration(migrations.Migration):
                     "fallbacks",
                     models.TextField(
                         blank=True,
-                        help_text="Labels or LiteLLM names, one a line, asked in this order where it cannot be used. Those of the agent come first.",
-                        verbose_name="models to fall back to",
+                        help_text="Model labels or LiteLLM names, one per line, tried in order. The agent's own fallback models come first.",
+                        verbose_name="fallback models",
                     ),
                 ),
                 (
                     "concurrency",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Empty means no limit. These limits count in each server process by itself.",
+                        help_text="Leave empty for no limit. Limits apply to each server process separately.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most at once",
+                        verbose_name="max concurrent requests",
                     ),
                 ),
                 (
@@ -2096,7 +2111,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most requests a minute",
+                        verbose_name="max requests per minute",
                     ),
                 ),
                 (
@@ -2105,7 +2120,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="most tokens a minute",
+                        verbose_name="max tokens per minute",
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
@@ -2113,10 +2128,10 @@ class Migration(migrations.Migration):
                     "groups",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="The groups whose people may use it. None: everybody may.",
+                        help_text="Only members of these groups can use it. If none is selected, everyone can.",
                         related_name="+",
                         to="auth.group",
-                        verbose_name="only for",
+                        verbose_name="allowed groups",
                     ),
                 ),
             ],
@@ -2141,14 +2156,19 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[("web", "web"), ("worker", "worker")],
                         max_length=10,
-                        verbose_name="kind",
+                        verbose_name="type",
                     ),
                 ),
                 ("version", models.CharField(max_length=40, verbose_name="version")),
                 ("started_at", models.DateTimeField(verbose_name="started")),
-                ("seen_at", models.DateTimeField(verbose_name="last heard of")),
+                ("seen_at", models.DateTimeField(verbose_name="last heartbeat")),
                 ("runs", models.PositiveIntegerField(default=0, verbose_name="runs")),
-                ("sockets", models.PositiveIntegerField(default=0, verbose_name="sockets")),
+                (
+                    "sockets",
+                    models.PositiveIntegerField(
+                        default=0, verbose_name="WebSocket connections"
+                    ),
+                ),
                 (
                     "memory",
                     models.PositiveBigIntegerField(
@@ -2159,30 +2179,30 @@ class Migration(migrations.Migration):
                     "lateness",
                     models.FloatField(
                         default=0,
-                        help_text="Seconds for which the event loop owed an answer.",
-                        verbose_name="lateness",
+                        help_text="Current delay of the event loop, in seconds.",
+                        verbose_name="event loop lag",
                     ),
                 ),
                 (
                     "stalls",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="How often the event loop was held up.",
-                        verbose_name="stalls",
+                        help_text="How many times the event loop was blocked.",
+                        verbose_name="times blocked",
                     ),
                 ),
-                ("longest_stall", models.FloatField(default=0, verbose_name="longest stall")),
-                ("stalled_in", models.TextField(blank=True, verbose_name="held up in")),
+                ("longest_stall", models.FloatField(default=0, verbose_name="longest block")),
+                ("stalled_in", models.TextField(blank=True, verbose_name="blocked in")),
                 (
                     "stalled_at",
-                    models.DateTimeField(blank=True, null=True, verbose_name="last stall"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="last blocked"),
                 ),
                 (
                     "journal_lag",
                     models.FloatField(
                         default=0,
-                        help_text="Seconds until what happened was kept.",
-                        verbose_name="journal's lag",
+                        help_text="Seconds until an event is saved.",
+                        verbose_name="event save lag",
                     ),
                 ),
             ],
@@ -2202,7 +2222,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("number", models.PositiveIntegerField(verbose_name="version")),
-                ("snapshot", models.JSONField(verbose_name="what it was")),
+                ("snapshot", models.JSONField(verbose_name="snapshot")),
                 ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="changed")),
                 ("note", models.CharField(blank=True, max_length=200, verbose_name="note")),
                 (
@@ -2227,8 +2247,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "version of an agent",
-                "verbose_name_plural": "versions of agents",
+                "verbose_name": "agent version",
+                "verbose_name_plural": "agent versions",
                 "ordering": ["agent_id", "-number"],
                 "constraints": [
                     models.UniqueConstraint(

@@ -21,8 +21,8 @@ class ReviewScope(models.Model):
     )
 
     class Meta:
-        verbose_name = _("scope of a reviewer")
-        verbose_name_plural = _("scopes of reviewers")
+        verbose_name = _("reviewer access")
+        verbose_name_plural = _("reviewer access")
 
     def __str__(self) -> str:
         return str(self.user)
@@ -47,11 +47,11 @@ class Membership(models.Model):
     topic = models.CharField(_("topic"), max_length=80)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="memberships",
     )
-    may_write = models.BooleanField(_("may write"), default=False)
+    may_write = models.BooleanField(_("edit access"), default=False)
     since = models.DateTimeField(_("since"), auto_now_add=True)
 
     objects = MembershipQuerySet.as_manager()

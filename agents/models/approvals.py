@@ -50,47 +50,49 @@ class Approval(models.Model):
     class Verdict(models.TextChoices):
         WAITING = "waiting", _("waiting")
         APPROVED = "approved", _("approved")
-        EDITED = "edited", _("approved with other arguments")
-        REJECTED = "rejected", _("declined")
+        EDITED = "edited", _("approved with edits")
+        REJECTED = "rejected", _("rejected")
         WITHDRAWN = "withdrawn", _("withdrawn")
 
     class Why(models.TextChoices):
-        AGENT = "agent", _("This agent shows every call before it is made.")
-        TOOL = "tool", _("This tool may change something, so it asks before it is used.")
+        AGENT = "agent", _("This agent requires approval for every tool call.")
+        TOOL = "tool", _("This tool can make changes, so it requires approval.")
         UNKNOWN = (
             "unknown",
-            _("The server stopped while this ran. It may have been done."),
+            _("The server stopped during this call. It may already have completed."),
         )
-        PLAN = "plan", _("This agent shows its plan before it begins.")
-        STEP = "step", _("The next steps wait until somebody agrees.")
-        QUESTION = "question", _("A person has to answer this.")
+        PLAN = "plan", _("This agent's plan requires approval before it runs.")
+        STEP = "step", _("The next steps require approval.")
+        QUESTION = "question", _("The run needs an answer to continue.")
         SHARING = (
             "sharing",
-            _("This question goes to other people. They see only the question."),
+            _("This question will be sent to experts. They see only the question."),
         )
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
     )
     step = models.PositiveIntegerField(_("step"))
-    call_id = models.TextField(_("call"))
-    agent_name = models.CharField(_("agent's name"), max_length=64)
+    call_id = models.TextField(_("call ID"))
+    agent_name = models.CharField(_("agent name"), max_length=64)
     tool = models.TextField(_("tool"))
     arguments = models.TextField(_("arguments"))
     digest = models.CharField(_("digest"), max_length=64)
-    why = models.CharField(_("why"), max_length=10, choices=Why, default=Why.TOOL)
+    why = models.CharField(
+        _("reason for request"), max_length=10, choices=Why, default=Why.TOOL
+    )
     role = models.CharField(
         _("role"),
         max_length=150,
         blank=True,
         default="",
         db_default="",
-        help_text=_("Whoever is in the group of this name may answer, too."),
+        help_text=_("Members of the group with this name can also answer."),
     )
     verdict = models.CharField(
         _("verdict"), max_length=10, choices=Verdict, default=Verdict.WAITING
     )
-    new_arguments = models.TextField(_("other arguments"), blank=True)
+    new_arguments = models.TextField(_("edited arguments"), blank=True)
     reason = models.TextField(_("reason"), blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,

@@ -47,14 +47,17 @@ class AuditPerson(models.Model):
         related_name="+",
     )
     name = models.CharField(_("name"), max_length=150, blank=True)
-    key = EncryptedTextField(_("key"), blank=True, default=new_key)
+    key = EncryptedTextField(_("encryption key"), blank=True, default=new_key)
     leaves_at = models.DateTimeField(
-        _("erasure begun"), null=True, blank=True, help_text=_("It goes on until all is gone.")
+        _("erasure started"),
+        null=True,
+        blank=True,
+        help_text=_("Continues until all data is erased."),
     )
 
     class Meta:
-        verbose_name = _("person in the audit log")
-        verbose_name_plural = _("people in the audit log")
+        verbose_name = _("audit log user")
+        verbose_name_plural = _("audit log users")
 
     def __str__(self) -> str:
         if self.name or self.token == ANONYMOUS_TOKEN:
@@ -118,26 +121,28 @@ class AuditEntry(models.Model):
     at = models.DateTimeField(_("time"), default=timezone.now, db_index=True)
     person = models.ForeignKey(
         AuditPerson,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.PROTECT,
         related_name="entries",
     )
     action = models.CharField(_("action"), max_length=40, db_index=True)
     subject = models.CharField(
-        _("subject"), max_length=120, db_index=True, help_text=_("For example run:12.")
+        _("subject"), max_length=120, db_index=True, help_text=_("For example, run:12.")
     )
-    detail = models.JSONField(_("detail"), default=dict, blank=True)
+    detail = models.JSONField(_("details"), default=dict, blank=True)
     place = models.TextField(
-        _("from where"), blank=True, help_text=_("Readable for as long as the person is known.")
+        _("IP address and browser"),
+        blank=True,
+        help_text=_("Can't be read once the user is erased."),
     )
-    key = models.CharField(_("sealed with"), max_length=8)
-    previous = models.CharField(_("seal of the one before"), max_length=64)
-    seal = models.CharField(_("seal"), max_length=64)
+    key = models.CharField(_("signing key"), max_length=8)
+    previous = models.CharField(_("previous signature"), max_length=64)
+    seal = models.CharField(_("signature"), max_length=64)
 
     objects = AuditEntryQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("entry of the audit log")
+        verbose_name = _("audit log entry")
         verbose_name_plural = _("audit log")
         ordering = ["-number"]
 
@@ -170,8 +175,8 @@ class AuditHead(models.Model):
     cut = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
-        verbose_name = _("end of the audit log")
-        verbose_name_plural = _("end of the audit log")
+        verbose_name = _("audit log head")
+        verbose_name_plural = _("audit log head")
 
     def __str__(self) -> str:
         return str(self.number)
@@ -181,12 +186,12 @@ class Upkeep(models.Model):
     """Something that is done now and then: when it was last begun, and what came of it."""
 
     name = models.CharField(_("name"), max_length=40, unique=True)
-    at = models.DateTimeField(_("last time"), null=True, blank=True)
-    report = models.JSONField(_("what came of it"), default=dict, blank=True)
+    at = models.DateTimeField(_("last run"), null=True, blank=True)
+    report = models.JSONField(_("result"), default=dict, blank=True)
 
     class Meta:
-        verbose_name = _("upkeep")
-        verbose_name_plural = _("upkeep")
+        verbose_name = _("maintenance")
+        verbose_name_plural = _("maintenance")
 
     def __str__(self) -> str:
         return self.name

@@ -18,30 +18,32 @@ from .tools import ToolRegistration
 
 MAX_NAME_CHARS = 59
 NAME_TOO_LONG = _(
-    "At most %(limit)d characters: with ask_ before it, it is the name of a tool."
+    "Use %(limit)d characters or fewer. With the prefix ask_, this becomes a tool name."
 )
-NAME_RESERVED = _("With ask_ before it, it is the tool that asks people. Take another name.")
+NAME_RESERVED = _(
+    "This name is reserved for the tool that asks users questions. Choose another name."
+)
 
 
 class Agent(Restricted):
     class Dialect(models.TextChoices):
-        NATIVE = "native", _("tool calls of the model")
+        NATIVE = "native", _("Native tool calls")
         REACT = "react", _("ReAct text")
 
     class Mode(models.TextChoices):
-        REACT = "react", _("step by step")
-        PLAN = "plan", _("by a plan")
-        PANEL = "panel", _("as a panel")
+        REACT = "react", _("Step by step")
+        PLAN = "plan", _("Plan and execute")
+        PANEL = "panel", _("Panel")
 
     class Merge(models.TextChoices):
-        VOTE = "vote", _("majority vote")
-        SYNTHESIS = "synthesis", _("synthesis with attribution")
-        JUDGE = "judge", _("a judge decides")
+        VOTE = "vote", _("Majority vote")
+        SYNTHESIS = "synthesis", _("Synthesis with attribution")
+        JUDGE = "judge", _("Judge decides")
 
     class PersonalData(models.TextChoices):
-        SHOWN = "shown", _("Masked only when it is shown to reviewers")
+        SHOWN = "shown", _("Masked for reviewers only")
         HIDDEN = "hidden", _("Replaced before the model sees it, restored in the answer")
-        UNKEPT = "unkept", _("Masked before the trace keeps it")
+        UNKEPT = "unkept", _("Masked before the trace is saved")
 
     name = models.SlugField(_("name"), max_length=64, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
@@ -51,39 +53,39 @@ class Agent(Restricted):
         max_length=200,
         blank=True,
         help_text=_(
-            "A LiteLLM model name such as anthropic/claude-sonnet-4-5, or demo. "
-            "Empty takes the model of this installation."
+            "A LiteLLM model name, e.g. anthropic/claude-sonnet-4-5, or demo. Leave "
+            "empty for the default model."
         ),
     )
     dialect = models.CharField(
-        _("dialect"), max_length=10, choices=Dialect, default=Dialect.NATIVE
+        _("tool call format"), max_length=10, choices=Dialect, default=Dialect.NATIVE
     )
     mode = models.CharField(
-        _("works"),
+        _("mode"),
         max_length=10,
         choices=Mode,
         default=Mode.REACT,
         db_default=Mode.REACT.value,
         help_text=_(
-            "By a plan: it writes one first, carries it out and checks what came of it. "
-            "As a panel: it asks all agents that it may ask at once, and merges their answers."
+            "Plan and execute: writes a plan, runs it and checks the results. Panel: "
+            "asks all handoff agents at once and merges their answers."
         ),
     )
     shows_plan = models.BooleanField(
-        _("shows its plan first"),
+        _("require plan approval"),
         default=False,
         db_default=False,
-        help_text=_("A plan then waits until the person has approved or changed it."),
+        help_text=_("When on, the plan waits until the user approves or edits it."),
     )
     max_replans = models.PositiveSmallIntegerField(
-        _("most new plans"),
+        _("max replans"),
         default=2,
         db_default=2,
         validators=[MaxValueValidator(10)],
-        help_text=_("How often it may plan anew where a result is not what was expected."),
+        help_text=_("How many times the agent can replan when a result isn't as expected."),
     )
     merge = models.CharField(
-        _("how a panel agrees"),
+        _("panel merge method"),
         max_length=10,
         choices=Merge,
         default=Merge.SYNTHESIS,
@@ -96,8 +98,8 @@ class Agent(Restricted):
         default="",
         db_default="",
         help_text=_(
-            "What it is good for, with commas between: steps of a plan that are meant for a "
-            "role are given to it. People have the roles of their groups."
+            "Comma-separated, e.g. research, legal. Plan steps for a role go to "
+            "agents with that role; a user's roles are their groups."
         ),
     )
     experts = models.ManyToManyField(
@@ -124,73 +126,75 @@ class Agent(Restricted):
         through="AgentTool",
     )
     auto_execute_tools = models.BooleanField(
-        _("calls tools by itself"),
+        _("run tools automatically"),
         default=True,
-        help_text=_("Switched off, every call is shown and waits for the person who asked."),
+        help_text=_("When off, every tool call waits for the user's approval."),
     )
     handoffs = models.ManyToManyField(
         "self",
-        verbose_name=_("may ask"),
+        verbose_name=_("can hand off to"),
         symmetrical=False,
         blank=True,
         related_name="asked_by",
-        help_text=_("Agents that this one may give a task to; they answer to it."),
+        help_text=_(
+            "Agents this agent can hand off tasks to. Their results come back to this agent."
+        ),
     )
     fallback_models = models.TextField(
-        _("models to fall back to"),
+        _("fallback models"),
         blank=True,
-        help_text=_("One a line, asked in this order where the model cannot be used."),
+        help_text=_("One per line, tried in order when the model is unavailable."),
     )
     output_schema = models.JSONField(
         _("output schema"),
         null=True,
         blank=True,
-        help_text=_("A JSON Schema that the answer has to fit. Empty: the answer is text."),
+        help_text=_("JSON Schema for the answer. Leave empty for plain text."),
     )
     max_steps = models.PositiveIntegerField(
-        _("most steps"), default=10, validators=[MinValueValidator(1), MaxValueValidator(50)]
+        _("max steps"), default=10, validators=[MinValueValidator(1), MaxValueValidator(50)]
     )
     max_duplicate_tool_calls = models.PositiveIntegerField(
-        _("most equal calls"),
+        _("max duplicate calls"),
         default=2,
         validators=[MinValueValidator(1), MaxValueValidator(50)],
-        help_text=_("How often the same tool may be called with the same input."),
+        help_text=_("How many times a tool can be called with the same input."),
     )
     max_tool_calls_per_tool = models.PositiveIntegerField(
-        _("most calls a tool"),
+        _("max calls per tool"),
         default=5,
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Empty means no limit."),
+        help_text=_("Leave empty for no limit."),
     )
     max_seconds = models.PositiveIntegerField(
-        _("most seconds"),
+        _("timeout (seconds)"),
         default=600,
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Asked between two steps. Empty means no limit."),
+        help_text=_("Checked between steps. Leave empty for no limit."),
     )
     max_run_tokens = models.PositiveIntegerField(
-        _("most tokens a run"),
+        _("max tokens per run"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Read and written, in all turns together. Empty means no limit."),
+        help_text=_("Input and output tokens of all turns. Leave empty for no limit."),
     )
     max_cost = models.FloatField(
-        _("most dollars a run"),
+        _("max cost per run (USD)"),
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text=_("Where the price of the model is known. Empty means no limit."),
+        help_text=_("Applies only if the model's price is known. Leave empty for no limit."),
     )
     max_input_tokens = models.PositiveIntegerField(
-        _("most input tokens"), default=4096, validators=[MinValueValidator(1)]
+        _("max input tokens"), default=4096, validators=[MinValueValidator(1)]
     )
     max_output_tokens = models.PositiveIntegerField(
-        _("most output tokens"), default=4096, validators=[MinValueValidator(1)]
+        _("max output tokens"), default=4096, validators=[MinValueValidator(1)]
     )
     personal_data = models.CharField(
         _("personal data"),
@@ -199,12 +203,13 @@ class Agent(Restricted):
         default=PersonalData.SHOWN,
         db_default=PersonalData.SHOWN.value,
         help_text=_(
-            "What happens to e-mail, postal and IP addresses; phone, card, account, passport, "
-            "ID, licence, pension and insurance numbers; dates of birth; keys and tokens."
+            "Covers email, postal and IP addresses; phone, card, account, passport, "
+            "ID, license, pension and insurance numbers; dates of birth; keys and "
+            "tokens."
         ),
     )
     is_default = models.BooleanField(
-        _("default"), default=False, help_text=_("Answers where no agent was chosen.")
+        _("default agent"), default=False, help_text=_("Answers when no agent is selected.")
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     version = models.PositiveIntegerField(
@@ -212,7 +217,7 @@ class Agent(Restricted):
         default=0,
         db_default=0,
         editable=False,
-        help_text=_("The number of its newest version; 0 where none was kept yet."),
+        help_text=_("Latest version number; 0 if none is saved yet."),
     )
 
     class Meta:
@@ -224,7 +229,7 @@ class Agent(Restricted):
                 fields=["is_default"],
                 condition=models.Q(is_default=True),
                 name="one_default_agent",
-                violation_error_message=_("Another agent is the default already."),
+                violation_error_message=_("Another agent is already the default."),
             )
         ]
 
@@ -254,7 +259,7 @@ class Agent(Restricted):
         if self.handoff_tool_name == AskPersonTool.name:
             wrong["name"] = NAME_RESERVED
         if any(c.isspace() for c in self.model) or self.model.endswith("/"):
-            wrong["model"] = _("Write it as provider/model, without spaces.")
+            wrong["model"] = _("Use the form provider/model, without spaces.")
         if sentence := self._output_schema_error():
             wrong["output_schema"] = sentence
         if wrong:
@@ -264,7 +269,7 @@ class Agent(Restricted):
         if self.output_schema is None:
             return ""
         if not isinstance(self.output_schema, dict):
-            return _("A JSON Schema is a JSON object: {…}.")
+            return _("Enter the JSON Schema as a JSON object: {…}.")
         try:
             OutputSchema(self.output_schema)
         except BadSchema as error:
@@ -276,14 +281,14 @@ class AgentTool(models.Model):
     """A tool that an agent has. What is empty is as the tool itself is set up."""
 
     class Approval(models.TextChoices):
-        AS_SET_UP = "", _("as the tool is set up")
+        AS_SET_UP = "", _("tool default")
         ALWAYS = "always", _("always")
         NEVER = "never", _("never")
 
     class Effect(models.TextChoices):
-        AS_SET_UP = "", _("as the tool is set up")
-        READ = "read", _("only reads")
-        IDEMPOTENT = "idempotent", _("may be repeated")
+        AS_SET_UP = "", _("tool default")
+        READ = "read", _("read-only")
+        IDEMPOTENT = "idempotent", _("can be repeated")
         AT_MOST_ONCE = "at_most_once", _("must not be repeated")
 
     agent = models.ForeignKey(
@@ -297,7 +302,7 @@ class AgentTool(models.Model):
         db_column="toolregistration_id",
     )
     approval = models.CharField(
-        _("asks a person first"),
+        _("requires approval"),
         max_length=10,
         choices=Approval,
         blank=True,
@@ -305,21 +310,21 @@ class AgentTool(models.Model):
         db_default="",
     )
     effect = models.CharField(
-        _("effect"), max_length=12, choices=Effect, blank=True, default="", db_default=""
+        _("side effects"), max_length=12, choices=Effect, blank=True, default="", db_default=""
     )
     timeout = models.PositiveIntegerField(
-        _("timeout"),
+        _("timeout (seconds)"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
     )
     max_calls = models.PositiveIntegerField(
-        _("most calls"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max calls"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
 
     class Meta:
-        verbose_name = _("tool of an agent")
-        verbose_name_plural = _("tools of agents")
+        verbose_name = _("agent tool")
+        verbose_name_plural = _("agent tools")
         db_table = "agents_agent_tools"
         ordering = ["tool__name"]
         unique_together = [("agent", "tool")]

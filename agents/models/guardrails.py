@@ -24,23 +24,23 @@ class GuardrailPatternQuerySet(models.QuerySet):
 
 class GuardrailPattern(models.Model):
     class Stage(models.TextChoices):
-        INPUT = "input", _("what a person asks")
-        OUTPUT = "output", _("what an agent answers")
-        BOTH = "both", _("what is asked and answered")
-        TOOL_INPUT = "tool_input", _("what a tool is given")
-        TOOL_OUTPUT = "tool_output", _("what a tool returns")
+        INPUT = "input", _("User message")
+        OUTPUT = "output", _("Agent answer")
+        BOTH = "both", _("Message and answer")
+        TOOL_INPUT = "tool_input", _("Tool input")
+        TOOL_OUTPUT = "tool_output", _("Tool output")
 
     class Action(models.TextChoices):
-        ALLOW = "allow", _("allow")
-        WARN = "warn", _("warn")
-        MASK = "mask", _("mask")
-        BLOCK = "block", _("block")
+        ALLOW = "allow", _("Allow")
+        WARN = "warn", _("Warn")
+        MASK = "mask", _("Mask")
+        BLOCK = "block", _("Block")
 
     name = models.CharField(_("name"), max_length=80, unique=True)
     pattern = models.CharField(
         _("pattern"),
         max_length=1000,
-        help_text=_("A regular expression in RE2 syntax. (?i) at its start ignores case."),
+        help_text=_("RE2 regular expression. Start with (?i) to ignore case."),
     )
     stage = models.CharField(_("stage"), max_length=12, choices=Stage, default=Stage.BOTH)
     action = models.CharField(
@@ -49,27 +49,27 @@ class GuardrailPattern(models.Model):
         choices=Action,
         default=Action.BLOCK,
         help_text=_(
-            "Block: it goes no further. Mask: the match is replaced by ‹name›. Warn: it is "
-            "only recorded. Allow: an exception; what lies within its match no other rule sees."
+            "Block: stops the text. Mask: replaces the match with ‹name›. Warn: only "
+            "records the match. Allow: exempts the match from all other rules."
         ),
     )
     message = models.CharField(
         _("message"),
         max_length=300,
         blank=True,
-        help_text=_("What the person is told; empty gives the pattern's name."),
+        help_text=_("What the user sees. Default: the pattern's name."),
     )
     agents = models.ManyToManyField(
         Agent,
         verbose_name=_("agents"),
         blank=True,
         related_name="patterns",
-        help_text=_("The agents that it is for. None: all of them."),
+        help_text=_("Agents it applies to. If none is selected, it applies to all."),
     )
     is_observed = models.BooleanField(
-        _("only observe"),
+        _("observe only"),
         default=False,
-        help_text=_("It changes nothing; what it would have done is recorded."),
+        help_text=_("Records what the pattern would have done, without changing anything."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
 
@@ -124,9 +124,9 @@ class GuardrailHit(models.Model):
     agent_name = models.CharField(_("agent"), max_length=64)
     stage = models.CharField(_("stage"), max_length=12, choices=GuardrailPattern.Stage)
     action = models.CharField(_("action"), max_length=10, choices=GuardrailPattern.Action)
-    is_observed = models.BooleanField(_("observed"), default=False)
+    is_observed = models.BooleanField(_("observed only"), default=False)
     matches = models.PositiveIntegerField(_("matches"), default=1)
-    at = models.DateTimeField(_("when"))
+    at = models.DateTimeField(_("time"))
 
     objects = GuardrailHitQuerySet.as_manager()
 
@@ -143,15 +143,15 @@ class GuardrailVerdict(models.Model):
     """What a reviewer says of a hit; the last word counts."""
 
     hit = models.OneToOneField(GuardrailHit, models.CASCADE, related_name="verdict")
-    is_right = models.BooleanField(_("right"))
+    is_right = models.BooleanField(_("correct"))
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )
-    at = models.DateTimeField(_("when"), auto_now=True)
+    at = models.DateTimeField(_("time"), auto_now=True)
 
     class Meta:
-        verbose_name = _("verdict on a hit")
-        verbose_name_plural = _("verdicts on hits")
+        verbose_name = _("guardrail hit verdict")
+        verbose_name_plural = _("guardrail hit verdicts")
 
     def __str__(self) -> str:
         return f"{self.hit_id}: {self.is_right}"

@@ -39,7 +39,7 @@ class Chunk(models.Model):
     document = models.ForeignKey(
         Document, models.CASCADE, related_name="chunks", verbose_name=_("document")
     )
-    ordinal = models.PositiveIntegerField(_("ordinal"))
+    ordinal = models.PositiveIntegerField(_("position"))
     heading = models.CharField(_("heading"), max_length=500, blank=True)
     text = models.TextField(_("text"))
 

@@ -12,12 +12,12 @@ from .secret import EncryptedJSONField, EncryptedTextField
 
 DEMO = "demo"
 LABEL_VALIDATOR = RegexValidator(
-    r"\A\w[\w.:+-]*\Z", _("Letters, digits and . : + - _ without blanks; no / in it.")
+    r"\A\w[\w.:+-]*\Z", _("Use only letters, digits and . : + - _ (no spaces or slashes).")
 )
-LABEL_RESERVED = _("This is the name of the demo model. Take another one.")
-INVALID_ADDRESS = _("Write a whole address such as https://host/v1.")
-ADDRESS_HAS_PASSWORD = _("It holds a password: put it into the key.")
-PRICES_INCOMPLETE = _("Set both prices, or none. 0 is a price, too.")
+LABEL_RESERVED = _("This name is reserved for the demo model. Choose another name.")
+INVALID_ADDRESS = _("Enter a full URL, e.g. https://host/v1.")
+ADDRESS_HAS_PASSWORD = _("The URL contains a password. Move it to the key field.")
+PRICES_INCOMPLETE = _("Enter both prices or neither. Use 0 if it's free.")
 
 
 class LanguageModel(Restricted):
@@ -30,36 +30,36 @@ class LanguageModel(Restricted):
         AZURE = "azure", "Azure OpenAI"
         BEDROCK = "bedrock", "Amazon Bedrock"
         OLLAMA = "ollama", "Ollama"
-        COMPATIBLE = "compatible", _("an OpenAI-compatible address")
-        OTHER = "other", _("another one that LiteLLM knows")
+        COMPATIBLE = "compatible", _("OpenAI-compatible API")
+        OTHER = "other", _("Other (LiteLLM)")
 
     label = models.CharField(
         _("label"),
         max_length=64,
         unique=True,
         validators=[LABEL_VALIDATOR],
-        help_text=_("What people see, and agents name it by. It stays as it is."),
+        help_text=_("Name that users see and agents refer to. Can't be changed later."),
     )
     provider = models.CharField(
         _("provider"), max_length=20, choices=Provider, default=Provider.OPENAI
     )
     model = models.CharField(_("model"), max_length=200)
-    base_url = models.CharField(_("address"), max_length=500, blank=True)
-    api_key = EncryptedTextField(_("key"), blank=True, default="")
+    base_url = models.CharField(_("URL"), max_length=500, blank=True)
+    api_key = EncryptedTextField(_("API key"), blank=True, default="")
     api_version = models.CharField(_("API version"), max_length=40, blank=True)
     region = models.CharField(_("region"), max_length=40, blank=True)
-    secrets = EncryptedJSONField(_("further secrets"), default=dict, blank=True)
-    options = models.JSONField(_("further settings"), default=dict, blank=True)
+    secrets = EncryptedJSONField(_("additional secrets"), default=dict, blank=True)
+    options = models.JSONField(_("additional settings"), default=dict, blank=True)
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
     input_price = models.FloatField(
-        _("dollars per million tokens read"),
+        _("input price (USD per 1M tokens)"),
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text=_("Empty: as LiteLLM's table says, where it does. 0 is a price, too."),
+        help_text=_("Leave empty to use LiteLLM's price, if known. Use 0 if it's free."),
     )
     output_price = models.FloatField(
-        _("dollars per million tokens written"),
+        _("output price (USD per 1M tokens)"),
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
@@ -69,30 +69,30 @@ class LanguageModel(Restricted):
         null=True,
         blank=True,
         validators=[MinValueValidator(256)],
-        help_text=_("Tokens that fit into a request. Empty: as LiteLLM's table says."),
+        help_text=_("Max tokens per request. Leave empty to use LiteLLM's value."),
     )
     fallbacks = models.TextField(
-        _("models to fall back to"),
+        _("fallback models"),
         blank=True,
         help_text=_(
-            "Labels or LiteLLM names, one a line, asked in this order where it cannot be "
-            "used. Those of the agent come first."
+            "Model labels or LiteLLM names, one per line, tried in order. The "
+            "agent's own fallback models come first."
         ),
     )
     concurrency = models.PositiveIntegerField(
-        _("most at once"),
+        _("max concurrent requests"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
         help_text=_(
-            "Empty means no limit. These limits count in each server process by itself."
+            "Leave empty for no limit. Limits apply to each server process separately."
         ),
     )
     requests_per_minute = models.PositiveIntegerField(
-        _("most requests a minute"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max requests per minute"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     tokens_per_minute = models.PositiveIntegerField(
-        _("most tokens a minute"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max tokens per minute"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     enabled = models.BooleanField(_("enabled"), default=True)
 

@@ -22,26 +22,26 @@ class ServerProcess(models.Model):
         WORKER = "worker", _("worker")
 
     name = models.CharField(_("name"), max_length=120, unique=True)
-    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    kind = models.CharField(_("type"), max_length=10, choices=Kind)
     version = models.CharField(_("version"), max_length=40)
     started_at = models.DateTimeField(_("started"))
-    seen_at = models.DateTimeField(_("last heard of"))
+    seen_at = models.DateTimeField(_("last heartbeat"))
     runs = models.PositiveIntegerField(_("runs"), default=0)
-    sockets = models.PositiveIntegerField(_("sockets"), default=0)
+    sockets = models.PositiveIntegerField(_("WebSocket connections"), default=0)
     memory = models.PositiveBigIntegerField(_("memory"), default=0, help_text=_("In bytes."))
     lateness = models.FloatField(
-        _("lateness"),
+        _("event loop lag"),
         default=0,
-        help_text=_("Seconds for which the event loop owed an answer."),
+        help_text=_("Current delay of the event loop, in seconds."),
     )
     stalls = models.PositiveIntegerField(
-        _("stalls"), default=0, help_text=_("How often the event loop was held up.")
+        _("times blocked"), default=0, help_text=_("How many times the event loop was blocked.")
     )
-    longest_stall = models.FloatField(_("longest stall"), default=0)
-    stalled_in = models.TextField(_("held up in"), blank=True)
-    stalled_at = models.DateTimeField(_("last stall"), null=True, blank=True)
+    longest_stall = models.FloatField(_("longest block"), default=0)
+    stalled_in = models.TextField(_("blocked in"), blank=True)
+    stalled_at = models.DateTimeField(_("last blocked"), null=True, blank=True)
     journal_lag = models.FloatField(
-        _("journal's lag"), default=0, help_text=_("Seconds until what happened was kept.")
+        _("event save lag"), default=0, help_text=_("Seconds until an event is saved.")
     )
 
     objects = ServerProcessQuerySet.as_manager()

@@ -28,10 +28,12 @@ class RestrictedQuerySet(models.QuerySet):
 class Restricted(models.Model):
     groups = models.ManyToManyField(
         Group,
-        verbose_name=_("only for"),
+        verbose_name=_("allowed groups"),
         blank=True,
         related_name="+",
-        help_text=_("The groups whose people may use it. None: everybody may."),
+        help_text=_(
+            "Only members of these groups can use it. If none is selected, everyone can."
+        ),
     )
 
     objects = RestrictedQuerySet.as_manager()

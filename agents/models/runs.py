@@ -70,7 +70,7 @@ ACTIVE_SECONDS = F("seconds") - F("waited")
 class Run(models.Model):
     class Status(models.TextChoices):
         RUNNING = "running", _("running")
-        WAITING = "waiting", _("waiting for a person")
+        WAITING = "waiting", _("waiting for a user")
         COMPLETED = "completed", _("completed")
         STOPPED = "stopped", _("stopped")
         BLOCKED = "blocked", _("blocked")
@@ -81,14 +81,14 @@ class Run(models.Model):
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="runs",
         null=True,
         blank=True,
     )
     topic = models.CharField(
-        _("topic"), max_length=80, help_text=_("Where its events are told.")
+        _("topic"), max_length=80, help_text=_("Channel the run's events are sent to.")
     )
     agent = models.ForeignKey(
         Agent,
@@ -98,21 +98,26 @@ class Run(models.Model):
         blank=True,
         related_name="runs",
     )
-    agent_name = models.CharField(_("agent's name"), max_length=64)
+    agent_name = models.CharField(_("agent name"), max_length=64)
     model = models.CharField(_("model"), max_length=200)
-    dialect = models.CharField(_("dialect"), max_length=10, default=Agent.Dialect.NATIVE)
+    dialect = models.CharField(
+        _("tool call format"), max_length=10, default=Agent.Dialect.NATIVE
+    )
     road = models.CharField(
-        _("road"), max_length=10, blank=True, help_text=_("How the model was asked.")
+        _("route"),
+        max_length=10,
+        blank=True,
+        help_text=_("How the model was called: directly or through LiteLLM."),
     )
     query = models.TextField(_("question"))
     history = models.JSONField(
-        _("what was said before"),
+        _("earlier messages"),
         default=list,
         blank=True,
-        help_text=_("As the model is told of it, so that the run can go on after a pause."),
+        help_text=_("Saved as sent to the model, so the run can resume after a pause."),
     )
     answer = models.TextField(_("answer"), blank=True)
-    output = models.JSONField(_("structured answer"), null=True, blank=True)
+    output = models.JSONField(_("structured output"), null=True, blank=True)
     status = models.CharField(
         _("status"), max_length=12, choices=Status, default=Status.RUNNING
     )
@@ -121,7 +126,7 @@ class Run(models.Model):
     advice = models.TextField(_("what to do"), blank=True)
     origin = models.ForeignKey(
         "self",
-        verbose_name=_("run again from"),
+        verbose_name=_("rerun of"),
         on_delete=models.CASCADE,
         null=True,
         blank=True,
@@ -129,11 +134,11 @@ class Run(models.Model):
     )
     origin_step = models.PositiveIntegerField(_("from step"), null=True, blank=True)
     overrides = models.JSONField(
-        _("what is different"),
+        _("overrides"),
         default=dict,
         blank=True,
         db_default=models.Value({}, models.JSONField()),
-        help_text=_("Of a run that was run again: what is not as the agent has it."),
+        help_text=_("Reruns only: settings that differ from the agent's."),
     )
     version = models.CharField(
         _("version"),
@@ -141,13 +146,13 @@ class Run(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text=_("Runs with the same configuration have the same."),
+        help_text=_("Identical for runs with the same configuration."),
     )
     agent_version = models.PositiveIntegerField(
-        _("agent's version"),
+        _("agent version"),
         null=True,
         blank=True,
-        help_text=_("The version that it began with; a trial of a draft has none."),
+        help_text=_("Version the run started with; empty for tests of a draft."),
     )
     workflow = models.ForeignKey(
         WorkflowVersion,
@@ -156,35 +161,40 @@ class Run(models.Model):
         null=True,
         blank=True,
         related_name="runs",
-        help_text=_("What it carries out, in the version of that time."),
+        help_text=_("Workflow version that this run executes."),
     )
     parameters = models.JSONField(
         _("parameters"),
         default=dict,
         blank=True,
         db_default=models.Value({}, models.JSONField()),
-        help_text=_("What the workflow was started with."),
+        help_text=_("Values the workflow was started with."),
     )
-    max_steps = models.PositiveIntegerField(_("most steps"), default=10)
+    max_steps = models.PositiveIntegerField(_("max steps"), default=10)
     turns = models.PositiveIntegerField(_("turns"), default=0)
     tool_calls = models.PositiveIntegerField(_("tool calls"), default=0)
-    prompt_tokens = models.PositiveIntegerField(_("tokens read"), default=0)
-    completion_tokens = models.PositiveIntegerField(_("tokens written"), default=0)
-    cost = models.FloatField(_("cost in USD"), null=True, blank=True)
+    prompt_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
+    completion_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
+    cost = models.FloatField(_("cost (USD)"), null=True, blank=True)
     owner = models.CharField(
-        _("owner"), max_length=120, blank=True, help_text=_("The process that runs it.")
+        _("owner"), max_length=120, blank=True, help_text=_("Process that executes the run.")
     )
     epoch = models.PositiveIntegerField(
-        _("epoch"), default=0, help_text=_("Grows with each owner; a former one cannot write.")
+        _("epoch"),
+        default=0,
+        help_text=_("Increases with each new owner, so an earlier one can't write."),
     )
     heartbeat_at = models.DateTimeField(
-        _("heartbeat"), null=True, blank=True, help_text=_("Empty: whoever comes may take it.")
+        _("heartbeat"),
+        null=True,
+        blank=True,
+        help_text=_("If empty, any worker can take over the run."),
     )
     is_to_stop = models.BooleanField(
-        _("to be stopped"),
+        _("stop requested"),
         default=False,
         db_default=False,
-        help_text=_("Its owner is asked to end it."),
+        help_text=_("The owner has been asked to stop the run."),
     )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
     crashes = models.PositiveSmallIntegerField(
@@ -197,19 +207,19 @@ class Run(models.Model):
         _("steps at the last crash"), default=0, db_default=0
     )
     marks = models.TextField(
-        _("marks"),
+        _("step types"),
         blank=True,
         db_default="",
-        help_text=_("Of a run that is over: the kinds of its steps, to find it by."),
+        help_text=_("Step types of a finished run, used for search."),
     )
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
-    seconds = models.FloatField(_("seconds"), null=True, blank=True)
+    seconds = models.FloatField(_("duration (seconds)"), null=True, blank=True)
     waited = models.FloatField(
-        _("seconds waited"),
+        _("waiting time (seconds)"),
         default=0.0,
         db_default=0.0,
-        help_text=_("Part of the duration spent waiting for people."),
+        help_text=_("Part of the duration spent waiting for users."),
     )
     tasks = models.PositiveIntegerField(
         _("plan steps"),
@@ -376,9 +386,9 @@ class AgentStep(models.Model):
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
         BLOCKED = "blocked", _("blocked")
-        REJECTED = "rejected", _("declined")
-        CANCELLED = "cancelled", _("cancelled")
-        CUT = "cut", _("cut off")
+        REJECTED = "rejected", _("rejected")
+        CANCELLED = "cancelled", _("canceled")
+        CUT = "cut", _("interrupted")
         UNKNOWN = "unknown", _("outcome unknown")
         SKIPPED = "skipped", _("skipped")
         UNSTARTED = "unstarted", _("not started")
@@ -391,27 +401,27 @@ class AgentStep(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
     number = models.PositiveIntegerField(_("number"))
     turn = models.PositiveIntegerField(_("turn"), default=0)
-    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    kind = models.CharField(_("type"), max_length=10, choices=Kind)
     status = models.CharField(
         _("status"), max_length=10, choices=Status, default=Status.RUNNING
     )
-    agent_name = models.CharField(_("agent's name"), max_length=64, blank=True)
+    agent_name = models.CharField(_("agent name"), max_length=64, blank=True)
     parent = models.PositiveIntegerField(
-        _("parent"), null=True, blank=True, help_text=_("The step that it is a part of.")
+        _("parent"), null=True, blank=True, help_text=_("Step that this one is part of.")
     )
     depth = models.PositiveSmallIntegerField(_("depth"), default=0)
-    call_id = models.TextField(_("call"), blank=True)
+    call_id = models.TextField(_("call ID"), blank=True)
     thought = models.TextField(_("thought"), blank=True)
     action = models.TextField(_("action"), blank=True)
     action_input = models.JSONField(_("action input"), null=True, blank=True)
     effect = models.CharField(
-        _("effect"),
+        _("side effects"),
         max_length=12,
         choices=Effect,
         blank=True,
         default="",
         db_default="",
-        help_text=_("What the call could do to the world outside."),
+        help_text=_("Possible side effects of the call."),
     )
     observation = models.TextField(_("observation"), blank=True)
     request = models.JSONField(_("request"), null=True, blank=True)
@@ -420,11 +430,11 @@ class AgentStep(models.Model):
         _("notes"),
         default=list,
         blank=True,
-        help_text=_("What happened on the way: asked again, fallen back, left out."),
+        help_text=_("What happened along the way: retries, fallbacks, omissions."),
     )
-    prompt_tokens = models.PositiveIntegerField(_("tokens read"), default=0)
-    completion_tokens = models.PositiveIntegerField(_("tokens written"), default=0)
-    cost = models.FloatField(_("cost in USD"), null=True, blank=True)
+    prompt_tokens = models.PositiveIntegerField(_("input tokens"), default=0)
+    completion_tokens = models.PositiveIntegerField(_("output tokens"), default=0)
+    cost = models.FloatField(_("cost (USD)"), null=True, blank=True)
     first_seq = models.PositiveIntegerField(_("first event"), default=0)
     started_at = models.DateTimeField(_("started"))
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
@@ -468,15 +478,15 @@ class Absence(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="absences")
     page = models.CharField(
-        _("page"), max_length=40, help_text=_("A name that an open page gives itself.")
+        _("page"), max_length=40, help_text=_("ID that an open page gives itself.")
     )
     reason = models.CharField(_("reason"), max_length=8, choices=Reason, default=Reason.LOST)
-    left_at = models.DateTimeField(_("left"))
-    came_back_at = models.DateTimeField(_("came back"), null=True, blank=True)
+    left_at = models.DateTimeField(_("disconnected"))
+    came_back_at = models.DateTimeField(_("reconnected"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("absence")
-        verbose_name_plural = _("absences")
+        verbose_name = _("disconnection")
+        verbose_name_plural = _("disconnections")
         ordering = ["run_id", "left_at"]
 
     def __str__(self) -> str:

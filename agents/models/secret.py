@@ -128,7 +128,9 @@ class WriteOnlyTextarea(forms.Textarea):
         return ""
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        again = {"placeholder": _("Type it again: secrets are not shown.")} if value else {}
+        again = (
+            {"placeholder": _("Enter it again. Secrets are never displayed.")} if value else {}
+        )
         return super().get_context(name, value, {**(attrs or {}), **again})
 
 

@@ -11,34 +11,37 @@ class McpServer(models.Model):
     """A server as an administrator set it up, and how it was when it was last heard of."""
 
     class Transport(models.TextChoices):
-        STDIO = "stdio", _("a program on this machine")
-        HTTP = "http", _("an address (streamable HTTP)")
+        STDIO = "stdio", _("Program on this machine (stdio)")
+        HTTP = "http", _("URL (streamable HTTP)")
 
     class State(models.TextChoices):
-        UNKNOWN = "unknown", _("not tried yet")
+        UNKNOWN = "unknown", _("not tested yet")
         CONNECTING = "connecting", _("connecting")
         READY = "ready", _("ready")
-        FAILED = "failed", _("out of order")
+        FAILED = "failed", _("failing")
         STOPPED = "stopped", _("stopped")
 
     name = models.SlugField(
         _("name"),
         max_length=40,
         unique=True,
-        help_text=_("How its tools begin."),
+        help_text=_("Prefix of its tool names."),
     )
     transport = models.CharField(
         _("transport"), max_length=10, choices=Transport, default=Transport.HTTP
     )
-    url = models.CharField(_("address"), max_length=500, blank=True)
+    url = models.CharField(_("URL"), max_length=500, blank=True)
     command = models.CharField(
         _("command"),
         max_length=500,
         blank=True,
-        help_text=_("One program, started without a shell."),
+        help_text=_("A single program, started without a shell."),
     )
     args = models.JSONField(
-        _("arguments"), default=list, blank=True, help_text=_("A JSON list of texts.")
+        _("arguments"),
+        default=list,
+        blank=True,
+        help_text=_('A JSON array of strings, e.g. ["--verbose"].'),
     )
     folders = models.TextField(
         _("folders this server can use"),
@@ -47,16 +50,20 @@ class McpServer(models.Model):
         help_text=_("One per line, read-only. Add :rw to let it write, e.g. /srv/reports:rw."),
     )
     env = EncryptedJSONField(
-        _("environment"),
+        _("environment variables"),
         blank=True,
         default=dict,
-        help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
+        help_text=_(
+            "A JSON object with string values. Stored encrypted and never displayed again."
+        ),
     )
     headers = EncryptedJSONField(
         _("headers"),
         blank=True,
         default=dict,
-        help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
+        help_text=_(
+            "A JSON object with string values. Stored encrypted and never displayed again."
+        ),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     trusts_annotations = models.BooleanField(
@@ -67,10 +74,10 @@ class McpServer(models.Model):
         ),
     )
     timeout = models.PositiveIntegerField(
-        _("timeout"),
+        _("timeout (seconds)"),
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
-        help_text=_("Seconds after which a call is given up."),
+        help_text=_("Time limit for each call, 1–600 seconds."),
     )
     state = models.CharField(
         _("state"), max_length=12, choices=State, default=State.UNKNOWN, editable=False
@@ -96,8 +103,8 @@ class ServerSample(models.Model):
     """How a server was at one moment: a day of these says whether it can be relied on."""
 
     server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="samples")
-    at = models.DateTimeField(_("at"))
-    is_up = models.BooleanField(_("in order"))
+    at = models.DateTimeField(_("sampled at"))
+    is_up = models.BooleanField(_("healthy"))
     latency_ms = models.FloatField(_("latency"), null=True, blank=True)
 
     class Meta:

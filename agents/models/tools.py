@@ -13,19 +13,19 @@ class ToolRegistration(Restricted):
     """A tool that agents may be given. Switched off here, it is off for all of them."""
 
     class Source(models.TextChoices):
-        OWN = "own", _("this installation")
-        HTTP = "http", _("an HTTP endpoint")
-        MCP = "mcp", _("an MCP server")
+        OWN = "own", _("Built-in")
+        HTTP = "http", _("HTTP endpoint")
+        MCP = "mcp", _("MCP server")
 
     class Approval(models.TextChoices):
-        TOOL = "tool", _("as the tool says")
+        TOOL = "tool", _("as declared by the tool")
         ALWAYS = "always", _("always")
         NEVER = "never", _("never")
 
     class Effect(models.TextChoices):
-        TOOL = "", _("as the tool says")
-        READ = "read", _("only reads")
-        IDEMPOTENT = "idempotent", _("may be repeated")
+        TOOL = "", _("as declared by the tool")
+        READ = "read", _("read-only")
+        IDEMPOTENT = "idempotent", _("can be repeated")
         AT_MOST_ONCE = "at_most_once", _("must not be repeated")
 
     class Method(models.TextChoices):
@@ -42,46 +42,48 @@ class ToolRegistration(Restricted):
     description = models.TextField(
         _("description"),
         blank=True,
-        help_text=_("Replaces what the model is told of this tool; empty keeps its own words."),
+        help_text=_(
+            "Replaces the description the model sees. Leave empty to use the tool's own."
+        ),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     timeout = models.PositiveIntegerField(
-        _("timeout"),
+        _("timeout (seconds)"),
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
-        help_text=_("Seconds after which a call is given up."),
+        help_text=_("Time limit for each call, 1–600 seconds."),
     )
     approval = models.CharField(
-        _("asks a person first"),
+        _("requires approval"),
         max_length=10,
         choices=Approval,
         default=Approval.TOOL,
-        help_text=_("Whether the person who asked has to agree to each call."),
+        help_text=_("Whether the user must approve each call."),
     )
     effect = models.CharField(
-        _("effect"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL
+        _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL
     )
     fallback = models.ForeignKey(
         "self",
-        verbose_name=_("stand-in"),
+        verbose_name=_("fallback tool"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("The tool that is used in its place where it is out of order."),
+        help_text=_("Used instead when this tool is failing."),
     )
     definition = models.JSONField(
         _("definition"),
         null=True,
         blank=True,
-        help_text=_("As the model is told of it: name, description and parameters."),
+        help_text=_("What the model sees: name, description and parameters."),
     )
     pending = models.JSONField(
-        _("changed definition"),
+        _("pending definition"),
         null=True,
         blank=True,
         editable=False,
-        help_text=_("What its server says now, until an administrator accepts it."),
+        help_text=_("The server's current definition, until an administrator accepts it."),
     )
     server = models.ForeignKey(
         McpServer,
@@ -92,13 +94,15 @@ class ToolRegistration(Restricted):
         editable=False,
         related_name="tools",
     )
-    is_gone = models.BooleanField(_("gone from its server"), default=False, editable=False)
+    is_gone = models.BooleanField(_("removed from server"), default=False, editable=False)
     endpoint = models.CharField(_("endpoint"), max_length=500, blank=True)
     headers = EncryptedJSONField(
         _("headers"),
         blank=True,
         default=dict,
-        help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
+        help_text=_(
+            "A JSON object with string values. Stored encrypted and never displayed again."
+        ),
     )
     method = models.CharField(_("method"), max_length=6, choices=Method, default=Method.POST)
 

@@ -14,7 +14,7 @@ class AgentVersion(models.Model):
         Agent, verbose_name=_("agent"), on_delete=models.CASCADE, related_name="versions"
     )
     number = models.PositiveIntegerField(_("version"))
-    snapshot = models.JSONField(_("what it was"))
+    snapshot = models.JSONField(_("snapshot"))
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("changed by"),
@@ -27,8 +27,8 @@ class AgentVersion(models.Model):
     note = models.CharField(_("note"), max_length=200, blank=True)
 
     class Meta:
-        verbose_name = _("version of an agent")
-        verbose_name_plural = _("versions of agents")
+        verbose_name = _("agent version")
+        verbose_name_plural = _("agent versions")
         ordering = ["agent_id", "-number"]
         constraints = [
             models.UniqueConstraint(

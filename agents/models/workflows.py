@@ -52,17 +52,17 @@ class WorkflowVersion(models.Model):
     text = models.TextField(_("definition"), help_text=_("YAML or JSON."))
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("written by"),
+        verbose_name=_("created by"),
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
     )
-    created_at = models.DateTimeField(_("written"), auto_now_add=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
-        verbose_name = _("version of a workflow")
-        verbose_name_plural = _("versions of workflows")
+        verbose_name = _("workflow version")
+        verbose_name_plural = _("workflow versions")
         ordering = ["workflow_id", "-number"]
         constraints = [
             models.UniqueConstraint(fields=["workflow", "number"], name="one_version_a_number")
@@ -80,20 +80,20 @@ class Schedule(models.Model):
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="+",
-        help_text=_("Whose run it is: they see it, and are asked what has to be asked."),
+        help_text=_("The workflow runs as this user, who also gets its approval requests."),
     )
     cron = models.CharField(
-        _("when"),
+        _("cron expression"),
         max_length=100,
-        help_text=_("As in a crontab: minute hour day month weekday, such as 0 9 * * 1-5."),
+        help_text=_("Minute, hour, day, month, weekday. Example: 0 9 * * 1-5."),
     )
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
-    next_at = models.DateTimeField(_("next time"), null=True, blank=True, db_index=True)
-    last_run_at = models.DateTimeField(_("last time"), null=True, blank=True)
-    trouble = models.TextField(_("what went wrong"), blank=True)
+    next_at = models.DateTimeField(_("next run"), null=True, blank=True, db_index=True)
+    last_run_at = models.DateTimeField(_("last run"), null=True, blank=True)
+    trouble = models.TextField(_("error"), blank=True)
     accepted = models.JSONField(
         _("accepted"),
         null=True,

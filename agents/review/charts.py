@@ -52,9 +52,7 @@ class Chart:
     def sentence(self) -> str:
         about = {"title": self.title, "amount": self.amount, "most": self.most}
         about |= {"since": _format_time(self.since), "at": _format_time(self.most_at)}
-        return (
-            _("%(title)s since %(since)s: %(amount)s. Highest around %(at)s: %(most)s.") % about
-        )
+        return _("%(title)s since %(since)s: %(amount)s. Peak around %(at)s: %(most)s.") % about
 
 
 def build_charts(found: Sequence[RunMatch]) -> list[Chart]:

@@ -25,12 +25,13 @@ def add(user, run: Run, step: int, text: str) -> Comment:
     """Keep it, and tell every page on which it can be read."""
     words = clean_text(text)
     if not words:
-        raise FeedbackRejected(_("Write something first."))
+        raise FeedbackRejected(_("Enter some text first."))
     if step and not run.steps.filter(number=step).exists():
-        raise FeedbackRejected(_("There is no such step."))
+        raise FeedbackRejected(_("This step doesn't exist."))
     if run.comments.filter(step=step).count() >= MAX_COMMENTS:
         raise FeedbackRejected(
-            _("There are %(most)d comments here already.") % {"most": MAX_COMMENTS}
+            _("Comment not added: the limit of %(most)d comments is reached.")
+            % {"most": MAX_COMMENTS}
         )
     with transaction.atomic():
         comment = run.comments.create(step=step, author=user, text=words)

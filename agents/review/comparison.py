@@ -80,16 +80,16 @@ class ComparisonRow:
     def why_label(self) -> str:
         tool = self.step.action
         return {
-            "": _("The same"),
-            "yet": _("One of the runs is not that far yet"),
-            "kind": _("One went on where the other answered"),
-            "tool": _("Another tool"),
-            "arguments": _("Other arguments for %(tool)s") % {"tool": tool},
-            "plan": _("They were planned differently"),
-            "observation": _("Something else was observed"),
-            "words": _("Other words"),
-            "only": _("Only in one of the runs"),
-            "ended": _("The other run had ended"),
+            "": _("Unchanged"),
+            "yet": _("One run hasn't reached this step yet"),
+            "kind": _("One run continued where the other answered"),
+            "tool": _("Different tool"),
+            "arguments": _("Different arguments for %(tool)s") % {"tool": tool},
+            "plan": _("Different plan"),
+            "observation": _("Different result"),
+            "words": _("Different wording"),
+            "only": _("Only in one run"),
+            "ended": _("The other run had already ended"),
         }[self.why]
 
 
@@ -105,11 +105,11 @@ class RowGroup:
         """What it says where it is folded; what is different is not."""
         count = len(self.rows)
         if self.kind == "same":
-            words = ngettext("%(count)d step alike", "%(count)d steps alike", count)
+            words = ngettext("%(count)d identical step", "%(count)d identical steps", count)
         else:
             words = ngettext(
-                "%(count)d step that one of the runs has not come to yet",
-                "%(count)d steps that one of the runs has not come to yet",
+                "%(count)d step that one run hasn't reached yet",
+                "%(count)d steps that one run hasn't reached yet",
                 count,
             )
         return words % {"count": count}
@@ -289,9 +289,9 @@ def _setup_texts(one: RunView, other: RunView) -> list[Words]:
     left, right = one.run, other.run
     labels = {
         "model": _("Model"),
-        "dialect": _("Dialect"),
-        "road": _("Road"),
-        "max_steps": _("Most steps"),
+        "dialect": _("Tool call format"),
+        "road": _("Route"),
+        "max_steps": _("Max steps"),
         "instructions": _("Instructions"),
     }
     texts = [
@@ -301,9 +301,9 @@ def _setup_texts(one: RunView, other: RunView) -> list[Words]:
             (label, _setting(ours, name), _setting(theirs, name))
             for name, label in labels.items()
         ),
-        (_("Said before"), _message_count(left.history), _message_count(right.history)),
-        (_("Falls back to"), _fallback_models(left), _fallback_models(right)),
-        (_("Guardrails switched off"), _disabled_guardrails(left), _disabled_guardrails(right)),
+        (_("Chat history"), _message_count(left.history), _message_count(right.history)),
+        (_("Fallback models"), _fallback_models(left), _fallback_models(right)),
+        (_("Disabled guardrails"), _disabled_guardrails(left), _disabled_guardrails(right)),
     ]
     return [*((*text, False) for text in texts), *_tool_texts(ours, theirs)]
 
@@ -324,7 +324,7 @@ def _message_count(history: Sequence[Any]) -> str:
 
 def _fallback_models(run: Run) -> str:
     if "fallback_models" not in run.overrides:
-        return _("as the agent has it")
+        return _("agent default")
     return ", ".join(run.overrides["fallback_models"].split()) or _("none")
 
 
@@ -343,7 +343,7 @@ def _tool_texts(left: Started, right: Started) -> list[Words]:
 
 
 def _offered_text(tool: Any) -> str:
-    return _("offered") if tool else _("not offered")
+    return _("available") if tool else _("not available")
 
 
 def _tool_specs(started: Started) -> dict[str, Any]:

@@ -40,14 +40,16 @@ def save(user, run: Run, name: str, expected: str) -> Example:
     """Keep a run that is over, with what its tools said; raises NotTaken in words."""
     name = " ".join(clean_text(name).split())
     if run.is_live:
-        raise FeedbackRejected(_("This run is not over yet."))
+        raise FeedbackRejected(
+            _("This run is still in progress. Try again when it has finished.")
+        )
     if run.workflow_id is not None:
         raise FeedbackRejected(
-            _("A run of a workflow is no example: its question is for no agent.")
+            _("Workflow runs can't be saved as examples. Only agent runs can.")
         )
     if not 0 < len(name) <= MAX_NAME_CHARS:
         raise FeedbackRejected(
-            _("A name has 1 to %(most)d characters.") % {"most": MAX_NAME_CHARS}
+            _("Name must be 1–%(most)d characters.") % {"most": MAX_NAME_CHARS}
         )
     try:
         with transaction.atomic():
@@ -66,7 +68,7 @@ def save(user, run: Run, name: str, expected: str) -> Example:
                 audit.record(user, audit.EXAMPLE_SAVED, run, example=saved.pk)
             return saved
     except IntegrityError:
-        raise FeedbackRejected(_("There is an example of this name already.")) from None
+        raise FeedbackRejected(_("An example with this name already exists.")) from None
 
 
 def observations(run: Run) -> list[dict[str, Any]]:

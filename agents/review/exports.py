@@ -62,7 +62,7 @@ def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
     for step in _paginate(run.steps.all(), "number", is_masked):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
     if told := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
-        heading = _("Away from the page")
+        heading = _("Page disconnections")
         yield f"\n## {heading}\n\n{''.join(told)}"
 
 
@@ -174,7 +174,7 @@ def _summary(view: RunView) -> str:
         _("Started"): started,
         _("Steps"): count(view.step_count),
         _("Time"): duration(view.duration_ms),
-        **({_("Waited for people"): duration(view.waited_ms)} if view.has_waited else {}),
+        **({_("Time waiting for users"): duration(view.waited_ms)} if view.has_waited else {}),
         _("Tokens"): count(view.tokens),
         _("Cost"): cost(view.cost),
     }
@@ -192,7 +192,7 @@ def _answer_markdown(view: RunView) -> str:
     """Quoted, so that whatever it leaves open ends with it."""
     if view.output is not None:
         return _code_block(view.output_text, "json").rstrip()
-    lines = (view.answer or _("There is no answer.")).splitlines()
+    lines = (view.answer or _("No answer.")).splitlines()
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
@@ -216,7 +216,7 @@ def _step_texts(step: StepView) -> dict[str, str]:
     if step.plan_facts:
         return {
             _("Plan"): step.plan_facts.text,
-            _("Why it was planned anew"): step.plan_facts.why,
+            _("Why the plan changed"): step.plan_facts.why,
         }
     if step.facts.get("expected"):
         return {_("Expected"): step.facts["expected"], _("Result"): step.result_text}

@@ -96,10 +96,10 @@ def add_label(user, run: Run, name: str, step: int = 0) -> Label:
     name = normalize_label(name)
     _check_step(run, step)
     if not name:
-        raise FeedbackRejected(_("Write something first."))
+        raise FeedbackRejected(_("Enter some text first."))
     if len(name) > MAX_NAME_CHARS:
         raise FeedbackRejected(
-            _("A label has at most %(most)d characters.") % {"most": MAX_NAME_CHARS}
+            _("Labels can be up to %(most)d characters.") % {"most": MAX_NAME_CHARS}
         )
     return Label.objects.get_or_create({"author": user}, run=run, step=step, name=name)[0]
 
@@ -137,9 +137,7 @@ def flag(user, run: Run, why: str) -> Review:
 def _append_reason(reasons: str, why: str) -> str:
     both = "\n".join(filter(None, [reasons, why]))
     if len(both) > MAX_TEXT_CHARS:
-        sentence = _(
-            "No room for another reason: all together have at most %(most)d characters."
-        )
+        sentence = _("Too long. All reasons together can be up to %(most)d characters.")
         raise FeedbackRejected(sentence % {"most": MAX_TEXT_CHARS})
     return both
 
@@ -147,7 +145,7 @@ def _append_reason(reasons: str, why: str) -> str:
 def assign(user, run: Run, person) -> Review:
     """Give it to somebody who may judge it, or to nobody."""
     if person is not None and not reviewable_runs(person).filter(pk=run.pk).exists():
-        raise FeedbackRejected(_("This person may not judge this run."))
+        raise FeedbackRejected(_("This user can't review this run."))
     with transaction.atomic():
         review = _lock_review(run)
         review.assignee = person
@@ -182,7 +180,7 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
     with transaction.atomic():
         review = _lock_unchanged(run, seen)
         if not correction and not review.correction:
-            raise FeedbackRejected(_("There is no corrected answer yet. Write one first."))
+            raise FeedbackRejected(_("Enter the corrected answer first."))
         before, review.correction = len(review.correction), correction
         review.corrected_by, review.corrected_at = user, now
         if correction and review.is_open:
@@ -197,11 +195,14 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
 def _check_correction(run: Run, correction: str) -> None:
     if correction and correction == run.answer.strip():
         raise FeedbackRejected(
-            _("This is the answer as it was given: there is nothing to correct.")
+            _("This is the same as the original answer. Edit it before you send it.")
         )
     if correction and correction == masking.mask_text(run.answer).strip():
         raise FeedbackRejected(
-            _("This is the masked answer: whoever asked would be sent the masks.")
+            _(
+                "This is the masked answer, so the user would see the masks. Replace "
+                "them before you send it."
+            )
         )
 
 
@@ -214,10 +215,15 @@ def _lock_unchanged(run: Run, seen: str) -> Review:
 
 def _conflict_message(review: Review) -> str:
     by = review.decided_by or review.corrected_by
-    person = by.get_username() if by else _("Somebody")
-    verdict = review.get_verdict_display() or _("not decided")
-    was = _("%(person)s was quicker: %(verdict)s.") % {"person": person, "verdict": verdict}
-    now = _("Yours was not taken. Send it again if it is to replace that.")
+    person = by.get_username() if by else _("Another reviewer")
+    verdict = review.get_verdict_display() or _("undecided")
+    was = _("%(person)s set the verdict to “%(verdict)s”.") % {
+        "person": person,
+        "verdict": verdict,
+    }
+    now = _(
+        "Your change wasn't saved because someone else edited this. Review it and save again."
+    )
     return f"{was} {now}"
 
 
@@ -235,17 +241,19 @@ def _publish(run: Run) -> None:
 
 def _check_finished(run: Run) -> None:
     if run.is_live:
-        raise FeedbackRejected(_("This run is not over yet."))
+        raise FeedbackRejected(
+            _("This run is still in progress. Try again when it has finished.")
+        )
 
 
 def _check_step(run: Run, step: int) -> None:
     if step and not run.steps.filter(number=step).exists():
-        raise FeedbackRejected(_("There is no such step."))
+        raise FeedbackRejected(_("This step doesn't exist."))
 
 
 def _require_text(text: str) -> str:
     if not (words := clean_text(text)):
-        raise FeedbackRejected(_("Write something first."))
+        raise FeedbackRejected(_("Enter some text first."))
     return words
 
 
@@ -254,7 +262,7 @@ def clean_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
     words = storable(text).replace("\r\n", "\n").strip()
     if len(words) > most:
         raise FeedbackRejected(
-            _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
+            _("Too long: %(count)d characters (max %(most)d).")
             % {"count": len(words), "most": most}
         )
     return words

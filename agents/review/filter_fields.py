@@ -210,13 +210,13 @@ def _text_filter(column: str) -> Callable[[str], Q]:
 
 FAILED = AgentStep.Status.FAILED.value
 STATUSES = dict(Run.Status.choices) | {LIVE: _("running or waiting")}
-RATINGS = {"up": _("thumb up"), "down": _("thumb down"), NONE: _("not rated")}
+RATINGS = {"up": _("thumbs up"), "down": _("thumbs down"), NONE: _("not rated")}
 GUARDRAILS = {
-    "block": _("blocked something"),
-    "mask": _("masked something"),
+    "block": _("blocked content"),
+    "mask": _("masked content"),
     "warn": _("warned"),
-    "observe": _("was only observed"),
-    ANY: _("said anything"),
+    "observe": _("observed only"),
+    ANY: _("any guardrail hit"),
 }
 FLAGS = {
     "open": _("waiting for review"),
@@ -224,7 +224,7 @@ FLAGS = {
     "yes": _("in the review queue"),
     "no": _("not in the review queue"),
 }
-ROUTES = {"direct": _("asked directly"), "litellm": _("by LiteLLM")}
+ROUTES = {"direct": _("direct"), "litellm": _("via LiteLLM")}
 RELATED_ROWS = {
     "note": Note.objects.all(),
     "label": Label.objects.all(),
@@ -236,18 +236,18 @@ RELATED_ROWS = {
     "approval": Approval.objects.all(),
 }
 HAS_CHOICES = {
-    "error": _("a step that failed"),
+    "error": _("a failed step"),
     "answer": _("an answer"),
     "note": _("a note"),
     "label": _("a label"),
     "rating": _("a rating"),
     "comment": _("a rating with a comment"),
-    "review": _("a place in the review queue"),
+    "review": _("a review request"),
     "correction": _("a corrected answer"),
-    "example": _("been kept as an example"),
-    "approval": _("a call that a person was asked about"),
-    "rerun": _("been run again from another"),
-    "trial": _("been a trial of a draft"),
+    "example": _("a saved example"),
+    "approval": _("an approval request"),
+    "rerun": _("is a rerun of another run"),
+    "trial": _("is a draft test run"),
 }
 
 
@@ -260,61 +260,63 @@ def _make_fields() -> list[FilterField]:
     )
     kinds, verdicts = dict(AgentStep.Kind.choices), dict(Review.Verdict.choices)
     return [
-        _choice_field("status", _("how it stands"), STATUSES, _status),
-        _make_field("agent", _("who answered"), "helper", name, _agent),
-        _make_field("model", _("a part of the model's name"), "claude", words, _model),
-        _make_field("tool", _("a tool that was called"), "database", name, _tool),
-        _choice_field("kind", _("a kind of step that it has"), kinds, _kind),
-        _make_field("steps", _("how many steps"), ">5", amount, _range_filter("step_count")),
+        _choice_field("status", _("run status"), STATUSES, _status),
+        _make_field("agent", _("agent that answered"), "helper", name, _agent),
+        _make_field("model", _("part of the model name"), "claude", words, _model),
+        _make_field("tool", _("tool that was called"), "database", name, _tool),
+        _choice_field("kind", _("kind of step in the run"), kinds, _kind),
+        _make_field("steps", _("number of steps"), ">5", amount, _range_filter("step_count")),
         _make_field(
-            "tools", _("how many calls of tools"), "2..8", amount, _range_filter("tool_calls")
+            "tools", _("number of tool calls"), "2..8", amount, _range_filter("tool_calls")
         ),
         _make_field(
             "duration",
-            _("active time, excluding waiting for people"),
+            _("active time, excluding time waiting for users"),
             ">5s",
             filter_values.parse_duration,
             _active_time,
         ),
         _make_field(
             "waited",
-            _("time spent waiting for people"),
+            _("time waiting for users"),
             ">1m",
             filter_values.parse_duration,
             _range_filter("waited"),
         ),
         _make_field(
-            "tokens", _("tokens read and written"), ">4000", amount, _range_filter("tokens")
+            "tokens", _("input and output tokens"), ">4000", amount, _range_filter("tokens")
         ),
         _make_field(
-            "cost", _("dollars"), ">0.01", filter_values.parse_cost, _range_filter("cost")
+            "cost",
+            _("run cost in USD"),
+            ">0.01",
+            filter_values.parse_cost,
+            _range_filter("cost"),
         ),
-        _choice_field("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
+        _choice_field("guardrail", _("guardrail action"), GUARDRAILS, _guardrail),
         replace(
-            _make_field("user", _("who asked"), "ada", name, _user),
-            refusal=_("Only reviewers can look for the runs of one person."),
+            _make_field("user", _("user who asked"), "ada", name, _user),
+            refusal=_("Only reviewers can filter by user."),
         ),
-        _make_field("before", _("asked before that day"), "2026-11-01", day, _before),
-        _make_field("after", _("asked on that day or later"), "-7d", day, _after),
-        _make_field("on", _("asked on that day"), "today", day, _range_filter("started_at")),
-        _choice_field("rating", _("what the person said of it"), RATINGS, _rating),
+        _make_field("before", _("started before this date"), "2026-11-01", day, _before),
+        _make_field("after", _("started on or after this date"), "-7d", day, _after),
+        _make_field("on", _("started on this date"), "today", day, _range_filter("started_at")),
+        _choice_field("rating", _("user rating"), RATINGS, _rating),
         replace(
-            _make_field("label", _("a label on it"), "refund", name, _label),
-            refusal=_("Only reviewers can look for labels."),
+            _make_field("label", _("label on the run or a step"), "refund", name, _label),
+            refusal=_("Only reviewers can filter by label."),
         ),
-        _choice_field("flag", _("whether it is in the review queue"), FLAGS, _flag),
+        _choice_field("flag", _("review status"), FLAGS, _flag),
         _choice_field(
-            "verdict", _("what a reviewer found"), verdicts | {NONE: _("nothing yet")}, _verdict
+            "verdict", _("reviewer's verdict"), verdicts | {NONE: _("no verdict yet")}, _verdict
         ),
+        _make_field("version", _("agent version or configuration ID"), "v3", words, _version),
         _make_field(
-            "version", _("its configuration's version, or its agent's"), "v3", words, _version
+            "error", _("text of the error message"), "timeout", words, _text_filter("detail")
         ),
-        _make_field(
-            "error", _("words of what went wrong"), "timeout", words, _text_filter("detail")
-        ),
-        _choice_field("road", _("how the model was asked"), ROUTES, lambda road: Q(road=road)),
-        _choice_field("has", _("what there is of it"), HAS_CHOICES, _has),
-        _make_field("id", _("its number"), "12", amount, _range_filter("pk")),
+        _choice_field("road", _("how the model was called"), ROUTES, lambda road: Q(road=road)),
+        _choice_field("has", _("what the run has"), HAS_CHOICES, _has),
+        _make_field("id", _("run number"), "12", amount, _range_filter("pk")),
     ]
 
 

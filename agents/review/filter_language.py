@@ -93,7 +93,7 @@ def parse(text: str, *, is_reviewer: bool) -> Filter:
     reading = _FilterParser(text=text, is_reviewer=is_reviewer)
     terms = tuple(reading)
     if len(terms) > MAX_TERMS:
-        sentence = _("Only the first %(count)d terms are looked for.") % {"count": MAX_TERMS}
+        sentence = _("Only the first %(count)d terms are used.") % {"count": MAX_TERMS}
         reading.trouble(sentence, terms[MAX_TERMS].start, len(text))
     return Filter(text=text, terms=terms[:MAX_TERMS], problems=tuple(reading.problems))
 
@@ -155,7 +155,7 @@ class _FilterParser:
         term = replace(term, field=asked.name)
         if not any(text for text, *_ in said):
             about = {"field": f"{asked.name}:", "example": asked.example}
-            missing = _("Something is missing after %(field)s, as in %(example)s.") % about
+            missing = _("Add a value after %(field)s, e.g. %(example)s.") % about
             self.trouble(missing, term.start, self.at)
             return term, ()
         values = [self._parse_value(asked, *each) for each in said if each[0]]
@@ -176,7 +176,7 @@ class _FilterParser:
     ) -> list[tuple[str, int, int]]:
         """Each costs the database a look of its own."""
         if len(said) > MAX_ALTERNATIVES:
-            sentence = _("Only the first %(count)d alternatives are looked for.")
+            sentence = _("Only the first %(count)d alternatives are used.")
             start = said[MAX_ALTERNATIVES][1]
             self.trouble(sentence % {"count": MAX_ALTERNATIVES}, start, self.at)
         return said[:MAX_ALTERNATIVES]
@@ -189,7 +189,7 @@ class _FilterParser:
         start, close = self.at + 1, CLOSING_QUOTES[self.plain[self.at]]
         end = self.plain.find(close, start)
         if end < 0:
-            sentence = _("The quotation mark is not closed.")
+            sentence = _("The closing quotation mark is missing.")
             self.trouble(sentence, self.at, len(self.text), f"{self.text[self.at :]}{close}")
             end = len(self.text)
         self.at = min(end + 1, len(self.text))
@@ -213,11 +213,11 @@ class _FilterParser:
 
     def _report_unknown(self, name: str, start: int, end: int) -> None:
         if near := get_close_matches(name, self._allowed_fields, 1):
-            sentence = _("There is no field “%(name)s”. Did you mean %(near)s?")
+            sentence = _("Unknown field “%(name)s”. Did you mean %(near)s?")
             self.trouble(sentence % {"name": name, "near": near[0]}, start, end, near[0])
         else:
             sentence = _(
-                "There is no field “%(name)s”. Words are looked for in quotation marks."
+                "Unknown field “%(name)s”. To search for this text, put it in quotation marks."
             )
             typed = self.text[start : self.at]
             self.trouble(sentence % {"name": name}, start, self.at, _quote(typed))
@@ -231,7 +231,7 @@ class _FilterParser:
             return asked.read(text)
         except BadValue as error:
             about = {"field": asked.name, "value": text, "takes": error}
-            sentence = _("%(field)s cannot be “%(value)s”. %(takes)s") % about
+            sentence = _("%(field)s can't be “%(value)s”. %(takes)s") % about
             near = get_close_matches(text.lower(), asked.choices, 1)
             self.trouble(sentence, start, end, near[0] if near else "")
             return None

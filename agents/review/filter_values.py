@@ -59,23 +59,23 @@ def choice_parser(choices: Mapping[str, Any]) -> Read:
         for name, label in choices.items():
             if asked in (name, str(label).casefold()):
                 return name
-        raise BadValue(_("It takes %(choices)s.") % {"choices": ", ".join(choices)})
+        raise BadValue(_("Use one of: %(choices)s.") % {"choices": ", ".join(choices)})
 
     return read
 
 
 def parse_number(text: str) -> Range:
-    return _parse_range(text, _read_number, _("It takes a number, as in 5, >5, <=5 or 2..8."))
+    return _parse_range(text, _read_number, _("Enter a number, e.g. 5, >5, <=5 or 2..8."))
 
 
 def parse_cost(text: str) -> Range:
     bare = text.replace("$", "").replace("US", "")
-    return _parse_range(bare, _read_number, _("It takes dollars, as in >0.01 or 0.5..2."))
+    return _parse_range(bare, _read_number, _("Enter an amount in USD, e.g. >0.01 or 0.5..2."))
 
 
 def parse_duration(text: str) -> Range:
     return _parse_range(
-        text, _read_duration, _("It takes a time, as in >5s, <300ms or 1m..1h.")
+        text, _read_duration, _("Enter a duration, e.g. >5s, <300ms or 1m..1h.")
     )
 
 
@@ -85,7 +85,7 @@ def parse_day(text: str) -> Range:
     try:
         begins, ends = _read_day(first), _read_day(last or first)
     except (ValueError, OverflowError) as error:
-        takes = _("It takes a day, as in 2026-11-01, today, yesterday, -7d or -12h.")
+        takes = _("Enter a date, e.g. 2026-11-01, today, yesterday, -7d or -12h.")
         raise BadValue(takes) from error
     is_open = bool(dots) and not last
     return Range(low=begins[0], high=None if is_open else ends[1], has_high=False)

@@ -27,7 +27,8 @@ class RerunForm(forms.Form):
         initial=uuid4,
         widget=forms.HiddenInput,
         error_messages=dict.fromkeys(
-            ["required", "invalid"], _("The page sent something that cannot be read.")
+            ["required", "invalid"],
+            _("The page sent an invalid request. Reload it and try again."),
         ),
     )
     instructions = forms.CharField(
@@ -38,7 +39,7 @@ class RerunForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}),
     )
     model = forms.ChoiceField(label=_("Model"))
-    fallback = forms.ChoiceField(label=_("If it cannot be used"), required=False)
+    fallback = forms.ChoiceField(label=_("Fallback model"), required=False)
     tools = forms.MultipleChoiceField(
         label=_("Tools"), required=False, widget=forms.CheckboxSelectMultiple
     )
@@ -53,7 +54,7 @@ class RerunForm(forms.Form):
         self.fields["model"].choices = _choices(setup.models)
         self.fields["fallback"].choices = [
             (AGENT_DEFAULT, _agent_default_label(setup)),
-            ("", _("No other model is asked")),
+            ("", _("No fallback")),
             *_choices(name for name in models if name != AGENT_DEFAULT),
         ]
         self.fields["tools"].choices = _choices(setup.tools)
@@ -78,5 +79,5 @@ def _choices(names: Iterable[str]) -> list[tuple[str, str]]:
 
 def _agent_default_label(setup: RerunSetup) -> str:
     models = ", ".join(setup.agent.fallback_models.split())
-    as_it_is = gettext("As the agent has it")
+    as_it_is = gettext("Agent default")
     return f"{as_it_is} ({models})" if models else as_it_is

@@ -34,17 +34,17 @@ class Rating(models.Model):
     personal = ("comment",)
 
     class Reason(models.TextChoices):
-        WRONG = "wrong", _("It is wrong")
-        INCOMPLETE = "incomplete", _("Something is missing")
-        IGNORED = "ignored", _("It did not do what I asked")
-        SLOW = "slow", _("It took too long")
-        UNSAFE = "unsafe", _("It is harmful or shows what it should not")
-        OTHER = "other", _("Something else")
+        WRONG = "wrong", _("Incorrect")
+        INCOMPLETE = "incomplete", _("Incomplete")
+        IGNORED = "ignored", _("Didn't follow my instructions")
+        SLOW = "slow", _("Too slow")
+        UNSAFE = "unsafe", _("Harmful or reveals sensitive data")
+        OTHER = "other", _("Other")
 
     run = _run_foreign_key("ratings")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="ratings",
     )
@@ -70,12 +70,10 @@ class Note(models.Model):
     personal = ("text",)
 
     run = _run_foreign_key("review_notes")
-    step = models.PositiveIntegerField(
-        _("step"), default=0, help_text=_("0: the run as a whole.")
-    )
+    step = models.PositiveIntegerField(_("step"), default=0, help_text=_("0 = the whole run."))
     author = _user_foreign_key(_("author"))
     text = models.TextField(_("text"))
-    written_at = models.DateTimeField(_("written"), auto_now_add=True)
+    written_at = models.DateTimeField(_("created"), auto_now_add=True)
     edited_at = models.DateTimeField(_("edited"), null=True, blank=True)
 
     class Meta:
@@ -101,9 +99,7 @@ class Comment(models.Model):
     """
 
     run = _run_foreign_key("comments")
-    step = models.PositiveIntegerField(
-        _("step"), default=0, help_text=_("0: the run as a whole.")
-    )
+    step = models.PositiveIntegerField(_("step"), default=0, help_text=_("0 = the whole run."))
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("author"),
@@ -111,7 +107,7 @@ class Comment(models.Model):
         related_name="+",
     )
     text = models.TextField(_("text"))
-    written_at = models.DateTimeField(_("written"), auto_now_add=True)
+    written_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = CommentQuerySet.as_manager()
 
@@ -128,12 +124,10 @@ class Label(models.Model):
     """A word by which a run, or one step of it, is found again."""
 
     run = _run_foreign_key("labels")
-    step = models.PositiveIntegerField(
-        _("step"), default=0, help_text=_("0: the run as a whole.")
-    )
+    step = models.PositiveIntegerField(_("step"), default=0, help_text=_("0 = the whole run."))
     name = models.CharField(_("name"), max_length=MAX_NAME_CHARS, db_index=True)
     author = _user_foreign_key(_("author"))
-    put_at = models.DateTimeField(_("put"), auto_now_add=True)
+    put_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("label")
@@ -178,7 +172,7 @@ class Review(models.Model):
     run = models.OneToOneField(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="review"
     )
-    why = models.TextField(_("why it is here"), blank=True)
+    why = models.TextField(_("reason for review"), blank=True)
     flagged_by = _user_foreign_key(_("flagged by"))
     flagged_at = models.DateTimeField(_("flagged"), auto_now_add=True)
     assignee = _user_foreign_key(_("assigned to"), related_name="reviews")
@@ -234,15 +228,15 @@ class Example(models.Model):
         blank=True,
         related_name="+",
     )
-    agent_name = models.CharField(_("agent's name"), max_length=MAX_NAME_CHARS)
+    agent_name = models.CharField(_("agent name"), max_length=MAX_NAME_CHARS)
     question = models.TextField(_("question"))
-    history = models.JSONField(_("what was said before"), default=list, blank=True)
-    observations = models.JSONField(_("what the tools said"), default=list, blank=True)
+    history = models.JSONField(_("earlier messages"), default=list, blank=True)
+    observations = models.JSONField(_("tool results"), default=list, blank=True)
     expected = models.TextField(_("expected answer"), blank=True)
     saved_by = _user_foreign_key(_("saved by"))
     saved_at = models.DateTimeField(_("saved"), auto_now_add=True)
     score = models.FloatField(_("last score"), null=True, blank=True)
-    scored_at = models.DateTimeField(_("last tried"), null=True, blank=True)
+    scored_at = models.DateTimeField(_("last run"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("example")
@@ -258,7 +252,7 @@ class SavedView(models.Model):
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
+        verbose_name=_("user"),
         on_delete=models.CASCADE,
         related_name="saved_views",
     )
@@ -285,15 +279,15 @@ class ShareLink(models.Model):
     """A way to one run for whoever has it, for a while. Its token is kept as a digest only."""
 
     class Level(models.TextChoices):
-        PERSON = "person", _("the conversation: question, answer and steps, without details")
+        PERSON = "person", _("question, answer and steps, without details")
         REVIEWER = "reviewer", _("everything, with personal data masked")
         AUDITOR = "auditor", _("everything")
 
     run = _run_foreign_key("share_links")
     digest = models.CharField(_("digest"), max_length=64, unique=True)
-    level = models.CharField(_("what it shows"), max_length=10, choices=Level)
-    made_by = _user_foreign_key(_("made by"))
-    made_at = models.DateTimeField(_("made"), auto_now_add=True)
+    level = models.CharField(_("shared content"), max_length=10, choices=Level)
+    made_by = _user_foreign_key(_("created by"))
+    made_at = models.DateTimeField(_("created"), auto_now_add=True)
     expires_at = models.DateTimeField(_("expires"))
     revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
     opened = models.PositiveIntegerField(_("times opened"), default=0)

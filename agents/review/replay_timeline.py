@@ -199,10 +199,10 @@ def _position(mark: Marker) -> tuple[int, int]:
 def absence_events(absence: Absence) -> Iterator[tuple[datetime, str]]:
     """When a page went and when it came back, in words."""
     is_lost = absence.reason == Absence.Reason.LOST
-    gone = _("The page loses its connection") if is_lost else _("The page is closed")
+    gone = _("The page lost its connection") if is_lost else _("The page was closed")
     yield absence.left_at, gone
     if absence.came_back_at is not None:
-        yield absence.came_back_at, _("The page is back")
+        yield absence.came_back_at, _("The page reconnected")
 
 
 def parse_number(text: str | None, most: int) -> int:
@@ -218,27 +218,27 @@ def _describe_event(event: Event) -> tuple[Kind, str] | None:
     data = event.data
     match event.type:
         case EventType.RUN_STARTED:
-            return "run", _("%(agent)s begins") % {"agent": event.agent}
+            return "run", _("%(agent)s started") % {"agent": event.agent}
         case EventType.HANDOFF:
-            return "run", _("%(agent)s takes over the task") % {"agent": event.agent}
+            return "run", _("%(agent)s took over") % {"agent": event.agent}
         case EventType.HANDOFF_RETURN:
-            return "run", _("%(agent)s hands back its answer") % {"agent": event.agent}
+            return "run", _("%(agent)s returned its answer") % {"agent": event.agent}
         case EventType.STEP_STARTED:
-            return "thought", _("%(agent)s thinks") % {"agent": event.agent}
+            return "thought", _("%(agent)s is thinking") % {"agent": event.agent}
         case EventType.TOOL_CALL:
-            return "tool", _("%(tool)s is used") % {"tool": data["function"]["name"]}
+            return "tool", _("%(tool)s called") % {"tool": data["function"]["name"]}
         case EventType.STEP if data["kind"] == "tool":
             return _describe_tool_result(data)
         case EventType.TASK if data["kind"] == "task":
-            return "plan", _("%(step)s begins") % {"step": data["name"]}
+            return "plan", _("%(step)s started") % {"step": data["name"]}
         case EventType.PLAN:
-            return "plan", _("The plan: %(words)s") % {"words": data["description"]}
+            return "plan", _("Plan: %(words)s") % {"words": data["description"]}
         case EventType.EVALUATION:
             return _describe_evaluation(data)
         case EventType.STEP if data["kind"] == "task":
             return _describe_task_result(data)
         case EventType.GUARDRAIL:
-            return "guardrail", _("A guardrail: %(reason)s") % {
+            return "guardrail", _("Guardrail: %(reason)s") % {
                 "reason": translate(data["reason"])
             }
         case EventType.ERROR:
@@ -251,9 +251,9 @@ def _describe_tool_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     tool = {"tool": data.get("action", "")}
     match data["status"]:
         case "done":
-            return "tool", _("%(tool)s answers") % tool
+            return "tool", _("%(tool)s returned a result") % tool
         case "failed" if tool["tool"]:
-            return "failed", _("%(tool)s fails") % tool
+            return "failed", _("%(tool)s failed") % tool
     return None
 
 
@@ -269,9 +269,9 @@ def _describe_task_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     about = {"step": data.get("action", ""), "why": translate(data.get("reason", ""))}
     match data["status"]:
         case "failed" if about["step"]:
-            return "failed", _("%(step)s fails: %(why)s") % about
+            return "failed", _("%(step)s failed: %(why)s") % about
         case "skipped":
-            return "plan", _("%(step)s is skipped: %(why)s") % about
+            return "plan", _("%(step)s skipped: %(why)s") % about
     return None
 
 
@@ -279,16 +279,16 @@ def _describe_waiting(event: Event) -> tuple[Kind, str] | None:
     data = event.data
     match event.type:
         case EventType.APPROVAL_REQUESTED if data["why"] == "plan":
-            return "waiting", _("A person is shown the plan")
+            return "waiting", _("Plan approval requested")
         case EventType.APPROVAL_REQUESTED:
             name = data["function"]["name"]
-            return "waiting", _("A person is asked about %(tool)s") % {"tool": name}
+            return "waiting", _("Approval requested for %(tool)s") % {"tool": name}
         case EventType.APPROVAL_RESOLVED:
             who = {"person": data.get("by_name", "")}
-            yes, no = _("%(person)s approves"), _("%(person)s declines")
+            yes, no = _("%(person)s approved"), _("%(person)s rejected")
             return "waiting", (yes if data["is_approved"] else no) % who
         case EventType.RUN_PAUSED:
-            return "waiting", _("It waits for a person")
+            return "waiting", _("Waiting for user input")
         case EventType.STATUS if words := status_text.note_sentence(dict(data)):
             return ("resumed" if data["kind"] == "resumed" else "run"), words
     return None
@@ -297,5 +297,5 @@ def _describe_waiting(event: Event) -> tuple[Kind, str] | None:
 def _describe_end(run: Run) -> tuple[Kind, str]:
     kinds: dict[str, Kind] = {Run.Status.COMPLETED: "run", Run.Status.FAILED: "failed"}
     return kinds.get(run.status, "stopped"), status_text.ending_sentence(run) or _(
-        "The answer is there"
+        "Answer complete"
     )

@@ -44,9 +44,11 @@ class RerunSetup:
 
     def __init__(self, run: Run, user: int | None = None) -> None:
         if run.agent is None or not run.agent.enabled:
-            raise RerunRejected(_("The agent of this run is gone, or switched off."))
+            raise RerunRejected(
+                _("The agent of this run was deleted or disabled, so you can't run it again.")
+            )
         if run.agent_id in permissions.restrictions_for(user).agents:
-            raise RerunRejected(_("You may not use the agent of this run."))
+            raise RerunRejected(_("You don't have access to the agent of this run."))
         self.user = user
         self.run = run
         self.agent: Agent = run.agent
@@ -193,7 +195,10 @@ def _check_limit(user) -> None:
     live = Run.objects.live().filter(user=user, origin_step__isnull=False)
     if live.count() >= MAX_LIVE_RERUNS:
         raise RerunRejected(
-            _("%(most)d of your runs again are not over yet. Wait for one, or stop it.")
+            _(
+                "You already have %(most)d reruns in progress. Wait for one to finish, "
+                "or stop one."
+            )
             % {"most": MAX_LIVE_RERUNS}
         )
 

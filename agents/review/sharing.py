@@ -67,9 +67,9 @@ def active_links(run: Run, user: Any) -> QuerySet[ShareLink]:
 def create_link(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str:
     """A link's token, which is told this once: only its digest is kept."""
     if level not in Level.values or hours not in map(str, LIFETIME_HOURS):
-        raise ShareLinkRejected(_("Choose what it shows, and for how long."))
+        raise ShareLinkRejected(_("Choose what to share and how long the link works."))
     if not _can_create(Level(level), is_masked):
-        raise ShareLinkRejected(_("Only somebody who sees this run unmasked can share it so."))
+        raise ShareLinkRejected(_("To share everything, unmask this run first."))
     token, lasts = secrets.token_urlsafe(TOKEN_BYTES), int(hours)
     made = {"run": run, "level": level, "made_by": user, "digest": token_digest(token)}
     with errors.reraise_as(ShareLinkRejected), transaction.atomic():

@@ -35,7 +35,7 @@ class InvalidPlan(DecisionRejected):
     """A plan that a person has changed cannot be carried out; `problems` says why, by step."""
 
     def __init__(self, problems: plan_edits.Problems) -> None:
-        super().__init__(_("This plan cannot be carried out as it is."))
+        super().__init__(_("This plan has errors. Fix them and try again."))
         self.problems = problems
 
 
@@ -76,7 +76,7 @@ async def decide(user, pk: int, word: Decision) -> Run:
         except audit.NotRecorded as reason:
             raise DecisionRejected(str(reason)) from reason
     else:
-        raise DecisionRejected(_("This run is not ready to go on. Try again in a moment."))
+        raise DecisionRejected(_("This run isn't ready to continue. Try again in a moment."))
     faults.point("P12")
     if goes_on:
         runs.resume(run)
@@ -112,9 +112,11 @@ def _decidable_approvals(user):
 def _validate(approval: Approval, run: Run, word: Decision) -> None:
     if not approval.is_waiting:
         said = approval.get_verdict_display()
-        raise DecisionRejected(_("This was decided already: %(verdict)s.") % {"verdict": said})
+        raise DecisionRejected(_("Already decided: %(verdict)s.") % {"verdict": said})
     if word.digest != approval.digest:
-        raise DecisionRejected(_("This is not the call that you were shown. Reload the page."))
+        raise DecisionRejected(
+            _("This request has changed since you opened the page. Reload the page.")
+        )
     if not run.is_waiting:
         raise _RunNotPaused
     if approval.is_question:
@@ -125,10 +127,10 @@ def _validate_answer(word: Decision) -> None:
     """What somebody wrote is told as they wrote it, or not at all."""
     text = word.reason.strip()
     if word.is_approved and not text:
-        raise DecisionRejected(_("Write your answer first."))
+        raise DecisionRejected(_("Enter an answer."))
     if len(text) > MAX_ANSWER_CHARS:
         raise DecisionRejected(
-            _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
+            _("Too long: %(count)d characters (max %(most)d).")
             % {"count": len(text), "most": MAX_ANSWER_CHARS}
         )
 
@@ -181,7 +183,7 @@ def _edited_arguments(approval: Approval, run: Run, word: Decision) -> str | Non
     if faults := _schema_violations(_tool_schema(run, approval), value):
         why = "; ".join(faults)
         raise DecisionRejected(
-            _("The tool does not take these arguments: %(why)s") % {"why": why}
+            _("The tool doesn't accept these arguments: %(why)s") % {"why": why}
         )
     return json.dumps(value, ensure_ascii=False)
 
@@ -205,17 +207,17 @@ def _schema_violations(schema: dict[str, Any], value: dict[str, Any]) -> list[st
 
 def _parse_object(text: str, most: int) -> dict[str, Any]:
     if len(text) > most:
-        raise DecisionRejected(_("These arguments are too long."))
+        raise DecisionRejected(_("The arguments are too long."))
     try:
         value = json.loads(text, parse_constant=_reject_constant)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise DecisionRejected(_("There is half a character in the arguments.")) from error
+        raise DecisionRejected(_("The arguments contain an invalid character.")) from error
     except RecursionError as error:
         raise DecisionRejected(_("The arguments are nested too deeply.")) from error
     except ValueError as error:
         raise DecisionRejected(
-            _("The arguments are not valid JSON: %(why)s") % {"why": error}
+            _("The arguments aren't valid JSON: %(why)s") % {"why": error}
         ) from error
     if not isinstance(value, dict):
         raise DecisionRejected(_("The arguments must be a JSON object: {…}."))

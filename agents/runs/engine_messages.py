@@ -194,8 +194,8 @@ SENTENCES = (
     _("Enter it as provider/model, without spaces, URLs or references."),
     _("This is a cloud metadata address. It can't serve models."),
     _("Leave this empty. The region determines the address."),
-    _("Write a whole address such as https://host/v1."),
-    _("It holds a password: put it into the key."),
+    _("Enter a full URL, e.g. https://host/v1."),
+    _("The URL contains a password. Move it to the key field."),
     _(
         "aws_bedrock_runtime_endpoint needs its own key. Enter an API key, or "
         "aws_access_key_id and aws_secret_access_key."
@@ -267,7 +267,7 @@ SENTENCES = (
     _("This expression cannot be used."),
     _("The run reached one of its limits."),
     _("The run used up its steps before it had an answer."),
-    _("No agent is switched on."),
+    _("No agent is enabled."),
     _("Switch one on in the admin console."),
     _("The account of whoever asked was switched off."),
     _("You may not use this agent any more."),

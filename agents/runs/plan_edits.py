@@ -194,7 +194,7 @@ class PlanForm:
         steps = self.draft.kept_steps
         by_key = {steps[at].key if at >= 0 else WHOLE_PLAN: said for at, said in found.items()}
         unasked = [step.key for step in steps if step.facts.get("ask") == ""]
-        return by_key | {key: [_("The question is missing.")] for key in unasked}
+        return by_key | {key: [_("Enter a question.")] for key in unasked}
 
     def _read_step(self, step: DraftStep) -> DraftStep:
         facts = dict(step.facts)

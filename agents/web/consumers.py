@@ -190,7 +190,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _warn_rate_limit(self) -> None:
         """One sentence a second, for all that came too fast: each would cost as much as it."""
         if self.patience.allows():
-            await self.send_error(_("That was too much at once. Wait a moment and try again."))
+            await self.send_error(_("Too many requests. Wait a moment and try again."))
 
     async def run_events(self, told: dict[str, Any]) -> None:
         run, events = told["run"], told["events"]
@@ -318,7 +318,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         """What the page is shown once it is connected."""
 
     async def handle(self, frame: dict[str, Any]) -> None:
-        raise BadFrame(_("This page takes no messages."))
+        raise BadFrame(_("This page doesn't accept messages."))
 
     async def send_error(self, sentence: StrPromise | str) -> None:
         """Tell the person what was wrong with what the page sent."""
@@ -392,15 +392,17 @@ def _coalesce(told: list[Told]) -> list[Told]:
 
 def _parse_frame(text: str | None) -> dict[str, Any]:
     if text is None:
-        raise BadFrame(_("This page takes text, not binary data."))
+        raise BadFrame(_("This page accepts text only."))
     if len(text) > MAX_FRAME_CHARS:
-        raise BadFrame(_("That is too long to be sent."))
+        raise BadFrame(_("This message is too long to send."))
     try:
         frame = json.loads(text)
     except (ValueError, RecursionError):
-        raise BadFrame(_("The page sent something that cannot be read.")) from None
+        raise BadFrame(
+            _("The page sent an invalid request. Reload it and try again.")
+        ) from None
     if not isinstance(frame, dict):
-        raise BadFrame(_("The page sent something that cannot be read."))
+        raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
     return frame
 
 

@@ -51,7 +51,7 @@ def _too_long_notice(element: str, language: str | None) -> str:
     if opening is None or len(opening[0]) > MAX_TAG_CHARS:
         return ""
     with translation.override(language or translation.get_language()):
-        words = _("This part is too long to show here. Open the trace to see all of it.")
+        words = _("This part is too long to display here. Open the trace to see all of it.")
     return f'{opening[0]}<p class="too-long">{escape(words)}</p></{opening[2]}>'
 
 

@@ -53,7 +53,7 @@ class AcceptanceRequest:
         """Name, value and, where it is another one, the value that was accepted."""
         accepted = self.schedule.accepted or {}
         now = terms(self.schedule, self.version)
-        names = {"cron": _("when"), "parameters": _("parameters")}
+        names = {"cron": _("cron expression"), "parameters": _("parameters")}
         return [
             (label, _format_value(now[name]), _format_value(accepted.get(name, now[name])))
             for name, label in names.items()

@@ -89,9 +89,9 @@ def _simulate_step(
 
 def _predict_outcome(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fate, str]:
     if step.condition == FAILURE:
-        return "depends", _("only where a step before it has failed")
+        return "depends", _("only if an earlier step failed")
     if step.condition in (ALWAYS, SUCCESS):
-        always = _("whatever became of the steps before it")
+        always = _("even if earlier steps failed")
         return "runs", always if step.condition == ALWAYS and step.depends_on else ""
     expression = parse(step.condition)
     if not _is_known(expression, names):
@@ -99,19 +99,19 @@ def _predict_outcome(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fat
     about = {"condition": step.condition}
     if expression.value(names):
         return "runs", _("because %(condition)s") % about
-    return "skipped", _("it is not so that %(condition)s") % about
+    return "skipped", _("because this is false: %(condition)s") % about
 
 
 def _repetitions(step: ExecutionStep, names: dict[str, Any]) -> str:
     """How often it is done; the first item stands for all of them."""
     if step.until:
         about = {"rounds": step.rounds, "condition": step.until}
-        return _("until %(condition)s, %(rounds)d times at most") % about
+        return _("until %(condition)s, max %(rounds)d times") % about
     if step.for_each is None:
         return ""
     items = _loop_items(step, names)
     if not isinstance(items, list):
-        return _("once for each of %(items)s") % {"items": step.for_each}
+        return _("once per item in %(items)s") % {"items": step.for_each}
     names |= {"item": items[0] if items else None, "index": 0}
     count = len(items)
     return ngettext("%(count)d time", "%(count)d times", count) % {"count": count}

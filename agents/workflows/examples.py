@@ -62,13 +62,16 @@ EXAMPLES = {
         WorkflowExample(
             "pipeline",
             _("Survey report"),
-            _("Four steps, one after the other. Register tools of these names to run it."),
+            _("Runs four steps in sequence. Register tools with these names first."),
             PIPELINE,
         ),
         WorkflowExample(
             "sales",
-            _("Best products"),
-            _("Asks the sample shop, a person and an agent; it runs as it is."),
+            _("Top products"),
+            _(
+                "Queries the sample shop, asks for approval, then has an agent "
+                "summarize the results. Ready to run."
+            ),
             SALES,
         ),
     )

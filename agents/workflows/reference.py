@@ -15,7 +15,7 @@ FUNCTION_HELP: dict[str, str | Promise] = {
     "contains": _(
         "Whether a text contains these words, a list this item, or a mapping this key."
     ),
-    "number": _("Text converted to a number, e.g. what a person entered."),
+    "number": _("Text converted to a number, e.g. a user's answer."),
     "text": _("Any value converted to text."),
     "sum": _("The sum of a list of numbers."),
     "min": _("The smallest of several values, or of a list."),

@@ -28,11 +28,9 @@ def next_time(cron: str, after: datetime) -> datetime:
     try:
         return next(CronSim(cron, timezone.localtime(after)))
     except CronSimError as error:
-        raise InvalidCron(
-            _("This is no time as in a crontab: %(why)s.") % {"why": error}
-        ) from error
+        raise InvalidCron(_("Invalid cron expression: %(why)s.") % {"why": error}) from error
     except StopIteration:
-        raise InvalidCron(_("That time never comes.")) from None
+        raise InvalidCron(_("This cron expression never matches a date.")) from None
 
 
 async def launch_due(run: Run | None) -> None:
@@ -63,7 +61,7 @@ def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:
         with transaction.atomic():
             return _prepare_run(schedule) if _claim(schedule, now, last_run_at=now) else None
     except (start.WorkflowNotStarted, runs.RunInProgress, AgentError) as reason:
-        sentence = translate(str(reason)) or _("The last run is not over yet.")
+        sentence = translate(str(reason)) or _("The previous run hasn't finished yet.")
         logger.warning("Schedule %s wasn't started: %s", schedule.pk, sentence)
         _claim(schedule, now, trouble=sentence)
         return None
@@ -81,7 +79,7 @@ def _claim(schedule: Schedule, now: datetime, **facts: object) -> bool:
 
 def _prepare_run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
-        raise start.WorkflowNotStarted(_("The person of this schedule is switched off."))
+        raise start.WorkflowNotStarted(_("This schedule's user is disabled."))
     version = schedule.workflow.newest
     if held := acceptance.why_held(schedule, version):
         raise start.WorkflowNotStarted(held)

@@ -77,7 +77,7 @@ def build_request(
     """This version, or else the newest, with these parameters; raises NotStarted."""
     version = version or workflow.newest
     if version is None or not workflow.enabled:
-        raise WorkflowNotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
+        raise WorkflowNotStarted(_("%(name)s is disabled.") % {"name": workflow.name})
     definition = read_definition(version.text)
     problems = definition.problems or resources.available(user).missing(definition.plan)
     if problems:
@@ -95,7 +95,7 @@ def resolve_parameters(definition: PlanDefinition, given: Mapping[str, str]) -> 
     found = {**declared, **values}
     for name, value in found.items():
         if value is None:
-            raise WorkflowNotStarted(_("%(name)s has to be given.") % {"name": name})
+            raise WorkflowNotStarted(_("%(name)s is required.") % {"name": name})
     return found
 
 
@@ -146,7 +146,7 @@ def _convert_parameter(name: str, text: str, default: Any) -> Any:
     except (ValueError, RecursionError):
         about = {"name": name, "text": text[:60]}
         raise WorkflowNotStarted(
-            _("%(text)s does not fit the parameter %(name)s.") % about
+            _("“%(text)s” isn't a valid value for %(name)s.") % about
         ) from None
 
 
@@ -186,12 +186,14 @@ def _is_too_deep(value: Any, levels: int) -> bool:
 
 def _unknown_workflow_message(name: str, known: list[str]) -> str:
     if not known:
-        return _("There is no workflow that you could start.")
+        return _("There are no workflows you can start.")
     if not name:
-        return _("Say which workflow: %(names)s.") % {"names": ", ".join(known[:10])}
+        return _("Which workflow? Choose one of these: %(names)s.") % {
+            "names": ", ".join(known[:10])
+        }
     near = get_close_matches(name, known, n=1, cutoff=0.4) or known[:1]
     about = {"name": name[:60], "near": near[0]}
-    return _("There is no workflow named %(name)s. Did you mean %(near)s?") % about
+    return _("There's no workflow named %(name)s. Did you mean %(near)s?") % about
 
 
 def _unknown_parameter_message(name: str, near: list[str]) -> str:

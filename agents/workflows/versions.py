@@ -24,7 +24,11 @@ class VersionConflict(WorkflowNotSaved):
         who = newest.author.get_username() if newest.author else "—"
         about = {"number": newest.number, "who": who}
         super().__init__(
-            _("Version %(number)d was saved meanwhile by %(who)s. Both texts are here.") % about
+            _(
+                "Not saved. Version %(number)d was saved by %(who)s while you were "
+                "editing. Review the changes below and save again."
+            )
+            % about
         )
         self.newest = newest
 
@@ -42,13 +46,13 @@ def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 
     text = clean_text(text)
     definition = read_definition(text)
     if definition.problems:
-        raise WorkflowNotSaved(_("It has problems, so it was not saved. Mend them first."))
+        raise WorkflowNotSaved(_("Not saved. Fix the errors below."))
     try:
         with transaction.atomic():
             return _save_version(text, definition, user, workflow, base)
     except IntegrityError:
         raise WorkflowNotSaved(
-            _("There is a workflow named %(name)s already.") % {"name": definition.name}
+            _("A workflow named %(name)s already exists.") % {"name": definition.name}
         ) from None
 
 

@@ -85,7 +85,7 @@ class WorkflowPreview:
         def href(step: ExecutionStep, state: plan_graph.StepState) -> str:
             return "" if self.editor is None else f"{self.editor}#line-{lines[step.name]}"
 
-        label = _("The steps of this workflow")
+        label = _("Workflow steps")
         return plan_graph.render_graph(self.definition.plan, {}, href, label=label)
 
     @cached_property

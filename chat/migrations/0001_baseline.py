@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="chat_sessions",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
                 (
@@ -41,14 +41,14 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         default=False,
-                        help_text="Whether anybody but its owner is in it.",
+                        help_text="Whether the chat has members besides its owner.",
                         verbose_name="shared",
                     ),
                 ),
             ],
             options={
-                "verbose_name": "session",
-                "verbose_name_plural": "sessions",
+                "verbose_name": "chat",
+                "verbose_name_plural": "chats",
                 "ordering": ["-updated_at", "-pk"],
                 "indexes": [
                     models.Index(fields=["user", "-updated_at"], name="sessions_of_a_person")
@@ -65,12 +65,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("digest", models.CharField(max_length=64, unique=True, verbose_name="digest")),
-                ("may_write", models.BooleanField(default=False, verbose_name="may write")),
-                ("made_at", models.DateTimeField(auto_now_add=True, verbose_name="made")),
+                ("may_write", models.BooleanField(default=False, verbose_name="edit access")),
+                ("made_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 ("expires_at", models.DateTimeField(verbose_name="expires")),
                 (
                     "withdrawn_at",
-                    models.DateTimeField(blank=True, null=True, verbose_name="withdrawn"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="revoked"),
                 ),
                 (
                     "session",
@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="invitations",
                         to="chat.chatsession",
-                        verbose_name="session",
+                        verbose_name="chat",
                     ),
                 ),
             ],
@@ -110,7 +110,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="members",
                         to="chat.invitation",
-                        verbose_name="came by",
+                        verbose_name="joined via",
                     ),
                 ),
                 (
@@ -119,7 +119,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="members",
                         to="chat.chatsession",
-                        verbose_name="session",
+                        verbose_name="chat",
                     ),
                 ),
             ],
@@ -146,7 +146,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="removed_members",
                         to="chat.chatsession",
-                        verbose_name="session",
+                        verbose_name="chat",
                     ),
                 ),
                 (
@@ -155,10 +155,10 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
-                ("may_read", models.BooleanField(default=False, verbose_name="may read")),
+                ("may_read", models.BooleanField(default=False, verbose_name="view access")),
             ],
             options={
                 "verbose_name": "removed member",
@@ -180,7 +180,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("text", models.TextField(verbose_name="text")),
-                ("client_id", models.CharField(max_length=64, verbose_name="client's id")),
+                ("client_id", models.CharField(max_length=64, verbose_name="client ID")),
                 ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="sent")),
                 (
                     "author",
@@ -188,7 +188,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
                 (
@@ -208,7 +208,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="messages",
                         to="chat.chatsession",
-                        verbose_name="session",
+                        verbose_name="chat",
                     ),
                 ),
                 (
@@ -216,18 +216,18 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         db_default="",
-                        help_text="Who is to answer it, if chosen.",
+                        help_text="The agent chosen to answer, if any.",
                         max_length=64,
-                        verbose_name="agent's name",
+                        verbose_name="agent name",
                     ),
                 ),
                 (
                     "place",
                     models.IntegerField(
                         blank=True,
-                        help_text="Empty: it waits no more.",
+                        help_text="Empty if the message isn't queued.",
                         null=True,
-                        verbose_name="place in the queue",
+                        verbose_name="queue position",
                     ),
                 ),
             ],

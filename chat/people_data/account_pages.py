@@ -61,7 +61,7 @@ def _erase_problem(request: HttpRequest) -> str:
     """Why it is not to be done, in words; mostly nothing."""
     name = request.user.get_username()
     if request.POST.get("name", "").strip() != name:
-        return _("Type your name, %(name)s, to say that you mean it.") % {"name": name}
+        return _("Type your username, %(name)s, to confirm.") % {"name": name}
     try:
         erasure.check(request.user)
     except erasure.ErasureRejected as reason:
@@ -70,7 +70,7 @@ def _erase_problem(request: HttpRequest) -> str:
     if request.user.has_usable_password() and not sign_in.verify_password(
         request, request.user, typed, "erase"
     ):
-        return _("This is not your password.")
+        return _("Wrong password. Try again.")
     return ""
 
 

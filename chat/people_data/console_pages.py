@@ -49,7 +49,7 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     token = audit.person(person)
     report = async_to_sync(erasure.erase)(person, request.user)
     token.refresh_from_db()
-    gone = _("All data of this person is gone: %(name)s.") % {"name": token}
+    gone = _("All data of %(name)s has been erased.") % {"name": token}
     messages.success(request, " ".join([gone, *report.sentences]))
     return redirect("admin:auth_user_changelist")
 
@@ -64,9 +64,9 @@ def _get_person(request: HttpRequest, pk: int) -> Any:
 
 def _erase_problem(request: HttpRequest, person: Any) -> str:
     if person.pk == request.user.pk:
-        return _("This is your own account: somebody else has to erase it.")
+        return _("You can't erase your own account here. Ask another administrator to do it.")
     if request.POST.get("name", "").strip() != person.get_username():
-        return _("Type the name exactly as it is, to say whom you mean.")
+        return _("Type the username exactly as it appears to confirm.")
     try:
         erasure.check(person)
     except erasure.ErasureRejected as reason:

@@ -81,24 +81,24 @@ def _zip_entry(name: str) -> zipfile.ZipInfo:
 
 def _contents() -> dict[str, str]:
     return {
-        "account.json": _("the account, its groups and rights"),
-        "sessions/": _("conversations, own ones and shared ones"),
+        "account.json": _("account, groups and permissions"),
+        "sessions/": _("chats, owned and shared"),
         "runs/": _("every run with its steps and events"),
-        "sign-ins.json": _("when, and from where, this account was used"),
-        "*.json": _("lists of what was rated, commented, decided and shared"),
+        "sign-ins.json": _("sign-in history: when and from where"),
+        "*.json": _("ratings, comments, decisions, share links and more"),
     }
 
 
 def _readme(user: Any) -> str:
     parts = [
         f"# {_escape_line(user.get_username())}",
-        _("What Ashiato keeps of this person, as it was on %(time)s.")
+        _("Data that Ashiato stores about this user, as of %(time)s.")
         % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
         "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
         _(
-            "Documents that are searched belong to the installation, and not to a person. What "
-            "was sent to a monitor, or written to a file of traces, is not here: ask your "
-            "administrator."
+            "Searchable documents belong to the installation, not to a user, and "
+            "aren't included. Data sent to monitoring or written to trace files "
+            "isn't included either; ask your administrator."
         ),
     ]
     return "\n\n".join(parts) + "\n"

@@ -84,9 +84,9 @@ class Report:
         """For whoever had it done."""
         parts = [
             (_("Removed: %(found)s."), self.removed),
-            (_("Text removed from other people's data: %(found)s."), self.replaced),
+            (_("Text removed from other users' data: %(found)s."), self.replaced),
             (
-                _("The configuration still quotes this person: %(found)s. Edit it manually."),
+                _("The configuration still quotes this user: %(found)s. Edit it manually."),
                 self.left,
             ),
         ]
@@ -127,12 +127,12 @@ def plan(user: Any) -> Plan:
     theirs = Run.objects.filter(_runs_filter(user))
     return Plan(
         goes=[
-            ErasureCount(what=_("Sessions, with all that was said in them"), count=own.count()),
+            ErasureCount(what=_("Chats, including all messages"), count=own.count()),
             ErasureCount(
-                what=_("of these shared with others"), count=own.filter(is_shared=True).count()
+                what=_("of which shared with others"), count=own.filter(is_shared=True).count()
             ),
             ErasureCount(
-                what=_("Messages in sessions of others"),
+                what=_("Messages in other users' chats"),
                 count=said.exclude(session__user=user).count(),
             ),
             ErasureCount(what=_("Runs"), count=theirs.count()),
@@ -148,15 +148,15 @@ def plan(user: Any) -> Plan:
         ],
         stays=[
             ErasureCount(
-                what=_("Decisions about calls of others"),
+                what=_("Decisions on other users' tool calls"),
                 count=_decisions(user).count(),
             ),
             ErasureCount(
-                what=_("Notes on runs of others"),
+                what=_("Notes on other users' runs"),
                 count=Note.objects.filter(author=user).exclude(run__in=theirs).count(),
             ),
             ErasureCount(
-                what=_("Entries of the audit log"),
+                what=_("Audit log entries"),
                 count=AuditEntry.objects.filter(_audit_filter(user)).count(),
             ),
         ],
@@ -182,7 +182,7 @@ def check(user: Any) -> None:
         is_last = roles.is_last_administrator(user)
     if is_last:
         raise ErasureRejected(
-            _("This is the last administrator: make somebody else one first.")
+            _("This is the last administrator. Make another user an administrator first.")
         )
 
 

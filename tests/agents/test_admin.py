@@ -140,7 +140,7 @@ def test_a_second_default_agent_is_refused_in_words(root, agent):
 
     answer = root.post(page(Agent, "add"), fields | limits | tokens)
 
-    assert "Another agent is the default already." in answer.content.decode()
+    assert "Another agent is already the default." in answer.content.decode()
     assert Agent.objects.count() == 1
 
 
@@ -286,9 +286,9 @@ def test_a_list_without_rows_says_so_and_one_without_hits_leads_back(root):
     empty = root.get(page(Workflow, "changelist")).content.decode()
     searched = root.get(page(Workflow, "changelist"), {"q": "nothing"}).content.decode()
 
-    assert "There is nothing here yet. The button above adds the first." in empty
+    assert "Nothing here yet. Add the first one with the button above." in empty
     assert "changelist-filter" not in empty
-    assert "Nothing here is like that." in searched
+    assert "No results." in searched
 
 
 def test_the_menu_names_only_what_is_there():

@@ -72,13 +72,13 @@ def test_the_history_says_what_changed_word_by_word(root, agent):
     assert ", Tools</td>" in listed
     assert "Be <del>very</del> brief." in shown
     assert "Be <ins>rather</ins> brief." in shown
-    assert " — most calls: 2</ins>" in first
+    assert " — max calls: 2</ins>" in first
 
 
 def test_an_agent_without_versions_says_when_there_will_be_one(root, agent):
     html = root.get(page("history", agent.pk)).content.decode()
 
-    assert "None is kept yet" in html
+    assert "No versions yet" in html
 
 
 def test_a_version_is_restored_by_a_click(root, agent):
@@ -87,7 +87,7 @@ def test_a_version_is_restored_by_a_click(root, agent):
 
     answer = root.post(page("restore", agent.pk, 1), follow=True)
 
-    assert "Version 1 is in use again." in answer.content.decode()
+    assert "Version 1 is active again." in answer.content.decode()
     assert Agent.objects.get().instructions == ""
     assert agent.tools.count() == 3
 
@@ -199,7 +199,7 @@ def test_the_list_costs_as_many_queries_for_many_agents(
 def test_an_agent_says_which_guardrails_apply_to_it(root, agent):
     html = root.get(page("change", agent.pk)).content.decode()
 
-    assert ">Private keys</a> (block)" in html
+    assert ">Private keys</a> (Block)" in html
 
 
 async def tried(tester, form, question="6 * 7"):
@@ -301,7 +301,7 @@ async def test_there_is_room_for_so_many_trials_at_once(tester, administrator):
     answer = await tried(tester, agent_form())
 
     assert answer.status_code == 422
-    assert "trials are not over yet" in answer.json()["errors"]["question"][0]
+    assert "test runs in progress" in answer.json()["errors"]["question"][0]
 
 
 async def test_the_trial_of_another_administrator_is_not_there(
@@ -341,7 +341,7 @@ async def test_a_trial_is_marked_as_such_where_runs_are_listed(tester, administr
     both = (await tester.get(reverse("trace:list"))).content.decode()
     one = (await tester.get(reverse("trace:list"), {"q": "has:trial"})).content.decode()
 
-    assert both.count("trial of a draft") == 1
+    assert both.count("draft test run") == 1
     assert one.count('class="ask-cell"') == 1
 
 

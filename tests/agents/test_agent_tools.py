@@ -118,7 +118,7 @@ def test_a_setting_that_cannot_be_is_told_on_its_row(root, setting, value, words
     response = root.post(reverse("admin:agents_agent_add"), typed)
 
     form = response.context["adminform"].form
-    assert form.errors["given"] == ["Look at the settings of search."]
+    assert form.errors["given"] == ["Check the settings of search."]
     assert words in response.content.decode()
     assert not Agent.objects.filter(name="writer").exists()
 
@@ -128,9 +128,9 @@ def test_what_is_left_empty_says_what_it_would_be(root, agent):
 
     page = root.get(reverse("admin:agents_agent_change", args=[agent.pk])).content.decode()
 
-    assert "as set up: always" in page
+    assert "Default (always)" in page
     assert 'placeholder="44"' in page
-    assert "as set up: only reads" in page
+    assert "Default (read-only)" in page
 
 
 def test_settings_that_somebody_else_has_changed_meanwhile_are_not_overwritten(root, agent):

@@ -133,7 +133,7 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
 
     refused = [result for result in results if isinstance(result, DecisionRejected)]
     assert len(refused) == 1
-    assert "decided already" in str(refused[0])
+    assert "Already decided" in str(refused[0])
     await finished(waiting)
     assert len(letter.sent) == 1
 
@@ -141,14 +141,14 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("{", "not valid JSON"),
+        ("{", "valid JSON"),
         ("[1]", "must be a JSON object"),
         ('{"to": NaN}', "NaN isn't valid JSON"),
         ('{"text": "x"}', "'to' is a required property"),
         ('{"to": 7}', "to: 7 is not of type 'string'"),
         ('{"to": "x", "bcc": "y"}', "'bcc' is not a property"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"to": "\\ud800"}', "half a character"),
+        ('{"to": "\\ud800"}', "invalid character"),
         ('{"to": "' + "x" * 100_001 + '"}', "too long"),
     ],
 )
@@ -165,7 +165,7 @@ async def test_arguments_the_tool_cannot_take_are_refused_in_words(
 
 
 async def test_a_word_about_another_call_is_not_taken(waiting, letter, person):
-    with pytest.raises(DecisionRejected, match="not the call that you were shown"):
+    with pytest.raises(DecisionRejected, match="This request has changed"):
         await approvals.decide(person, waiting.pk, Decision(digest="0" * 64, is_approved=True))
 
     assert letter.sent == []
@@ -176,8 +176,8 @@ async def test_whoever_only_reads_is_told_whom_it_waits_for(waiting):
         watched = LiveRunView(waiting.run_id, "chat", may_decide=may_decide)
         return watched.snapshot()
 
-    assert "It waits for whoever asked" in await sync_to_async(shown)(False)
-    assert "It waits for whoever asked" not in await sync_to_async(shown)(True)
+    assert "Waiting for the user who asked" in await sync_to_async(shown)(False)
+    assert "Waiting for the user who asked" not in await sync_to_async(shown)(True)
 
 
 async def test_nobody_else_may_decide(waiting, letter, stranger, administrator):
@@ -254,7 +254,7 @@ async def test_the_page_watched_is_the_page_reloaded_while_a_run_waits(waiting, 
     html = await sync_to_async(LiveRunView(waiting.run_id).snapshot)()
 
     assert 'data-status="waiting"' in html
-    assert "Exactly these arguments" in html
+    assert "Arguments" in html
     assert "csrf" not in html
 
 
@@ -272,7 +272,7 @@ async def test_the_inbox_lists_what_waits_for_me_and_nothing_else(waiting, perso
     assert "Write to her." in mine
     assert "a@example.org" in mine
     assert "a@example.org" not in theirs
-    assert "Nothing waits for you" in theirs
+    assert "Nothing to approve" in theirs
 
 
 @pytest.mark.parametrize("page", ["", "http://testserver", "http://["])
@@ -308,7 +308,7 @@ async def test_a_decision_that_cannot_be_taken_says_why_and_loses_nothing(waitin
 
     assert plain.status_code == 422
     page = plain.content.decode()
-    assert page.count("not valid JSON") == 1
+    assert page.count("valid JSON") == 1
     assert "Because I say so." in page
     assert ">{</textarea>" in page
     assert f'id="approval-{waiting.pk}-problem"' in live.content.decode()

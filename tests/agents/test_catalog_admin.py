@@ -103,28 +103,32 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
     ("changes", "field", "words"),
     [
         ({"endpoint": ""}, "endpoint", "required"),
-        ({"endpoint": "ftp://weather.example/"}, "endpoint", "begin with https://"),
-        ({"endpoint": "javascript:alert(1)"}, "endpoint", "begin with https://"),
+        ({"endpoint": "ftp://weather.example/"}, "endpoint", "start with https://"),
+        ({"endpoint": "javascript:alert(1)"}, "endpoint", "start with https://"),
         ({"endpoint": "https://weather.example/{town}"}, "endpoint", "'town', which is no"),
         ({"endpoint": "https://a:b@weather.example/"}, "endpoint", "password"),
         ({"definition": '{\n"name": }'}, "definition", "line 2, column 9"),
         ({"definition": "[]"}, "definition", "a JSON object"),
-        ({"definition": '{"function": "x"}'}, "definition", "“function” has to be"),
-        ({"definition": '{"input_schema": {}}'}, "definition", "input_schema: not known here"),
+        ({"definition": '{"function": "x"}'}, "definition", "“function” must be"),
+        ({"definition": '{"input_schema": {}}'}, "definition", "Unknown fields: input_schema"),
         ({"definition": '{"parameters": {"type": "array"}}'}, "definition", "type 'object'"),
-        ({"definition": '{"type": "array"}'}, "definition", "Arguments are a JSON object"),
+        ({"definition": '{"type": "array"}'}, "definition", "Parameters must be a JSON Schema"),
         (
             {"definition": '{"type": "array", "items": {}}'},
             "definition",
-            "Arguments are a JSON object",
+            "Parameters must be a JSON Schema",
         ),
-        ({"definition": '{"properties": {}}'}, "definition", "Arguments are a JSON object"),
-        ({"definition": '{"description": NaN}'}, "definition", "cannot be kept"),
-        ({"definition": '{"description": "\\ud800"}'}, "definition", "cannot be kept"),
-        ({"definition": "[" * 100_000}, "definition", "cannot be kept"),
-        ({"definition": json.dumps(PARAMETERS)}, "description", "Say what it does"),
-        ({"headers": "[1]"}, "headers", "a JSON object of texts"),
-        ({"headers": '{"X": 1}'}, "headers", "a JSON object of texts"),
+        (
+            {"definition": '{"properties": {}}'},
+            "definition",
+            "Parameters must be a JSON Schema",
+        ),
+        ({"definition": '{"description": NaN}'}, "definition", "be stored as JSON"),
+        ({"definition": '{"description": "\\ud800"}'}, "definition", "be stored as JSON"),
+        ({"definition": "[" * 100_000}, "definition", "be stored as JSON"),
+        ({"definition": json.dumps(PARAMETERS)}, "description", "Enter a description"),
+        ({"headers": "[1]"}, "headers", "a JSON object with string values"),
+        ({"headers": '{"X": 1}'}, "headers", "a JSON object with string values"),
         ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set by the request itself"),
         ({"name": "two words"}, "name", "letters, numbers"),
         ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
@@ -161,8 +165,8 @@ def test_an_endpoint_that_would_not_be_asked_is_saved_with_a_warning(
     there = page("change", own("weather").pk)
     allowed = root.post(there, typed(endpoint=endpoint), follow=True)
 
-    assert f"unless ASHIATO_EGRESS_ALLOW has {place} in it." in refused.content.decode()
-    assert "The address is private" not in allowed.content.decode()
+    assert f"until you add {place} to ASHIATO_EGRESS_ALLOW" in refused.content.decode()
+    assert "The URL is on a private network" not in allowed.content.decode()
 
 
 @pytest.mark.parametrize("host", ["93.184.215.14", "intranet.example"])
@@ -172,7 +176,7 @@ def test_no_name_is_looked_up_to_warn_of_it(root, host):
     ).content.decode()
 
     assert own("weather").endpoint == f"https://{host}/{{city}}"
-    assert "The address is private" not in html
+    assert "The URL is on a private network" not in html
 
 
 def test_headers_are_written_and_never_shown(root):
@@ -182,7 +186,7 @@ def test_headers_are_written_and_never_shown(root):
 
     row.refresh_from_db()
     assert "hunter2" not in html
-    assert "They are set." in html
+    assert "Already set." in html
     assert row.description == "Tells the weather."
     assert row.headers.reveal() == {"X-Key": "hunter2"}
 
@@ -209,7 +213,7 @@ def test_headers_do_not_follow_the_endpoint_to_somebody_else(root):
     root.post(page("change", row.pk), elsewhere | {"headers": "{}"})
 
     row.refresh_from_db()
-    assert "another endpoint" in errors(refused)["headers"]
+    assert "different endpoint" in errors(refused)["headers"]
     assert row.endpoint == "https://elsewhere.example/{city}"
     assert row.headers.reveal() == {}
 
@@ -221,8 +225,8 @@ def test_headers_of_a_lost_key_have_to_be_entered_again(root, settings):
     listed = root.get(page("changelist")).content.decode()
     refused = root.post(page("change", row.pk), typed())
 
-    assert "cannot be used" in listed
-    assert "enter it again" in errors(refused)["headers"]
+    assert "unavailable" in listed
+    assert "Enter it again" in errors(refused)["headers"]
 
 
 async def test_an_http_tool_is_used_by_the_very_next_run(root, agent, scripted, settings):
@@ -268,10 +272,10 @@ def test_a_tool_of_a_server_shows_what_was_accepted_and_what_waits(root, remote)
 
     there = f"{page('change', remote.server_id, of='mcpserver')}#tool-{remote.pk}"
     assert "Reads a⟨U+200B⟩ file." in calm
-    assert "That is the server's own claim." in calm
+    assert "Not verified." in calm
     assert there not in calm
     assert there in held
-    assert "changed, held back" in root.get(page("changelist")).content.decode()
+    assert "blocked (definition changed)" in root.get(page("changelist")).content.decode()
 
 
 def test_the_list_says_how_tools_are_used_and_how_they_are(root, remote):
@@ -284,11 +288,11 @@ def test_the_list_says_how_tools_are_used_and_how_they_are(root, remote):
         name: [str(column(row)) for column in (listed.asks_first, listed.what_it_does)]
         for name, row in rows.items()
     }
-    assert said["calculator"] == ["never", "only reads"]
+    assert said["calculator"] == ["never", "read-only"]
     assert said["files__read"] == ["always", "must not be repeated"]
     assert said["order"][1] == "must not be repeated"
-    assert listed.state(rows["calculator"]) == "in order"
-    assert str(listed.state(rows["order"])).startswith("out of order, tried again in ")
+    assert listed.state(rows["calculator"]) == "healthy"
+    assert str(listed.state(rows["order"])).startswith("failing, retries in ")
 
 
 @pytest.mark.parametrize(
@@ -296,9 +300,9 @@ def test_the_list_says_how_tools_are_used_and_how_they_are(root, remote):
     [
         ({"effect": "at_most_once"}, {}, "must not be repeated"),
         ({"method": "POST"}, {}, "must not be repeated"),
-        ({}, {"effect": "idempotent"}, "may change more than weather"),
-        ({}, {"approval": "always"}, "asks a person first"),
-        ({}, {"fallback": "search"}, "has a stand-in itself"),
+        ({}, {"effect": "idempotent"}, "has more side effects than weather"),
+        ({}, {"approval": "always"}, "requires approval"),
+        ({}, {"fallback": "search"}, "already has a fallback"),
     ],
 )
 def test_a_stand_in_that_would_not_be_used_is_refused(root, tool, stand_in, words):
@@ -318,7 +322,7 @@ def test_a_stand_in_has_none_itself(root):
     changes = typed(fallback=own("search").pk)
     response = root.post(page("change", own("calculator").pk), changes)
 
-    assert "calculator stands in for weather already" in errors(response)["fallback"]
+    assert "calculator is already the fallback for weather" in errors(response)["fallback"]
 
 
 def test_a_tool_does_not_stand_in_for_itself(root):
@@ -393,16 +397,20 @@ def test_an_agent_is_set_up(root, agent):
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"fallback_models": "openai/x\ngpt-5"}, "fallback_models", "Line 2, gpt-5: write it"),
+        (
+            {"fallback_models": "openai/x\ngpt-5"},
+            "fallback_models",
+            "Line 2 (gpt-5): use the form",
+        ),
         (
             {"fallback_models": "demo\n\nopenai/ x"},
             "fallback_models",
-            "Line 3, openai/ x: write it",
+            "Line 3 (openai/ x): use the form",
         ),
-        ({"fallback_models": "openai/"}, "fallback_models", "as provider/model"),
+        ({"fallback_models": "openai/"}, "fallback_models", "the form provider/model"),
         ({"model": "openai/"}, "model", "as provider/model"),
-        ({"name": "x" * 60}, "name", "At most 59 characters"),
-        ({"name": "person"}, "name", "the tool that asks people"),
+        ({"name": "x" * 60}, "name", "Use 59 characters or fewer"),
+        ({"name": "person"}, "name", "the tool that asks users questions"),
         ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
         ({"output_schema": "[]"}, "output_schema", "a JSON object"),
         ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
@@ -443,7 +451,7 @@ def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_colleague(root, age
     chosen = agent_form(handoffs=[agent.pk], **given)
     response = root.post(page("add", of="agent"), chosen)
 
-    assert f"could not ask {agent.name}" in errors(response)["handoffs"]
+    assert f"hand off to {agent.name}" in errors(response)["handoffs"]
     assert not Agent.objects.filter(name="writer").exists()
 
 
@@ -455,8 +463,11 @@ def test_neither_a_colleague_nor_a_tool_is_renamed_to_the_name_of_the_other(root
     renamed = root.post(page("change", agent.pk, of="agent"), agent_form(name="writer"))
     taken = root.post(page("change", tool.pk), typed(name=agent.handoff_tool_name))
 
-    assert "caller, which may ask it, has a tool named ask_writer" in errors(renamed)["name"]
-    assert "caller has this tool, and asks a colleague" in errors(taken)["name"]
+    assert (
+        "caller hands off to this agent and already has a tool named ask_writer"
+        in errors(renamed)["name"]
+    )
+    assert "caller uses this name to hand off" in errors(taken)["name"]
 
 
 def test_a_schema_is_shown_in_lines(root, agent):
@@ -475,8 +486,8 @@ def test_the_list_of_agents_says_what_each_is(root, agent):
     shy.tools.add(ToolRegistration.objects.get(name="search"))
     html = root.get(page("changelist", of="agent")).content.decode()
 
-    asks = '>1 <span class="about">asks first</span><'
-    for words in ("of this installation", "openai/gpt-5", asks, ">3<"):
+    asks = '>1 <span class="about">approval required</span><'
+    for words in ("default model", "openai/gpt-5", asks, ">3<"):
         assert words in html
 
 
@@ -495,8 +506,8 @@ def test_the_list_of_approvals_says_what_was_to_be_done_for_whom(root, administr
 def test_the_circuits_are_calm_where_nothing_failed(root):
     html = root.get(reverse("admin:agents_circuits")).content.decode()
 
-    assert "Nothing has failed lately." in html
-    assert "This shows the server process that answered you." in html
+    assert "No recent failures." in html
+    assert "These are the circuit breakers of the process that served this page." in html
     assert "<tbody" not in html.split('id="content-main"')[1]
 
 
@@ -506,13 +517,13 @@ def test_a_circuit_is_shown_in_words(root):
     html = root.get(reverse("admin:agents_circuits")).content.decode()
 
     troubled, other = html.split("<tr data-key=")[1:]
-    assert "out of order" in troubled
+    assert "failing" in troubled
     assert f'href="{page("change", own("calculator").pk)}"' in troubled
     assert "&lt;b&gt;Down&lt;/b&gt; for a while." in troubled
     assert ">5</td>" in troubled
     assert "openai" in other
-    assert ">in order</td>" in other
-    assert "Nothing has failed lately." not in html
+    assert ">healthy</td>" in other
+    assert "No recent failures." not in html
 
 
 def test_a_pause_that_is_over_is_told_in_words(root, monkeypatch):
@@ -520,8 +531,8 @@ def test_a_pause_that_is_over_is_told_in_words(root, monkeypatch):
     monkeypatch.setattr(CIRCUITS.of("tool:calculator"), "clock", lambda: inf)
 
     listed = root.get(page("changelist")).content.decode()
-    assert "out of order, tried again at its next use" in listed
-    assert "at its next use" in root.get(reverse("admin:agents_circuits")).content.decode()
+    assert "failing, retries on next use" in listed
+    assert "on next use" in root.get(reverse("admin:agents_circuits")).content.decode()
 
 
 def test_a_circuit_is_tried_at_a_persons_word(root):
@@ -534,8 +545,8 @@ def test_a_circuit_is_tried_at_a_persons_word(root):
     again = root.post(close, {"key": "model:openai/gpt-5"}, follow=True).content.decode()
 
     assert not CIRCUITS.of("model:openai/gpt-5").is_refusing
-    assert "At its next use, openai/gpt-5 is tried." in said
-    assert "Nothing is known of it any more." in again
+    assert "will be tried again" in said
+    assert "This circuit breaker no longer exists." in again
 
 
 def test_circuits_are_for_those_who_may_change_agents(person):

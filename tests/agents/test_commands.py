@@ -80,7 +80,7 @@ def test_a_question_or_a_run_to_go_on_with_is_needed(agent, arguments):
 
 
 def test_without_an_agent_the_advice_is_given(db):
-    with pytest.raises(CommandError, match="No agent is switched on. Switch one on"):
+    with pytest.raises(CommandError, match="No agent is enabled. Switch one on"):
         ask("6 * 7")
 
 
@@ -119,7 +119,7 @@ def test_a_call_is_asked_about_at_the_terminal_with_its_exact_arguments(careful,
     out, err = ask("6 * 7", "--agent", "careful")
 
     assert 'careful wants to call calculator {"expression": "6 * 7"}\n' in err
-    assert "This agent shows every call before it is made. Approve? [y/N] " in err
+    assert "This agent requires approval for every tool call. Approve? [y/N] " in err
     assert "42" in out
     approval = Run.objects.get().approvals.get()
     assert (approval.verdict, approval.decided_by) == ("approved", None)

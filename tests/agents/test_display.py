@@ -284,14 +284,14 @@ WRITTEN = {"description": "Add it up.", "steps": [{"name": "sum", "tool": "calcu
         ({"kind": "tool", "action": "x", "action_input": {"a": 1, "b": [2]}}, "x: {"),
         (
             {"kind": "tool", "action": "ask_person", "action_input": TABLED},
-            "Asks a person: So? …",
+            "Question for the user: So? …",
         ),
         ({"kind": "thought", "thought": "two\n lines"}, "two lines"),
         ({"kind": "thought", "thought": "x" * 500}, "xxx"),
         ({"kind": "thought", "status": "failed", "observation": "It broke."}, "It broke."),
-        ({"kind": "answer", "status": "done"}, "Writes the answer"),
+        ({"kind": "answer", "status": "done"}, "Writing the answer"),
         ({"kind": "guardrail", "observation": "Not this."}, "Not this."),
-        ({"kind": "plan", "status": "cancelled", "action": "plan 1"}, "Writes a plan"),
+        ({"kind": "plan", "status": "cancelled", "action": "plan 1"}, "Writing the plan"),
         ({"kind": "plan", "status": "cancelled", "action_input": WRITTEN}, "Add it up."),
     ],
 )
@@ -308,7 +308,7 @@ def test_a_very_long_value_is_shown_without_its_middle():
 
     assert text.startswith("aaa")
     assert text.endswith("bbb")
-    assert "[… 10000 characters left out …]" in text
+    assert "[… 10000 characters omitted …]" in text
 
 
 @pytest.mark.parametrize(
@@ -324,12 +324,12 @@ def test_any_result_can_be_shown(value):
     ("reason", "said"),
     [
         ("completed", "because"),
-        ("cancelled", "Cancelled: because"),
+        ("cancelled", "Stopped. because"),
         ("interrupted", "The server stopped during"),
-        ("tool_failure_degraded", "A tool was out of order"),
-        ("max_steps_reached", "No answer within 10 steps."),
-        ("duplicate_tool_call", "the same thing again"),
-        ("tool_call_limit", "one tool too often"),
+        ("tool_failure_degraded", "A tool was unavailable"),
+        ("max_steps_reached", "No answer after 10 steps."),
+        ("duplicate_tool_call", "repeated the same tool call"),
+        ("tool_call_limit", "one tool too many times"),
         ("blocked", "Blocked by a guardrail: because"),
         ("error", "because"),
     ],
@@ -353,18 +353,18 @@ def test_a_stop_without_a_reason_was_a_persons():
     [
         (
             {"kind": "retry", "seconds": 1.5, "message": "Busy."},
-            "Asked again after 1.5 s: Busy.",
+            "Retried after 1.5 s: Busy.",
         ),
         (
             {"kind": "model_fallback", "from": "a/b", "to": "c/d", "message": "Gone."},
-            "a/b could not be used, so c/d was asked: Gone.",
+            "Fell back from a/b to c/d: Gone.",
         ),
         (
             {"kind": "tool_fallback", "tool": "x", "stand_in": "y", "message": "Broken."},
-            "x was out of order; y answered: Broken.",
+            "x failed, so y was used instead: Broken.",
         ),
-        ({"kind": "slow", "seconds": 10.0}, "The model was slow: nothing came for 10 s."),
-        ({"kind": "degraded", "tool": "x"}, "x is out of order"),
+        ({"kind": "slow", "seconds": 10.0}, "The model was slow: no output for 10 s."),
+        ({"kind": "degraded", "tool": "x"}, "x is failing"),
         ({"kind": "compaction", "dropped": 2, "shortened": 1}, "2 earlier messages were left"),
         ({"kind": "compaction", "dropped": 0, "shortened": 1}, "window: 1 long text was"),
         ({"kind": "something new"}, ""),
@@ -377,8 +377,8 @@ def test_what_happened_on_the_way_is_a_sentence(note, said):
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
-        ([{"kind": "slow", "seconds": 10.0}], "The model is slow: nothing has come for 10 s."),
-        ([{"kind": "retry", "seconds": 2.0, "message": "Busy."}], "Asks again in 2 s: Busy."),
+        ([{"kind": "slow", "seconds": 10.0}], "The model is slow: no output for 10 s."),
+        ([{"kind": "retry", "seconds": 2.0, "message": "Busy."}], "Retrying in 2 s: Busy."),
         ([{"kind": "slow", "seconds": 10.0}, {"kind": "resumed"}], ""),
         ([], ""),
     ],

@@ -32,7 +32,7 @@ def test_a_long_frame_is_sent_in_whole_elements():
 def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(caplog):
     [sent] = frames.split_frames(row("a") + row("b", 2_000_000) + row("c"), "en")
 
-    mark = '<li id="b"><p class="too-long">This part is too long to show here. '
+    mark = '<li id="b"><p class="too-long">This part is too long to display here. '
     assert sent.startswith(row("a") + mark)
     assert sent.endswith("</li>" + row("c"))
     assert 'is too large to send: <li id="b">' in caplog.text

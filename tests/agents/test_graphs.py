@@ -38,7 +38,7 @@ def test_every_step_is_a_link_with_its_state_in_words():
     assert first.get("href") == "/steps/7/"
     assert first.get("data-status") == "done"
     assert first.get("aria-label") == "収集: done · calculator"
-    assert second.get("aria-label") == "分析: not begun · calculator · condition: failure"
+    assert second.get("aria-label") == "分析: not started · calculator · condition: failure"
 
 
 def test_columns_follow_what_depends_on_what():
@@ -77,7 +77,7 @@ def test_a_name_is_text():
 
 def test_a_circle_and_an_empty_plan_are_drawn_too():
     assert len(nodes(ExecutionPlan(steps=[step("a", "b"), step("b", "a")]))) == 2
-    assert "Nothing to draw" in render_graph(ExecutionPlan(), {}, linked)
+    assert "No steps yet" in render_graph(ExecutionPlan(), {}, linked)
 
 
 def test_no_line_leads_back():

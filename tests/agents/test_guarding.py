@@ -140,21 +140,24 @@ def test_what_is_typed_is_shown_with_what_matches(root):
     answer = text(root.post(url("try"), {**DRAFT, "sample": "<b> Ｓｗｏｒｄfish!"}))
 
     assert "&lt;b&gt; <mark>Ｓｗｏｒｄfish</mark>!" in answer
-    assert answer.count("It goes on like this:") == 2
+    assert answer.count("The text becomes:") == 2
     assert "&lt;b&gt; ‹Word›!" in answer
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"action": "block", "stage": "input"}, "The run ends."),
-        ({"action": "block", "stage": "tool_input", "message": "Oh"}, "The model is told: Oh"),
+        ({"action": "block", "stage": "input"}, "The run stops."),
+        ({"action": "block", "stage": "tool_input", "message": "Oh"}, "The model sees: Oh"),
         ({"action": "warn", "stage": "output"}, "a warning is recorded"),
-        ({"action": "allow"}, "No other rule sees what is marked."),
+        ({"action": "allow"}, "Other rules skip the highlighted text."),
         ({"action": "block", "is_observed": "on"}, "would have blocked it. Nothing changes."),
         ({"pattern": "(", "action": "block"}, "missing )"),
-        ({"pattern": "(?s)a.+", "action": "mask"}, "shown only when it is whole"),
-        ({"sample": "trout"}, "Nothing matches"),
+        (
+            {"pattern": "(?s)a.+", "action": "mask"},
+            "stream because a match has no maximum length",
+        ),
+        ({"sample": "trout"}, "No match"),
         ({"sample": "nul \0"}, "Null characters are not allowed."),
     ],
 )
@@ -172,8 +175,8 @@ def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
 
     answer = text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
 
-    assert "It would have fired in 2 runs." in answer
-    assert "3 were looked at." in answer
+    assert "The pattern would have matched in 2 runs." in answer
+    assert "3 runs checked." in answer
     assert "ada@example.com" not in answer
     assert AuditEntry.objects.filter(action="run.viewed", detail__door="backtest").count() == 2
 
@@ -280,10 +283,8 @@ def test_reviewers_say_whether_a_hit_was_right_and_the_list_counts_it(root, hit)
     )
 
     assert 'value="right" aria-pressed="true"' in row
-    assert "100 % (1 of 1)" in text(root.get("/admin/agents/guardrailpattern/"))
-    assert "1 of 1 that were judged" in text(
-        root.get(url("hits") + f"?pattern={hit.pattern_id}")
-    )
+    assert "100% (1 of 1)" in text(root.get("/admin/agents/guardrailpattern/"))
+    assert "1 of 1" in text(root.get(url("hits") + f"?pattern={hit.pattern_id}"))
     assert AuditEntry.objects.filter(action="review.hit").exists()
 
 
@@ -322,5 +323,5 @@ def test_a_set_is_seen_first_and_added_with_one_click(root):
     root.post(url("sets"), {"set": "injection"})
 
     assert GuardrailPattern.objects.filter(name="指示の無視").count() == 1
-    assert "All of them are there." in text(root.get(url("sets")))
+    assert "All patterns in this set are already added." in text(root.get(url("sets")))
     assert root.post(url("sets"), {"set": "nothing"}).status_code == 404

@@ -46,9 +46,9 @@ async def test_a_task_that_would_go_in_circles_is_refused_in_words(circle):
     views = {view.action: view for view in await sync_to_async(rows)(circle)}
 
     assert circle.answer == "Helper says 42."
-    assert views["ask_helper"].intent == "Asks helper: 6 * 7"
+    assert views["ask_helper"].intent == "Handoff to helper: 6 * 7"
     assert views["ask_lead"].status == "failed"
-    refused = "lead did not do it: This would go in circles: lead → helper → lead."
+    refused = "lead failed: This would go in circles: lead → helper → lead."
     assert views["ask_lead"].intent.startswith(refused)
 
 
@@ -101,4 +101,4 @@ def test_a_question_to_a_person_is_not_taken_for_an_agent_called_person(run):
     step.action_input = {"question": "May we?"}
 
     assert StepView(step, run).colleague == ""
-    assert StepView(step, run).intent == "Asks a person: May we?"
+    assert StepView(step, run).intent == "Question for the user: May we?"

@@ -56,8 +56,8 @@ def test_the_page_says_so_when_everything_is_in_order(root):
     page = root.get(reverse("admin:agents_health"))
 
     assert page.status_code == 200
-    assert "Everything is in order." in page.content.decode()
-    assert "look here" not in page.content.decode()
+    assert "All checks passed." in page.content.decode()
+    assert "needs attention" not in page.content.decode()
 
 
 def test_what_needs_a_look_comes_first_and_is_counted(root):
@@ -66,15 +66,15 @@ def test_what_needs_a_look_comes_first_and_is_counted(root):
 
     page = root.get(reverse("admin:agents_health")).content.decode()
 
-    assert "2 things need a look." in page
+    assert "2 items need attention." in page
     assert page.index("MCP servers") < page.index("Channel layer")
-    assert page.count("look here") == 2
+    assert page.count("needs attention") == 2
 
 
 def test_where_no_process_was_heard_of_the_page_is_still_there(root):
     page = root.get(reverse("admin:agents_health")).content.decode()
 
-    assert "No process has been heard of in the last minutes." in page
+    assert "No process has sent a heartbeat in the last few minutes." in page
     assert found("Processes").advice
 
 
@@ -113,7 +113,7 @@ def test_stalls_of_the_last_hour_need_a_look_and_older_ones_do_not():
     before = timezone.now() - timedelta(hours=2)
     row = process(stalls=3, longest_stall=1.5, stalled_in="a.py:f ← b.py:g", stalled_at=before)
 
-    assert found("Event loops").now == "Held up 3 times, for 1.5 s at most."
+    assert found("Event loops").now == "Event loop blocked 3 times (longest: 1.5 s)."
     assert found("Event loops").is_good
 
     ServerProcess.objects.filter(pk=row.pk).update(stalled_at=timezone.now())
@@ -129,16 +129,16 @@ def test_a_short_stall_while_it_started_is_no_trouble():
 def test_a_loop_that_hangs_now_is_named():
     process("1.a@here/1", stalls=1, lateness=3.0)
 
-    assert found("Event loops").advice == "Held up right now: 1@here."
+    assert found("Event loops").advice == "Blocked right now: 1@here."
 
 
 def test_a_journal_that_lags_needs_a_look():
     process(journal_lag=0.2)
-    assert found("Journal").is_good
+    assert found("Event storage").is_good
 
     process("b", journal_lag=5.0)
-    assert "5.0 s" in found("Journal").now
-    assert not found("Journal").is_good
+    assert "5.0 s" in found("Event storage").now
+    assert not found("Event storage").is_good
 
 
 def test_one_failure_in_many_is_no_trouble_but_many_are():
@@ -156,11 +156,11 @@ def test_one_failure_in_many_is_no_trouble_but_many_are():
 
 def test_a_run_that_was_taken_over_lately_needs_a_look():
     run("a", takeovers=1, status="completed", ended_at=timezone.now() - timedelta(hours=2))
-    assert found("Runs taken over").is_good
+    assert found("Recovered runs").is_good
 
     run("b", takeovers=1)
-    assert found("Runs taken over").now == "1 in the last hour."
-    assert not found("Runs taken over").is_good
+    assert found("Recovered runs").now == "1 in the last hour."
+    assert not found("Recovered runs").is_good
 
 
 def test_people_may_take_their_time_over_a_decision():
@@ -168,9 +168,9 @@ def test_people_may_take_their_time_over_a_decision():
     waiting = run("a", status="waiting")
     Approval.objects.create(run=waiting, step=1, tool="x", arguments="{}", asked_at=asked)
 
-    line = found("Waiting for people")
+    line = found("Pending approvals")
 
-    assert line.now == "1 call waits for a decision, for 3\xa0hours."
+    assert line.now == "1 approval pending for 3 hours."
     assert line.is_good
 
 
@@ -187,7 +187,7 @@ def test_a_line_without_a_worker_needs_a_look(settings):
     process()
 
     assert health_checks.queue_depth() == 1
-    assert "1 run stands in line" in found("Queue").now
+    assert "1 run waiting" in found("Queue").now
     assert "No worker" in found("Queue").advice
 
     process("b", kind="worker")
@@ -200,7 +200,7 @@ def test_workers_that_cannot_keep_up_are_told(settings):
     old = run("a", owner="")
     Run.objects.filter(pk=old.pk).update(started_at=timezone.now() - timedelta(minutes=5))
 
-    assert "cannot keep up" in found("Queue").advice
+    assert "keep up" in found("Queue").advice
 
 
 def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
@@ -212,7 +212,7 @@ def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
 
     line = found("Channel layer")
 
-    assert line.now.endswith("ChannelLayer does not answer.")
+    assert line.now.endswith("ChannelLayer isn't responding.")
     assert not line.is_good
 
 
@@ -232,7 +232,7 @@ def test_an_open_circuit_is_named():
         for _ in range(5):
             attempt.failed("It is not there.")
     try:
-        assert "tool:broken" in found("Circuits").now
+        assert "tool:broken" in found("Circuit breakers").now
     finally:
         CIRCUITS.close("tool:broken")
 
@@ -256,7 +256,7 @@ def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(age
     CIRCUITS.close("model:demo")
 
     assert (good.now, good.advice) == ("demo", "")
-    assert bad.advice.startswith("Out of order: demo.")
+    assert bad.advice.startswith("Failing: demo.")
 
 
 def checked(monkeypatch, *names):
@@ -284,7 +284,7 @@ def test_what_is_the_balancers_is_explained_and_what_is_new_is_told_as_it_is(mon
     assert not remarks["security.W008"].advice
     assert remarks["security.W018"].advice == "Set ASHIATO_DEBUG to false."
     assert remarks["other.W001"].words == "In Django's words."
-    assert "does not apply" in page
+    assert "not applicable" in page
 
 
 def test_the_checks_are_djangos_own():

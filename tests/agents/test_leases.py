@@ -187,7 +187,7 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
     await runs.recover_abandoned()
     await runs.wait(run)
 
-    with pytest.raises(approvals.DecisionRejected, match="not the call that you were shown"):
+    with pytest.raises(approvals.DecisionRejected, match="This request has changed"):
         await approvals.decide(person, approval.pk, first)
     await approval.arefresh_from_db()
     assert (approval.why, approval.decided_by_id, tool.calls) == ("unknown", None, 1)

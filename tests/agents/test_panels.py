@@ -50,7 +50,7 @@ async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
     ]
     assert "(helper)" in run.answer
     assert (
-        "**Where they differed**\n\n- helper: “The number of orders that were refunded is 23"
+        "**Differences**\n\n- helper: “The number of orders that were refunded is 23"
         in run.answer
     )
     check = await run.steps.aget(kind="evaluation")
@@ -222,7 +222,7 @@ FACTS = {
 @pytest.mark.parametrize(
     ("changes", "labels"),
     [
-        ({}, ["with the majority", "agrees with a", "differs", "no answer"]),
+        ({}, ["in the majority", "agrees with a", "differs", "no answer"]),
         (
             {"merge": "judge", "chosen": "c"},
             ["agrees with b", "agrees with a", "chosen by the judge", "no answer"],

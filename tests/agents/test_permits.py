@@ -85,7 +85,7 @@ def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger
 
 @pytest.mark.parametrize("name", ["ledger", "no-such-agent"])
 def test_an_agent_for_others_is_no_other_than_none(stranger, ledger, name):
-    with pytest.raises(messages.MessageRejected, match="This agent is not available any more"):
+    with pytest.raises(messages.MessageRejected, match="This agent is no longer available"):
         sessions.start(stranger, "hello", "1", name)
 
     assert not Run.objects.exists()
@@ -168,7 +168,7 @@ async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger
     run = await asked("6 * 7", user=person, agent=ledger)
     await finance.user_set.aremove(person)
 
-    with pytest.raises(reruns.RerunRejected, match="You may not use the agent of this run"):
+    with pytest.raises(reruns.RerunRejected, match="have access to the agent of this run"):
         await sync_to_async(reruns.RerunSetup)(run, person.pk)
 
 

@@ -210,7 +210,7 @@ async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
     await async_client.aforce_login(person)
     page = await async_client.get(f"/traces/{run.pk}/")
 
-    assert ("Personal data was not kept" in page.content.decode()) is (rule == "unkept")
+    assert ("Saved without personal data" in page.content.decode()) is (rule == "unkept")
 
 
 @pytest.mark.parametrize("rule", ["shown", "unkept"])

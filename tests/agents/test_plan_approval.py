@@ -63,11 +63,11 @@ async def calls(run):
 async def test_a_plan_is_shown_in_words_and_not_as_json(waiting):
     html = await card(await Run.objects.aget())
 
-    assert "helper shows its plan" in html
-    assert "Run it" in html
+    assert "helper proposes a plan" in html
+    assert "Run plan" in html
     assert "after sum" in html
     assert "${steps.sum.output} * 2" in html
-    assert "Exactly these arguments" not in html
+    assert "Arguments" not in html
 
 
 async def test_a_plan_that_is_left_as_it_is_is_run_as_it_is(waiting, client):
@@ -91,7 +91,7 @@ async def test_a_changed_step_is_the_one_that_is_done_and_the_change_is_told(wai
     assert response.status_code == 204, response.content.decode()
     assert waiting.verdict == "edited"
     assert await calls(run) == ["6 * 8", "48 * 2"]
-    assert "ada changed the plan: 1 changed, 1 kept" in html
+    assert "ada edited the plan: 1 changed, 1 unchanged" in html
 
 
 async def test_a_step_is_left_out_and_nobody_waits_for_it(waiting, client):
@@ -143,7 +143,7 @@ async def test_a_question_that_is_not_written_yet_is_asked_for(waiting, client):
 
     response = await post(client, waiting, keys="0 1 2", **named)
 
-    assert "The question is missing." in response.content.decode()
+    assert "Enter a question." in response.content.decode()
 
 
 async def test_without_javascript_nothing_typed_is_lost(waiting, client):
@@ -152,7 +152,7 @@ async def test_without_javascript_nothing_typed_is_lost(waiting, client):
     html = response.content.decode()
     assert response.status_code == 422
     assert "does not give &#x27;calculator&#x27; its argument &#x27;expression&#x27;" in html
-    assert "What waits for you" in html
+    assert "Approvals and questions" in html
 
 
 async def test_a_declined_plan_ends_with_the_reason(waiting, client):
@@ -160,7 +160,7 @@ async def test_a_declined_plan_ends_with_the_reason(waiting, client):
 
     run = await finished(waiting)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
-    assert "Cancelled: The plan was declined." in await card(run)
+    assert "Stopped. The plan was declined." in await card(run)
 
 
 def plan(**more):
@@ -249,7 +249,7 @@ async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
 
     html = response.content.decode()
     assert html.count("which is not there") == 4
-    assert html.index("which is not there") > html.index("The whole plan as JSON")
+    assert html.index("which is not there") > html.index("Full plan (JSON)")
     assert '"rocket"'.replace('"', "&quot;") in html
 
 

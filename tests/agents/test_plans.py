@@ -86,11 +86,11 @@ async def test_a_plan_that_fails_its_check_is_shown_with_the_one_that_came_after
     checks = [step async for step in run.steps.filter(kind="evaluation").order_by("number")]
     kept = await run.steps.aget(kind="task", action="sum")
     assert "Plan 2 of 2" in html
-    assert "1 changed, 1 kept" in html
+    assert "1 changed, 1 unchanged" in html
     assert "2 of 2 done" in html
-    assert "Why it was planned anew" in html
+    assert "Why the plan changed" in html
     assert "Plan 1 of 2 · 1 of 2 done · 1 failed" in html
-    assert "kept from plan 1" in html
+    assert "reused from plan 1" in html
     assert f'href="#step-{run.pk}-{kept.number}"' in html
     assert [step.action_input["is_met"] for step in checks] == [False, True]
     assert "Not as expected: It is 0." in html
@@ -109,7 +109,7 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
     assert 'aria-label="each: done · calculator · 30 of 30 items' in chat
     assert chat.count('data-kind="task"') == 1
     assert "each[7]" not in chat
-    assert "Each of them is in the trace." in chat
+    assert "View each item in the trace." in chat
     assert "60 more rows in the trace" in chat
     assert trace.count('data-kind="task"') > 30
 
@@ -127,8 +127,8 @@ async def test_the_data_of_a_plan_and_of_a_check_is_no_answer_and_not_shown_as_i
 
     rows = {s.agent_name: s for s in await sync_to_async(lambda: RunView(run).steps)() if s.job}
     assert {name: (row.kind_label, row.intent) for name, row in rows.items()} == {
-        "planner": ("Thought", "Writes the plan"),
-        "monitor": ("Thought", "Checks the result"),
+        "planner": ("Thought", "Writing the plan"),
+        "monitor": ("Thought", "Checking the result"),
     }
     words = re.findall(r"live-thought[^>]*>([^<]+)", "".join(await sync_to_async(live)()))
     assert not any("{" in text for text in words)
@@ -153,7 +153,7 @@ async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted
 
     html = await card(run)
     assert run.stopped_reason == "cancelled"
-    assert "Cancelled: There are no such figures." in html
+    assert "Stopped. There are no such figures." in html
     assert "You stopped this run" not in html
 
 

@@ -302,7 +302,7 @@ def test_blocks_that_explain_each_other_are_rendered_together():
     document = "See [here].\n\n[here]: https://example.org\n"
 
     assert not StreamingMarkdown(document).is_whole(document)
-    assert not StreamingMarkdown("Something").is_whole("Something else")
+    assert not StreamingMarkdown("Something").is_whole("Other")
 
 
 def test_what_is_no_longer_plain_is_rendered_as_markdown():

@@ -82,7 +82,7 @@ async def test_an_expert_sees_the_question_and_nothing_else_of_the_run(question,
 
     assert "Questions for you" in shown
     assert "May we store<br>addresses for ten years?" in shown
-    assert "ada needs somebody of “Legal”" in shown
+    assert "ada needs someone from “Legal”" in shown
     assert SECRET not in shown
     assert f"/traces/{question.run_id}/" not in shown
     assert (await client.get(f"/traces/{question.run_id}/")).status_code == 404
@@ -127,7 +127,7 @@ async def test_an_expert_declines_with_a_reason_which_the_model_is_told(question
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(" \0 ", "Write your answer first."), ("x" * 10_001, "too long")]
+    ("words", "said"), [(" \0 ", "Enter an answer."), ("x" * 10_001, "Too long")]
 )
 async def test_no_answer_is_no_answer_and_too_much_is_not_cut(words, said, question, expert):
     answer = await send(expert, question, "approve", words)
@@ -157,7 +157,7 @@ async def test_whoever_asked_sees_for_whom_it_waits_and_may_answer_or_stop(
     question, expert, person
 ):
     page = await (await client_of(person)).get(f"/traces/{question.run_id}/")
-    assert "It waits for somebody of the group “Legal”." in page.content.decode()
+    assert "Waiting for someone in the group “Legal”." in page.content.decode()
     assert "Answer it yourself" in page.content.decode()
 
     await runs.stop(await Run.objects.aget())
@@ -171,7 +171,7 @@ async def test_whoever_asked_sees_for_whom_it_waits_and_may_answer_or_stop(
 async def test_where_nobody_has_the_role_whoever_asked_is_told(question, person):
     shown = await inbox(person)
 
-    assert "in which there is nobody" in shown
+    assert "which has no members" in shown
     assert "Answer it yourself" not in shown
     await send(person, question, "approve", "Five.")
     assert (await over(question)).answer == DONE.answer
@@ -181,7 +181,7 @@ async def test_the_first_answer_counts(question, expert, person):
     word = Decision(digest=question.digest, is_approved=True, reason="Five.")
     await approvals.decide(expert, question.pk, word)
 
-    with pytest.raises(DecisionRejected, match="decided already"):
+    with pytest.raises(DecisionRejected, match="Already decided"):
         await approvals.decide(person, question.pk, word)
     await over(question)
 

@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
     LanguageModel.objects.create(label="kept", model="openai/x", api_key="sk-2")
     lost = columns()[0]
 
-    with pytest.raises(CommandError, match="model lost: key") as caught:
+    with pytest.raises(CommandError, match="model lost: API key") as caught:
         rotated()
 
     assert "kept" not in str(caught.value)

@@ -83,8 +83,8 @@ def test_a_day_is_told_in_words(server):
     day = uptime_strip.build_strip(server, now)
 
     assert day.words == (
-        "In order in 75.0 % of 4 looks in the last 24 hours. "
-        "It answered within 150 ms in the median, 300 ms at most."
+        "Healthy in 75.0 % of 4 checks in the last 24 hours. "
+        "Response time: median 150 ms, max 300 ms."
     )
     assert len(day.outages) == 1
     assert [bar.state for bar in day.bars if bar.state != "none"] == ["up", "down", "up", "up"]
@@ -94,7 +94,7 @@ def test_an_outage_that_lasts_is_told_as_such(server):
     server.samples.create(at=timezone.now() - timedelta(minutes=9), is_up=False)
 
     assert uptime_strip.build_strip(server).outages[0].startswith("since ")
-    assert uptime_strip.build_strip(server).words.startswith("In order in 0 % of 1 look ")
+    assert uptime_strip.build_strip(server).words.startswith("Healthy in 0 % of 1 check ")
 
 
 def test_the_page_of_a_server_shows_its_day(server, administrator):
@@ -106,6 +106,6 @@ def test_the_page_of_a_server_shows_its_day(server, administrator):
 
     after = client.get(address).content.decode()
 
-    assert "Not looked at in the last 24 hours" in before
-    assert 'aria-label="In order in 100 % of 1 look in the last 24 hours.' in after
+    assert "No checks in the last 24 hours" in before
+    assert 'aria-label="Healthy in 100 % of 1 check in the last 24 hours.' in after
     assert after.count("<rect") == 96

@@ -106,7 +106,7 @@ def test_what_no_key_can_read_says_so_and_crashes_no_list(token, keys):
 
     assert str(secret) == str(UnreadableSecret()) == UnreadableSecret.__doc__
     assert display_for_field(secret, EncryptedTextField(), "-") == UnreadableSecret.__doc__
-    with pytest.raises(UnreadableSecret, match="enter it again"):
+    with pytest.raises(UnreadableSecret, match="Enter it again"):
         secret.reveal()
 
 

@@ -90,7 +90,7 @@ def test_the_list_says_how_servers_are(root, plain):
     )
     html = root.get(page("changelist")).content.decode()
 
-    assert "out of order" in html
+    assert "failing" in html
     assert "The program ended with status 1." in html
     assert page("import") in html
 
@@ -108,9 +108,9 @@ def test_a_server_is_set_up(root):
     [
         ({"url": "docs.example"}, "must be a whole address"),
         ({"name": "a__b"}, "single - or _ between them"),
-        ({"headers": '{"X": 1}'}, "Headers must be a JSON object of texts."),
-        ({"headers": '["X"]'}, "Headers must be a JSON object of texts."),
-        ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of texts"),
+        ({"headers": '{"X": 1}'}, "Headers must be a JSON object with string values."),
+        ({"headers": '["X"]'}, "Headers must be a JSON object with string values."),
+        ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of strings"),
         ({"transport": "stdio", "command": "bash", "args": "[]"}, "runs whatever it is told"),
         ({"transport": "stdio", "command": "./x"}, "as a path from the root"),
         ({"transport": "stdio"}, "It is empty."),
@@ -132,7 +132,7 @@ def test_secrets_are_written_and_never_shown(root, plain):
 
     server = McpServer.objects.get()
     assert "hunter2" not in html
-    assert "It is set." in html
+    assert "Already set." in html
     assert (server.timeout, server.env.reveal()) == (90, {"KEY": "hunter2"})
 
 
@@ -141,7 +141,7 @@ def test_a_form_that_lies_about_what_it_changes_takes_no_secret_along(root, plai
     lie = {**as_it_is(plain), "args": elsewhere, "initial-args": elsewhere}
     response = root.post(page("change", plain.pk), typed(**lie))
 
-    assert "was set for something else" in errors(response)["env"]
+    assert "was set for a different URL or command" in errors(response)["env"]
     assert McpServer.objects.get().args == plain.args
 
 
@@ -160,7 +160,7 @@ def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
     wrong = typed(transport="stdio", command=sys.executable, args='[1, "x.py"]', url="")
 
     assert errors(root.post(page("add"), wrong)) == {
-        "args": "The arguments must be a JSON list of texts."
+        "args": "Arguments must be a JSON list of strings."
     }
 
 
@@ -169,10 +169,10 @@ def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
     new = root.get(page("add")).content.decode()
     old = root.get(page("change", plain.pk)).content.decode()
 
-    assert "When it was last heard of" not in new
-    assert "When it was last heard of" in old
+    assert "Last known status" not in new
+    assert "Last known status" in old
     assert "12.3 ms" in old
-    assert "tries what is saved, and keeps what it finds." in old
+    assert "uses the saved settings and updates this status." in old
 
 
 def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
@@ -186,7 +186,7 @@ def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
     root.post(there, typed(url="https://new.example/mcp", headers="{}"))
     server.refresh_from_db()
 
-    assert "was set for something else: enter it again" in moved.content.decode()
+    assert "was set for a different URL or command. Enter it again" in moved.content.decode()
     assert was == ("https://docs.example/mcp", 90, {"X-Key": "hunter2"})
     assert (server.url, server.headers.reveal()) == ("https://new.example/mcp", {})
 
@@ -272,7 +272,7 @@ def test_what_a_server_kept_goes_with_it(root, plain):
 def test_a_connection_is_tested(root, plain):
     response = root.post(page("test", plain.pk), follow=True)
 
-    assert "It is ready, and has these tools: a.b/日本, add, count" in said(response)[0]
+    assert "Connected. Tools: a.b/日本, add, count" in said(response)[0]
     assert ToolRegistration.objects.filter(server=plain).count() == 12
     assert "plain__add" in response.content.decode()
 
@@ -314,7 +314,7 @@ def test_an_import_says_all_that_is_wrong(root):
     for sentence in (
         "'a' has neither command nor url",
         "'b' cannot be started: 'bash' runs whatever it is told",
-        "There is a server named docs already.",
+        "A server named docs already exists.",
         "docs can't set cwd",
         "url of 'docs' must be a whole address",
         "headers of 'docs': 'Host' is set by the connection itself.",
@@ -334,8 +334,8 @@ def test_programs_are_saved_tested_and_imported_only_by_those_who_may(clerk, pla
     changed = clerk.post(page("change", plain.pk), typed(name="plain", enabled=""))
     tested = clerk.post(page("test", plain.pk))
 
-    assert "You may not set up servers that are programs" in made.content.decode()
-    assert "You may not set up servers that are programs" in added.content.decode()
+    assert "have permission to set up servers that run programs" in made.content.decode()
+    assert "have permission to set up servers that run programs" in added.content.decode()
     assert (changed.status_code, tested.status_code) == (403, 403)
     assert list(McpServer.objects.values_list("name", "enabled")) == [("plain", True)]
 
@@ -347,7 +347,7 @@ def test_an_address_needs_no_such_permission(clerk):
         page("change", server.pk), typed(transport="stdio", command="npx", args='["x"]', url="")
     )
 
-    assert "You may not set up servers that are programs" in turned.content.decode()
+    assert "have permission to set up servers that run programs" in turned.content.decode()
 
 
 def test_a_changed_tool_is_shown_and_accepted(root, plain):
@@ -367,7 +367,7 @@ def test_a_changed_tool_is_shown_and_accepted(root, plain):
     assert "<ins>&lt;b&gt;Adds&lt;/b&gt; it all up.</ins>" in html
     assert was_held
     assert row.pending is None
-    assert said(response)[-1] == "plain__add is accepted."
+    assert said(response)[-1] == "plain__add accepted."
 
 
 def test_nobody_else_accepts_a_change(clerk, person, plain):
@@ -407,7 +407,7 @@ def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
 
     entry = AuditEntry.objects.get(action="server.tested")
     assert entry.detail == {"name": "docs", "is_saved": False}
-    assert "It is ready, and has 12 tools. Nothing was saved." in html
+    assert "Connected. 12 tools found. Nothing was saved." in html
     assert "<code>count</code>" in html
     assert not McpServer.objects.exists()
     assert not ToolRegistration.objects.exists()
@@ -419,8 +419,8 @@ def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, p
     broken = tried(root, plain.pk, **changed | {"command": "/no/such/program"})
 
     plain.refresh_from_db()
-    assert "It is ready" in html
-    assert "Nothing was tried." in broken
+    assert "Connected." in html
+    assert "Not tested. Fix these errors first." in broken
     assert (plain.timeout, plain.state) == (30, "unknown")
 
 
@@ -430,14 +430,14 @@ def test_a_secret_is_not_carried_to_another_address_by_trying_it(root):
     )
     html = tried(root, server.pk, **typed(url="https://evil.example/mcp"))
 
-    assert "Nothing was tried." in html
-    assert "was set for something else" in html
+    assert "Not tested. Fix these errors first." in html
+    assert "was set for a different URL or command" in html
 
 
 def test_one_that_does_not_answer_says_why(root, settings):
     html = tried(root, **typed(url="http://127.0.0.1:9/mcp"))
 
-    assert "It cannot be used." in html or "Nothing was tried." in html
+    assert "This server can't be used." in html or "Not tested. Fix these errors first." in html
     assert not McpServer.objects.exists()
 
 
@@ -448,7 +448,9 @@ def test_programs_are_tried_only_by_those_who_may_start_them(clerk, plain, tmp_p
     other = clerk.post(page("try", plain.pk), as_it_is(plain))
     tested = clerk.post(page("test", plain.pk))
 
-    assert "You may not set up servers that are programs on this machine." in new
+    assert (
+        "You don't have permission to set up servers that run programs on this machine."
+    ) in new
     assert (other.status_code, tested.status_code) == (403, 403)
     assert not (tmp_path / "started").exists()
 
@@ -486,9 +488,9 @@ def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
 
     assert was_off
     assert row.enabled
-    assert said(off) == ["Switched off: plain__add"]
+    assert said(off) == ["Disabled: plain__add"]
     assert off.redirect_chain[0][0].endswith(f"#tool-{row.pk}")
-    assert "Switch plain__add on" in off.content.decode()
+    assert "Enable plain__add" in off.content.decode()
 
 
 def test_only_those_who_may_change_tools_switch_them(person, plain):

@@ -235,7 +235,9 @@ def test_all_servers_are_imported_or_none(administrator, plain):
 def test_a_program_is_imported_only_by_those_who_may(person):
     text = desktop(time={"command": sys.executable, "args": ["-m", "time"]})
 
-    with pytest.raises(InvalidServerConfig, match="may not set up servers that are programs"):
+    with pytest.raises(
+        InvalidServerConfig, match="have permission to set up servers that run programs"
+    ):
         mcp_servers.import_config(text, person)
     person.user_permissions.add(Permission.objects.get(codename="use_stdio_servers"))
     allowed = type(person).objects.get(pk=person.pk)
@@ -367,4 +369,4 @@ async def test_secrets_that_cannot_be_read_cost_the_tool_and_not_the_run(
         assert await mcp_servers.load_tools([await arow(add.name)]) == []
     await mcp_servers.shut_down()
     await plain.arefresh_from_db()
-    assert "enter it again" in plain.last_error
+    assert "Enter it again" in plain.last_error

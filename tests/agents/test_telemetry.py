@@ -92,7 +92,7 @@ def test_a_span_arrives_with_all_that_it_says(collector):
             "reasons": ["stop", "length"],
         },
         notes=[note],
-        failure="It failed.",
+        failure="The call failed.",
     )
 
     exporter = Exporter(collector.url, {}, {"service.name": "ashiato"})
@@ -111,7 +111,7 @@ def test_a_span_arrives_with_all_that_it_says(collector):
         "attributes": span.attributes,
         "notes": [("status", {"kind": "retry"})],
         "status": 2,
-        "message": "It failed.",
+        "message": "The call failed.",
     }
     assert collector.resource == {"service.name": "ashiato"}
 

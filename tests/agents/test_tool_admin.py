@@ -138,7 +138,7 @@ def test_the_list_says_how_often_a_tool_was_used_how_often_it_failed_and_how_lon
 def test_a_tool_that_nobody_used_says_so(root):
     tool("calculator")
 
-    assert "not in 7 days" in root.get(page("changelist")).content.decode()
+    assert "not in the last 7 days" in root.get(page("changelist")).content.decode()
 
 
 def test_only_so_many_runs_are_looked_through(monkeypatch):
@@ -170,7 +170,7 @@ def test_a_tool_whose_server_is_out_of_order_says_so(root):
     definition = {"name": "read"}
     tool("files__read", source="mcp", server=server, definition=definition)
 
-    assert "its server is out of order" in root.get(page("changelist")).content.decode()
+    assert "server failing" in root.get(page("changelist")).content.decode()
 
 
 def test_the_page_of_a_tool_says_what_it_takes_and_who_has_it(root, agent):
@@ -190,9 +190,9 @@ def test_a_schema_is_told_in_words():
         "city",
         "hours",
     ]
-    assert told["hours"].kind == "list of: whole number"
-    assert told["days"].limits == ["at least 1", "at most 7", "otherwise 3"]
-    assert told["unit"].limits == ["one of C, F, null"]
+    assert told["hours"].kind == "list (whole number)"
+    assert told["days"].limits == ["min 1", "max 7", "default: 3"]
+    assert told["unit"].limits == ["one of: C, F, null"]
 
 
 def test_what_cannot_be_seen_in_a_description_is_shown():
@@ -254,8 +254,8 @@ def test_what_is_left_empty_is_left_out_and_an_empty_list_is_not_nothing():
         ({"share": "inf"}, "share", "number"),
         ({"unit": '"K"'}, "unit", "not one of the available"),
         ({"unit": "{"}, "unit", "not one of the available"),
-        ({"hours": "[1, "}, "hours", "This is not JSON: line 1"),
-        ({"hours": '["\\ud800"]'}, "hours", "cannot be kept"),
+        ({"hours": "[1, "}, "hours", "Invalid JSON at line 1"),
+        ({"hours": '["\\ud800"]'}, "hours", "be stored as JSON"),
         ({"hours": '["one"]'}, "hours", "is not of type 'integer'"),
         ({"where": "{}"}, "where", "'lat' is a required property"),
     ],
@@ -287,7 +287,7 @@ def test_a_tool_is_run_and_its_result_and_time_are_shown(root, agent):
 
     html = root.post(page("run", row.pk), {"argument_1": "6 * 7"}).content.decode()
 
-    assert "It answered." in html
+    assert "The call succeeded." in html
     assert ">42</pre>" in html
     assert " ms</p>" in html
 
@@ -307,7 +307,7 @@ def test_looking_at_the_form_runs_nothing(root, agent):
 
     html = root.get(page("run", row.pk), {"argument_1": "6 * 7"}).content.decode()
 
-    assert "It answered." not in html
+    assert "The call succeeded." not in html
     assert not AuditEntry.objects.filter(action="tool.run").exists()
 
 
@@ -316,7 +316,7 @@ def test_a_failure_is_told_in_its_own_words_and_opens_no_circuit(root, agent):
 
     html = root.post(page("run", row.pk), {"argument_1": "6 *"}).content.decode()
 
-    assert "It failed." in html
+    assert "The call failed." in html
     assert not [state for state in CIRCUITS.state() if state.key == "tool:calculator"]
 
 
@@ -367,8 +367,8 @@ def test_what_has_changed_or_is_gone_is_not_run(root, plain):
 
     answers = [root.post(page("run", row.pk), {"confirmed": "on"}) for row in (changed, gone)]
 
-    assert "Accept that first." in answers[0].content.decode()
-    assert "It is gone from its server." in answers[1].content.decode()
+    assert "Accept the change first." in answers[0].content.decode()
+    assert "The server no longer provides this tool." in answers[1].content.decode()
     assert not AuditEntry.objects.filter(action="tool.run").exists()
 
 
@@ -384,14 +384,14 @@ def test_an_endpoint_is_reached_by_the_one_way_out(root):
 
     html = root.post(page("run", row.pk)).content.decode()
 
-    assert "It failed." in html
+    assert "The call failed." in html
     assert "ASHIATO_EGRESS_ALLOW" in html
     assert "hunter2" not in html
 
 
 def test_nothing_is_run_that_cannot_be_kept(root, agent, monkeypatch):
     def record(*args, **kwargs):
-        raise audit.NotRecorded("The storage is full.")
+        raise audit.NotRecorded("Storage is full.")
 
     row = ToolRegistration.objects.get(name="calculator")
     monkeypatch.setattr(audit, "record", record)
@@ -424,4 +424,4 @@ def test_whoever_may_only_look_runs_nothing(person, agent):
 def test_the_question_to_a_person_is_not_asked_here(root, agent):
     row = ToolRegistration.objects.get(name="ask_person")
 
-    assert "here is no run" in root.get(page("run", row.pk)).content.decode()
+    assert "run it here" in root.get(page("run", row.pk)).content.decode()

@@ -58,7 +58,7 @@ def test_an_old_version_is_restored_with_its_tools_as_they_were(agent):
     agent = Agent.objects.get()
     assert (agent.instructions, agent.max_steps, agent.version) == ("", 10, 3)
     assert agent.links.get(tool__name="search").max_calls == 3
-    assert agent.versions.first().note == "Version 1 restored."
+    assert agent.versions.first().note == "Restored version 1."
 
 
 def test_what_is_not_there_any_more_is_told(agent):
@@ -77,10 +77,10 @@ def test_what_is_not_there_any_more_is_told(agent):
     troubles = agent_versions.restore(agent, 1, None)
 
     assert troubles == [
-        "Another agent is named helper now, so this one stays renamed.",
-        "The tool search is not there any more, so it was left out.",
-        "The group Sales is not there any more, so it was left out.",
-        "The agent other is not there any more, so it was left out.",
+        "Another agent is now named helper, so this one keeps the name renamed.",
+        "The tool search no longer exists, so it wasn't included.",
+        "The group Sales no longer exists, so it wasn't included.",
+        "The agent other no longer exists, so it wasn't included.",
     ]
     assert [tool.name for tool in agent.tools.all()] == ["calculator", "database"]
 

@@ -160,7 +160,7 @@ def told(capsys, *arguments):
 
 
 def test_the_command_says_that_all_is_well(log, capsys):
-    assert told(capsys).startswith("The audit log holds: 5 entries")
+    assert told(capsys).startswith("The audit log is intact: 5 entries")
 
 
 def test_the_command_names_the_first_entry_that_is_not_as_it_was(log, tamper, capsys):
@@ -171,14 +171,14 @@ def test_the_command_names_the_first_entry_that_is_not_as_it_was(log, tamper, ca
 
 def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_path, capsys):
     anchor = tmp_path / "anchor.json"
-    assert "holds" in told(capsys, "--anchor", str(anchor))
+    assert "intact" in told(capsys, "--anchor", str(anchor))
     assert json.loads(anchor.read_text())["number"] == 5
 
     tamper("DELETE FROM agents_auditentry WHERE number > 3")
     tamper("UPDATE agents_audithead SET number = 3, seal = %s", log[2].seal)
 
     assert hash_chain.verify().holds
-    assert "from number 4 on" in told(capsys, "--anchor", str(anchor))
+    assert "starting with entry 4" in told(capsys, "--anchor", str(anchor))
     assert json.loads(anchor.read_text())["number"] == 5
 
 
@@ -200,7 +200,7 @@ def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
     verdict = hash_chain.verify()
     assert (verdict.holds, verdict.since, verdict.checked) == (True, 6, 1)
     assert AuditEntry.objects.get().detail["entries"] == 5
-    assert "holds" in told(capsys, "--anchor", anchor)
+    assert "intact" in told(capsys, "--anchor", anchor)
 
 
 def test_more_than_what_was_cut_is_missed(log, tamper):

@@ -227,7 +227,7 @@ def test_the_report_says_what_was_found_where(person, administrator, repeated, c
     assert entry.detail["replaced"]["example"] == 2
     assert entry.detail["replaced"]["run"] == 3  # none of those that are theirs
     assert entry.detail["left"] == {}
-    assert "Text removed from other people's data: " in said
+    assert "Text removed from other users' data: " in said
     assert "examples (2)" in said
 
 

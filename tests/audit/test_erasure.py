@@ -145,8 +145,8 @@ def test_beforehand_it_is_said_what_will_go(person, stranger, together, capsys):
 
     told = capsys.readouterr().out
     assert "1  Runs" in told
-    assert "1  Messages in sessions of others" in told
-    assert "1  Notes on runs of others" in told
+    assert "1  Messages in other users' chats" in told
+    assert "1  Notes on other users' runs" in told
     assert type(person).objects.filter(pk=person.pk).exists()
 
 
@@ -184,14 +184,14 @@ def test_an_administrator_erases_whom_they_have_named(person, administrator):
     fresh(client)
     LogEntry.objects.log_actions(administrator.pk, [person], 2, "changed", single_object=True)
 
-    assert "This goes" in client.get(page).content.decode()
+    assert "Will be deleted" in client.get(page).content.decode()
     refused = client.post(page, {"name": "Ada"})
     assert refused.status_code == 422
     assert ChatSession.objects.exists()
     done = client.post(page, {"name": "ada"}, follow=True)
 
-    assert "is gone" in done.content.decode()
-    assert "Removed: sessions (1), messages (1), runs (1), " in done.content.decode()
+    assert "has been erased" in done.content.decode()
+    assert "Removed: chats (1), messages (1), runs (1), " in done.content.decode()
     assert holding(WORDS) == holding("'ada'") == []
 
 
@@ -227,7 +227,7 @@ def test_somebody_deletes_their_account_with_their_password(django_user_model, s
     client.post("/login/", {"username": "ada", "password": "a long walk"})
 
     wrong = client.post("/account/erase/", {"name": "ada", "password": "a short walk"})
-    assert (wrong.status_code, "not your password" in wrong.content.decode()) == (422, True)
+    assert (wrong.status_code, "Wrong password" in wrong.content.decode()) == (422, True)
     done = client.post("/account/erase/", {"name": "ada", "password": "a long walk"})
 
     assert done.headers["Location"] == "/login/"

@@ -39,16 +39,16 @@ def found(client, **filters):
 def test_an_entry_is_found_by_any_of_its_words(log, administrator, query):
     shown = found(client_of(administrator), q=query)
 
-    assert "ada had personal data shown in run 7." in shown
+    assert "ada unmasked personal data in run 7." in shown
     assert "eve" not in shown
 
 
 def test_an_entry_is_found_by_whom_it_is_about(log, administrator, person):
     client, token = client_of(administrator), audit.person(person).token
 
-    assert "eve added a way to sign in for ada." in found(client, q="ada")
+    assert "eve added a sign-in method for ada." in found(client, q="ada")
     shown = found(client, who=token, about="mfa")
-    assert "eve added a way to sign in for ada." in shown
+    assert "eve added a sign-in method for ada." in shown
     assert "personal data" not in shown
 
 
@@ -70,10 +70,10 @@ def test_any_question_has_an_answer(log, administrator, query):
 
 def test_the_chain_is_verified_by_a_click(log, administrator, tamper):
     client = client_of(administrator)
-    assert "Nobody has verified the log yet." in client.get(PAGE).content.decode()
+    assert "The log hasn't been verified yet." in client.get(PAGE).content.decode()
 
     shown = client.post(f"{PAGE}verify/", follow=True).content.decode()
-    assert "The audit log holds" in shown
+    assert "The audit log is intact" in shown
     assert AuditEntry.objects.first().action == "audit.verified"
 
     tamper("UPDATE agents_auditentry SET subject = 'x' WHERE number = 2")
@@ -86,9 +86,9 @@ def test_an_entry_is_told_in_words_before_it_is_shown_as_it_is_kept(log, adminis
 
     page = client_of(administrator).get(f"{PAGE}{entry.pk}/change/").content.decode()
 
-    words, as_kept = page.split("As it is kept")
+    words, as_kept = page.split("Raw entry")
     token = audit.person(person).token
-    assert "Apps and passkeys" in words
+    assert "Two-factor authentication and passkeys" in words
     assert token not in words
     assert "kind: totp" in words
     assert token in as_kept

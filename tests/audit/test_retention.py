@@ -150,7 +150,7 @@ def test_the_server_says_what_it_did(person, administrator):
 
     assert Upkeep.objects.get(name="prune").report["sessions"] == 1
     shown = client_of(administrator).get("/admin/health/").content.decode()
-    assert "1 sessions, 1 runs and 0 audit entries" in shown
+    assert "1 chats, 1 runs and 0 audit log entries" in shown
 
 
 def test_an_erasure_that_was_cut_off_is_finished(person):

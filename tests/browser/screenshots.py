@@ -74,9 +74,11 @@ def take_traces(page: Page, run: int) -> None:
     page.goto(f"/traces/{run}/again/3/")
     take(page, "again")
     page.goto(f"/traces/{run}/")
-    page.locator(".run-review summary", has_text="Ask for a review").click()
-    page.get_by_label("What should be looked at?").fill("Is the best month the right one?")
-    page.get_by_role("button", name="Send to the review queue").click()
+    page.locator(".run-review summary", has_text="Request review").click()
+    page.get_by_label("What should the reviewer look at?").fill(
+        "Is the best month the right one?"
+    )
+    page.get_by_role("button", name="Send to review queue").click()
     expect(page.locator(".run-review .why")).to_be_visible()
     page.goto("/review/")
     take(page, "review")
@@ -102,8 +104,8 @@ def take_plans(page: Page) -> None:
     asked_of(page, "panel", EARLIER[0])
     take(page, "panel")
     page.goto("/workflows/")
-    page.get_by_role("link", name="Best products").click()
-    expect(page.get_by_text("It can be saved.")).to_be_visible()
+    page.get_by_role("link", name="Top products").click()
+    expect(page.get_by_text("No errors. Ready to save.")).to_be_visible()
     take(page, "workflow")
 
 

@@ -46,7 +46,7 @@ def test_a_bad_pattern_is_refused_with_the_reason(page: Page):
 def test_a_run_out_of_steps_offers_to_continue(page: Page):
     with most_steps(page, 1):
         run = begin(page, "What is 6 times 7?")
-        expect(run.locator(".outcome")).to_contain_text("No answer within 1 step.")
+        expect(run.locator(".outcome")).to_contain_text("No answer after 1 step.")
     run.get_by_role("button", name="Continue").click()
 
     expect(page.locator(".message")).to_have_count(2)

@@ -23,9 +23,9 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
     page.get_by_role("link", name="Add agent").click()
     page.get_by_role("link", name="Data analyst").click()
     page.locator("[name=name]").fill(name := f"counter-{uuid4().hex[:8]}")
-    tool(page, "calculator").get_by_label("asks a person first").select_option("always")
+    tool(page, "calculator").get_by_label("requires approval").select_option("always")
 
-    page.get_by_label("Question:").fill("What is 6 * 7?")
+    page.get_by_label("Message:").fill("What is 6 * 7?")
     page.get_by_role("button", name="Try", exact=True).click()
     pane(page).get_by_role("button", name="Approve").click()
     expect(pane(page).locator(".answer")).to_contain_text("42")
@@ -33,7 +33,7 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
 
     page.get_by_role("button", name="Save and continue editing").click()
     page.locator("[name=instructions]").fill("Count aloud.")
-    page.get_by_label("What is changed, and why").fill("So that one hears it.")
+    page.get_by_label("Change note").fill("So that one hears it.")
     page.get_by_role("button", name="Save and continue editing").click()
     page.get_by_role("link", name="Versions (2)").click()
     expect(page.locator(".agents-versions tbody tr").first).to_contain_text(
@@ -45,14 +45,14 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
     page.go_back()
     page.get_by_role("link", name="Version 1", exact=True).click()
     page.get_by_role("button", name="Restore this version").click()
-    expect(page.locator(".messagelist .success")).to_have_text("Version 1 is in use again.")
+    expect(page.locator(".messagelist .success")).to_have_text("Version 1 is active again.")
     expect(page.locator(".agents-versions tbody tr")).to_have_count(3)
 
     page.locator(".breadcrumbs").get_by_role("link", name=name).click()
     expect(page.locator("[name=instructions]")).to_have_value(re.compile("^You answer"))
-    page.get_by_role("button", name="Make a copy").click()
+    page.get_by_role("button", name="Duplicate").click()
     expect(page.locator("[name=name]")).to_have_value(f"{name}-copy")
-    asks = tool(page, "calculator").get_by_label("asks a person first")
+    asks = tool(page, "calculator").get_by_label("requires approval")
     expect(asks).to_have_value("always")
 
 
@@ -61,7 +61,7 @@ def test_a_draft_that_cannot_be_is_told_why_at_its_fields(page: Page, watch):
     page.goto(f"{AGENTS}add/?start=assistant")
     page.locator("[name=name]").fill("")
     tool(page, "search").get_by_label("timeout").fill("9999")
-    page.get_by_label("Question:").fill("What is 6 * 7?")
+    page.get_by_label("Message:").fill("What is 6 * 7?")
     page.get_by_role("button", name="Try", exact=True).click()
 
     expect(page.locator(".field-name .errorlist")).to_have_text("This field is required.")
@@ -82,19 +82,19 @@ def test_a_draft_is_tried_by_keys_alone(page: Page):
     page.keyboard.press("Space")
     expect(page.get_by_label("calculator", exact=True)).not_to_be_checked()
     page.keyboard.press("Space")
-    page.get_by_label("Question:").focus()
+    page.get_by_label("Message:").focus()
     page.keyboard.type("What is 6 * 7?")
     page.keyboard.press("Control+Enter")
 
     expect(pane(page).locator(".answer")).to_contain_text("42")
-    link = page.get_by_role("link", name="Open the trace")
+    link = page.get_by_role("link", name="Open trace")
     page.goto(link.get_attribute("href"))
-    expect(page.locator(".asked .tag")).to_have_text("trial of a draft")
+    expect(page.locator(".asked .tag")).to_have_text("draft test run")
 
 
 def test_a_trial_is_stopped_in_its_pane(slow_page: Page):
     slow_page.goto(f"{AGENTS}add/?start=assistant")
-    slow_page.get_by_label("Question:").fill("Which product sold best in each month?")
+    slow_page.get_by_label("Message:").fill("Which product sold best in each month?")
     slow_page.get_by_role("button", name="Try", exact=True).click()
     pane(slow_page).get_by_role("button", name="Stop").click()
 
@@ -117,6 +117,6 @@ def test_all_of_it_works_on_a_phone(phone: Page):
     phone.goto(f"{AGENTS}add/?start=assistant")
     expect(tool(phone, "search").get_by_label("timeout")).to_be_visible()
     expect(tool(phone, "ask_person").get_by_label("timeout")).to_be_hidden()
-    phone.get_by_label("Question:").fill("What is 6 * 7?")
+    phone.get_by_label("Message:").fill("What is 6 * 7?")
     phone.get_by_role("button", name="Try", exact=True).click()
     expect(pane(phone).locator(".answer")).to_contain_text("42")

@@ -49,21 +49,21 @@ def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: P
 @pytest.mark.journey
 def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     approval = asks(page)
-    approval.get_by_text("Change the arguments").click()
+    approval.get_by_text("Edit arguments").click()
     field = approval.locator(".change textarea")
     field.fill('{"expression": ')
-    approval.get_by_role("button", name="Approve with your arguments").click()
-    expect(approval.get_by_role("alert")).to_contain_text("not valid JSON")
+    approval.get_by_role("button", name="Approve edited arguments").click()
+    expect(approval.get_by_role("alert")).to_contain_text("valid JSON")
     expect(field).to_have_value('{"expression": ')
 
     field.fill(json.dumps({"expression": "2 * 21"}))
-    approval.get_by_role("button", name="Approve with your arguments").click()
+    approval.get_by_role("button", name="Approve edited arguments").click()
 
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".step[data-kind=tool] .intent")).to_contain_text("2 * 21")
     expect(run.locator(".answer")).to_contain_text("The result is 42 (2 * 21).")
-    expect(run.locator(".approval")).to_contain_text("The agent had asked for")
+    expect(run.locator(".approval")).to_contain_text("Original arguments")
 
 
 def test_enter_in_the_reason_decides_nothing(page: Page):
@@ -83,11 +83,11 @@ def test_a_decision_that_did_not_arrive_says_so(page: Page, watch):
     approval = asks(page)
     page.route("**/approvals/*/", lambda route: route.abort())
 
-    approval.get_by_role("button", name="Decline").click()
+    approval.get_by_role("button", name="Reject").click()
 
-    expect(approval.get_by_role("alert")).to_contain_text("This was not taken")
+    expect(approval.get_by_role("alert")).to_contain_text("so this wasn’t saved")
     page.unroute("**/approvals/*/")
-    approval.get_by_role("button", name="Decline").click()
+    approval.get_by_role("button", name="Reject").click()
     expect(last_run(page)).to_have_attribute("data-status", "completed")
 
 
@@ -97,7 +97,7 @@ def test_a_question_asked_while_a_call_waits_is_queued_and_says_what_for(page: P
     ask(page, "And what is 1 + 1?")
 
     expect(page.locator("#queue")).to_contain_text("And what is 1 + 1?")
-    expect(page.locator("#queue")).to_contain_text("waits for your decision")
+    expect(page.locator("#queue")).to_contain_text("waiting for your decision")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".run").first).to_have_attribute("data-status", "stopped")
     expect(page.locator(".run")).to_have_count(2)
@@ -114,7 +114,7 @@ def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
     page.keyboard.type("Not today.")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    expect(card.get_by_role("button", name="Decline")).to_be_focused()
+    expect(card.get_by_role("button", name="Reject")).to_be_focused()
     page.keyboard.press("Enter")
 
     expect(card).to_have_count(0)
@@ -147,7 +147,7 @@ def test_after_the_last_of_the_inbox_its_heading_has_the_focus(page: Page):
     asks(page, "What is 65 * 7?")
     page.get_by_role("link", name="Approvals").click()
     last = page.get_by_role("article", name="What is 65 * 7?")
-    last.get_by_role("button", name="Decline", exact=True).focus()
+    last.get_by_role("button", name="Reject", exact=True).focus()
 
     page.keyboard.press("Enter")
 

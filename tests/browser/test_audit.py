@@ -23,16 +23,16 @@ def test_the_log_is_searched_verified_and_taken_along(page: Page, guest, tmp_pat
     page.goto(LOG)
     page.locator("#searchbar").fill("guest person.added")
     page.locator("#searchbar").press("Enter")
-    expect(page.locator("#result_list")).to_contain_text("demo made an account for guest.")
+    expect(page.locator("#result_list")).to_contain_text("demo created an account for guest.")
 
     page.get_by_role("button", name="Verify now").click()
-    expect(page.locator(".messagelist .success")).to_contain_text("The audit log holds")
+    expect(page.locator(".messagelist .success")).to_contain_text("The audit log is intact")
     expect(page.locator(".seal")).to_contain_text("Verified")
 
     with page.expect_download() as taken:
         page.get_by_role("button", name="Export as CSV").click()
     taken.value.save_as(tmp_path / "log.csv")
-    assert "demo made an account for guest." in (tmp_path / "log.csv").read_text()
+    assert "demo created an account for guest." in (tmp_path / "log.csv").read_text()
 
 
 def test_an_entry_says_from_where_and_what(page: Page):
@@ -71,14 +71,14 @@ def test_a_person_is_erased_by_whoever_types_their_name(
     page.wait_for_url("**/account/")
     page.goto("/admin/auth/user/?q=leaver")
     page.get_by_role("link", name="leaver", exact=True).click()
-    page.get_by_role("button", name="Erase…").click()
-    expect(page.get_by_role("heading", name="This goes")).to_be_visible()
+    page.get_by_role("button", name="Erase user…").click()
+    expect(page.get_by_role("heading", name="Will be deleted")).to_be_visible()
 
     page.locator("#erase-name").fill("somebody")
-    page.get_by_role("button", name="Erase for good").click()
-    expect(page.get_by_role("alert")).to_contain_text("exactly as it is")
+    page.get_by_role("button", name="Erase permanently").click()
+    expect(page.get_by_role("alert")).to_contain_text("exactly as it appears")
     page.locator("#erase-name").fill("leaver")
-    page.get_by_role("button", name="Erase for good").click()
+    page.get_by_role("button", name="Erase permanently").click()
 
     expect(page.locator(".messagelist .success")).to_contain_text("erased person")
     page.goto("/admin/auth/user/?q=leaver")

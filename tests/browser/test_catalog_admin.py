@@ -20,8 +20,8 @@ def test_a_tool_is_made_of_an_endpoint_once_it_fits(page: Page):
     page.locator("[name=method]").select_option("GET")
     page.locator("[name=_save]").click()
     row = page.locator("#result_list tr", has_text="weather")
-    expect(row.locator(".field-what_it_does")).to_have_text("only reads")
-    expect(row.locator(".field-state")).to_have_text("in order")
+    expect(row.locator(".field-what_it_does")).to_have_text("read-only")
+    expect(row.locator(".field-state")).to_have_text("healthy")
 
     row.get_by_role("link", name="weather").click()
     assert json.loads(page.locator("[name=definition]").input_value())["type"] == "function"
@@ -32,8 +32,8 @@ def test_a_tool_is_made_of_an_endpoint_once_it_fits(page: Page):
 
 def test_the_circuits_are_found_and_read_on_a_phone(phone: Page):
     phone.goto("/admin/")
-    phone.locator("#content").get_by_role("link", name="Circuits").click()
+    phone.locator("#content").get_by_role("link", name="Circuit breakers").click()
 
-    expect(phone.get_by_role("heading", level=1)).to_have_text("Circuits")
-    expect(phone.locator(".circuits")).to_contain_text("the server process that answered you")
+    expect(phone.get_by_role("heading", level=1)).to_have_text("Circuit breakers")
+    expect(phone.locator(".circuits")).to_contain_text("the process that served this page")
     assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390

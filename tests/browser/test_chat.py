@@ -24,12 +24,12 @@ def test_a_wrong_password_is_answered_with_a_sentence(visit, server):
     page = visit(server, storage_state=None)
     page.goto("/")
 
-    page.get_by_label("User name").fill(NAME)
+    page.get_by_label("Username").fill(NAME)
     page.get_by_label("Password").fill("guessed")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
-    expect(page.get_by_label("User name")).to_have_value(NAME)
+    expect(page.get_by_role("alert")).to_contain_text("Wrong username or password")
+    expect(page.get_by_label("Username")).to_have_value(NAME)
 
 
 @pytest.mark.journey
@@ -39,13 +39,13 @@ def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
     expect(page).to_have_url(re.compile(r"/login/\?next=/traces/$"))
     page.goto("/")
 
-    page.get_by_label("User name").fill(NAME)
+    page.get_by_label("Username").fill(NAME)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Password").press("Enter")
 
-    expect(page.get_by_label("Your question")).to_be_focused()
-    page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_label("User name")).to_be_visible()
+    expect(page.get_by_label("Message")).to_be_focused()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Username")).to_be_visible()
 
 
 @pytest.mark.journey
@@ -276,7 +276,7 @@ def test_a_session_of_somebody_else_is_not_there(visit, page, server, guest, wat
     response = stranger.goto(f"/chat/{number_in(page)}/")
 
     assert response.status == 404
-    expect(stranger.get_by_role("link", name="Back to the chat")).to_be_visible()
+    expect(stranger.get_by_role("link", name="Back to chat")).to_be_visible()
 
 
 def until(is_so, within: float = 30) -> None:

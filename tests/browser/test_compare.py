@@ -40,12 +40,12 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
 
     rerun(page, run, 3)
 
-    expect(page.locator(".growing")).to_contain_text("looks again every 2 seconds")
-    expect(page.locator(".totals")).to_contain_text(f"run {run} again from step 3")
+    expect(page.locator(".growing")).to_contain_text("updates every 2 seconds")
+    expect(page.locator(".totals")).to_contain_text(f"rerun of run {run} from step 3")
     expect(page.locator("#comparison [role=status]")).to_have_count(0)
     expect(page.locator("#announcer")).to_be_empty()
     has_ended(page)
-    expect(page.locator("#announcer")).to_have_text("Both runs are over.")
+    expect(page.locator("#announcer")).to_have_text("Both runs have finished.")
     expect(page.locator("main")).to_contain_text("took the same steps and gave the same answer")
     page.locator(".alike summary").click()
     expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])
@@ -65,7 +65,7 @@ def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
 
     page.locator(".totals thead a").nth(1).click()
     expect(page.locator("#step-1 .tag")).to_have_text("replayed")
-    page.get_by_role("link", name=f"Compare with run {run}").click()
+    page.get_by_role("link", name=f"Compare with original run {run}").click()
     expect(page).to_have_url(re.compile(rf"/traces/{run}/compare/\d+/$"))
 
 
@@ -81,8 +81,8 @@ def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
     setup = page.locator(".setup")
     expect(setup).to_contain_text("Tool calculator")
     expect(setup.locator("ins").first).to_be_visible()
-    expect(page.locator(".parting")).to_contain_text("They part at step 4")
-    page.get_by_role("link", name="Jump to it").click()
+    expect(page.locator(".parting")).to_contain_text("First difference at step 4")
+    page.get_by_role("link", name="Go to difference").click()
     expect(page.locator(".pair-row[data-first]")).to_be_focused()
     expect(page.locator(".pair-row[data-first] del")).to_have_text("42")
 
@@ -130,16 +130,16 @@ def test_the_other_run_is_chosen_from_a_list_or_by_its_number(page: Page, watch)
     one, other = asked(page, CALCULATION), asked(page, CALCULATION)
     page.goto(f"/traces/{one}/compare/")
 
-    field = page.get_by_label("Number of the other run")
+    field = page.get_by_label("Run number")
     field.fill("987654")
     field.press("Enter")
-    expect(page.get_by_role("alert")).to_have_text("There is no run with this number.")
+    expect(page.get_by_role("alert")).to_have_text("No run has this number.")
     field.fill(f"#{other}")
     field.press("Enter")
 
     expect(page).to_have_url(re.compile(rf"/traces/{one}/compare/{other}/$"))
     page.get_by_role("link", name="Compare with another run").click()
-    expect(page.get_by_role("heading", name="The same question")).to_be_visible()
+    expect(page.get_by_role("heading", name="Same question")).to_be_visible()
     page.get_by_role("link", name=f"#{other} ").click()
     expect(page).to_have_url(re.compile(rf"/traces/{one}/compare/{other}/$"))
 
@@ -154,7 +154,7 @@ def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visi
         if plain.locator("#comparison[data-live]").count() == 0:
             break
 
-    expect(plain.locator(".alike summary")).to_have_text(re.compile("3 steps alike"))
+    expect(plain.locator(".alike summary")).to_have_text(re.compile("3 identical steps"))
     plain.locator(".alike summary").click()
     expect(plain.locator(".pair-row")).to_have_count(3)
 

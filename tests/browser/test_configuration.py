@@ -12,8 +12,8 @@ PAGE = "/admin/configuration/"
 
 def written(page: Page, text: str) -> None:
     page.goto(PAGE)
-    page.get_by_label("Or its text").fill(text)
-    page.get_by_role("button", name="Show what would change").click()
+    page.get_by_label("Or paste its contents").fill(text)
+    page.get_by_role("button", name="Preview changes").click()
 
 
 @pytest.mark.journey
@@ -28,7 +28,7 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
     file.write_text(text.replace("max_steps: 10", "max_steps: 12", 1))
 
     page.locator("[name=file]").set_input_files(file)
-    page.get_by_role("button", name="Show what would change").click()
+    page.get_by_role("button", name="Preview changes").click()
     changed = page.locator(".part.changed .thing")
     expect(changed).to_have_count(1)
     expect(changed.locator("del")).to_have_text("10")
@@ -36,11 +36,13 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
     assert not faults(page)
 
     page.get_by_role("button", name="Apply").click()
-    expect(page.locator(".messagelist .success")).to_have_text("1 thing was changed.")
+    expect(page.locator(".messagelist .success")).to_have_text("1 entry changed.")
     written(page, text)
     page.get_by_role("button", name="Apply").click()
     written(page, text)
-    expect(page.locator(".calm")).to_have_text("Everything is already as the file says.")
+    expect(page.locator(".calm")).to_have_text(
+        "No changes. The configuration already matches the file."
+    )
 
 
 def test_a_refused_line_is_told_mended_and_taken_by_keys_alone(page: Page, watch):
@@ -49,13 +51,15 @@ def test_a_refused_line_is_told_mended_and_taken_by_keys_alone(page: Page, watch
     expect(page.get_by_role("button", name="Apply")).to_have_count(0)
     assert not faults(page)
 
-    page.get_by_label("Or its text").fill("ashiato: 1\npatterns:\n  by-file: {pattern: zzz}\n")
-    page.get_by_role("button", name="Show what would change").focus()
+    page.get_by_label("Or paste its contents").fill(
+        "ashiato: 1\npatterns:\n  by-file: {pattern: zzz}\n"
+    )
+    page.get_by_role("button", name="Preview changes").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".part.new summary")).to_contain_text("by-file")
     page.get_by_role("button", name="Apply").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".messagelist .success")).to_have_text("1 thing was changed.")
+    expect(page.locator(".messagelist .success")).to_have_text("1 entry changed.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

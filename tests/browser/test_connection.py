@@ -27,7 +27,9 @@ def test_nothing_typed_or_sent_while_the_server_is_away_is_lost(
         expect(tab.locator("#connection")).to_be_visible()
     typing.locator("#text").press_sequentially("typed in the dark")
     ask(slow_page, "What is 4 + 5?")
-    expect(slow_page.locator("#connection")).to_contain_text("will be sent when it is back")
+    expect(slow_page.locator("#connection")).to_contain_text(
+        "will be sent once the connection is back"
+    )
     slow_server.start()
 
     for tab in (slow_page, typing):
@@ -47,7 +49,7 @@ def test_a_run_goes_on_after_its_server_died(slow_page: Page, slow_server, lost)
     slow_server.start()
 
     expect(run).to_have_attribute("data-status", "completed", timeout=60_000)
-    expect(run.locator(".run-line")).to_contain_text("continued after a restart")
+    expect(run.locator(".run-line")).to_contain_text("resumed after restart")
     expect(run.locator(".step[data-live]")).to_have_count(0)
     expect(run.locator(".step[data-status=cut]")).to_have_count(1)
     expect(slow_page.get_by_role("button", name="Send")).to_be_visible()
@@ -57,8 +59,8 @@ def test_a_run_goes_on_after_its_server_died(slow_page: Page, slow_server, lost)
     number = run.get_attribute("id").removeprefix("run-")
     slow_page.goto(f"/traces/{number}/replay/")
     moments = slow_page.locator("#moments")
-    expect(moments).to_contain_text("The page loses its connection")
-    expect(moments).to_contain_text("The page is back")
+    expect(moments).to_contain_text("The page lost its connection")
+    expect(moments).to_contain_text("The page reconnected")
 
 
 def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
@@ -73,7 +75,7 @@ def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
 
     ask(page, "Are you still there?")
 
-    expect(page.locator("#notice")).to_contain_text("not there any more")
+    expect(page.locator("#notice")).to_contain_text("no longer exists")
     expect(page.locator("#text")).to_have_value("Are you still there?")
 
 

@@ -175,7 +175,7 @@ def test_the_login_page_fits_a_phone(visit, server):
     page.goto("/login/")
 
     assert fits(page)
-    expect(page.get_by_role("button", name="Log in")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Sign in")).to_be_in_viewport()
 
 
 def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
@@ -183,11 +183,11 @@ def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
     drawer = phone.locator("#sidebar")
     expect(drawer).to_be_hidden()
 
-    phone.get_by_role("button", name="Show the sessions").tap()
+    phone.get_by_role("button", name="Show chats").tap()
     expect(drawer).to_be_visible()
     expect(phone.get_by_role("link", name="New chat")).to_be_in_viewport()
 
-    phone.get_by_role("button", name="Close the list").tap()
+    phone.get_by_role("button", name="Close chat list").tap()
     expect(drawer).to_be_hidden()
 
 

@@ -55,9 +55,9 @@ def test_a_pattern_is_tested_on_the_past_before_it_is_kept(page: Page):
     answered(page, "What is 4711 + 1?")
     draft(page, "4711")
 
-    page.get_by_role("button", name="Would it have fired?").click()
+    page.get_by_role("button", name="Run backtest").click()
 
-    expect(page.locator("#backtest .calm")).to_contain_text("It would have fired in")
+    expect(page.locator("#backtest .calm")).to_contain_text("The pattern would have matched in")
     page.locator("#backtest .guardrails-examples a").first.click()
     expect(page).to_have_url(re.compile("/traces/"))
 
@@ -72,7 +72,7 @@ def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Pag
 
         page.goto(f"{PATTERNS}hits/")
         row = page.locator(".hits tbody tr").first
-        expect(row).to_contain_text("only observed")
+        expect(row).to_contain_text("observed only")
         row.get_by_role("button", name="right", exact=True).click()
         expect(row.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
 
@@ -101,11 +101,13 @@ def test_what_is_masked_is_masked_while_it_is_said_and_afterwards(page: Page):
 
 def test_a_set_is_added_with_one_click(page: Page):
     page.goto(PATTERNS)
-    page.locator("#content").get_by_role("link", name="Ready-made patterns").click()
-    page.get_by_role("button", name="Add “Personal data, Japanese”").click()
+    page.locator("#content").get_by_role("link", name="Prebuilt patterns").click()
+    page.get_by_role("button", name="Add “Personal data (Japanese)”").click()
 
-    expect(page.locator(".messagelist .success")).to_contain_text("5 patterns were added.")
-    expect(page.locator("#set-personal-japanese")).to_contain_text("All of them are there.")
+    expect(page.locator(".messagelist .success")).to_contain_text("5 patterns added.")
+    expect(page.locator("#set-personal-japanese")).to_contain_text(
+        "All patterns in this set are already added."
+    )
     page.goto(f"{PATTERNS}?q=マイナンバー")
     page.locator("[name=form-0-enabled]").uncheck()
     save(page)

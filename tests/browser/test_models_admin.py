@@ -74,7 +74,7 @@ def test_a_model_is_added_tested_and_used_in_a_chat(page: Page, provider: WireSe
     fill(page, provider, "swift")
     page.get_by_role("button", name="Test").click()
     expect(page.locator(".trial .words")).to_have_text("Good morning to you.")
-    expect(page.locator(".trial .lines")).to_contain_text("It calls tools.")
+    expect(page.locator(".trial .lines")).to_contain_text("The model can call tools.")
     expect(page.locator(".trial .lines")).to_contain_text("This model does not support vision.")
     expect(page.get_by_role("button", name="Test")).to_be_enabled()
 
@@ -99,7 +99,7 @@ def test_a_model_that_is_switched_off_is_said_where_the_question_is_typed(
         page.goto("/")
         ask(page, "How is the weather?")
 
-        expect(page.locator("body")).to_contain_text("The model swift is switched off.")
+        expect(page.locator("body")).to_contain_text("The model swift is disabled.")
         expect(page.locator("#text")).to_have_value("How is the weather?")
 
 
@@ -122,7 +122,7 @@ def test_without_a_script_all_is_shown_and_the_test_is_a_page(visit, server, pro
     page.get_by_role("button", name="Test").click()
 
     expect(page.locator(".trial .words")).to_have_text("Good morning to you.")
-    expect(page.locator(".trial .lines")).to_contain_text("It keeps to a schema.")
+    expect(page.locator(".trial .lines")).to_contain_text("The model follows a JSON Schema.")
     page.goto(MODELS)
     expect(page.locator("#content")).not_to_contain_text("swift")
 

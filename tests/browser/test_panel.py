@@ -18,15 +18,15 @@ def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
     names = run.locator(".step[data-depth='2'] .speaker").all_inner_texts()
     assert {*names} == {"helper", "librarian"}
     expect(run.locator(".answer")).to_contain_text("(helper)")
-    expect(run.locator(".answer")).to_contain_text("Where they differed")
-    heads = run.get_by_role("region", name="Panel of 2 agents · synthesis with attribution")
+    expect(run.locator(".answer")).to_contain_text("Differences")
+    heads = run.get_by_role("region", name="Panel of 2 agents · Synthesis with attribution")
     expect(heads.locator(".head h4")).to_have_text(["helper differs", "librarian differs"])
     said = heads.locator(".head").first
     expect(said.locator(".prose")).to_be_hidden()
-    said.get_by_text("What helper answered").click()
+    said.get_by_text("Answer from helper").click()
     expect(said.locator(".prose")).to_be_visible()
     expect(said.locator(".prose")).to_contain_text("refunded")
-    said.get_by_text("What helper answered").click()
+    said.get_by_text("Answer from helper").click()
     expect(heads).to_contain_text("They gave 2 different answers.")
     assert_equals_its_reload(page)
 

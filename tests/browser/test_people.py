@@ -58,7 +58,7 @@ def with_key(context: BrowserContext) -> Page:
 
 def log_out(page: Page) -> None:
     page.goto("/account/")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
     expect(page.locator("form.credentials")).to_be_visible()
 
 
@@ -75,9 +75,9 @@ def test_a_passkey_lets_in_alone_and_after_the_password(newcomer, outside):
     page = with_key(outside())
     log_in(page, "keyed", PASSWORD)
     page.goto("/account/")
-    page.get_by_label("What you call it").fill("My phone")
-    page.get_by_role("button", name="Add a passkey").click()
-    expect(page.locator(".told")).to_contain_text("The passkey is added.")
+    page.get_by_label("Name").fill("My phone")
+    page.get_by_role("button", name="Add passkey").click()
+    expect(page.locator(".told")).to_contain_text("Passkey added.")
     expect(page.locator(".rows").first).to_contain_text("My phone")
 
     log_out(page)
@@ -86,7 +86,7 @@ def test_a_passkey_lets_in_alone_and_after_the_password(newcomer, outside):
 
     log_out(page)
     enter(page, "keyed")
-    expect(page.get_by_role("heading", name="Second step")).to_be_visible()
+    expect(page.get_by_role("heading", name="Two-factor authentication")).to_be_visible()
     page.get_by_role("button", name="Use a passkey").click()
     expect(page.locator("#ask")).to_be_visible()
     page.goto("/account/")
@@ -98,15 +98,15 @@ def test_a_passkey_that_is_not_known_is_told_in_words(newcomer, outside):
     page = with_key(outside())
     log_in(page, "unkeyed", PASSWORD)
     page.goto("/account/")
-    page.get_by_label("What you call it").fill("Lost")
-    page.get_by_role("button", name="Add a passkey").click()
+    page.get_by_label("Name").fill("Lost")
+    page.get_by_role("button", name="Add passkey").click()
     page.get_by_role("button", name="Remove Lost").click()
-    expect(page.locator(".told")).to_contain_text("The passkey is removed.")
+    expect(page.locator(".told")).to_contain_text("Passkey removed.")
 
     log_out(page)
     page.get_by_role("button", name="Use a passkey").click()
 
-    expect(page.locator(".passkey .wrong")).to_have_text("This passkey is not known here.")
+    expect(page.locator(".passkey .wrong")).to_have_text("This passkey isn't registered here.")
 
 
 def test_an_app_is_set_up_asked_for_and_replaced_by_paper(newcomer, outside):
@@ -114,7 +114,7 @@ def test_an_app_is_set_up_asked_for_and_replaced_by_paper(newcomer, outside):
     page = outside().new_page()
     log_in(page, "careful", PASSWORD)
     page.goto("/account/")
-    page.get_by_role("link", name="Set up an app").click()
+    page.get_by_role("link", name="Set up authenticator app").click()
     expect(page.locator("svg.qr")).to_be_visible()
     secret = page.locator(".secret code").inner_text().replace(" ", "")
     page.locator("[name=code]").fill(totp.generate_code(secret, int(time.time()) // 30))
@@ -122,12 +122,12 @@ def test_an_app_is_set_up_asked_for_and_replaced_by_paper(newcomer, outside):
     codes = page.locator(".codes li").all_inner_texts()
     assert len(codes) == 10
 
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I've saved my codes").click()
     log_out(page)
     enter(page, "careful")
     page.locator("[name=code]").fill("no code")
     page.get_by_role("button", name="Continue").click()
-    expect(page.locator(".wrong")).to_contain_text("This code is not right")
+    expect(page.locator(".wrong")).to_contain_text("Wrong code")
     page.locator("[name=code]").fill(codes[0])
     page.get_by_role("button", name="Continue").click()
 

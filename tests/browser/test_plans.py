@@ -22,7 +22,7 @@ planner.tools.set(tools)
 
 @pytest.fixture(scope="module")
 def asking_server(server: Server) -> Server:
-    """One with an agent that shows its plan before it begins."""
+    """One with an agent that proposes a plan before it begins."""
     server.manage("shell", "-c", MAKE)
     return server
 
@@ -37,7 +37,7 @@ def begun(page: Page, question: str = COMPARISON, agent: str = "planner") -> Loc
 def shown(page: Page) -> Locator:
     """A plan that waits for a word."""
     approval = begun(page, agent=FIRST).locator(".approval[data-verdict=waiting]")
-    expect(approval).to_contain_text("shows its plan")
+    expect(approval).to_contain_text("proposes a plan")
     return approval
 
 
@@ -60,7 +60,7 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
     assert html(page.locator("#messages")) == watched
 
 
-@pytest.mark.parametrize("decision", ["Run it", "Decline"])
+@pytest.mark.parametrize("decision", ["Run plan", "Reject"])
 def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(
     page, asking_server, decision
 ):
@@ -92,21 +92,21 @@ def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: S
     approval = shown(page)
     approval.get_by_text("Edit", exact=True).click()
     last = approval.locator(".edited > li").last
-    last.get_by_label("Leave this step out").check()
+    last.get_by_label("Skip this step").check()
     approval.locator("[name$=-pick]").select_option("tool:calculator")
     approval.get_by_role("button", name="Add", exact=True).click()
     added = approval.locator("[data-new]")
     expect(added.locator("input.field")).to_be_focused()
     expect(last.locator("xpath=preceding-sibling::li[1]").locator(".out input")).to_be_checked()
 
-    approval.get_by_role("button", name="Run it as changed").click()
+    approval.get_by_role("button", name="Run edited plan").click()
     expect(added.locator(".problem")).to_contain_text("expression")
     added.get_by_label("expression").fill("6 * 7")
     page.keyboard.press("Control+Enter")
 
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
-    expect(run.locator(".approval")).to_contain_text("changed the plan: 1 added, 1 removed")
+    expect(run.locator(".approval")).to_contain_text("edited the plan: 1 added, 1 removed")
     expect(run.locator(".plan .progress")).to_contain_text("4 of 4 done")
     expect(run.locator(".step[data-kind=tool]", has_text="6 * 7")).to_have_count(1)
 
@@ -118,13 +118,13 @@ def test_a_plan_is_declined_in_the_inbox_with_a_reason(page: Page, asking_server
     card = page.locator("article", has_text=COMPARISON).last
     card.locator(".reason textarea").fill("Not these years.")
 
-    card.get_by_role("button", name="Decline").click()
+    card.get_by_role("button", name="Reject").click()
 
     expect(card.locator(".approval[data-verdict=waiting]")).to_have_count(0)
     page.goto(chat)
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "stopped")
-    expect(run.locator(".outcome")).to_contain_text("Cancelled: Not these years.")
+    expect(run.locator(".outcome")).to_contain_text("Stopped. Not these years.")
 
 
 def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page: Page):

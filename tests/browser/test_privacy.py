@@ -15,7 +15,7 @@ from tests.browser.test_accessible import faults
 
 MAIL, PHONE = "ann@example.com", "090-1234-5678"
 QUESTION = f"Who is {MAIL}? Her phone is {PHONE}."
-PROMISE = "Personal data is replaced before the model sees it."
+PROMISE = "Personal data is masked before it reaches the model."
 
 
 @pytest.fixture(scope="module")

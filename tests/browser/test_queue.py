@@ -71,12 +71,14 @@ def test_a_message_taken_back_is_written_anew(slow_page: Page):
     ask(slow_page, "Never mind")
     expect(queued(slow_page)).to_have_count(2)
 
-    slow_page.locator("#queue").get_by_role("button", name="Withdraw").first.click()
+    slow_page.locator("#queue").get_by_role("button", name="Remove").first.click()
 
     expect(queued(slow_page)).to_have_text(["Never mind"])
     expect(slow_page.locator("#text")).to_have_value("What is 2 + 33?")
     expect(slow_page.locator("#text")).to_be_focused()
-    expect(slow_page.locator("#announcer")).to_have_text("Your message was withdrawn.")
+    expect(slow_page.locator("#announcer")).to_have_text(
+        "Your message was removed from the queue."
+    )
     ask(slow_page, SUM)
     expect(queued(slow_page)).to_have_text(["Never mind", SUM])
     expect(slow_page.locator("#text")).to_have_value("")
@@ -85,12 +87,12 @@ def test_a_message_taken_back_is_written_anew(slow_page: Page):
 def test_taking_back_does_not_throw_away_what_is_being_written(slow_page: Page):
     busy(slow_page)
     ask(slow_page, SUM)
-    slow_page.locator("#text").fill("Something else")
+    slow_page.locator("#text").fill("Other")
 
-    slow_page.locator("#queue").get_by_role("button", name="Withdraw").click()
+    slow_page.locator("#queue").get_by_role("button", name="Remove").click()
 
     expect(slow_page.locator("#queue")).to_be_hidden()
-    expect(slow_page.locator("#text")).to_have_value("Something else")
+    expect(slow_page.locator("#text")).to_have_value("Other")
 
 
 @pytest.mark.journey
@@ -115,7 +117,7 @@ def test_send_now_stops_the_answer_and_is_answered_before_the_others(slow_page: 
 def test_stop_lets_the_next_one_begin(slow_page: Page):
     run = busy(slow_page)
     ask(slow_page, SUM)
-    expect(slow_page.locator("#queue")).to_contain_text("the next message is sent")
+    expect(slow_page.locator("#queue")).to_contain_text("The next queued message is sent")
 
     slow_page.locator("#text").press("Escape")
 
@@ -130,7 +132,7 @@ def test_the_keyboard_stays_where_it_was_when_the_queue_changes(slow_page: Page)
     expect(queued(slow_page)).to_have_text([SUM])
     other = slow_page.context.new_page()
     other.goto(slow_page.url)
-    withdraw = slow_page.locator("#queue").get_by_role("button", name="Withdraw").first
+    withdraw = slow_page.locator("#queue").get_by_role("button", name="Remove").first
     withdraw.focus()
 
     ask(other, "And 4 + 5?")
@@ -147,13 +149,13 @@ def test_two_devices_show_the_same_queue(slow_page: Page, visit, slow_server):
     phone.goto(slow_page.url)
 
     phone.locator("#text").fill(SUM)
-    phone.get_by_role("button", name="Send when it is done").tap()
+    phone.get_by_role("button", name="Add to queue").tap()
 
     for page in (slow_page, phone):
         expect(queued(page)).to_have_text([SUM])
     assert html(slow_page.locator("#queue")) == html(phone.locator("#queue"))
     assert phone.evaluate("document.documentElement.scrollWidth") == 390
-    slow_page.locator("#queue").get_by_role("button", name="Withdraw").click()
+    slow_page.locator("#queue").get_by_role("button", name="Remove").click()
     expect(phone.locator("#queue")).to_be_hidden()
     expect(phone.locator("#text")).to_have_value("")
 
@@ -166,7 +168,7 @@ def test_without_scripts_a_message_waits_and_is_taken_back(visit, slow_server, s
     plain.locator("#text").fill(SUM)
     plain.locator("button.send").click()
     expect(queued(plain)).to_have_text([SUM])
-    plain.get_by_role("button", name="Withdraw").click()
+    plain.get_by_role("button", name="Remove").click()
 
     expect(plain.locator("#text")).to_have_value(SUM)
     expect(plain.locator("#queue")).to_be_hidden()

@@ -54,7 +54,7 @@ def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
     expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     assert bare(stage.locator(".run")) == watched
-    expect(page.locator("#now")).to_have_text("The answer is there")
+    expect(page.locator("#now")).to_have_text("Answer complete")
 
 
 def test_the_same_moments_are_seen_on_the_way_back(page: Page):
@@ -82,8 +82,8 @@ def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
     expect(now).to_have_text("helper begins")
     move(page, "ArrowRight")
     move(page, "ArrowRight")
-    expect(now).to_have_text("calculator is used")
-    expect(announced).to_contain_text("calculator is used")
+    expect(now).to_have_text("calculator called")
+    expect(announced).to_contain_text("calculator called")
     expect(stage.locator(".step[data-kind=tool]")).to_have_attribute("data-status", "running")
     move(page, "ArrowRight")
     expect(stage.locator(".seen pre")).to_contain_text("435")
@@ -127,7 +127,7 @@ def test_the_scrubber_goes_to_any_time_and_an_open_row_stays_open(page: Page):
     stage = replay(page, "?at=999")
     row = stage.locator(".step").first
     row.locator("summary").click()
-    scrubber = page.get_by_role("slider", name="Moment of the run")
+    scrubber = page.get_by_role("slider", name="Position in the run")
 
     scrubber.evaluate("e => { e.value = 0.6 * e.max; e.dispatchEvent(new Event('input')) }")
     expect(stage.locator(".run")).to_have_attribute("data-status", "running")
@@ -145,7 +145,7 @@ def test_a_question_is_seen_as_it_was_asked_and_cannot_be_answered_again(page: P
     stage = replay(page)
 
     page.locator("#moments summary").click()
-    page.get_by_role("link", name="It waits for a person").click()
+    page.get_by_role("link", name="Waiting for user input").click()
 
     approve = stage.get_by_role("button", name="Approve", exact=True)
     expect(approve).to_be_visible()
@@ -180,7 +180,7 @@ def test_waiting_is_skipped_unless_one_wants_to_wait(page: Page, server):
     page.get_by_label("Skip waiting").uncheck()
     page.get_by_text("8×").click()
     page.locator("#play").click()
-    expect(page.locator("#now")).to_have_text("It waits for a person")
+    expect(page.locator("#now")).to_have_text("Waiting for user input")
     page.wait_for_timeout(1000)
     expect(stage.locator(".run")).to_have_attribute("data-status", "waiting")
     page.get_by_label("Skip waiting").check()
@@ -211,11 +211,11 @@ def test_without_javascript_every_moment_is_a_page(visit, page: Page, server):
     bare_page.goto(address)
 
     for _ in range(3):
-        bare_page.get_by_role("link", name="One moment on").click()
-    expect(bare_page.locator("#now")).to_have_text("calculator is used")
+        bare_page.get_by_role("link", name="Next moment").click()
+    expect(bare_page.locator("#now")).to_have_text("calculator called")
     tool = bare_page.locator(".step[data-kind=tool]")
     expect(tool).to_have_attribute("data-status", "running")
-    bare_page.get_by_role("link", name="One moment back").click()
+    bare_page.get_by_role("link", name="Previous moment").click()
     expect(tool).to_have_count(0)
     expect(bare_page.get_by_role("button", name="Play")).to_be_hidden()
 
@@ -243,7 +243,7 @@ def test_a_server_that_is_away_is_said_and_asked_again(page: Page, watch):
     page.route("**/scene/**", lambda route: route.abort())
 
     page.keyboard.press("End")
-    expect(page.locator("#now")).to_have_text("The server did not answer. Try again.")
+    expect(page.locator("#now")).to_have_text("No response from the server. Try again.")
     page.unroute("**/scene/**")
     page.keyboard.press("End")
 
@@ -263,15 +263,15 @@ def test_a_lost_connection_is_seen_again_where_it_was_lost(slow_page: Page):
     replay(slow_page)
     banner, now = slow_page.locator("#away"), slow_page.locator("#now")
     slow_page.locator("#moments summary").click()
-    slow_page.get_by_role("link", name="The page loses its connection").click()
+    slow_page.get_by_role("link", name="The page lost its connection").click()
 
     expect(banner).to_contain_text("Connection lost. Reconnecting…")
-    expect(slow_page.locator("#announcer")).to_contain_text("The page loses its connection")
+    expect(slow_page.locator("#announcer")).to_contain_text("The page lost its connection")
     slow_page.reload()
-    expect(now).to_have_text("The page loses its connection")
+    expect(now).to_have_text("The page lost its connection")
     expect(banner).to_be_visible()
     move(slow_page, "ArrowRight")
-    while now.text_content() != "The page is back":
+    while now.text_content() != "The page reconnected":
         move(slow_page, "ArrowRight")
     expect(banner).to_be_hidden()
     move(slow_page, "ArrowLeft")

@@ -20,7 +20,7 @@ def flagged(page: Page, question: str) -> Locator:
     """An answer that its person wants looked at."""
     run = answered(page, question)
     run.get_by_role("button", name="Bad answer").click()
-    run.get_by_role("button", name="Save and ask a reviewer").click()
+    run.get_by_role("button", name="Save and request review").click()
     expect(run.locator(".flagged")).to_be_visible()
     return run
 
@@ -55,15 +55,15 @@ def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Pag
 def test_a_thumb_down_asks_why_and_keeps_what_is_said(page: Page):
     run = answered(page, "What is 2 + 3?")
     run.get_by_role("button", name="Bad answer").click()
-    run.get_by_role("button", name="Something is missing").click()
-    expect(run.get_by_role("button", name="Something is missing")).to_have_attribute(
+    run.get_by_role("button", name="Incomplete").click()
+    expect(run.get_by_role("button", name="Incomplete")).to_have_attribute(
         "aria-pressed", "true"
     )
-    run.get_by_label("In your own words").fill("How did you get there?")
+    run.get_by_label("Details (optional)").fill("How did you get there?")
     run.get_by_role("button", name="Save", exact=True).click()
 
     summary = run.locator(".reasons summary")
-    expect(summary).to_contain_text("Something is missing")
+    expect(summary).to_contain_text("Incomplete")
     expect(summary).to_contain_text("How did you get there?")
     watched = html(page.locator("#messages"))
     page.reload()
@@ -111,7 +111,7 @@ def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, aske
     expect(mine.locator(".correction strong")).to_contain_text(["Corrected by demo", "six"])
     expect(run.locator(".correction .signed")).to_contain_text("Corrected by demo, ")
     expect(run.locator(".correction .prose strong")).to_have_text("six")
-    expect(run.get_by_role("link", name="Corrected: see below")).to_be_visible()
+    expect(run.get_by_role("link", name="Corrected (see below)")).to_be_visible()
     expect(run.locator(".answer")).to_contain_text("6")
     watched = html(asker.locator("#messages"))
     asker.reload()
@@ -150,7 +150,7 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     expect(page.locator("#announcer")).to_contain_text("the last one")
     assert waiting(page) == before - 2
     page.keyboard.press("?")
-    expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+    expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
     page.goto("/review/")
     expect(first).to_have_count(0)
@@ -168,7 +168,7 @@ def test_the_second_reviewer_is_told_and_loses_nothing(page: Page, asker: Page):
     theirs.get_by_label("New note").fill("I was about to say …")
     theirs.get_by_role("button", name="correct", exact=True).click()
 
-    expect(theirs.get_by_role("alert")).to_contain_text("demo was quicker: unsafe.")
+    expect(theirs.get_by_role("alert")).to_contain_text("demo set the verdict to “unsafe”.")
     expect(theirs.get_by_label("New note")).to_have_value("I was about to say …")
     theirs.get_by_role("button", name="Partly correct").click()
     expect(theirs.locator(".judge")).to_have_attribute("data-verdict", "partly")
@@ -183,11 +183,11 @@ def test_a_run_is_labelled_assigned_and_kept_as_an_example(page: Page, asker: Pa
     mine.get_by_label("New label").press("Enter")
     expect(mine.locator(".label")).to_have_text(re.compile("^sums"))
     mine.get_by_text("Assign", exact=True).first.click()
-    mine.get_by_role("button", name="Take it").click()
+    mine.get_by_role("button", name="Assign to me").click()
     expect(mine.get_by_text("Assigned to demo")).to_be_visible()
     mine.get_by_text("Save as example").click()
     mine.get_by_role("button", name="Save", exact=True).click()
-    expect(mine.get_by_text("Kept as “What is 6 + 5?”")).to_be_visible()
+    expect(mine.get_by_text("Saved as “What is 6 + 5?”")).to_be_visible()
 
     page.goto("/review/?show=mine")
     expect(case(page, "What is 6 + 5?")).to_be_visible()
@@ -204,10 +204,10 @@ def test_it_all_works_without_javascript(visit, server, guest):
     run = last_run(asker)
     expect(run).to_have_attribute("data-status", "completed")
     run.get_by_role("button", name="Bad answer").click()
-    run.get_by_role("button", name="It is wrong").click()
+    run.get_by_role("button", name="Incorrect").click()
     expect(asker).to_have_url(re.compile(r"/chat/\d+/#rating-\d+$"))
     run.locator(".reasons summary").click()
-    run.get_by_role("button", name="Save and ask a reviewer").click()
+    run.get_by_role("button", name="Save and request review").click()
     expect(run.locator(".flagged")).to_be_visible()
 
     reviewer.goto("/review/?show=unassigned")
@@ -216,8 +216,8 @@ def test_it_all_works_without_javascript(visit, server, guest):
     mine.get_by_role("button", name="Add note").click()
     expect(mine.locator(".note")).to_contain_text("Seen on paper.")
     mine.get_by_text("Correct the answer").click()
-    mine.get_by_label("What the answer should have been").fill("**Twelve**.")
-    mine.get_by_role("button", name="Send the correction").click()
+    mine.get_by_label("Enter the correct answer").fill("**Twelve**.")
+    mine.get_by_role("button", name="Send correction").click()
 
     asker.reload()
     expect(run.locator(".correction .prose strong")).to_have_text("Twelve")
@@ -258,7 +258,7 @@ def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Pa
     phone.get_by_role("button", name="Send").tap()
     expect(last_run(phone)).to_have_attribute("data-status", "completed")
     last_run(phone).get_by_role("button", name="Bad answer").tap()
-    expect(phone.get_by_label("In your own words")).to_be_in_viewport()
+    expect(phone.get_by_label("Details (optional)")).to_be_in_viewport()
     assert fits(phone)
 
 

@@ -24,10 +24,12 @@ def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, ne
     page.goto("/")
 
     expect(page.locator("#sessions .session")).to_have_count(0)
-    expect(page.locator("#sessions .nothing")).to_have_text(re.compile(r"kept here"))
-    expect(page.get_by_role("link", name="Administration")).to_have_count(0)
+    expect(page.locator("#sessions .nothing")).to_have_text(
+        re.compile(r"Your chats will appear here")
+    )
+    expect(page.get_by_role("link", name="Admin console")).to_have_count(0)
     page.goto("/traces/")
-    expect(page.locator(".empty")).to_contain_text("No footprints yet")
+    expect(page.locator(".empty")).to_contain_text("No runs yet")
 
 
 @pytest.mark.journey
@@ -60,7 +62,7 @@ def test_a_new_chat_is_one_click_away(page: Page):
 def test_the_list_is_searched_while_one_types(page: Page):
     answered(page, "What is 7070 + 1?")
     answered(page, "What is 8080 + 1?")
-    search, rows = page.get_by_label("Search the sessions"), page.locator("#sessions .session")
+    search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")
 
     search.press_sequentially("7070")
     expect(rows).to_have_count(1)
@@ -78,7 +80,7 @@ def test_what_was_found_stays_while_a_run_goes_on(page: Page):
     wanted = str(randrange(10**6, 10**7))  # which nobody has asked about before
     answered(page, f"What is {wanted} + 1?")
     answered(page, "What is 9191 + 1?")
-    search, rows = page.get_by_label("Search the sessions"), page.locator("#sessions .session")
+    search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")
     search.fill(wanted)
     expect(rows).to_have_count(1)
 
@@ -130,7 +132,7 @@ def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
     row.hover()
     row.get_by_role("button", name="Delete").click()
     expect(dialog).to_contain_text("What is 107 + 1?")
-    dialog.get_by_role("button", name="Keep it").click()
+    dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     expect(row).to_be_visible()
 

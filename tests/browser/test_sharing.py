@@ -68,7 +68,7 @@ def test_a_link_that_was_revoked_leads_nowhere(visit, server, page, run, watch):
     expect(page.locator("#share-url")).to_have_count(0)
 
     assert reader.goto(link).status == 404
-    expect(reader.locator("main p")).to_contain_text("This link does not work")
+    expect(reader.locator("main p")).to_contain_text("This link has expired")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -110,10 +110,10 @@ def test_anothers_run_is_masked_until_a_reason_is_given(visit, server, page, gue
     page.goto(f"/traces/{number_in(asker)}/")
     expect(heading).to_have_text(QUESTION.replace(MAIL, "‹email›"))
     assert MAIL not in page.content()
-    page.get_by_text("Show it unmasked").click()
-    page.get_by_label("Why do you need to see it?").fill("A complaint")
+    page.get_by_text("Unmask").click()
+    page.get_by_label("Why do you need to see the personal data?").fill("A complaint")
     page.keyboard.press("Enter")
 
     expect(heading).to_have_text(QUESTION)
-    page.get_by_role("button", name="Mask it again").click()
+    page.get_by_role("button", name="Mask again").click()
     expect(heading).to_contain_text("‹email›")

@@ -73,11 +73,11 @@ def test_a_question_that_was_stopped_can_be_asked_again_with_a_click(slow_page: 
 def test_asking_again_does_not_throw_away_what_is_being_written(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
     stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
-    slow_page.locator("#text").fill("Something else")
+    slow_page.locator("#text").fill("Other")
 
     run.get_by_role("button", name="Ask again").click()
 
-    expect(slow_page.locator("#text")).to_have_value("Something else")
+    expect(slow_page.locator("#text")).to_have_value("Other")
     expect(slow_page.locator(".message")).to_have_count(1)
 
 
@@ -96,7 +96,7 @@ def test_after_a_stop_every_call_with_effects_is_named(page: Page, stopped_lette
     expect(effects).to_be_visible()
     for to, became in {
         "ada": "done",
-        "ben": "may have been done",
+        "ben": "may have completed",
         "eve": "not started",
     }.items():
         row = effects.locator("li", has_text=f"{to}@example.org")
@@ -139,7 +139,7 @@ def test_the_table_of_side_effects_has_its_headings_above_its_columns(
             assert box["y"] >= head["y"] + head["height"] - 1
             assert abs(box["x"] - head["x"]) < 1
     in_doubt = table.locator(".status[data-status=unknown]")
-    expect(in_doubt).to_have_text("may have been done")
+    expect(in_doubt).to_have_text("may have completed")
     assert ink(in_doubt) == ink(page.locator("body"), "--amber")
 
 

@@ -27,7 +27,7 @@ helper.experts.add(legal)
 
 def let_in(page: Page, name: str, right: str) -> None:
     page.get_by_role("link", name="Share", exact=True).click()
-    page.get_by_label("Let somebody in by their user name").fill(name)
+    page.get_by_label("Add by username").fill(name)
     page.locator("#person-right").select_option(right)
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator("#people .members li")).to_have_count(2)
@@ -86,11 +86,11 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     watch.expect("404")
     answered(page, CALCULATION)
     page.get_by_role("link", name="Share", exact=True).click()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     link = page.locator("#invitation").inner_text()
     other = visit(server, storage_state=guest)
     other.goto(link)
-    expect(other.get_by_role("heading")).to_have_text("demo shares a session with you")
+    expect(other.get_by_role("heading")).to_have_text("demo shared a chat with you")
     other.get_by_role("button", name="Join").click()
     expect(other).to_have_url(page.url)
     expect(other.locator(".session:has([aria-current=page]) .whose")).to_contain_text("demo")
@@ -99,9 +99,9 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Remove guest").click()
 
-    expect(other.get_by_text("You are not in this session any more.")).to_be_visible()
+    expect(other.get_by_text("You're no longer in this chat.")).to_be_visible()
     assert other.goto(link).status == 404
-    expect(other.get_by_text("This link was withdrawn.")).to_be_visible()
+    expect(other.get_by_text("This link was revoked.")).to_be_visible()
 
 
 def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
@@ -115,7 +115,7 @@ def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Remove guest").click()
 
-    expect(other.get_by_text("You are not in this session any more.")).to_be_visible()
+    expect(other.get_by_text("You're no longer in this chat.")).to_be_visible()
     expect(other.get_by_role("button", name="Send")).to_be_disabled()
     other.locator("#text").press("Enter")
 
@@ -157,7 +157,7 @@ def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, them
 
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.get_by_role("link", name="Share", exact=True).click()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     expect(page.locator("#invitation")).to_be_visible()
     assert faults(page) == []
     page.goto(f"{page.url}people/")
@@ -214,7 +214,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server
     assert faults(asker) == []
     expect(inbox.locator(".nothing")).to_be_visible()
     send_on(asker)
-    expect(asker.locator(".asked-of")).to_contain_text("It waits for somebody of the group")
+    expect(asker.locator(".asked-of")).to_contain_text("Waiting for someone in the group")
 
     card = inbox.locator(".waiting")
     expect(card).to_contain_text(QUESTION)
@@ -244,7 +244,7 @@ def test_a_question_waits_over_a_restart(visit, asking_server, expert, watch):
 
     inbox.goto("/approvals/")
     inbox.locator(".waiting textarea").fill("Ten years.")
-    inbox.get_by_role("button", name="Send the answer").click()
+    inbox.get_by_role("button", name="Send answer").click()
     expect(last_run(asker)).to_have_attribute("data-status", "completed")
     expect(last_run(asker).locator(".answer")).to_contain_text("Ten years.")
 
@@ -256,11 +256,11 @@ def test_an_expert_declines_and_an_empty_answer_is_none(visit, asking_server, ex
     send_on(asker)
     inbox.goto("/approvals/")
 
-    inbox.get_by_role("button", name="Send the answer").click()
-    expect(inbox.get_by_role("alert")).to_have_text("Write your answer first.")
+    inbox.get_by_role("button", name="Send answer").click()
+    expect(inbox.get_by_role("alert")).to_have_text("Enter an answer.")
     inbox.locator(".waiting textarea").fill("Not my field.")
-    inbox.get_by_role("button", name="Decline").click()
+    inbox.get_by_role("button", name="Reject").click()
 
-    expect(last_run(asker).locator(".asked-of")).to_contain_text("Declined by lawyer")
+    expect(last_run(asker).locator(".asked-of")).to_contain_text("Rejected by lawyer")
     expect(last_run(asker).locator(".asked-of")).to_contain_text("Not my field.")
     expect(last_run(asker)).to_have_attribute("data-status", re.compile("completed"))

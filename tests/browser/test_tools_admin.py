@@ -48,7 +48,7 @@ def plain(browser, shop, signed_in, tmp_path_factory) -> str:
     fill_in(page, "plain", sys.executable, [PLAIN, str(tmp_path_factory.mktemp("n") / "notes")])
     page.locator("[name=_continue]").click()
     page.get_by_role("button", name="Test connection").click()
-    expect(page.locator(".messagelist .success")).to_contain_text("It is ready")
+    expect(page.locator(".messagelist .success")).to_contain_text("Connected.")
     address = page.url
     context.close()
     return address
@@ -76,9 +76,9 @@ def run_tool(page: Page, name: str) -> None:
 @pytest.mark.journey
 def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
-    page.get_by_role("button", name="Try without saving").click()
+    page.get_by_role("button", name="Test without saving").click()
 
-    expect(page.locator("#tried")).to_contain_text("It is ready, and has 2 tools.")
+    expect(page.locator("#tried")).to_contain_text("Connected. 2 tools found.")
     expect(page.locator("#tried")).to_contain_text("get_current_time")
     expect(page.locator("[name=command]")).to_have_value(TIME)
     page.goto(SERVERS)
@@ -87,9 +87,9 @@ def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
 
 def test_what_is_wrong_in_the_form_is_told_without_trying(page: Page):
     fill_in(page, "clock", "bash", [])
-    page.get_by_role("button", name="Try without saving").click()
+    page.get_by_role("button", name="Test without saving").click()
 
-    expect(page.locator("#tried")).to_contain_text("Nothing was tried.")
+    expect(page.locator("#tried")).to_contain_text("Not tested. Fix these errors first.")
     expect(page.locator("#tried")).to_contain_text("runs whatever it is told")
 
 
@@ -102,12 +102,12 @@ def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
 
     run_tool(page, "clock__get_current_time")
     page.get_by_label("timezone").fill("Europe/Oslo")
-    confirm = page.get_by_label("Yes, do it now.")
+    confirm = page.get_by_label("Run this tool for real.")
     if confirm.count():
         confirm.check()
-    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Run tool").click()
 
-    expect(page.locator("#outcome")).to_contain_text("It answered.")
+    expect(page.locator("#outcome")).to_contain_text("The call succeeded.")
     expect(page.locator("#outcome")).to_contain_text('"timezone": "Europe/Oslo"')
     page.goto("/admin/agents/auditentry/")
     expect(page.locator("#result_list")).to_contain_text("clock__get_current_time")
@@ -119,17 +119,17 @@ def test_what_is_missing_is_told_at_its_field_and_what_changes_something_is_conf
 ):
     run_tool(page, "plain__count")
     page.get_by_label("word").fill("one")
-    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Run tool").click()
     expect(page.locator(".form-row.errors")).to_contain_text("This field is required.")
     expect(page.locator("#outcome figure")).to_have_count(0)
 
     expect(page.get_by_label("word")).to_have_value("one")
-    page.get_by_label("Yes, do it now.").check()
-    page.get_by_role("button", name="Run").click()
+    page.get_by_label("Run this tool for real.").check()
+    page.get_by_role("button", name="Run tool").click()
     expect(page.locator("#outcome")).to_contain_text("noted")
 
     run_tool(page, "calculator")
-    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Run tool").click()
     expect(page.locator(".form-row.errors").get_by_role("list")).to_have_text(
         "This field is required."
     )
@@ -139,7 +139,7 @@ def test_it_is_run_by_keyboard_and_without_scripts(visit, shop, plain):
     page = visit(shop, java_script_enabled=False)
     run_tool(page, "calculator")
     page.get_by_label("expression").fill("6 * 7")
-    page.get_by_role("button", name="Run").focus()
+    page.get_by_role("button", name="Run tool").focus()
     page.keyboard.press("Enter")
 
     expect(page.locator("#outcome figure").last).to_contain_text("42")
@@ -148,18 +148,18 @@ def test_it_is_run_by_keyboard_and_without_scripts(visit, shop, plain):
 def test_a_tool_is_switched_off_where_its_server_is(page: Page, plain):
     page.goto(plain)
     row = page.locator("tr", has=page.get_by_role("link", name="plain__set", exact=True))
-    row.get_by_role("button", name="Switch plain__set off").click()
+    row.get_by_role("button", name="Disable plain__set").click()
 
-    expect(page.locator(".messagelist .success")).to_have_text("Switched off: plain__set")
-    expect(row).to_contain_text("switched off")
-    row.get_by_role("button", name="Switch plain__set on").click()
+    expect(page.locator(".messagelist .success")).to_have_text("Disabled: plain__set")
+    expect(row).to_contain_text("disabled")
+    row.get_by_role("button", name="Enable plain__set").click()
     expect(row).to_contain_text("accepted")
 
 
 def test_the_day_of_a_server_is_drawn_and_told(page: Page, plain):
     page.goto(plain)
 
-    expect(page.get_by_role("img", name="In order in 100 %")).to_be_visible()
+    expect(page.get_by_role("img", name="Healthy in 100 %")).to_be_visible()
     expect(page.locator(".strip rect.up")).to_have_count(1)
     expect(page.locator(".strip")).to_contain_text("in the last 24 hours")
 

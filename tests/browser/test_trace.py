@@ -33,7 +33,7 @@ def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     assert shown(run) == rows
     assert head.all_inner_texts() == totals
     assert html(run.locator(".answer .frozen")) == answer
-    page.get_by_role("link", name="Open the conversation").click()
+    page.get_by_role("link", name="Open chat").click()
     expect(page).to_have_url(re.compile(r"/chat/\d+/#run-\d+$"))
 
 
@@ -82,7 +82,7 @@ def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
     expect(panel.locator(".payload")).to_contain_text("12.5")
     page.keyboard.press("j")
     expect(panel.locator(".sent li")).to_have_count(4)
-    panel.get_by_role("link", name="Prompt delta").click()
+    panel.get_by_role("link", name="Prompt diff").click()
     expect(panel.locator(".sent li")).to_have_count(2)
     for tab in ("Guardrails", "Cost", "Raw"):
         panel.get_by_role("link", name=tab).click()
@@ -99,7 +99,7 @@ def test_the_keys_read_walk_and_explain_themselves(page: Page):
     page.keyboard.press("Enter")
     expect(page.locator("#panel h2")).to_be_focused()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("next step, previous step")
+    expect(page.get_by_role("dialog")).to_contain_text("Next step, previous step")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
 
@@ -196,5 +196,7 @@ def test_a_run_that_is_not_there_or_not_ones_own_is_answered_kindly(
 
     for address in (f"/traces/{number_in(page)}/", "/traces/999999/"):
         assert stranger.goto(address).status == 404
-        expect(stranger.get_by_role("heading", level=1)).to_have_text("The footprints end here")
-        expect(stranger.get_by_role("link", name="Back to the chat")).to_be_visible()
+        expect(stranger.get_by_role("heading", level=1)).to_have_text(
+            "This page isn’t available"
+        )
+        expect(stranger.get_by_role("link", name="Back to chat")).to_be_visible()

@@ -36,7 +36,7 @@ def statuses(page: Page) -> set[str]:
 
 def filtered(page: Page, text: str) -> None:
     """Type it, and wait for the list that says so."""
-    page.get_by_role("combobox", name="Filter the runs").fill(text)
+    page.get_by_role("combobox", name="Filter runs").fill(text)
     expect(page.locator("#views [name=q]")).to_have_value(text.strip())
 
 
@@ -58,7 +58,7 @@ def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
 
 @pytest.mark.journey
 def test_fields_and_values_are_completed_with_the_keyboard(traces: Page):
-    box = traces.get_by_role("combobox", name="Filter the runs")
+    box = traces.get_by_role("combobox", name="Filter runs")
     box.focus()
     box.press_sequentially("stat")
     expect(traces.get_by_role("option")).to_have_count(1)
@@ -81,7 +81,7 @@ def test_fields_and_values_are_completed_with_the_keyboard(traces: Page):
 
 
 def test_values_in_use_are_offered_to_the_mouse(traces: Page):
-    box = traces.get_by_role("combobox", name="Filter the runs")
+    box = traces.get_by_role("combobox", name="Filter runs")
     box.focus()
     box.press_sequentially("tool:shop")
 
@@ -96,7 +96,7 @@ def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
     filtered(traces, "staus:failed")
     problem = traces.locator("#problems")
     expect(problem).to_have_attribute("role", "status")
-    expect(problem).to_contain_text("There is no field “staus”. Did you mean status?")
+    expect(problem).to_contain_text("Unknown field “staus”. Did you mean status?")
     expect(rows(traces)).to_have_count(50)
 
     problem.get_by_role("link").click()
@@ -125,15 +125,15 @@ def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
 @pytest.mark.journey
 def test_a_view_is_saved_used_and_deleted(traces: Page):
     filtered(traces, "duration:>1s -status:failed")
-    traces.get_by_text("Save this view").click()
-    traces.get_by_label("Name of the view").fill("Slow but sure")
+    traces.get_by_text("Save view").click()
+    traces.get_by_label("View name").fill("Slow but sure")
     traces.get_by_role("button", name="Save", exact=True).click()
 
     traces.goto("/traces/")
     traces.get_by_role("link", name="Slow but sure").click()
     expect(traces.locator("#q")).to_have_value("duration:>1s -status:failed")
 
-    traces.get_by_role("button", name="Delete the view Slow but sure").click()
+    traces.get_by_role("button", name="Delete view Slow but sure").click()
     expect(traces.get_by_role("link", name="Slow but sure")).to_have_count(0)
     expect(traces.locator("#q")).to_have_value("duration:>1s -status:failed")
 
@@ -141,8 +141,8 @@ def test_a_view_is_saved_used_and_deleted(traces: Page):
 def test_enter_saves_a_view_and_deletes_none(traces: Page):
     for name in ("Bad ones", "All the bad ones"):
         filtered(traces, f'status:failed -"{name}"')
-        traces.get_by_text("Save this view").click()
-        traces.get_by_label("Name of the view").fill(name)
+        traces.get_by_text("Save view").click()
+        traces.get_by_label("View name").fill(name)
         traces.keyboard.press("Enter")
         expect(traces.get_by_role("link", name=name, exact=True)).to_be_visible()
 
@@ -197,7 +197,7 @@ def test_the_list_works_without_javascript(filled, visit):
     assert statuses(page) == {"failed"}
     page.locator(".term").click()
     expect(rows(page)).to_have_count(50)
-    page.get_by_text("What can be written here?").click()
+    page.get_by_text("Filter syntax").click()
     expect(page.get_by_text("duration:>5s")).to_be_visible()
 
 

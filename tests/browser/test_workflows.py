@@ -51,7 +51,7 @@ def written(page: Page, name: str) -> str:
 def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
-    expect(page.locator("#problems")).to_contain_text("It can be saved.")
+    expect(page.locator("#problems")).to_contain_text("No errors. Ready to save.")
     expect(
         page.get_by_text("needs the tool 'answer_counter', which is not there.")
     ).to_be_visible()
@@ -185,11 +185,11 @@ def test_a_role_says_no_in_the_inbox_and_whoever_started_it_sees_that_it_was_no_
     expect(run.get_by_role("button", name="Approve")).to_have_count(0)
     other = visit(server, storage_state=guest)
     other.goto("/approvals/")
-    card = other.get_by_role("article", name="demo needs somebody of “counsel”")
+    card = other.get_by_role("article", name="demo needs someone from “counsel”")
 
-    card.get_by_role("button", name="Decline").click()
+    card.get_by_role("button", name="Reject").click()
 
     expect(run).to_have_attribute("data-status", "stopped")
-    expect(run).to_contain_text("guest declined “agree”, so the workflow ended here.")
-    expect(run.locator(".plan .progress")).to_contain_text("1 declined")
+    expect(run).to_contain_text("guest rejected “agree”, so the workflow ended here.")
+    expect(run.locator(".plan .progress")).to_contain_text("1 rejected")
     expect(run.locator("[data-status=failed]")).to_have_count(0)

@@ -122,7 +122,7 @@ async def test_a_post_without_the_pages_token_is_refused(chat):
     for route in [*POSTED, "language/"]:
         answer = await client.post(address(route, chat.pk), {"text": "hello", "title": "x"})
         assert answer.status_code == 403, route
-        assert "This page was open for too long" in answer.content.decode()
+        assert "This page has expired" in answer.content.decode()
     assert (await ChatSession.objects.aget()).title == "Sums"
 
 
@@ -215,7 +215,7 @@ async def test_an_account_switched_off_can_no_longer_send(chat):
         chat.user.is_active = False
         await chat.user.asave()
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
-        await frames_until(page, "This session is not there any more.")
+        await frames_until(page, "This chat no longer exists.")
 
     assert not await Message.objects.aexists()
 
@@ -225,7 +225,7 @@ async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
         await frames_until(page, "composer-state")
         await Session.objects.all().adelete()
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
-        await frames_until(page, "This session is not there any more.")
+        await frames_until(page, "This chat no longer exists.")
 
     assert not await Message.objects.aexists()
 
@@ -248,7 +248,7 @@ async def test_a_deleted_session_takes_no_more_messages(chat):
         await frames_until(page, "composer-state")
         await ChatSession.objects.filter(pk=chat.pk).adelete()
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
-        await frames_until(page, "This session is not there any more.")
+        await frames_until(page, "This chat no longer exists.")
 
 
 def test_whoever_is_being_asked_for_again_has_not_left_the_session(chat):

@@ -33,7 +33,7 @@ async def test_a_person_has_no_more_runs_at_once_than_they_may(person, stranger,
     first = await begin(person, "one", "a")
     await begin(person, "two", "b")
 
-    sentence = "2 questions of yours are being answered already. Wait for one, or stop it."
+    sentence = "You already have 2 runs in progress. Wait for one to finish, or stop one."
     assert await refused(person, "three", "c") == sentence
     assert await ChatSession.objects.acount() == 2  # nothing is left of what was refused
     await begin(stranger, "others may", "d")
@@ -67,7 +67,9 @@ async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings
     for text in ("two", "three"):
         await say(chat, person, text, text)
 
-    with pytest.raises(messages.MessageRejected, match="You have sent 3 messages in a minute."):
+    with pytest.raises(
+        messages.MessageRejected, match="ve sent 3 messages in the last minute."
+    ):
         await say(chat, person, "four", "four")
     assert not (await say(chat, person, "three", "three")).is_new  # it was taken before
 
@@ -81,7 +83,7 @@ async def test_tokens_are_counted_by_the_day(person, settings):
     run = await Run.objects.acreate(**spent, prompt_tokens=700, completion_tokens=300)
 
     assert await refused(person, "more", "a") == (
-        "You have used your 1,000 tokens for today. Tomorrow there are as many again."
+        "You've reached your daily limit of 1,000 tokens. The limit resets tomorrow."
     )
 
     run.started_at -= timedelta(days=1)
@@ -99,4 +101,4 @@ async def test_what_waits_says_what_it_waits_for(person, settings):
 
     standing = await sync_to_async(sessions.get_status)(chat, None)
     assert [message.text for message in standing.queued] == ["two"]
-    assert standing.hindrance.startswith("You have used your 10 tokens for today.")
+    assert standing.hindrance.startswith("You've reached your daily limit of 10 tokens.")

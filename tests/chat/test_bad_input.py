@@ -20,8 +20,8 @@ pytestmark = [
 ]
 
 FINISHED = 'class="run" data-status="completed"'
-NOTHING = "Type a question first."
-UNREADABLE = "The page sent something that cannot be read."
+NOTHING = "Enter a message first."
+UNREADABLE = "The page sent an invalid request. Reload it and try again."
 
 
 def message(text="6 * 7", client_id="bad", **more):
@@ -34,9 +34,9 @@ FRAMES = {
     "zero width": (message("\u200b\u200d\ufeff\u2060"), NOTHING),
     "only NUL": (message("\0\0"), NOTHING),
     "only controls": (message("\x07\x1b"), NOTHING),
-    "too long": (message("x" * 200_001), "This message is too long: 200 kB"),
-    "too long in bytes": (message("足" * 70_000), "This message is too long: 210 kB"),
-    "a frame too long": (message("x" * 1_100_000), "That is too long to be sent."),
+    "too long": (message("x" * 200_001), "This message is too long (200 kB)"),
+    "too long in bytes": (message("足" * 70_000), "This message is too long (210 kB)"),
+    "a frame too long": (message("x" * 1_100_000), "This message is too long to send."),
     "not JSON": ("{", UNREADABLE),
     "an array": ("[1, 2]", UNREADABLE),
     "a number": ("5", UNREADABLE),
@@ -57,8 +57,8 @@ FRAMES = {
     "run is null": ('{"type": "stop", "run": null}', UNREADABLE),
     "nothing to withdraw": ('{"type": "withdraw"}', UNREADABLE),
     "a list to send now": ('{"type": "send_now", "message": [1]}', UNREADABLE),
-    "unknown agent": (message(agent="nobody"), "This agent is not available any more."),
-    "half an agent": (message(agent="\ud800"), "This agent is not available any more."),
+    "unknown agent": (message(agent="nobody"), "This agent is no longer available."),
+    "half an agent": (message(agent="\ud800"), "This agent is no longer available."),
 }
 
 
@@ -78,7 +78,7 @@ async def test_a_bad_frame_is_answered_and_the_socket_goes_on(chat, caplog):
 async def test_a_binary_frame_is_answered_and_the_socket_goes_on(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(bytes_data=b"\x00\xff")
-        await frames_until(page, "This page takes text, not binary data.")
+        await frames_until(page, "This page accepts text only.")
         await page.send_to(text_data=message())
         await frames_until(page, FINISHED)
 
@@ -175,7 +175,7 @@ async def test_without_an_agent_there_is_a_sentence(chat):
     await Agent.objects.aupdate(enabled=False)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message())
-        await frames_until(page, "No agent is switched on.")
+        await frames_until(page, "No agent is enabled.")
 
 
 async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monkeypatch):
@@ -185,7 +185,7 @@ async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monk
         await frames_until(page, "composer-state")
         for _ in range(500):
             await page.send_to(text_data="{")
-        frames = await frames_until(page, "That was too much at once.")
+        frames = await frames_until(page, "Too many requests.")
         await other.send_to(text_data=message(client_id="other"))
         await frames_until(other, FINISHED)
         answered = [frame for frame in frames if UNREADABLE in frame]
@@ -209,7 +209,7 @@ POSTS = [
     ("", "a", NOTHING),
     ("\u200b\u200b", "a", NOTHING),
     ("\0", "a", NOTHING),
-    ("y" * 200_001, "a", "This message is too long: 200 kB"),
+    ("y" * 200_001, "a", "This message is too long (200 kB)"),
     ("Tell me & mine", "x" * 65, UNREADABLE),
     ("Tell me & mine", "a\0b", UNREADABLE),
 ]
@@ -231,7 +231,7 @@ async def test_a_post_past_all_limits_is_a_plain_page(chat):
     answer = await posted(chat.user, "/chat/", text="y" * 2_000_000)
 
     assert answer.status_code == 400
-    assert "This request made no sense" in answer.content.decode()
+    assert "Bad request" in answer.content.decode()
 
 
 async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch):
@@ -241,7 +241,7 @@ async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch
     answer = await posted(chat.user, f"/chat/{chat.pk}/messages/", text="Do not lose me")
 
     assert answer.status_code == 422
-    assert "0 messages are waiting already." in answer.content.decode()
+    assert "0 messages are already queued." in answer.content.decode()
     assert "Do not lose me</textarea>" in answer.content.decode()
 
 
@@ -251,7 +251,7 @@ async def test_a_post_without_an_agent_keeps_the_text(chat):
     answer = await posted(chat.user, "/chat/", text="Do not lose me")
 
     assert answer.status_code == 422
-    assert "No agent is switched on." in answer.content.decode()
+    assert "No agent is enabled." in answer.content.decode()
     assert "Do not lose me</textarea>" in answer.content.decode()
     assert await ChatSession.objects.acount() == 1
 

@@ -74,7 +74,7 @@ async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_recor
     message, run = await stopped(person)
     assert run.can_continue
 
-    again = await said(message.session, person, "Continue where you stopped.", 2)
+    again = await said(message.session, person, "Continue where you left off.", 2)
     await runs.wait(again.run)
     rest = await checked(again.run)
 
@@ -90,7 +90,7 @@ async def test_the_same_words_after_anything_else_are_a_question(calculator, per
     message, _run = await stopped(person)
     await runs.wait((await said(message.session, person, "6 * 7", 2)).run)
 
-    asked = await said(message.session, person, "Continue where you stopped.", 3)
+    asked = await said(message.session, person, "Continue where you left off.", 3)
 
     assert asked.run.origin_id is None
     await runs.wait(asked.run)

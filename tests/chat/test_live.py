@@ -246,7 +246,7 @@ async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch
 
 
 def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
-    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    other = ChatSession.objects.create(user=chat.user, title="Main menu")
     run = runs.prepare(query="?", topic=other.topic, user=chat.user)
     around = fragments.SessionChrome(chat.user)
     before = around.changes(chat)
@@ -261,7 +261,7 @@ def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
 
 
 def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_question(chat):
-    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    other = ChatSession.objects.create(user=chat.user, title="Main menu")
     around = fragments.SessionChrome(chat.user)
     around.changes(chat)
 
@@ -304,7 +304,7 @@ async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, 
 
 
 def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
-    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    other = ChatSession.objects.create(user=chat.user, title="Main menu")
     around = fragments.SessionChrome(chat.user)
     around.changes(chat)
     runs.prepare(query="?", topic=other.topic, user=chat.user)

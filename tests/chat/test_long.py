@@ -266,7 +266,7 @@ def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
     )
 
     assert size(page) <= MOST_PAGE
-    assert "This run is too long to show here in full." in page
+    assert "This run is too long to display in full here." in page
     assert page.count('class="step"') == 59
     assert frame.partition("<ol")[2].partition("</ol>")[0] in page
 
@@ -352,7 +352,7 @@ def test_the_row_of_a_long_plan_is_told_without_its_details(chat):
     chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
     planned = [{"name": f"s{at}", "tool": "look", "arguments": {"a": PASTE}} for at in range(9)]
     about = {"turn": 1, "agent_name": "helper", "kind": "plan", "started_at": timezone.now()}
-    facts = {"description": "A plan", "steps": planned}
+    facts = {"description": "Untitled plan", "steps": planned}
     AgentStep.objects.create(run=run, number=1, first_seq=1, action_input=facts, **about)
     [step] = step_views(RunView(run, until=1))
 

@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
-NOBODY = 'aria-label="Here now" hidden'
+NOBODY = 'aria-label="Viewing now" hidden'
 
 
 @pytest.fixture

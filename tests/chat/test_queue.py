@@ -199,7 +199,9 @@ async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatc
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
     assert await waiting(chat) == ["two"]
-    assert "The agent waits for your decision, and what is queued waits, too." in page
+    assert (
+        "The agent is waiting for your decision. Queued messages are sent after that."
+    ) in page
 
     await runs.stop(await Run.objects.aget())
     await answered(chat, 1)
@@ -258,7 +260,7 @@ async def test_what_is_withdrawn_goes_and_its_text_comes_back(chat, model):
         frames = await frames_until(page, 'data-returned="two &lt;b&gt;"')
         frames += await frames_until(page, 'id="queue"') if not _has_queue(frames) else []
 
-    assert "Queued" not in [frame for frame in frames if 'id="queue"' in frame][-1]
+    assert "two &lt;b&gt;" not in [frame for frame in frames if 'id="queue"' in frame][-1]
     model.let_go.set()
     await answered(chat, 1)
     assert await Message.objects.acount() == 1
@@ -314,7 +316,7 @@ async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat
     await said(chat, *(f"{at}" for at in range(queue.MAX_QUEUED + 1)))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to(message("one too many"))
-        await frames_until(page, "10 messages are waiting already.")
+        await frames_until(page, "10 messages are already queued.")
 
     assert len(await waiting(chat)) == queue.MAX_QUEUED
     assert not await Message.objects.filter(text="one too many").aexists()
@@ -393,7 +395,7 @@ async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, mod
     await sessions.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
-    assert "This agent is not available any more." in page
+    assert "This agent is no longer available." in page
     assert await waiting(chat) == ["two"]
 
     await Agent.objects.filter(name="other").aupdate(enabled=True)
@@ -426,7 +428,7 @@ async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
 
-    assert "This message cannot be answered. Withdraw it." in page
+    assert "be answered. Remove it from the queue." in page
 
 
 def _breaks(monkeypatch, text):

@@ -324,7 +324,7 @@ async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypat
         await frames_until(page, "So far")
         await client.post(f"/chat/{chat.pk}/delete/")
         await page.send_json_to({"type": "message", "text": "Hello?", "client_id": "b"})
-        await frames_until(page, "This session is not there any more.")
+        await frames_until(page, "This chat no longer exists.")
 
     assert not await Run.objects.aexists()
     assert not await ChatSession.objects.aexists()

@@ -86,7 +86,7 @@ async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
     assert run.tool_calls == 2
     assert await sync_to_async(shown)(run) == [
         ("calculator: a", "done"),
-        ("calculator: b", "may have been done"),
+        ("calculator: b", "may have completed"),
         ("calculator: c", "not started"),
     ]
     history = await sync_to_async(event_store.transcript)(run)
@@ -283,7 +283,7 @@ def test_the_trace_lists_what_was_not_started(run):
     )
 
     ledger = RunView(Run.objects.get(pk=run.pk), place="trace").side_effects
-    assert [step.outcome_label for step in ledger.rows] == ["may have been done", "not started"]
+    assert [step.outcome_label for step in ledger.rows] == ["may have completed", "not started"]
     assert (ledger.irreversible, len(ledger.not_started)) == (1, 1)
 
 

@@ -176,7 +176,7 @@ def test_an_unknown_address_is_a_page_of_ours(client):
     answer = client.get("/nowhere/")
 
     assert answer.status_code == 404
-    assert "The footprints end here" in answer.content.decode()
+    assert "This page isn’t available" in answer.content.decode()
 
 
 async def test_a_question_asked_in_one_tab_appears_in_a_page_opened_before(browser, chat):

@@ -73,7 +73,7 @@ def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
     outcome = apply_file(text, TerminalUser())
     assert outcome.is_done, outcome
     needs = {thing.name: thing.needs for thing in outcome.things if thing.needs}
-    assert needs == {"fast": ("key",), "weather": ("Authorization",)}
+    assert needs == {"fast": ("API key",), "weather": ("Authorization",)}
     LanguageModel.objects.update(api_key="x")
     ToolRegistration.objects.filter(name="weather").update(headers={"Authorization": "x"})
     assert exported() == text

@@ -61,7 +61,7 @@ def test_only_what_one_may_read_is_in_the_file(installation, django_user_model):
     told = yaml.safe_load(client.post(way("export"), {"kinds": ["agents"]}).content)
     assert [*told] == ["ashiato", "agents"]
     refused = shown(client, "ashiato: 1\nmodels:\n  fast: {model: x}\n").content.decode()
-    assert "You may not change models." in refused
+    assert "You don&#x27;t have permission to change models." in refused
     assert "gpt-fast" not in refused
 
 
@@ -87,7 +87,7 @@ def test_a_file_is_shown_before_it_is_done(root, agent):
     assert Agent.objects.get().instructions == ""
     assert root.post(way("apply"), sealed(answer)).url == way()
     assert Agent.objects.get().instructions == "Be brief.\nBe kind."
-    assert "1 thing was changed." in root.get(way()).content.decode()
+    assert "1 change applied." in root.get(way()).content.decode()
 
 
 def test_what_was_changed_since_is_shown_once_more(root, agent):
@@ -96,7 +96,7 @@ def test_what_was_changed_since_is_shown_once_more(root, agent):
     again = root.post(way("apply"), sealed(answer))
 
     assert again.status_code == 409
-    assert "Something has changed since" in again.content.decode()
+    assert "The configuration changed in the meantime" in again.content.decode()
     assert Agent.objects.get().instructions == "Be slow."
     assert root.post(way("apply"), sealed(again)).status_code == 302
 
@@ -129,19 +129,19 @@ def test_a_thing_that_needs_its_key_says_so(root, installation):
     text = "ashiato: 1\nmodels:\n  new: {model: gpt, has_key: true}\n"
     answer = shown(root, text)
 
-    assert "needs: key" in answer.content.decode()
+    assert "needs: API key" in answer.content.decode()
     page = root.post(way("apply"), sealed(answer, text), follow=True).content.decode()
-    assert "needs what no file tells: key." in page
+    assert "API key" in page
 
 
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (b"\xff\xfe\x00", "not UTF-8"),
-        (b"#" * 900_000, "at most 800000 bytes"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b"#" * 900_000, "The limit is 800000 bytes"),
         (b"", "The submitted file is empty."),
         (b"ashiato: 1\n\x00", "cannot be read"),
-        ("\ufeffashiato: 1\n".encode(), "already as the file says"),
+        ("\ufeffashiato: 1\n".encode(), "already matches the file"),
     ],
 )
 def test_any_upload_has_an_answer(root, agent, file, words):

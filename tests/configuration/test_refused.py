@@ -33,13 +33,13 @@ def refused(text, user=None):
         ("- a\n", 1, "ashiato: 1"),
         ("agents: {}\n", 1, "ashiato: 1"),
         ("ashiato: 2\n", 1, "ashiato: 1"),
-        ("ashiato: 1\nagnets: {}\n", 2, "agnets is not known here"),
-        ("ashiato: 1\nagents: [a]\n", 2, "Write names"),
+        ("ashiato: 1\nagnets: {}\n", 2, "Unknown section: agnets"),
+        ("ashiato: 1\nagents: [a]\n", 2, "Must map names"),
         (BOMB, 4, "Aliases"),
         ("ashiato: 1\nagents: !!python/none {}\n", 2, "Tags"),
         ("ashiato: 1\nagents: {a: {}, b: {\n", 3, "cannot be read"),
-        ("#" * 900_000, 0, "longer than 800,000 bytes"),
-        (MANY, 0, "at most 1,000 things"),
+        ("#" * 900_000, 0, "larger than 800,000 bytes"),
+        (MANY, 0, "up to 1,000 entries"),
     ],
 )
 def test_what_is_no_such_file_is_refused_in_words(db, text, line, words):
@@ -50,20 +50,23 @@ def test_what_is_no_such_file_is_refused_in_words(db, text, line, words):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("max_stepps: 3", "max_stepps is not known here."),
-        ("max_steps: many", "Write a number."),
+        ("max_stepps: 3", "Unknown setting: max_stepps."),
+        ("max_steps: many", "Must be a number."),
         ("max_steps: 900", "less than or equal to 50"),
-        ("enabled: maybe", "Write true or false."),
-        ("description: 12", "Write a text, in quotes"),
-        ("handoffs: nobody", "Write a list of names."),
-        ("handoffs: [nobody]", "There is no agent called nobody."),
-        ("groups: [Nobody]", "There is no group called Nobody."),
-        ("tools: {hammer: {}}", "There is no tool called hammer."),
-        ("tools: {calculator: {timeout: 0}}", "Look at the settings of calculator."),
-        ("tools: {calculator: {color: red}}", "color is not known here."),
+        ("enabled: maybe", "Must be true or false."),
+        ("description: 12", "Must be text. Put quotes around"),
+        ("handoffs: nobody", "Must be a list of names."),
+        ("handoffs: [nobody]", "There's no agent named nobody."),
+        ("groups: [Nobody]", "There's no group named Nobody."),
+        ("tools: {hammer: {}}", "There's no tool named hammer."),
+        ("tools: {calculator: {timeout: 0}}", "Check the settings of calculator."),
+        ("tools: {calculator: {color: red}}", "Unknown setting: color."),
         ("mode: chaos", "Select a valid choice."),
         ("output_schema: {type: 7}", "schema"),
-        ("api_key: sk-1", "Keys are not taken from files: enter it in the console."),
+        (
+            "api_key: sk-1",
+            ("Secrets can't be imported from a file. Enter this one in the console."),
+        ),
     ],
 )
 def test_what_an_agent_cannot_be_is_refused_at_its_line(agent, said, words):
@@ -77,21 +80,21 @@ def test_what_an_agent_cannot_be_is_refused_at_its_line(agent, said, words):
 @pytest.mark.parametrize(
     ("kind", "said", "words"),
     [
-        ("models", "a: {model: gpt, api_key: sk-1}", "Keys are not taken"),
-        ("models", "a: {model: gpt, has_key: sk-1}", "Keys are not taken"),
-        ("models", "a: {model: gpt, options: {api_token: sk-1}}", "kept encrypted"),
-        ("models", "a b: {model: gpt}", "without blanks"),
+        ("models", "a: {model: gpt, api_key: sk-1}", "Secrets can't be imported"),
+        ("models", "a: {model: gpt, has_key: sk-1}", "Secrets can't be imported"),
+        ("models", "a: {model: gpt, options: {api_token: sk-1}}", "which are encrypted"),
+        ("models", "a b: {model: gpt}", "no spaces or slashes"),
         ("models", f"{'a' * 65}: {{model: gpt}}", "at most 64 characters"),
-        ("tools", "a: {endpoint: 'https://a.example', headers: {K: sk-1}}", "Keys are not"),
-        ("tools", "a: {source: own}", "no tool of that name"),
+        ("tools", "a: {endpoint: 'https://a.example', headers: {K: sk-1}}", "Secrets can't be"),
+        ("tools", "a: {source: own}", "no built-in tool with this name"),
         ("tools", "a: {source: elsewhere}", "own, http or mcp"),
         ("tools", "a: {source: mcp, server: x, definition: {name: a}}", "no MCP server"),
-        ("tools", "a: {source: mcp, definition: 7}", "no definition of an MCP tool"),
-        ("servers", "a: {url: 'http://a.example', headers: {K: sk-1}}", "Keys are not"),
+        ("tools", "a: {source: mcp, definition: 7}", "a valid MCP tool definition"),
+        ("servers", "a: {url: 'http://a.example', headers: {K: sk-1}}", "Secrets can't be"),
         ("patterns", "a: {pattern: '(?=a)'}", "RE2"),
-        ("patterns", "'a': [b]", "line by line"),
-        ("workflows", "a: {text: 'name: a'}", "Line 1 of its text"),
-        ("workflows", "a: {schedules: [{person: a}]}", "a person and a cron"),
+        ("patterns", "'a': [b]", "per line"),
+        ("workflows", "a: {text: 'name: a'}", "Workflow line 1:"),
+        ("workflows", "a: {schedules: [{person: a}]}", "A schedule needs person and cron"),
     ],
 )
 def test_each_kind_is_judged_as_on_its_page(db, kind, said, words):
@@ -127,9 +130,12 @@ def test_each_kind_needs_the_right_to_change_it(agent, person):
     clerk = may(person, "change_agent", "add_agent", "view_agent")
     text = "ashiato: 1\nagents:\n  new: {}\npatterns:\n  p: {pattern: a}\n"
 
-    assert refused(text, clerk) == (4, "You may not change guardrail patterns.")
+    assert refused(text, clerk) == (
+        4,
+        "You don't have permission to change guardrail patterns.",
+    )
     person = may(person, "change_guardrailpattern")
-    assert refused(text, person) == (5, "You may not add any.")
+    assert refused(text, person) == (5, "You don't have permission to add this.")
     assert apply_file("ashiato: 1\nagents:\n  new: {}\n", person).is_done
 
 
@@ -137,7 +143,7 @@ def test_programs_on_this_machine_need_a_right_of_their_own(installation, person
     user = may(person, *(f"{verb}_mcpserver" for verb in ("view", "add", "change")))
     new = "ashiato: 1\nservers:\n  shell:\n    transport: stdio\n    command: python3\n"
     moved = "ashiato: 1\nservers:\n  files:\n    transport: http\n"
-    no = "You may not set up servers that are programs on this machine."
+    no = "You don't have permission to set up servers that run programs on this machine."
 
     assert (4, no) in refusals(new, user)
     assert refused(moved, user) == (4, no)
@@ -148,23 +154,23 @@ def test_programs_on_this_machine_need_a_right_of_their_own(installation, person
 def test_a_key_does_not_go_where_a_file_sends_it(installation):
     text = "ashiato: 1\nmodels:\n  fast: {base_url: 'https://evil.example/v1'}\n"
 
-    assert "set for another address" in refused(text)[1]
+    assert "set for a different URL" in refused(text)[1]
 
 
 def test_a_workflow_goes_by_the_name_in_its_text(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
     text = text.replace("  greeting:", "  farewell:")
 
-    assert "Its text calls it greeting." in refused(text)[1]
+    assert "The name in the workflow text is different: greeting." in refused(text)[1]
 
 
 def test_a_schedule_is_for_somebody_who_is_there_at_a_time_that_comes(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
 
     at = 1 + text.splitlines().index("    - person: ada")
-    assert refused(text.replace("ada", "nobody")) == (at, "There is no person called nobody.")
+    assert refused(text.replace("ada", "nobody")) == (at, "There's no user named nobody.")
     line, message = refused(text.replace("0 9 * * 1-5", "99 9 * * *"))
-    assert (line, "no time as in a crontab" in message) == (at + 1, True)
+    assert (line, "Invalid cron expression" in message) == (at + 1, True)
     assert Schedule.objects.get().cron == "0 9 * * 1-5"
 
 

@@ -55,9 +55,7 @@ async def f14(ground: Ground, times: int) -> Result:
         tab = await ground.tab()
         began = time.monotonic()
         await tab.ask("hang:0")
-        await tab.until(
-            lambda tab=tab: "The model is slow: nothing has come for" in tab.text, 3
-        )
+        await tab.until(lambda tab=tab: "The model is slow: no output for" in tab.text, 3)
         await tab.until_over(ENDS)
         took = time.monotonic() - began
         said = "sent nothing for 3 seconds" in tab.text
@@ -113,7 +111,7 @@ async def f19(ground: Ground, times: int) -> Result:
     """So many runs at once; none may be asked more than three times, and all end."""
     tab = await ground.tab()
     await tab.ask(f"first:limited:2/words:5 {order()}")
-    await tab.until(lambda: "Asks again in 2 s" in tab.text and "rate limited" in tab.text)
+    await tab.until(lambda: "Retrying in 2 s" in tab.text and "rate limited" in tab.text)
     await tab.until_over()
     result = await ground.played(ENDS)
     asked = [f"limited: {order()}" for _ in range(times)]

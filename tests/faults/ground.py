@@ -153,7 +153,7 @@ class Ground:
             was_done = any(
                 effect.split()[1] in question.text for effect in self.product.effects
             )
-            is_unknown = "What became of" in question.text
+            is_unknown = "Did " in question.text
             await tab.decide(question, is_approved=not (is_unknown and was_done))
 
     async def played(self, seconds: float = 30, *, waits: bool = False) -> Result:

@@ -15,7 +15,7 @@ from tests.faults.rows import order, row, story, unless
 
 ENDS = 30
 SMALL = "size=24m"
-FULL = "The storage is full"
+FULL = "Storage is full"
 OLDER = ("agents", "0001_baseline")
 
 

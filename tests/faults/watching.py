@@ -28,8 +28,8 @@ async def f22(ground: Ground, times: int) -> Result:
         "words:400@0.05": "word3",
         "wait:30": "wait: 30",
         "plain__never": "plain__never",
-        f"sign:{order()}": "asks to use sign",
-        "limited:20": "Asks again in",
+        f"sign:{order()}": "wants to use sign",
+        "limited:20": "Retrying in",
     }
     for _ in range(times):
         for question, words in moments.items():

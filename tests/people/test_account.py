@@ -86,7 +86,7 @@ def test_a_passkey_is_not_made_on_a_page_left_open(stale, ada):
 
 def test_whoever_shows_who_they_are_may_go_on(stale, ada):
     wrong = stale.post("/account/confirm/", {"password": "no"})
-    assert "That is not right." in wrong.content.decode()
+    assert "Wrong password or code. Try again." in wrong.content.decode()
     assert stale.get("/account/app/").status_code == 302
 
     stale.post("/account/confirm/", {"password": PASSWORD})
@@ -127,7 +127,7 @@ def test_what_is_demanded_cannot_be_removed(inside, ada, secret, settings):
 
     page = inside.post("/account/app/remove/")
 
-    assert "Set up something else first." in page.content.decode()
+    assert "Add another method before you remove this one." in page.content.decode()
     assert Authenticator.objects.exists()
 
 

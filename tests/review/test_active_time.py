@@ -115,7 +115,7 @@ def test_the_list_hatches_what_was_waiting(sent, client, person):
     html = client.get("/traces/").content.decode()
     cell = html.split('<span class="waited"')[1].split("</td>")[0]
     assert "40.0 s" in cell
-    assert "excluding waiting for people" in html
+    assert "excluding time waiting for users" in html
 
 
 def test_bars_in_a_chat_hatch_what_was_waiting(sent):

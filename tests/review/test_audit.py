@@ -144,7 +144,7 @@ def test_a_reviewer_can_decide_nothing(personal_run, auditor):
     assert answer.status_code == 404
     assert Approval.objects.get().is_waiting
     page = client_of(auditor).get(f"/traces/{personal_run.pk}/").content.decode()
-    assert "Decline" not in page
+    assert "Reject" not in page
 
 
 def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
@@ -165,7 +165,7 @@ def test_what_cannot_be_recorded_is_not_shown_to_others(
     refused = others.get(page)
 
     assert (refused.status_code, refused["Retry-After"]) == (503, "30")
-    assert "This cannot be shown now" in refused.content.decode()
+    assert "Temporarily unavailable" in refused.content.decode()
     assert not any(text in refused.content.decode() for text in ("Ada", *PERSONAL))
     assert own.get(page).status_code == 200
 

@@ -261,8 +261,8 @@ class TestRuns:
         changed = {
             text.label: (left(text.difference), right(text.difference)) for text in setup
         }
-        assert changed["Most steps"] == ("[10]", "[3]")
-        assert changed["Tool search"] == ("offered", "[not ]offered")
+        assert changed["Max steps"] == ("[10]", "[3]")
+        assert changed["Tool search"] == ("available", "[not ]available")
         assert "[Be" in changed["Instructions"][1]
 
     async def test_the_page_shows_both_runs_and_where_they_part(self, runs_of, person):
@@ -277,7 +277,7 @@ class TestRuns:
         page = await sync_to_async(client.get)(f"/traces/{pair[0].pk}/compare/{pair[1].pk}/")
 
         html = page.content.decode()
-        assert "They part at step 2: Other arguments for calculator." in html
+        assert "First difference at step 2: Different arguments for calculator." in html
         assert 'id="first"' in html
         assert "It is <del>2</del>." in html
         assert "It is <ins>3</ins>." in html
@@ -292,7 +292,7 @@ class TestRuns:
         page = await sync_to_async(client.get)("/traces/compare/", {"a": run.pk, "b": typed})
 
         assert page.status_code == 422
-        assert "There is no run with this number." in page.content.decode()
+        assert "No run has this number." in page.content.decode()
 
     async def test_what_is_worth_a_comparison_is_offered_and_nothing_of_others(
         self, runs_of, person, stranger
@@ -310,7 +310,7 @@ class TestRuns:
         groups = {
             label: [view.run.pk for view in views] for label, views in page.context["groups"]
         }
-        assert groups == {"The same question": [same.pk], "The same agent": [other.pk]}
+        assert groups == {"Same question": [same.pk], "Same agent": [other.pk]}
         address = f"/traces/{one.pk}/compare/{foreign.pk}/"
         assert (await sync_to_async(client.get)(address)).status_code == 404
 

@@ -99,7 +99,7 @@ async def test_a_long_result_is_cut_on_the_page_and_whole_in_the_file(person, pa
     file = await page(f"/traces/{run.pk}/steps/1/result/")
 
     assert "needle" not in shown
-    assert "6,000 characters left out" in shown
+    assert "6,000 characters omitted" in shown
     assert file == long
 
 

@@ -80,7 +80,7 @@ async def test_every_page_that_masks_something_says_so(door, runs, page):
 
     shown = await page(f"/traces/{run.pk}/{door}")
 
-    assert "Personal data is masked, and that you looked at it is recorded." in shown
+    assert "Personal data is masked, and your access is recorded." in shown
     assert shown.count("<h1") == 1
 
 

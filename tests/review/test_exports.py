@@ -192,4 +192,4 @@ async def test_when_a_page_was_away_is_in_both_files(person):
 
     times = {"left_at": left.isoformat(), "came_back_at": back.isoformat()}
     assert checked(text)["absences"] == [{"reason": "lost", **times}]
-    assert "- 1.50 s: The page loses its connection · 4.00 s: The page is back" in document
+    assert "- 1.50 s: The page lost its connection · 4.00 s: The page reconnected" in document

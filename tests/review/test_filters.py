@@ -77,18 +77,18 @@ def test_a_term_knows_its_place_and_can_be_taken_out():
 @pytest.mark.parametrize(
     ("text", "sentence", "mended"),
     [
-        ("staus:failed", "no field “staus”. Did you mean status?", "status:failed"),
-        ("http://x", "no field “http”", '"http://x"'),
-        ("status:faild x", "status cannot be “faild”. It takes running,", "status:failed x"),
-        ("steps:many", "steps cannot be “many”. It takes a number", ""),
-        ("cost:>", "cost cannot be “>”. It takes dollars", ""),
-        ("duration:5parsec", "It takes a time, as in >5s", ""),
-        ("before:soon", "It takes a day, as in 2026-11-01", ""),
-        ("on:2026-02-30", "It takes a day", ""),
-        ("after:-999999999999d", "It takes a day", ""),
-        ("id:99999999999999999999", "It takes a number", ""),
-        ("status:", "Something is missing after status:, as in status:running.", ""),
-        ('"never closed', "The quotation mark is not closed.", '"never closed"'),
+        ("staus:failed", "Unknown field “staus”. Did you mean status?", "status:failed"),
+        ("http://x", "Unknown field “http”", '"http://x"'),
+        ("status:faild x", "status can't be “faild”. Use one of: running,", "status:failed x"),
+        ("steps:many", "steps can't be “many”. Enter a number", ""),
+        ("cost:>", "cost can't be “>”. Enter an amount in USD", ""),
+        ("duration:5parsec", "Enter a duration, e.g. >5s", ""),
+        ("before:soon", "Enter a date, e.g. 2026-11-01", ""),
+        ("on:2026-02-30", "Enter a date", ""),
+        ("after:-999999999999d", "Enter a date", ""),
+        ("id:99999999999999999999", "Enter a number", ""),
+        ("status:", "Add a value after status:, e.g. status:running.", ""),
+        ('"never closed', "The closing quotation mark is missing.", '"never closed"'),
     ],
 )
 def test_what_cannot_be_read_gets_a_sentence(text, sentence, mended):
@@ -108,14 +108,14 @@ def test_the_rest_of_a_filter_is_looked_for_all_the_same():
 def test_only_reviewers_look_for_people():
     assert terms("user:ada") == [("user", NamePattern(text="ada"))]
     assert "Only reviewers" in sentences("user:ada", is_reviewer=False)[0]
-    assert "“usr”. Words" in sentences("usr:ada", is_reviewer=False)[0]
+    assert "“usr”. To search" in sentences("usr:ada", is_reviewer=False)[0]
 
 
 def test_what_reviewers_write_for_each_other_is_found_by_reviewers_alone():
     assert parse("has:note has:label label:x", is_reviewer=False).terms == ()
     said = sentences("label:x has:note", is_reviewer=False)
-    assert said[0] == "Only reviewers can look for labels."
-    assert said[1].startswith("has cannot be “note”. It takes error, answer, rating")
+    assert said[0] == "Only reviewers can filter by label."
+    assert said[1].startswith("has can't be “note”. Use one of: error, answer, rating")
 
 
 def test_a_filter_has_an_end():
@@ -275,7 +275,7 @@ def test_a_term_has_so_many_alternatives():
 
     assert [len(term.values) for term in asked.terms] == [10, 1]
     [problem] = asked.problems
-    assert problem.sentence == "Only the first 10 alternatives are looked for."
+    assert problem.sentence == "Only the first 10 alternatives are used."
     assert asked.said(problem) == "10,11"
 
 

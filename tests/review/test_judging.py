@@ -111,7 +111,7 @@ def test_the_reply_to_a_thumb_shows_what_is_kept(run, person):
     assert 'data-rated="bad"' in shown
     assert "<html" not in shown
     assert '<details class="reasons" open' in shown
-    assert "It did not do what I asked" in shown
+    assert "Didn&#x27;t follow my instructions" in shown
 
 
 def test_without_htmx_a_thumb_leads_back_to_the_answer(run, person, chat):
@@ -161,7 +161,10 @@ def test_a_run_that_goes_on_is_not_rated(run, person):
     answer = browser(person).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
 
     assert answer.status_code == 422
-    assert "This run is not over yet." in answer.content.decode()
+    assert (
+        "This run is still in progress. Try again when it has finished."
+        in answer.content.decode()
+    )
     assert not Rating.objects.exists()
 
 
@@ -227,7 +230,7 @@ def test_whether_a_guardrail_was_right_is_said_where_it_is_shown(run, hit, revie
     client, path = browser(reviewer), f"/traces/{run.pk}/hits/{hit.pk}/"
     page = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).content.decode()
     assert path in page
-    assert "Was “Sums” right?" in page
+    assert "Was the hit for “Sums” right?" in page
 
     said = client.post(path, {"word": "wrong", "step": "1"}, headers=HTMX).content.decode()
     assert 'value="wrong" aria-pressed="true"' in said
@@ -292,8 +295,8 @@ def test_a_note_of_nothing_or_on_no_step_is_refused_in_words(run, reviewer):
     nothing = client.post(path, {"text": " \0 "}, headers=HTMX).content.decode()
     nowhere = client.post(path, {"text": "x", "step": "7"}, headers=HTMX).content.decode()
 
-    assert "Write something first." in nothing
-    assert "There is no such step." in nowhere
+    assert "Enter some text first." in nothing
+    assert "This step doesn&#x27;t exist." in nowhere
     assert not Note.objects.exists()
 
 
@@ -321,7 +324,7 @@ def test_a_label_that_is_too_long_is_refused_in_words(run, reviewer):
         f"/traces/{run.pk}/labels/", {"label": "㍿" * 20}, headers=HTMX
     )
 
-    assert "at most 64 characters" in answer.content.decode()
+    assert "Labels can be up to 64 characters" in answer.content.decode()
     assert not Label.objects.exists()
 
 
@@ -415,7 +418,7 @@ def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, 
     browser(reviewer).post(path, {"verdict": "wrong", "seen": ""})
     late = browser(other).post(path, typed, headers=HTMX).content.decode()
 
-    assert "rei was quicker: wrong." in late
+    assert "rei set the verdict to “wrong”." in late
     assert Review.objects.get().decided_by == reviewer
     seen = Review.objects.get().stamp
     assert f'value="{seen}"' in late
@@ -458,7 +461,7 @@ async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other)
     )
 
     assert late.status_code == 422
-    assert "rei was quicker" in late.content.decode()
+    assert "rei set the verdict to" in late.content.decode()
     assert "Forty-two." in late.content.decode()
     assert (await Review.objects.aget()).correction == "It is 42."
 
@@ -472,11 +475,11 @@ def test_a_run_is_given_to_whoever_may_judge_it(run, reviewer, other, stranger):
     client.post(path, {"me": "1", "to": "kai"})
     assert Review.objects.get().assignee == reviewer
     refused = client.post(path, {"to": "eve"}, headers=HTMX).content.decode()
-    assert "This person may not judge this run." in refused
+    assert "This user can&#x27;t review this run." in refused
 
     ReviewScope.objects.create(user=other).agents.add(Agent.objects.create(name="else"))
     refused = client.post(path, {"to": "kai"}, headers=HTMX).content.decode()
-    assert "This person may not judge this run." in refused
+    assert "This user can&#x27;t review this run." in refused
     client.post(path, {"to": ""})
     assert Review.objects.get().assignee is None
 
@@ -498,7 +501,7 @@ def test_a_run_that_nobody_flagged_is_judged_without_a_flag(run, reviewer):
 
     assert Review.objects.get().flagged_by is None
     assert "Flagged" not in shown
-    assert "rei found it correct" in shown
+    assert "rei" in shown
 
 
 def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, person):
@@ -626,14 +629,14 @@ async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer
 
 
 async def test_the_answer_as_it_was_given_is_no_correction(run, reviewer):
-    with pytest.raises(feedback.FeedbackRejected, match="nothing to correct"):
+    with pytest.raises(feedback.FeedbackRejected, match="the same as the original answer"):
         await sync_to_async(feedback.correct)(reviewer, run, " It is **41**.\r\n", "")
 
 
 def test_the_masked_answer_is_no_correction(run, reviewer):
     run.answer = f"Ask {MAIL}."
 
-    with pytest.raises(feedback.FeedbackRejected, match="would be sent the masks"):
+    with pytest.raises(feedback.FeedbackRejected, match="the user would see the masks"):
         feedback.correct(reviewer, run, "Ask ‹email›.", "")
     feedback.correct(reviewer, run, "Ask her.", "")
 
@@ -655,8 +658,8 @@ def test_no_form_begins_with_a_masked_answer(run, reviewer, auditor):
 
     assert written_fields(plain) == ["It is **41**."] * 2
     assert written_fields(page) == written_fields(masked) == ["", ""]
-    assert page.count("somebody who may see personal data can unmask it first") == 2
-    assert masked.count(f'<a href="/traces/{run.pk}/">show the run unmasked</a>') == 2
+    assert page.count("A user with access to personal data can unmask it first") == 2
+    assert masked.count(f'<a href="/traces/{run.pk}/">unmask the run</a>') == 2
     assert written_fields(unmasked) == [f"Ask {MAIL}."] * 2
     assert ("is masked." in page, "is masked." in unmasked) == (True, False)
 
@@ -715,7 +718,7 @@ def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
 
     answer = browser(reviewer).post(f"/traces/{run.pk}/example/", said, headers=HTMX)
 
-    assert "There is an example of this name already." in answer.content.decode()
+    assert "An example with this name already exists." in answer.content.decode()
     assert "Forty-two" in answer.content.decode()
     assert Example.objects.count() == 1
 
@@ -749,9 +752,7 @@ def test_reasons_have_an_end_all_together(run, person):
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
 
-    assert (
-        "No room for another reason: all together have at most 10000" in answer.content.decode()
-    )
+    assert "All reasons together can be up to 10000" in answer.content.decode()
     assert len(Review.objects.get().why) == feedback.MAX_TEXT_CHARS - 10
 
 
@@ -759,7 +760,7 @@ def test_reasons_have_an_end_all_together(run, person):
 def test_there_is_nothing_to_take_back_of_an_answer_nobody_corrected(said, run, reviewer):
     answer = browser(reviewer).post(f"/traces/{run.pk}/correction/", said, headers=HTMX)
 
-    assert "There is no corrected answer yet. Write one first." in answer.content.decode()
+    assert "Enter the corrected answer first." in answer.content.decode()
     assert not Review.objects.exists()
     assert not AuditEntry.objects.filter(action="review.correction").exists()
 

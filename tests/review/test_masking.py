@@ -307,7 +307,7 @@ def test_without_a_reason_nothing_is_unmasked(personal_run, auditor):
     answer = client.post(f"{page}unmask/", {"reason": " "})
 
     assert answer.status_code == 422
-    assert "Say why you need to see it." in answer.content.decode()
+    assert "Enter a reason." in answer.content.decode()
     assert holds_none(client.get(page).content.decode())
 
 

@@ -52,8 +52,8 @@ async def test_its_document_tells_the_plan_in_words(replanned, person):
     _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.md")
 
     assert "1. sum (calculator · changed)" in text
-    assert "2. rescue (calculator · added · after sum · only if something before it" in text
-    assert "Why it was planned anew" in text
+    assert "2. rescue (calculator · added · after sum · only if an earlier step failed" in text
+    assert "Why the plan changed" in text
     assert "Not as expected: It is 0." in text
 
 
@@ -77,9 +77,9 @@ async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
 async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
     _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.md")
 
-    assert text.count("Thought · planner · Writes the plan") == 2
-    assert text.count("Thought · monitor · Checks the result") == 2
-    assert text.count("Writes the answer") == 1
+    assert text.count("Thought · planner · Writing the plan") == 2
+    assert text.count("Thought · monitor · Checking the result") == 2
+    assert text.count("Writing the answer") == 1
 
 
 async def test_what_a_planner_wrote_is_seen_as_it_is_where_its_step_is_opened(
@@ -92,7 +92,7 @@ async def test_what_a_planner_wrote_is_seen_as_it_is_where_its_step_is_opened(
     answer = await client.get(f"/traces/{replanned.pk}/steps/{step.number}/")
 
     text = answer.content.decode()
-    assert "Writes the plan" in text
+    assert "Writing the plan" in text
     assert "&quot;description&quot;: &quot;Work it out.&quot;" in text
 
 
@@ -100,11 +100,11 @@ async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
     marks = await sync_to_async(lambda: ReplayTimeline(replanned).marks)()
 
     words = [(mark.kind, mark.words) for mark in marks]
-    assert ("plan", "The plan: Work it out.") in words
-    assert ("plan", "sum begins") in words
+    assert ("plan", "Plan: Work it out.") in words
+    assert ("plan", "sum started") in words
     assert ("failed", "Not as expected: It is 0.") in words
     assert ("plan", "As expected: It is 1.") in words
-    assert ("plan", "rescue is skipped: Nothing before it failed.") in words
+    assert ("plan", "rescue skipped: Nothing before it failed.") in words
 
 
 async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, person):
@@ -147,7 +147,7 @@ async def test_the_page_of_a_step_says_what_was_expected_and_found(replanned, pe
     page = await sync_to_async(client.get)(f"/traces/{replanned.pk}/steps/{check.number}/")
 
     html = page.content.decode()
-    assert "The result is not as expected. It is 0." in html
+    assert "The result isn’t as expected. It is 0." in html
     assert "Take 2." in html
 
 

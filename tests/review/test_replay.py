@@ -114,7 +114,7 @@ async def test_a_question_is_asked_again_and_decided_again_when_it_was(decided):
     waiting = await decided.events.aget(type=EventType.RUN_PAUSED)
     then = await sync_to_async(lambda: replay.replay_view(decided, waiting.seq).snapshot())()
     assert 'data-verdict="waiting"' in then
-    assert "Exactly these arguments" in then
+    assert "Arguments" in then
     assert "7 * 6" not in then
 
 
@@ -178,7 +178,7 @@ async def test_a_run_that_goes_on_is_shown_up_to_now(monkeypatch, scripted, pers
     page = (await sync_to_async(get)(person, run, "replay/?at=99")).content.decode()
 
     assert f'id="run-{run.pk}" class="run" data-status="waiting"' in page
-    assert "This run still goes on" in page
+    assert "This run is still in progress" in page
 
 
 def get(person, run, path):
@@ -193,7 +193,7 @@ async def test_a_moment_has_an_address_and_its_neighbours_have_links(decided, pe
     page = (await sync_to_async(get)(person, decided, f"replay/?at={called.seq}")).content
 
     html = page.decode()
-    assert "calculator is used" in html
+    assert "calculator called" in html
     assert f'href="?at={called.seq - 1}" rel="prev"' in html
     assert f'href="?at={called.seq + 2}" rel="next"' in html
     assert "It is <strong>written" not in html
@@ -237,15 +237,15 @@ async def test_the_moments_of_a_run_say_what_happened(decided):
     )()
 
     assert marks == [
-        ("run", "helper begins"),
-        ("thought", "helper thinks"),
-        ("waiting", "A person is asked about calculator"),
-        ("waiting", "It waits for a person"),
-        ("waiting", "ada approves"),
-        ("tool", "calculator is used"),
-        ("tool", "calculator answers"),
-        ("thought", "helper thinks"),
-        ("run", "The answer is there"),
+        ("run", "helper started"),
+        ("thought", "helper is thinking"),
+        ("waiting", "Approval requested for calculator"),
+        ("waiting", "Waiting for user input"),
+        ("waiting", "ada approved"),
+        ("tool", "calculator called"),
+        ("tool", "calculator returned a result"),
+        ("thought", "helper is thinking"),
+        ("run", "Answer complete"),
     ]
 
 
@@ -253,7 +253,7 @@ async def test_the_moments_of_a_run_say_what_happened(decided):
     ("script", "kind", "words"),
     [
         ([ModelError("The provider refused.")], "failed", "The provider refused."),
-        ([CALL, CALL, CALL], "stopped", "Stopped: the agent asked the same tool"),
+        ([CALL, CALL, CALL], "stopped", "Stopped: the agent repeated the same tool call"),
     ],
 )
 async def test_a_run_that_ends_badly_has_a_moment_for_it(script, kind, words, scripted):
@@ -277,8 +277,8 @@ def test_a_takeover_is_a_moment_and_is_told_in_the_head_from_then_on(db):
     event_store.save([(run.pk, event) for event in events])
 
     assert [mark.kind for mark in ReplayTimeline(run).marks] == ["thought", "resumed"]
-    assert "continued after a restart" not in replay.replay_view(run, 1).snapshot()
-    assert "continued after a restart" in replay.replay_view(run, 2).snapshot()
+    assert "resumed after restart" not in replay.replay_view(run, 1).snapshot()
+    assert "resumed after restart" in replay.replay_view(run, 2).snapshot()
 
 
 def test_a_run_of_which_nothing_is_kept_yet_can_be_looked_at(person):
@@ -287,7 +287,7 @@ def test_a_run_of_which_nothing_is_kept_yet_can_be_looked_at(person):
     answer = get(person, run, "replay/")
 
     assert answer.status_code == 200
-    assert "The question is asked" in answer.content.decode()
+    assert "Question sent" in answer.content.decode()
     assert get(person, run, "replay/scene/").json()["frames"] == []
 
 
@@ -346,8 +346,8 @@ def test_a_page_that_was_away_is_a_moment_between_two_events(parted):
 
     marks = [(mark.seq, mark.ms, mark.words) for mark in timeline.marks if mark.is_between]
     assert marks == [
-        (1, 1500, "The page loses its connection"),
-        (2, 2500, "The page is back"),
+        (1, 1500, "The page lost its connection"),
+        (2, 2500, "The page reconnected"),
     ]
     assert [bool(timeline.away(ms)) for ms in (1499, 1500, 2499, 2500)] == [0, 1, 1, 0]
     assert (timeline.before(2, 2000), timeline.next(1, 1000)) == ("?at=1&ms=1500",) * 2
@@ -371,16 +371,16 @@ def test_the_replay_shows_what_stood_on_the_page_while_it_was_away(person, parte
 
 
 def test_the_page_of_the_run_says_that_there_is_something_to_see(person, parted):
-    assert "page away once" in get(person, parted, "").content.decode()
+    assert "page disconnected once" in get(person, parted, "").content.decode()
     parted.absences.all().delete()
-    assert "page away" not in get(person, parted, "").content.decode()
+    assert "page disconnected" not in get(person, parted, "").content.decode()
 
 
 def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
     parted.absences.update(reason=Absence.Reason.CLOSED, came_back_at=None)
     timeline = ReplayTimeline(parted)
 
-    assert [mark.words for mark in timeline.marks if mark.is_between] == ["The page is closed"]
+    assert [mark.words for mark in timeline.marks if mark.is_between] == ["The page was closed"]
     assert not timeline.away(timeline.duration).is_lost
     assert (
         '<span data-when="lost" hidden>' in get(person, parted, "replay/?at=3").content.decode()

@@ -371,7 +371,7 @@ async def test_no_chat_ever_shows_it(origin, scripted, person):
     assert f"run-{run.pk}" not in page
     listed = (await client.get("/traces/")).content.decode()
     assert f"/traces/{run.pk}/" in listed
-    assert f"run {origin.pk} again from step 5" in listed
+    assert f"rerun of run {origin.pk} from step 5" in listed
 
 
 async def test_what_another_run_wrote_is_not_in_the_ledger_of_this_one(tool, scripted, person):
@@ -392,7 +392,7 @@ async def test_its_own_page_shows_what_was_told_again(origin, scripted, person):
 
     page = (await client.get(f"/traces/{run.pk}/")).content.decode()
 
-    assert "Up to here it was told again, at no cost; from here on it ran live." in page
+    assert "Replayed from the original run up to here (no cost). Live from here on." in page
     assert page.count('class="step"') == 5
 
 
@@ -431,7 +431,7 @@ async def test_the_form_is_filled_in_as_the_run_was(origin, person):
     assert "Something new." not in page
     assert "You are helper" in page
     assert 'value="calculator" id="id_tools_0" checked' in page
-    assert "2 steps told again" in page
+    assert "2 replayed steps" in page
 
 
 async def test_the_page_of_a_run_takes_the_form_into_its_panel(origin, person):
@@ -455,7 +455,7 @@ async def test_a_run_again_is_opened_beside_its_origin(origin, scripted, person)
     assert answer.headers["Location"] == f"/traces/{origin.pk}/compare/{run.pk}/"
     await runs.wait(run)
     page = (await client.get(answer.headers["Location"])).content.decode()
-    assert f"run {origin.pk} again from step 3" in page
+    assert f"rerun of run {origin.pk} from step 3" in page
     assert "replayed" in page
 
 
@@ -540,7 +540,7 @@ async def test_what_is_shown_masked_is_not_run_again(origin, reviewer):
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
     assert answer.status_code == 422
-    assert "Show this run unmasked first" in answer.content.decode()
+    assert "Unmask this run first" in answer.content.decode()
     assert not await Run.objects.filter(origin=origin).aexists()
 
 
@@ -549,7 +549,7 @@ async def test_what_is_shown_masked_is_not_run_again(origin, reviewer):
     [
         ({"model": "the/best"}, "Select a valid choice. the/best is not one"),
         ({"tools": ["rm"]}, "Select a valid choice. rm is not one"),
-        ({"token": "../x"}, "The page sent something that cannot be read."),
+        ({"token": "../x"}, "The page sent an invalid request. Reload it and try again."),
         ({"instructions": "\0"}, "Null characters are not allowed."),
         ({"instructions": "x" * 50_001}, "Ensure this value has at most 50000 characters"),
     ],
@@ -573,7 +573,9 @@ async def test_a_run_whose_agent_is_gone_says_so(origin, person):
     sent = await client.post(f"/traces/{origin.pk}/rerun/1/", FILLED_IN)
 
     for page in (shown, sent):
-        assert "The agent of this run is gone, or switched off." in page.content.decode()
+        assert (
+            "The agent of this run was deleted or disabled, so you can&#x27;t run it again."
+        ) in page.content.decode()
     assert not await Run.objects.filter(origin=origin).aexists()
 
 
@@ -633,14 +635,14 @@ async def test_only_so_many_runs_again_go_on_at_once(origin, person):
 
     assert answer.status_code == 422
     page = answer.content.decode()
-    assert "5 of your runs again are not over yet. Wait for one, or stop it." in page
+    assert "You already have 5 reruns in progress. Wait for one to finish, or stop one." in page
     assert "Be quick." in page
     assert await Run.objects.filter(origin=origin).acount() == reruns.MAX_LIVE_RERUNS
 
 
 async def test_an_agent_switched_off_in_that_moment_is_a_sentence(origin, person, monkeypatch):
     def switched_off(*about):
-        raise reruns.RerunRejected("It is switched off.")
+        raise reruns.RerunRejected("It is disabled.")
 
     monkeypatch.setattr(reruns, "prepare", switched_off)
     client = await browser(person)
@@ -648,4 +650,4 @@ async def test_an_agent_switched_off_in_that_moment_is_a_sentence(origin, person
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
     assert answer.status_code == 422
-    assert "It is switched off." in answer.content.decode()
+    assert "It is disabled." in answer.content.decode()

@@ -91,7 +91,7 @@ async def test_what_a_workflow_itself_says_is_not_in_the_form(errand, person):
     assert 'name="model"' in page
     assert 'name="tools"' not in page
     assert 'name="instructions"' not in page
-    assert "has that no more" not in page
+    assert "can no longer use" not in page
 
 
 async def test_a_workflow_is_run_again_with_nothing_but_a_click(errand, person):
@@ -130,7 +130,7 @@ async def test_a_run_of_a_workflow_is_not_kept_as_an_example(errand, administrat
 
     assert f"/traces/{errand.pk}/verdict/" in page
     assert f"/traces/{errand.pk}/example/" not in page
-    assert "A run of a workflow is no example" in sent.content.decode()
+    assert "be saved as examples" in sent.content.decode()
     assert not await Example.objects.aexists()
 
 

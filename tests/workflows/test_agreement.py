@@ -79,13 +79,13 @@ async def test_whoever_started_it_does_not_agree_for_a_role_that_others_have(
     assert (await Approval.objects.aget()).is_waiting
     assert "May it be sent?" not in await page(person, "/approvals/")
     shown = await page(person, f"/traces/{gate.run_id}/")
-    assert "It waits for somebody of the group “Legal”." in shown
-    assert "Gate asks for agreement" in shown
+    assert "Waiting for someone in the group “Legal”." in shown
+    assert "Gate asks for approval" in shown
     assert f"/approvals/{gate.pk}/" not in shown
 
 
 async def test_whoever_has_the_role_agrees_and_it_goes_on(gate, lawyer):
-    assert "Gate asks for your agreement" in await page(lawyer, "/approvals/")
+    assert "Gate asks for your approval" in await page(lawyer, "/approvals/")
 
     await send(lawyer, gate, "approve")
 
@@ -138,9 +138,9 @@ async def test_a_no_is_no_failure(gate, lawyer, person, words):
     shown = await page(person, f"/traces/{run.pk}/")
     assert (run.status, task.status) == ("stopped", "rejected")
     assert "|failed|" not in run.marks
-    assert "eve declined “agree”, so the workflow ended here." in shown
-    assert ("They said: “Not before May.”." in shown) == bool(words)
-    assert "1 declined" in shown
+    assert "eve rejected “agree”, so the workflow ended here." in shown
+    assert ("Comment: “Not before May.”." in shown) == bool(words)
+    assert "1 rejected" in shown
     assert 'data-status="failed"' not in shown
 
 
@@ -164,4 +164,4 @@ def test_only_a_no_is_called_one():
 
     ended = status_text.ending_sentence(Run(stopped_reason="cancelled", detail=late))
 
-    assert ended == f"Cancelled: {late}"
+    assert ended == f"Stopped. {late}"

@@ -34,10 +34,12 @@ def page(answer):
 def test_without_workflows_an_editor_is_offered_examples(editing):
     shown = page(editing.get("/workflows/"))
 
-    assert "No workflow yet" in shown
+    assert "No workflows yet" in shown
     for key in EXAMPLES:
         assert f"?example={key}" in shown
-        assert "It can be saved." in page(editing.get(f"/workflows/new/?example={key}"))
+        assert "No errors. Ready to save." in page(
+            editing.get(f"/workflows/new/?example={key}")
+        )
 
 
 def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting):
@@ -97,7 +99,7 @@ def test_saving_on_top_of_another_version_is_refused_and_both_texts_are_kept(
     answer = editing.post(f"/workflows/{workflow.pk}/edit/", {"text": mine, "base": "1"})
 
     assert answer.status_code == 409
-    assert "was saved meanwhile by root" in page(answer)
+    assert "was saved by root while you were editing" in page(answer)
     assert "their_counter" in page(answer)
     assert "my_counter" in page(answer)
     assert workflow.versions.count() == 2
@@ -131,7 +133,7 @@ def test_two_workflows_do_not_share_a_name(editing, workflow):
     answer = editing.post("/workflows/new/", {"text": pipeline.TEXT})
 
     assert answer.status_code == 422
-    assert "There is a workflow named アンケート集計レポート already." in page(answer)
+    assert "A workflow named アンケート集計レポート already exists." in page(answer)
 
 
 def test_who_may_not_edit_finds_no_editor(visiting, workflow):
@@ -151,7 +153,7 @@ def test_a_workflow_that_is_off_is_seen_by_editors_alone(visiting, editing, work
 
     assert visiting.get(at).content == missing.content
     assert "アンケート集計" not in page(visiting.get("/workflows/"))
-    assert "switched off" in page(editing.get(at))
+    assert "disabled" in page(editing.get(at))
 
 
 @pytest.mark.parametrize("text", ["\0", "name: \0", "[" * 5_000, "&a [*a]", "{"])
@@ -159,7 +161,7 @@ def test_odd_texts_are_answered_with_problems(editing, text):
     answer = editing.post("/workflows/check/", {"text": text})
 
     assert answer.status_code == 200
-    assert "It can be saved." not in page(answer)
+    assert "No errors. Ready to save." not in page(answer)
 
 
 def test_the_dry_run_shows_what_would_be_given_to_whom(editing, pipeline_tools):

@@ -102,20 +102,20 @@ def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, par
     ("text", "sentence"),
     [
         ("/workflow Greting card to=a", "Did you mean Greeting card?"),
-        ("/workflow", "Say which workflow: Greeting card."),
-        ("/workflow Greeting card", "to has to be given."),
+        ("/workflow", "Which workflow? Choose one of these: Greeting card."),
+        ("/workflow Greeting card", "to is required."),
         ("/workflow Greeting card to=a tims=3", "Did you mean times?"),
-        ("/workflow Greeting card to=a times=many", "many does not fit the parameter times."),
-        ("/workflow Greeting card to=a words=x", "x does not fit the parameter words."),
-        ("/workflow Greeting card to=a loud=perhaps", "does not fit the parameter loud"),
-        ("/workflow Greeting card to=a share=nan", "nan does not fit the parameter share."),
-        ("/workflow Greeting card to=a share=1e999", "does not fit the parameter share."),
-        ("/workflow Greeting card to=a words=[NaN]", "does not fit the parameter words."),
-        ("/workflow Greeting card to=a words=[1e999]", "does not fit the parameter words."),
-        (f"/workflow Greeting card to=a words={NUL}", "does not fit the parameter words."),
-        (f"/workflow Greeting card to=a words={HALF}", "does not fit the parameter words."),
-        (f"/workflow Greeting card to=a words={DEEP}", "does not fit the parameter words."),
-        (f"/workflow Greeting card to=a words={DEEPER}", "does not fit the parameter words."),
+        ("/workflow Greeting card to=a times=many", "“many” isn't a valid value for times."),
+        ("/workflow Greeting card to=a words=x", "“x” isn't a valid value for words."),
+        ("/workflow Greeting card to=a loud=perhaps", "isn't a valid value for loud."),
+        ("/workflow Greeting card to=a share=nan", "“nan” isn't a valid value for share."),
+        ("/workflow Greeting card to=a share=1e999", "isn't a valid value for share."),
+        ("/workflow Greeting card to=a words=[NaN]", "isn't a valid value for words."),
+        ("/workflow Greeting card to=a words=[1e999]", "isn't a valid value for words."),
+        (f"/workflow Greeting card to=a words={NUL}", "isn't a valid value for words."),
+        (f"/workflow Greeting card to=a words={HALF}", "isn't a valid value for words."),
+        (f"/workflow Greeting card to=a words={DEEP}", "isn't a valid value for words."),
+        (f"/workflow Greeting card to=a words={DEEPER}", "isn't a valid value for words."),
     ],
 )
 def test_what_cannot_be_started_says_why(greeting, person, text, sentence):
@@ -176,7 +176,7 @@ async def test_a_form_that_does_not_fit_is_told_and_starts_nothing(greeting, per
     answer = await client.post(f"/workflows/{greeting.pk}/start/", {"parameter-to": ""})
 
     assert answer.status_code == 422
-    assert "to has to be given." in answer.content.decode()
+    assert "to is required." in answer.content.decode()
     assert not await Run.objects.aexists()
 
 

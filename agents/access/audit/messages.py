@@ -18,126 +18,130 @@ PERSON_PREFIX = "person:"
 
 SENTENCES = {
     audit.SIGNED_IN: gettext_lazy("%(who)s signed in."),
-    audit.SIGN_IN_FAILED: gettext_lazy("Somebody tried to sign in as %(what)s, in vain."),
+    audit.SIGN_IN_FAILED: gettext_lazy("Sign-in as %(what)s failed."),
     audit.SIGNED_OUT: gettext_lazy("%(who)s signed out."),
-    audit.SESSION_ENDED: gettext_lazy("%(who)s ended sessions of %(what)s."),
+    audit.SESSION_ENDED: gettext_lazy("%(who)s revoked sessions of %(what)s."),
     audit.PASSWORD_SET: gettext_lazy("%(who)s changed the password of %(what)s."),
-    audit.PASSWORD_LINK: gettext_lazy("%(who)s made a link to set the password of %(what)s."),
-    audit.MFA_ADDED: gettext_lazy("%(who)s added a way to sign in for %(what)s."),
-    audit.MFA_REMOVED: gettext_lazy("%(who)s took away a way to sign in from %(what)s."),
-    audit.PERSON_ADDED: gettext_lazy("%(who)s made an account for %(what)s."),
-    audit.PERSON_ACTIVATED: gettext_lazy("%(who)s switched on the account of %(what)s."),
-    audit.PERSON_DEACTIVATED: gettext_lazy("%(who)s switched off the account of %(what)s."),
+    audit.PASSWORD_LINK: gettext_lazy("%(who)s created a password link for %(what)s."),
+    audit.MFA_ADDED: gettext_lazy("%(who)s added a sign-in method for %(what)s."),
+    audit.MFA_REMOVED: gettext_lazy("%(who)s removed a sign-in method from %(what)s."),
+    audit.PERSON_ADDED: gettext_lazy("%(who)s created an account for %(what)s."),
+    audit.PERSON_ACTIVATED: gettext_lazy("%(who)s enabled the account of %(what)s."),
+    audit.PERSON_DEACTIVATED: gettext_lazy("%(who)s disabled the account of %(what)s."),
     audit.PERSON_CHANGED: gettext_lazy("%(who)s changed the account of %(what)s."),
     audit.PERSON_DELETED: gettext_lazy("%(who)s deleted the account of %(what)s."),
     audit.PERSON_EXPORTED: gettext_lazy("%(who)s downloaded the data of %(what)s."),
-    audit.ERASURE_STARTED: gettext_lazy("%(who)s had the data of %(what)s erased."),
-    audit.PERSON_ERASED: gettext_lazy("All data of %(what)s is gone."),
-    audit.RIGHTS_CHANGED: gettext_lazy("%(who)s changed the rights of %(what)s."),
+    audit.ERASURE_STARTED: gettext_lazy("%(who)s started deleting all data of %(what)s."),
+    audit.PERSON_ERASED: gettext_lazy("All data of %(what)s was deleted."),
+    audit.RIGHTS_CHANGED: gettext_lazy("%(who)s changed the permissions of %(what)s."),
     audit.ADDED: gettext_lazy("%(who)s added %(what)s."),
     audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
     audit.MODEL_TESTED: gettext_lazy("%(who)s tested %(what)s."),
     audit.MODEL_TEST_ENDED: gettext_lazy("%(who)s finished testing %(what)s."),
-    audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s by hand."),
-    audit.TOOL_ACCEPTED: gettext_lazy("%(who)s accepted the change of %(what)s."),
+    audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s manually."),
+    audit.TOOL_ACCEPTED: gettext_lazy("%(who)s accepted the change to %(what)s."),
     audit.CONFIG_EXPORTED: gettext_lazy("%(who)s exported the configuration."),
     audit.CONFIG_IMPORTED: gettext_lazy("%(who)s imported a configuration."),
-    audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a version of %(what)s."),
+    audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a new version of %(what)s."),
     audit.SCHEDULE_ACCEPTED: gettext_lazy("%(who)s accepted %(what)s."),
-    audit.SCHEDULE_DECLINED: gettext_lazy("%(who)s declined %(what)s."),
-    audit.DECIDED: gettext_lazy("%(who)s decided about a call in %(what)s."),
-    audit.VIEWED: gettext_lazy("%(who)s looked at %(what)s."),
-    audit.SEARCHED: gettext_lazy("%(who)s searched masked text in this list: %(what)s."),
+    audit.SCHEDULE_DECLINED: gettext_lazy("%(who)s rejected %(what)s."),
+    audit.DECIDED: gettext_lazy("%(who)s answered an approval request in %(what)s."),
+    audit.VIEWED: gettext_lazy("%(who)s viewed %(what)s."),
+    audit.SEARCHED: gettext_lazy("%(who)s searched masked text (list: %(what)s)."),
     audit.EXPORTED: gettext_lazy("%(who)s exported %(what)s."),
-    audit.UNMASKED: gettext_lazy("%(who)s had personal data shown in %(what)s."),
+    audit.UNMASKED: gettext_lazy("%(who)s unmasked personal data in %(what)s."),
     audit.RERUN: gettext_lazy("%(who)s ran %(what)s again."),
-    audit.SHARED: gettext_lazy("%(who)s made a link to %(what)s."),
-    audit.SHARE_REVOKED: gettext_lazy("%(who)s revoked a link to %(what)s."),
-    audit.SHARE_OPENED: gettext_lazy("%(who)s opened a link to %(what)s."),
-    audit.MEMBER_ADDED: gettext_lazy("%(who)s let somebody into %(what)s."),
-    audit.MEMBER_REMOVED: gettext_lazy("%(who)s showed somebody out of %(what)s."),
-    audit.INVITED: gettext_lazy("%(who)s made a link into %(what)s."),
-    audit.INVITATION_WITHDRAWN: gettext_lazy("%(who)s withdrew a link into %(what)s."),
-    audit.LOG_STARTED: gettext_lazy("What was kept before is sealed from here on."),
-    audit.LOG_TRUNCATED: gettext_lazy("Old entries of the audit log were taken out."),
+    audit.SHARED: gettext_lazy("%(who)s created a share link to %(what)s."),
+    audit.SHARE_REVOKED: gettext_lazy("%(who)s revoked a share link to %(what)s."),
+    audit.SHARE_OPENED: gettext_lazy("%(who)s opened a share link to %(what)s."),
+    audit.MEMBER_ADDED: gettext_lazy("%(who)s added a member to %(what)s."),
+    audit.MEMBER_REMOVED: gettext_lazy("%(who)s removed a member from %(what)s."),
+    audit.INVITED: gettext_lazy("%(who)s created an invite link to %(what)s."),
+    audit.INVITATION_WITHDRAWN: gettext_lazy("%(who)s revoked an invite link to %(what)s."),
+    audit.LOG_STARTED: gettext_lazy(
+        "Signing of the audit log started, including all earlier entries."
+    ),
+    audit.LOG_TRUNCATED: gettext_lazy("Old audit log entries were deleted."),
     audit.LOG_EXPORTED: gettext_lazy("%(who)s exported the audit log."),
     audit.LOG_VERIFIED: gettext_lazy("%(who)s verified the audit log."),
-    audit.PRUNED: gettext_lazy("What was too old to be kept was deleted."),
+    audit.PRUNED: gettext_lazy("Data past its retention period was deleted."),
     "review.flag": gettext_lazy("%(who)s flagged %(what)s."),
-    "review.assign": gettext_lazy("%(who)s assigned the review of %(what)s."),
-    "review.verdict": gettext_lazy("%(who)s gave a verdict on %(what)s."),
-    "review.correction": gettext_lazy("%(who)s corrected %(what)s."),
+    "review.assign": gettext_lazy("%(who)s changed the reviewer of %(what)s."),
+    "review.verdict": gettext_lazy("%(who)s reviewed %(what)s."),
+    "review.correction": gettext_lazy("%(who)s corrected the answer of %(what)s."),
     audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
-    audit.HIT_JUDGED: gettext_lazy("%(who)s judged what a guardrail found in %(what)s."),
+    audit.HIT_JUDGED: gettext_lazy("%(who)s reviewed a guardrail hit in %(what)s."),
 }
 CATEGORY_LABELS = {
-    "signin": gettext_lazy("Signing in"),
+    "signin": gettext_lazy("Sign-in"),
     "password": gettext_lazy("Passwords"),
-    "mfa": gettext_lazy("Apps and passkeys"),
+    "mfa": gettext_lazy("Two-factor authentication and passkeys"),
     "person": gettext_lazy("Accounts"),
-    "rights": gettext_lazy("Rights"),
-    "console": gettext_lazy("What is set up"),
+    "rights": gettext_lazy("Permissions"),
+    "console": gettext_lazy("Console changes"),
     "server": gettext_lazy("MCP servers"),
     "model": gettext_lazy("Models"),
     "tool": gettext_lazy("Tools"),
-    "configuration": gettext_lazy("Configuration as a file"),
+    "configuration": gettext_lazy("Configuration files"),
     "workflow": gettext_lazy("Workflows"),
     "approval": gettext_lazy("Approvals"),
-    "run": gettext_lazy("Looks at runs"),
+    "run": gettext_lazy("Run access"),
     "review": gettext_lazy("Reviews"),
-    "share": gettext_lazy("Links to runs"),
-    "session": gettext_lazy("Shared sessions"),
-    "audit": gettext_lazy("The log itself"),
+    "share": gettext_lazy("Share links"),
+    "session": gettext_lazy("Shared chats"),
+    "audit": gettext_lazy("Audit log"),
     "retention": gettext_lazy("Retention"),
 }
 FLAW_SENTENCES = {
     Flaw.CHANGED: gettext_lazy("Entry %(number)d was changed after it was written."),
     Flaw.REMOVED: gettext_lazy("Entry %(number)d was removed."),
     Flaw.INSERTED: gettext_lazy(
-        "Entry %(number)d was put in, or written over, by somebody without the key."
+        "Entry %(number)d was inserted or overwritten without the signing key."
     ),
-    Flaw.TAIL_CUT: gettext_lazy("The last entries were removed, from number %(number)d on."),
-    Flaw.REWRITTEN: gettext_lazy("Entry %(number)d is not the one that was there before."),
+    Flaw.TAIL_CUT: gettext_lazy(
+        "The latest entries were removed, starting with entry %(number)d."
+    ),
+    Flaw.REWRITTEN: gettext_lazy("Entry %(number)d was replaced with a different one."),
     Flaw.KEY_GONE: gettext_lazy(
-        "Entry %(number)d was sealed with a key that is not in ASHIATO_ENCRYPTION_KEYS."
+        "Entry %(number)d was signed with a key that isn't in ASHIATO_ENCRYPTION_KEYS."
     ),
 }
 
 # What entries tell besides, where its key is not the word that people use.
 DETAIL_LABELS = {
-    "address": gettext_lazy("address"),
+    "address": gettext_lazy("URL"),
     "agentstep_count": gettext_lazy("steps"),
-    "apart": gettext_lazy("rights of their own"),
+    "apart": gettext_lazy("individual permissions"),
     "approval_count": gettext_lazy("approvals"),
     "approved": gettext_lazy("approved"),
     "arguments": gettext_lazy("arguments"),
-    "before": gettext_lazy("before that"),
-    "by": gettext_lazy("by way of"),
-    "characters": gettext_lazy("characters written"),
-    "deleted_together": gettext_lazy("deleted in the same action"),
+    "before": gettext_lazy("before"),
+    "by": gettext_lazy("via"),
+    "characters": gettext_lazy("characters entered"),
+    "deleted_together": gettext_lazy("items deleted together"),
     "digest": gettext_lazy("digest"),
     "chunk_count": gettext_lazy("passages"),
     "checked": gettext_lazy("entries checked"),
-    "door": gettext_lazy("where"),
+    "door": gettext_lazy("screen"),
     "example": gettext_lazy("example"),
     "filter": gettext_lazy("filter"),
     "form": gettext_lazy("file format"),
     "groups": gettext_lazy("groups"),
-    "holds": gettext_lazy("holds"),
-    "hours": gettext_lazy("hours"),
-    "is_right": gettext_lazy("rightly"),
-    "kinds": gettext_lazy("kinds"),
+    "holds": gettext_lazy("intact"),
+    "hours": gettext_lazy("valid for (hours)"),
+    "is_right": gettext_lazy("correct"),
+    "kinds": gettext_lazy("types"),
     "left": gettext_lazy("still in configuration"),
-    "link": gettext_lazy("link number"),
+    "link": gettext_lazy("link ID"),
     "message_count": gettext_lazy("messages"),
     "model": gettext_lazy("model"),
     "outcome": gettext_lazy("outcome"),
     "provider": gettext_lazy("provider"),
     "reason": gettext_lazy("reason"),
-    "refused": gettext_lazy("refused"),
-    "reruns": gettext_lazy("re-runs"),
+    "refused": gettext_lazy("invalid fields"),
+    "reruns": gettext_lazy("reruns"),
     "role": gettext_lazy("role"),
     "removed": gettext_lazy("removed"),
     "replaced": gettext_lazy("text replaced in"),
@@ -148,20 +152,20 @@ DETAIL_LABELS = {
     "runs": gettext_lazy("runs"),
     "state": gettext_lazy("state"),
     "step": gettext_lazy("step"),
-    "to": gettext_lazy("given to"),
+    "to": gettext_lazy("assigned to"),
     "tool": gettext_lazy("tool"),
     "verdict": gettext_lazy("verdict"),
     "version": gettext_lazy("version"),
-    "way": gettext_lazy("by way of"),
-    "what": gettext_lazy("kind"),
-    "who": gettext_lazy("person"),
+    "way": gettext_lazy("via"),
+    "what": gettext_lazy("type"),
+    "who": gettext_lazy("user"),
 }
 METHOD_LABELS = {
-    "all": gettext_lazy("everything but the password"),
-    "code": gettext_lazy("code of the second step"),
+    "all": gettext_lazy("all except the password"),
+    "code": gettext_lazy("two-factor code"),
     "confirm": gettext_lazy("re-authentication"),
-    "erase": gettext_lazy("deleting the account"),
-    "link": gettext_lazy("link of an administrator"),
+    "erase": gettext_lazy("account deletion"),
+    "link": gettext_lazy("link from an administrator"),
     "oidc": gettext_lazy("single sign-on"),
     "passkey": gettext_lazy("passkey"),
     "password": gettext_lazy("password"),
@@ -191,16 +195,16 @@ def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
 def actor_name(entry: AuditEntry) -> str:
     if entry.person.token != ANONYMOUS_TOKEN:
         return str(entry.person)
-    return _("Somebody without an account") if entry.place else _("The server")
+    return _("An anonymous user") if entry.place else _("The server")
 
 
 def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
     """What it was about, as people call it."""
     kind, _colon, key = entry.subject.partition(":")
     if kind == "person":
-        return people.get(entry.subject, _("a name that nobody has"))
+        return people.get(entry.subject, _("an unknown user"))
     if kind == "chat":
-        return _("session %(number)s") % {"number": key}
+        return _("chat %(number)s") % {"number": key}
     label = _model_label(kind)
     name = entry.detail.get("name") if isinstance(entry.detail, dict) else ""
     return f"{label} “{name}”" if name else f"{label} {key}".strip()
@@ -269,8 +273,8 @@ def verification_sentence(found: ChainVerification) -> str:
     if found.flaw is not None:
         return str(FLAW_SENTENCES[found.flaw]) % {"number": found.number}
     words = ngettext(
-        "The audit log holds: %(count)d entry, from number %(first)d on.",
-        "The audit log holds: %(count)d entries, from number %(first)d on.",
+        "The audit log is intact: %(count)d entry checked, starting with entry %(first)d.",
+        "The audit log is intact: %(count)d entries checked, starting with entry %(first)d.",
         found.checked,
     )
     return words % {"count": found.checked, "first": found.since}

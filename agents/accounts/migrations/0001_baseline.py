@@ -23,14 +23,17 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("way", models.CharField(max_length=20, verbose_name="signed in with")),
+                ("way", models.CharField(max_length=20, verbose_name="sign-in method")),
                 ("device", models.CharField(blank=True, max_length=300, verbose_name="device")),
                 (
                     "address",
-                    models.CharField(blank=True, max_length=45, verbose_name="address"),
+                    models.CharField(blank=True, max_length=45, verbose_name="IP address"),
                 ),
                 ("began_at", models.DateTimeField(auto_now_add=True, verbose_name="since")),
-                ("seen_at", models.DateTimeField(auto_now_add=True, verbose_name="last seen")),
+                (
+                    "seen_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="last active"),
+                ),
                 (
                     "session",
                     models.OneToOneField(
@@ -46,13 +49,13 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="visits",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
             options={
-                "verbose_name": "visit",
-                "verbose_name_plural": "visits",
+                "verbose_name": "sign-in session",
+                "verbose_name_plural": "sign-in sessions",
                 "ordering": ["-seen_at", "-pk"],
             },
         ),
@@ -70,11 +73,14 @@ class Migration(migrations.Migration):
                     "last_step",
                     models.BigIntegerField(
                         default=0,
-                        help_text="A code is taken once, and none before it.",
-                        verbose_name="last step",
+                        help_text="Each code works once; earlier codes are rejected.",
+                        verbose_name="last time step",
                     ),
                 ),
-                ("added_at", models.DateTimeField(auto_now_add=True, verbose_name="added")),
+                (
+                    "added_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="date added"),
+                ),
                 (
                     "used_at",
                     models.DateTimeField(blank=True, null=True, verbose_name="last used"),
@@ -85,7 +91,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="authenticator",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -106,18 +112,21 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=60, verbose_name="name")),
                 (
                     "key_id",
-                    models.CharField(max_length=1400, unique=True, verbose_name="key's id"),
+                    models.CharField(max_length=1400, unique=True, verbose_name="key ID"),
                 ),
                 ("public_key", models.TextField(verbose_name="public key")),
                 (
                     "uses",
                     models.BigIntegerField(
                         default=0,
-                        help_text="As the key counts them; many do not.",
-                        verbose_name="uses",
+                        help_text="Counter reported by the passkey; many always report 0.",
+                        verbose_name="use count",
                     ),
                 ),
-                ("added_at", models.DateTimeField(auto_now_add=True, verbose_name="added")),
+                (
+                    "added_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="date added"),
+                ),
                 (
                     "used_at",
                     models.DateTimeField(blank=True, null=True, verbose_name="last used"),
@@ -128,7 +137,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="passkeys",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -154,7 +163,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="recovery_codes",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -177,14 +186,17 @@ class Migration(migrations.Migration):
                 ),
                 ("issuer", models.CharField(max_length=200, verbose_name="issuer")),
                 ("subject", models.CharField(max_length=255, verbose_name="subject")),
-                ("added_at", models.DateTimeField(auto_now_add=True, verbose_name="added")),
+                (
+                    "added_at",
+                    models.DateTimeField(auto_now_add=True, verbose_name="date added"),
+                ),
                 (
                     "user",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="identities",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -205,11 +217,14 @@ class Migration(migrations.Migration):
                         max_length=64, primary_key=True, serialize=False, verbose_name="key"
                     ),
                 ),
-                ("count", models.PositiveIntegerField(default=0, verbose_name="in vain")),
-                ("last_at", models.DateTimeField(db_index=True, verbose_name="last time")),
+                (
+                    "count",
+                    models.PositiveIntegerField(default=0, verbose_name="failed attempts"),
+                ),
+                ("last_at", models.DateTimeField(db_index=True, verbose_name="last attempt")),
                 (
                     "wait_until",
-                    models.DateTimeField(blank=True, null=True, verbose_name="none before"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="blocked until"),
                 ),
                 (
                     "succeeded_at",
@@ -217,8 +232,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "attempts to sign in",
-                "verbose_name_plural": "attempts to sign in",
+                "verbose_name": "sign-in attempts",
+                "verbose_name_plural": "sign-in attempts",
             },
         ),
     ]

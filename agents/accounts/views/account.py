@@ -34,7 +34,7 @@ from .sign_in import (
 )
 
 MFA_REQUIRED = gettext_lazy(
-    "More than a password is demanded of you here. Set up something else first."
+    "Two-factor authentication is required. Add another method before you remove this one."
 )
 
 View = Callable[..., HttpResponse]
@@ -93,7 +93,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
     except throttle.TooManyAttempts as wait:
         return _render_confirm(request, 429, problem=throttled_message(wait))
     if not is_right:
-        return _render_confirm(request, problem=_("That is not right."))
+        return _render_confirm(request, problem=_("Wrong password or code. Try again."))
     sign_in.mark_confirmed(request)
     return redirect(sign_in.url_after_confirmation(request))
 
@@ -176,7 +176,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     update_session_auth_hash(request, user)
     sessions.start(request, user, way)
     return _redirect_with_message(
-        request, _("Your password is changed. You are signed out everywhere else.")
+        request, _("Password changed. You're signed out on all other devices.")
     )
 
 
@@ -211,7 +211,7 @@ def set_up_authenticator(request: HttpRequest) -> HttpResponse:
     del request.session[NEW_SECRET_KEY]
     made = factors.add_authenticator(request.user, secret, step)
     request.session[MFA_SESSION_KEY] = True
-    messages.success(request, _("Your authenticator app is set up."))
+    messages.success(request, _("Authenticator app set up."))
     return _render_codes(request, made)
 
 
@@ -222,7 +222,7 @@ def remove_authenticator(request: HttpRequest) -> HttpResponse:
     if _is_last_factor(request, 1):
         return _render_account(request, problem=MFA_REQUIRED)
     factors.remove_authenticator(request.user)
-    return _redirect_with_message(request, _("The authenticator app is removed."))
+    return _redirect_with_message(request, _("Authenticator app removed."))
 
 
 def _is_last_factor(request: HttpRequest, going: int) -> bool:
@@ -264,7 +264,7 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         name = str(told.get("name", "")).replace("\0", "").encode("utf-8", "replace").decode()
         passkeys.register(request, request.user, told["answer"], name)
-        messages.success(request, _("The passkey is added."))
+        messages.success(request, _("Passkey added."))
         return reverse("people:account")
 
     return responses.result_response(request, take)
@@ -279,7 +279,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     if _is_last_factor(request, 1):
         return _render_account(request, problem=MFA_REQUIRED)
     passkeys.remove(request.user, pk)
-    return _redirect_with_message(request, _("The passkey is removed."))
+    return _redirect_with_message(request, _("Passkey removed."))
 
 
 @require_POST
@@ -289,14 +289,14 @@ def end_session(request: HttpRequest, pk: int) -> HttpResponse:
     if not sessions.end(mine):
         raise Http404
     audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(request.user))
-    return _redirect_with_message(request, _("That session has ended."))
+    return _redirect_with_message(request, _("Session revoked."))
 
 
 @require_POST
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
     sessions.end(_other_visits(request))
     audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(request.user))
-    return _redirect_with_message(request, _("You are signed out everywhere else."))
+    return _redirect_with_message(request, _("You're signed out on all other devices."))
 
 
 def _other_visits(request: HttpRequest):

@@ -34,5 +34,5 @@ def _parse_body(request: HttpRequest) -> dict[str, Any]:
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("answer"), dict):
-        raise PasskeyRejected(_("The page sent something that cannot be read."))
+        raise PasskeyRejected(_("The page sent an invalid request. Reload it and try again."))
     return told

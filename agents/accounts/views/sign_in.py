@@ -27,10 +27,8 @@ from agents.accounts import sign_in as door
 from . import responses
 
 NEW_SECRET_KEY, WELCOMED_NAME_KEY = "new_secret", "welcomed"
-WRONG_PASSWORD = gettext_lazy(
-    "This name and password do not belong together. Both are case-sensitive."
-)
-WRONG_CODE = gettext_lazy("This code is not right. Wait for the next one that the app shows.")
+WRONG_PASSWORD = gettext_lazy("Wrong username or password. Both are case-sensitive.")
+WRONG_CODE = gettext_lazy("Wrong code. Wait for the next one in your app and try again.")
 
 
 @login_not_required
@@ -98,7 +96,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
         return _render_second_factor(request, user, 429, problem=throttled_message(wait))
     if not way:
         return _render_second_factor(
-            request, user, problem=_("This code is not right, or was used before.")
+            request, user, problem=_("Wrong code, or the code was already used.")
         )
     door.complete(request, user, way, twice=True)
     return redirect(door.next_url(request))
@@ -204,7 +202,7 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     if not _set_first_password(form, uid, token):
         return render(request, "people/welcome.html", status=404)
     request.session[WELCOMED_NAME_KEY] = user.get_username()
-    messages.success(request, _("Your password is set. Sign in with it."))
+    messages.success(request, _("Password set. You can sign in now."))
     return redirect("login")
 
 

@@ -54,7 +54,7 @@ def _permission_issues(row: Any, user: Any) -> list[ValidationIssue]:
     is_program = row.transport == McpServer.Transport.STDIO
     if not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION):
         return []
-    no = _("You may not set up servers that are programs on this machine.")
+    no = _("You don't have permission to set up servers that run programs on this machine.")
     return [ValidationIssue(("transport",), no)]
 
 
@@ -76,16 +76,16 @@ class ToolKind(ResourceKind):
     def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
         if values.get("source", Source.HTTP) not in Source.values:
-            yield ValidationIssue(("source",), _("Write own, http or mcp."))
+            yield ValidationIssue(("source",), _("Must be own, http or mcp."))
         is_of_server = _source(values) == Source.MCP and "definition" in values
         if is_of_server and not _is_definition(values["definition"]):
-            yield ValidationIssue(("definition",), _("This is no definition of an MCP tool."))
+            yield ValidationIssue(("definition",), _("This isn't a valid MCP tool definition."))
 
     def bare(self, name: str, values: Values) -> Any:
         self.model._meta.get_field(self.named).clean(name, None)
         source = _source(values)
         if source == Source.OWN and name not in tool_factory.installed_names():
-            raise ValidationError(_("This installation has no tool of that name."))
+            raise ValidationError(_("There's no built-in tool with this name."))
         more = _server_fields(name, values) if source == Source.MCP else {}
         return ToolRegistration.objects.create(name=name, source=source, **more)
 
@@ -93,9 +93,7 @@ class ToolKind(ResourceKind):
         fixed = {"source": row.source, "server": row.server and row.server.name}
         for name, value in fixed.items():
             if values.get(name, value) != value:
-                return [
-                    ValidationIssue((name,), _("Where a tool comes from cannot be changed."))
-                ]
+                return [ValidationIssue((name,), _("A tool's source can't be changed."))]
         if wrong := super().keep(row, values, user):
             return wrong
         if row.source == Source.MCP and "definition" in values:
@@ -146,9 +144,7 @@ class AgentKind(ResourceKind):
         yield from super().mismatches(values)
         tools = values.get("tools", {})
         if not isinstance(tools, dict):
-            yield ValidationIssue(
-                ("tools",), _("Write the names of tools, each with its settings.")
-            )
+            yield ValidationIssue(("tools",), _("Must map tool names to their settings."))
             return
         for name, given in tools.items():
             yield from _setting_issues(name, given)
@@ -213,10 +209,12 @@ def _server_fields(name: str, values: Values) -> Values:
         kind = McpServer._meta.verbose_name
         raise ValidationError(not_found_message(kind, str(values.get("server"))))
     if "definition" not in values:
-        raise ValidationError(_("A tool of a server needs its definition."))
+        raise ValidationError(_("A tool from an MCP server needs a definition."))
     definition = ToolDefinition(**values["definition"])
     if tool_name(server.name, definition.name) != name:
-        raise ValidationError(_("Its name has to be that of its server and its definition."))
+        raise ValidationError(
+            _("The tool name doesn't match its server and definition. Use server__tool.")
+        )
     return {"server": server, "definition": definition.as_dict()}
 
 
@@ -231,7 +229,7 @@ def _pin_definition(row: Any, definition: Values) -> None:
 
 def _setting_issues(name: str, given: Any) -> Iterator[ValidationIssue]:
     if not isinstance(given, dict):
-        yield ValidationIssue(("tools", name), _("Write its settings, or nothing."))
+        yield ValidationIssue(("tools", name), _("Must be a mapping of settings, or empty."))
         return
     for key, value in given.items():
         if key not in TOOL_SETTINGS:

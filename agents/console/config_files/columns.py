@@ -17,7 +17,9 @@ from agents.models.secret import (
     UnreadableSecret,
 )
 
-SECRET_NOT_IMPORTED = gettext_lazy("Keys are not taken from files: enter it in the console.")
+SECRET_NOT_IMPORTED = gettext_lazy(
+    "Secrets can't be imported from a file. Enter this one in the console."
+)
 EXPORT_NAMES = {"api_key": "has_key"}
 SECRET_PATTERN = re.compile(r"key|token|secret|password|credential|headers|env", re.IGNORECASE)
 
@@ -56,7 +58,7 @@ class ConfigColumn:
         if isinstance(field, EncryptedTextField):
             return "" if isinstance(value, bool) else str(SECRET_NOT_IMPORTED)
         if field.many_to_many:
-            return "" if _is_name_list(value) else _("Write a list of names.")
+            return "" if _is_name_list(value) else _("Must be a list of names.")
         if value is None and field.null:
             return ""
         return _type_mismatch(field, value)
@@ -100,14 +102,14 @@ def editable_columns(
 
 
 def not_found_message(kind: Any, name: str) -> str:
-    return _("There is no %(kind)s called %(name)s.") % {"kind": kind, "name": name}
+    return _("There's no %(kind)s named %(name)s.") % {"kind": kind, "name": name}
 
 
 def unknown_key_message(key: str) -> str:
     """Why nothing can be called so here; a secret would be one more reason."""
     if SECRET_PATTERN.search(key):
         return str(SECRET_NOT_IMPORTED)
-    return _("%(name)s is not known here.") % {"name": key}
+    return _("Unknown setting: %(name)s.") % {"name": key}
 
 
 def normalize_newlines(value: Any) -> Any:
@@ -132,10 +134,14 @@ def _is_name_list(value: Any) -> bool:
 
 def _type_mismatch(field: models.Field, value: Any) -> str:
     if isinstance(field, models.BooleanField):
-        return "" if isinstance(value, bool) else _("Write true or false.")
+        return "" if isinstance(value, bool) else _("Must be true or false.")
     if isinstance(field, models.JSONField):
         return ""
     if isinstance(field, models.IntegerField | models.FloatField):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return "" if is_number else _("Write a number.")
-    return "" if isinstance(value, str) else _("Write a text, in quotes if it looks like none.")
+        return "" if is_number else _("Must be a number.")
+    return (
+        ""
+        if isinstance(value, str)
+        else _("Must be text. Put quotes around values like 12 or true.")
+    )

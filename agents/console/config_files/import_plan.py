@@ -47,12 +47,12 @@ class WorkflowKind(ResourceKind):
 
     def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
         if not isinstance(values.get("enabled", True), bool):
-            yield ValidationIssue(("enabled",), _("Write true or false."))
+            yield ValidationIssue(("enabled",), _("Must be true or false."))
         if not isinstance(values.get("text", ""), str):
-            yield ValidationIssue(("text",), _("Write the text of a workflow."))
+            yield ValidationIssue(("text",), _("Must be a workflow definition as text."))
         schedules = values.get("schedules", [])
         if not isinstance(schedules, list):
-            yield ValidationIssue(("schedules",), _("Write a list of schedules."))
+            yield ValidationIssue(("schedules",), _("Must be a list of schedules."))
             return
         for number, schedule in enumerate(schedules):
             yield from _schedule_issues(number, schedule)
@@ -75,7 +75,7 @@ class WorkflowKind(ResourceKind):
             name = schedule["person"]
             if not people.filter(**{people.model.USERNAME_FIELD: name}).exists():
                 path = ("schedules", number, "person")
-                yield ValidationIssue(path, not_found_message(_("person"), name))
+                yield ValidationIssue(path, not_found_message(_("user"), name))
 
     def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
         if lacking := list(self.missing_references(values)):
@@ -110,13 +110,13 @@ def _describe_schedule(schedule: Schedule) -> Values:
 def _schedule_issues(number: int, schedule: Any) -> Iterator[ValidationIssue]:
     at = ("schedules", number)
     if not isinstance(schedule, dict) or not {"person", "cron"} <= schedule.keys():
-        yield ValidationIssue(at, _("A schedule has a person and a cron."))
+        yield ValidationIssue(at, _("A schedule needs person and cron."))
         return
     for key, value in schedule.items():
         if key not in SCHEDULE_TYPES:
             yield ValidationIssue((*at, key), unknown_key_message(key))
         elif not isinstance(value, SCHEDULE_TYPES[key]):
-            yield ValidationIssue((*at, key), _("This has the wrong form."))
+            yield ValidationIssue((*at, key), _("This value has the wrong type."))
 
 
 def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
@@ -124,11 +124,13 @@ def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
     text = values.get("text", normalize_newlines(newest.text) if newest else "")
     definition = read_definition(text)
     if definition.problems:
-        at = _("Line %(line)d of its text: %(problem)s")
+        at = _("Workflow line %(line)d: %(problem)s")
         lines = ({"line": p.line, "problem": translate(p.message)} for p in definition.problems)
         return [ValidationIssue(("text",), at % line) for line in lines]
     if definition.name != row.name:
-        is_not = _("Its text calls it %(name)s.") % {"name": definition.name}
+        is_not = _("The name in the workflow text is different: %(name)s.") % {
+            "name": definition.name
+        }
         return [ValidationIssue(("text",), is_not)]
     if newest is None or normalize_newlines(newest.text) != text:
         base = newest.number if newest else 0
@@ -140,7 +142,9 @@ def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
 def _save_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[ValidationIssue]:
     """Exactly these from now on; one stays the same row as long as its person and time do."""
     if not all(has_model_perm(user, verb, Schedule) for verb in ("add", "change", "delete")):
-        yield ValidationIssue(("schedules",), _("You may not change schedules."))
+        yield ValidationIssue(
+            ("schedules",), _("You don't have permission to change schedules.")
+        )
         return
     there: dict[Any, list[Schedule]] = defaultdict(list)
     for schedule in row.schedules.select_related("user"):

@@ -138,7 +138,9 @@ class _KindImport:
             self._add_problems(entry, name, _shape_issues(self.kind, entry, values))
             if row is None and not has_model_perm(self.user, "add", self.kind.model):
                 self._add_problems(
-                    entry, name, [ValidationIssue((), _("You may not add any."))]
+                    entry,
+                    name,
+                    [ValidationIssue((), _("You don't have permission to add this."))],
                 )
             if not self.problems[name]:
                 self.told[name] = values
@@ -225,7 +227,7 @@ def _shape_issues(
 def _permission_problem(kind: ResourceKind, user: Any) -> str:
     if has_model_perm(user, "change", kind.model):
         return ""
-    return _("You may not change %(kinds)s.") % {"kinds": kind.plural}
+    return _("You don't have permission to change %(kinds)s.") % {"kinds": kind.plural}
 
 
 def _section_problems(file: ConfigFile, sentences: dict[str, str]) -> Iterator[PlanProblem]:

@@ -53,7 +53,7 @@ def parse_file(text: str) -> ConfigFile:
     """All that can be read of it, and in words what cannot."""
     if len(text.encode(errors="replace")) > MAX_FILE_BYTES:
         most = {"limit": f"{MAX_FILE_BYTES:,}"}
-        return _reject_file(_("This is longer than %(limit)s bytes.") % most)
+        return _reject_file(_("The file is larger than %(limit)s bytes.") % most)
     root, problems = read_yaml(text)
     problems = [replace(problem, message=translate(problem.message)) for problem in problems]
     if root is None or not isinstance(root.value, dict):
@@ -73,30 +73,32 @@ def _parse_sections(root: LocatedValue, problems: list[PlanProblem]) -> ConfigFi
         if key not in KINDS:
             problems.append(_problem(lines[key], _unknown_kind_message(key)))
         elif not isinstance(section.value, dict | None):
-            problems.append(_problem(lines[key], _("Write names, and what they are.")))
+            problems.append(_problem(lines[key], _("Must map names to their settings.")))
         else:
             things[key] = {name: _parse_entry(section, name) for name in section.value or ()}
     if sum(map(len, things.values())) > MAX_ENTRIES:
         most = {"limit": f"{MAX_ENTRIES:,}"}
-        return _reject_file(_("A file tells of at most %(limit)s things.") % most)
+        return _reject_file(_("A file can contain up to %(limit)s entries.") % most)
     return ConfigFile(things=things, lines=lines, problems=tuple(problems))
 
 
 def _parse_entry(section: LocatedValue, name: str) -> FileEntry:
     written = section.value[name]
     is_thing = isinstance(written.value, dict | None)
-    mistake = "" if is_thing else _("Write what it is, line by line.")
+    mistake = "" if is_thing else _("Must contain settings, one “name: value” per line.")
     return FileEntry(line=section.names[name][0], written=written, mistake=mistake)
 
 
 def _unknown_kind_message(key: str) -> str:
     known = {"name": key, "known": ", ".join(KINDS)}
-    return _("%(name)s is not known here; there are %(known)s.") % known
+    return _("Unknown section: %(name)s. Use %(known)s.") % known
 
 
 def _header_problem(line: int) -> PlanProblem:
     return _problem(
-        line, _("This is no such file: it begins with %(it)s.") % {"it": HEADER_EXAMPLE}
+        line,
+        _("This isn't a configuration file. It must start with %(it)s.")
+        % {"it": HEADER_EXAMPLE},
     )
 
 

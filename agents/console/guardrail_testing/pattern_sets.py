@@ -71,7 +71,7 @@ def existing_names(patterns: Sequence[PresetPattern]) -> set[str]:
 
 ENGLISH = (
     PresetPattern(
-        name=_("E-mail address"),
+        name=_("Email address"),
         pattern=(
             r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\."
             r"[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b"
@@ -154,7 +154,7 @@ SECRETS = (
         example="AKIAIOSFODNN7EXAMPLE",
     ),
     PresetPattern(
-        name=_("Source host token"),
+        name=_("Git hosting token"),
         pattern=(
             r"\bgh[pousr]_[A-Za-z0-9]{36,251}|\bgithub_pat_[A-Za-z0-9_]{22,255}"
             r"|\bglpat-[A-Za-z0-9_-]{20,64}"
@@ -162,12 +162,12 @@ SECRETS = (
         example="ghp_" + "a1B2" * 9,
     ),
     PresetPattern(
-        name=_("Model provider key"),
+        name=_("Model provider API key"),
         pattern=r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,200}",
         example="sk-proj-" + "a1B2" * 6,
     ),
     PresetPattern(
-        name=_("Chat token"),
+        name=_("Slack token"),
         pattern=(
             r"\bxox[abeprs]-[A-Za-z0-9-]{10,250}|\bhttps://hooks\.slack\.com/services/"
             r"[A-Za-z0-9/]{20,100}"
@@ -175,7 +175,7 @@ SECRETS = (
         example="xoxb-" + "1234567890-abcdefghij",
     ),
     PresetPattern(
-        name=_("Web token (JWT)"),
+        name=_("JSON Web Token (JWT)"),
         pattern=(
             r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{8,1000}\."
             r"[A-Za-z0-9_-]{8,1000}"
@@ -183,7 +183,7 @@ SECRETS = (
         example="eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27u",
     ),
     PresetPattern(
-        name=_("Password in an address"),
+        name=_("Password in a URL"),
         pattern=(
             r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@。、]{1,64}:[^\s:/@。、]{3,128}@"
             r"[A-Za-z0-9.-]{1,253}"
@@ -191,7 +191,7 @@ SECRETS = (
         example="postgres://app:hunter2@db.internal",
     ),
     PresetPattern(
-        name=_("Password that is named"),
+        name=_("Labeled password or key"),
         pattern=(
             r"(?i)\b(?:password|passwd|api[_ -]?key|secret[_ -]?key"
             r"|access[_ -]?token)\b[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?"
@@ -203,7 +203,7 @@ SECRETS = (
 
 INJECTION = (
     PresetPattern(
-        name=_("Ignore your instructions"),
+        name=_("Instruction override"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:prev"
             r"ious|prior|above|earlier|all|your|the|system)\b[^.\n]{0,30}\b(?:instruct"
@@ -214,7 +214,7 @@ INJECTION = (
         action=Action.BLOCK,
     ),
     PresetPattern(
-        name=_("Show your instructions"),
+        name=_("System prompt extraction"),
         pattern=(
             r"(?i)\b(?:reveal|show|print|repeat|output|display|leak"
             r"|tell me)\b[^.\n]{0,30}\b(?:your|system|hidden|initial)\b[^.\n]{0,20}\b"
@@ -225,7 +225,7 @@ INJECTION = (
         action=Action.WARN,
     ),
     PresetPattern(
-        name=_("Another role"),
+        name=_("Role change"),
         pattern=(
             r"(?i)\b(?:you are now|from now on,? you(?: are| will)"
             r"|pretend (?:to be|you are|that you are)|act as)\b[^.\n]{0,40}\b(?:DAN"
@@ -238,7 +238,7 @@ INJECTION = (
         action=Action.BLOCK,
     ),
     PresetPattern(
-        name=_("Marks of a conversation"),
+        name=_("Chat template tokens"),
         pattern=(
             r"(?i)<\|?(?:im_start|im_end|system|endoftext)\|?>|\[/?INST\]"
             r"|<<SYS>>|^#{2,3} ?(?:system|instruction):"
@@ -248,7 +248,7 @@ INJECTION = (
         action=Action.WARN,
     ),
     PresetPattern(
-        name=_("Orders in what a tool returns"),
+        name=_("Instructions in tool output"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget)\b[^.\n]{0,30}\b(?:previous"
             r"|prior|above|all|your)\b[^.\n]{0,30}\b(?:instruction"
@@ -299,25 +299,29 @@ INJECTION = (
 
 SETS: dict[str, PatternSet] = {
     "personal-english": PatternSet(
-        title=_("Personal data, English"),
-        about=_("E-mail, cards, social security, phone numbers and IBANs are masked."),
+        title=_("Personal data (English)"),
+        about=_(
+            "Masks email addresses, card numbers, US social security numbers, "
+            "phone numbers and IBANs."
+        ),
         patterns=ENGLISH,
     ),
     "personal-japanese": PatternSet(
-        title=_("Personal data, Japanese"),
-        about=_("My Number, phone numbers, addresses and bank accounts are masked."),
+        title=_("Personal data (Japanese)"),
+        about=_("Masks My Number IDs, phone numbers, postal addresses and bank accounts."),
         patterns=JAPANESE,
     ),
     "secrets": PatternSet(
         title=_("Secrets and keys"),
-        about=_("Private keys are blocked; tokens, keys and passwords are masked."),
+        about=_("Blocks private keys. Masks tokens, keys and passwords."),
         patterns=SECRETS,
     ),
     "injection": PatternSet(
         title=_("Prompt injection"),
         about=_(
-            "Phrases that try to turn an agent around, in English and Japanese. No list of "
-            "phrases catches all of them: observe first, and keep approvals for what matters."
+            "Catches English and Japanese phrases that try to hijack an agent. No "
+            "list catches everything: start with “observe only”, and require "
+            "approval for important tools."
         ),
         patterns=INJECTION,
     ),

@@ -81,9 +81,9 @@ def _stage_outcome(rule: Pattern, text: str, stage: str) -> StageOutcome:
     label = str(Stage(stage).label)
     inspected = Guardrails(blocked_patterns=[rule]).without_length_limits().inspect(text, stage)
     if rule.is_exception:
-        return StageOutcome(stage=label, words=_("No other rule sees what is marked."))
+        return StageOutcome(stage=label, words=_("Other rules skip the highlighted text."))
     if not inspected.findings:
-        return StageOutcome(stage=label, words=_("Nothing matches: it goes on as it is."))
+        return StageOutcome(stage=label, words=_("No match. The text passes unchanged."))
     if rule.is_observed:
         nothing = _("Nothing changes.")
         return StageOutcome(stage=label, words=f"{translate(rule.reason)} {nothing}")
@@ -92,15 +92,17 @@ def _stage_outcome(rule: Pattern, text: str, stage: str) -> StageOutcome:
             stage=label, words=BLOCKED_MESSAGES[stage]() % {"why": translate(rule.reason)}
         )
     if rule.marker:
-        return StageOutcome(stage=label, words=_("It goes on like this:"), text=inspected.text)
-    return StageOutcome(stage=label, words=_("It goes on as it is, and a warning is recorded."))
+        return StageOutcome(stage=label, words=_("The text becomes:"), text=inspected.text)
+    return StageOutcome(
+        stage=label, words=_("The text passes unchanged, and a warning is recorded.")
+    )
 
 
 BLOCKED_MESSAGES = {
-    "input": lambda: _("The run ends. The person is told: %(why)s"),
-    "output": lambda: _("The answer is withheld. The person is told: %(why)s"),
-    "tool_input": lambda: _("The call is not made. The model is told: %(why)s"),
-    "tool_output": lambda: _("The result is withheld. The model is told: %(why)s"),
+    "input": lambda: _("The run stops. The user sees: %(why)s"),
+    "output": lambda: _("The answer is blocked. The user sees: %(why)s"),
+    "tool_input": lambda: _("The tool isn't called. The model sees: %(why)s"),
+    "tool_output": lambda: _("The result is blocked. The model sees: %(why)s"),
 }
 
 
@@ -111,12 +113,12 @@ def _streaming_delay(rule: Pattern) -> str:
     match rule.reach.extent:
         case "characters":
             held = {"n": f"{int(rule.reach.most):,}"}
-            return _("While an answer is written its last %(n)s characters wait.") % held
+            return _("While an answer streams, its last %(n)s characters are delayed.") % held
         case "word":
-            return _("While an answer is written each word waits until it is whole.")
+            return _("While an answer streams, each word appears when it's complete.")
         case "line":
-            return _("While an answer is written each line waits until it is whole.")
+            return _("While an answer streams, each line appears when it's complete.")
     return _(
-        "An answer is shown only when it is whole, because a match has no end: repeat at most "
-        "so often, as in {1,20}, to have it shown as it is written."
+        "Answers can't stream because a match has no maximum length. To allow "
+        "streaming, limit repetitions, e.g. {1,20}."
     )

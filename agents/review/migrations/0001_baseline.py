@@ -27,12 +27,12 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("wrong", "It is wrong"),
-                            ("incomplete", "Something is missing"),
-                            ("ignored", "It did not do what I asked"),
-                            ("slow", "It took too long"),
-                            ("unsafe", "It is harmful or shows what it should not"),
-                            ("other", "Something else"),
+                            ("wrong", "Incorrect"),
+                            ("incomplete", "Incomplete"),
+                            ("ignored", "Didn't follow my instructions"),
+                            ("slow", "Too slow"),
+                            ("unsafe", "Harmful or reveals sensitive data"),
+                            ("other", "Other"),
                         ],
                         max_length=12,
                         verbose_name="reason",
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="ratings",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -79,11 +79,11 @@ class Migration(migrations.Migration):
                 (
                     "step",
                     models.PositiveIntegerField(
-                        default=0, help_text="0: the run as a whole.", verbose_name="step"
+                        default=0, help_text="0 = the whole run.", verbose_name="step"
                     ),
                 ),
                 ("text", models.TextField(verbose_name="text")),
-                ("written_at", models.DateTimeField(auto_now_add=True, verbose_name="written")),
+                ("written_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 (
                     "edited_at",
                     models.DateTimeField(blank=True, null=True, verbose_name="edited"),
@@ -127,11 +127,11 @@ class Migration(migrations.Migration):
                 (
                     "step",
                     models.PositiveIntegerField(
-                        default=0, help_text="0: the run as a whole.", verbose_name="step"
+                        default=0, help_text="0 = the whole run.", verbose_name="step"
                     ),
                 ),
                 ("text", models.TextField(verbose_name="text")),
-                ("written_at", models.DateTimeField(auto_now_add=True, verbose_name="written")),
+                ("written_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 (
                     "author",
                     models.ForeignKey(
@@ -169,11 +169,11 @@ class Migration(migrations.Migration):
                 (
                     "step",
                     models.PositiveIntegerField(
-                        default=0, help_text="0: the run as a whole.", verbose_name="step"
+                        default=0, help_text="0 = the whole run.", verbose_name="step"
                     ),
                 ),
                 ("name", models.CharField(db_index=True, max_length=64, verbose_name="name")),
-                ("put_at", models.DateTimeField(auto_now_add=True, verbose_name="put")),
+                ("put_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 (
                     "author",
                     models.ForeignKey(
@@ -215,7 +215,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("why", models.TextField(blank=True, verbose_name="why it is here")),
+                ("why", models.TextField(blank=True, verbose_name="reason for review")),
                 ("flagged_at", models.DateTimeField(auto_now_add=True, verbose_name="flagged")),
                 (
                     "verdict",
@@ -313,26 +313,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=120, unique=True, verbose_name="name")),
-                ("agent_name", models.CharField(max_length=64, verbose_name="agent's name")),
+                ("agent_name", models.CharField(max_length=64, verbose_name="agent name")),
                 ("question", models.TextField(verbose_name="question")),
                 (
                     "history",
-                    models.JSONField(
-                        blank=True, default=list, verbose_name="what was said before"
-                    ),
+                    models.JSONField(blank=True, default=list, verbose_name="earlier messages"),
                 ),
                 (
                     "observations",
-                    models.JSONField(
-                        blank=True, default=list, verbose_name="what the tools said"
-                    ),
+                    models.JSONField(blank=True, default=list, verbose_name="tool results"),
                 ),
                 ("expected", models.TextField(blank=True, verbose_name="expected answer")),
                 ("saved_at", models.DateTimeField(auto_now_add=True, verbose_name="saved")),
                 ("score", models.FloatField(blank=True, null=True, verbose_name="last score")),
                 (
                     "scored_at",
-                    models.DateTimeField(blank=True, null=True, verbose_name="last tried"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="last run"),
                 ),
                 (
                     "agent",
@@ -391,7 +387,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="saved_views",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="person",
+                        verbose_name="user",
                     ),
                 ),
             ],
@@ -420,16 +416,16 @@ class Migration(migrations.Migration):
                         choices=[
                             (
                                 "person",
-                                "the conversation: question, answer and steps, without details",
+                                "question, answer and steps, without details",
                             ),
                             ("reviewer", "everything, with personal data masked"),
                             ("auditor", "everything"),
                         ],
                         max_length=10,
-                        verbose_name="what it shows",
+                        verbose_name="shared content",
                     ),
                 ),
-                ("made_at", models.DateTimeField(auto_now_add=True, verbose_name="made")),
+                ("made_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
                 ("expires_at", models.DateTimeField(verbose_name="expires")),
                 (
                     "revoked_at",
@@ -444,7 +440,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
-                        verbose_name="made by",
+                        verbose_name="created by",
                     ),
                 ),
                 (

@@ -40,7 +40,7 @@ def find_comparison(request: HttpRequest) -> HttpResponse:
     found = open_run(request, left, AUDIT_SOURCE)
     if Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
-    return _render_candidates(request, found, _("There is no run with this number."))
+    return _render_candidates(request, found, _("No run has this number."))
 
 
 def _run_view(request: HttpRequest, pk: int) -> RunView:
@@ -74,9 +74,9 @@ def _candidate_groups(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[R
     newest = Run.objects.values_list("pk", flat=True).first() or 0
     recent = others.filter(pk__gt=newest - RECENT_RUNS)
     wanted = [
-        (_("Run again"), kin),
-        (_("The same question"), recent.filter(query=run.query)),
-        (_("The same agent"), recent.filter(agent_name=run.agent_name)),
+        (_("Reruns"), kin),
+        (_("Same question"), recent.filter(query=run.query)),
+        (_("Same agent"), recent.filter(agent_name=run.agent_name)),
     ]
     known: set[int] = set()
     groups = []

@@ -26,7 +26,7 @@ MAX_PK = 2**63 - 1
 BUILT_IN_VIEWS = {
     "status:failed": gettext_lazy("Failed"),
     "duration:>30s": gettext_lazy("Slow"),
-    "cost:>0.05": gettext_lazy("Costly"),
+    "cost:>0.05": gettext_lazy("Expensive"),
     "rating:down": gettext_lazy("Thumbs down"),
     "flag:open": gettext_lazy("Waiting for review"),
 }
@@ -75,7 +75,9 @@ def save_view(request: HttpRequest) -> HttpResponse:
     name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
     saved = SavedView.objects.filter(user=request.user)
     if saved.count() >= MAX_SAVED_VIEWS and not saved.filter(name=name).exists():
-        messages.error(request, _("There is no room for more. Delete a saved view first."))
+        messages.error(
+            request, _("You've reached the limit for saved views. Delete one first.")
+        )
     elif query:
         try:
             saved.update_or_create({"query": query}, user=request.user, name=name)

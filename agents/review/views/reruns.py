@@ -86,7 +86,9 @@ def _open_source(request: HttpRequest, pk: int, step: int) -> ReadableRun:
 def _load_setup(request: HttpRequest, found: ReadableRun) -> reruns.RerunSetup:
     """Whoever runs it again has all that was said in a run of their own, as it was said."""
     if found.is_masked:
-        raise reruns.RerunRejected(_("Show this run unmasked first: run again, it would be."))
+        raise reruns.RerunRejected(
+            _("Unmask this run first, because a rerun shows its content unmasked.")
+        )
     return reruns.RerunSetup(found.row, request.user.pk)
 
 

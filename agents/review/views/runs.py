@@ -24,7 +24,7 @@ from agents.web.presentation import RunView, StepView
 TABS = {
     "result": _("Result"),
     "request": _("Request"),
-    "delta": _("Prompt delta"),
+    "delta": _("Prompt diff"),
     "guardrails": _("Guardrails"),
     "cost": _("Cost"),
     "raw": _("Raw"),

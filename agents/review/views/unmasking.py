@@ -30,5 +30,5 @@ def unmask(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _render_reason_form(request: HttpRequest, found: ReadableRun) -> HttpResponse:
-    context = {"view": found.view(), "problem": _("Say why you need to see it.")}
+    context = {"view": found.view(), "problem": _("Enter a reason.")}
     return render(request, "trace/unmask.html", context, status=422)

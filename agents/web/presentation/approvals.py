@@ -59,8 +59,8 @@ class ApprovalView:
     @property
     def verdict_label(self) -> str:
         words = {
-            Approval.Verdict.APPROVED: _("to be made again"),
-            Approval.Verdict.REJECTED: _("it was done"),
+            Approval.Verdict.APPROVED: _("retry approved"),
+            Approval.Verdict.REJECTED: _("marked as done"),
         }
         if self.approval.is_unknown and self.approval.verdict in words:
             return words[self.approval.verdict]

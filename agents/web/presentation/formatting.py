@@ -30,7 +30,7 @@ def format_value(value: Any, most: int = MAX_SHOWN_CHARS) -> str:
     if len(text) <= most:
         return text
     half = most // 2
-    left_out = _("%(count)d characters left out") % {"count": len(text) - 2 * half}
+    left_out = _("%(count)d characters omitted") % {"count": len(text) - 2 * half}
     return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
 
 

@@ -26,7 +26,7 @@ def is_panel(step: AgentStep) -> bool:
 
 def summary(step: AgentStep) -> str:
     """What such a row says in one line."""
-    return translate(step.observation) or _("Compares the answers")
+    return translate(step.observation) or _("Comparing the answers")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class PanelView:
         others = ", ".join(other for other in group if other != name)
         if self.facts["chosen"] == name and len(groups) > 1:
             is_judged = self.facts["merge"] == Agent.Merge.JUDGE
-            return "chosen", _("chosen by the judge") if is_judged else _("with the majority")
+            return "chosen", _("chosen by the judge") if is_judged else _("in the majority")
         if others:
             return "agrees", _("agrees with %(names)s") % {"names": others}
         return ("differs", _("differs")) if len(groups) > 1 else ("agrees", _("answered"))

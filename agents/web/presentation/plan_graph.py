@@ -52,7 +52,7 @@ class StepState:
     @property
     def label(self) -> str:
         is_known = self.status in AgentStep.Status.values
-        return str(AgentStep.Status(self.status).label) if is_known else _("not begun")
+        return str(AgentStep.Status(self.status).label) if is_known else _("not started")
 
 
 def render_graph(

@@ -39,7 +39,7 @@ class PlanLine:
         if step.plan is not None:
             count = len(step.plan.steps)
             return ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
-        return step.tool or step.agent or step.role or _("a person")
+        return step.tool or step.agent or step.role or _("user")
 
     @property
     def values(self) -> list[tuple[str, str]]:
@@ -71,7 +71,7 @@ CHANGE_LABELS: dict[str, Callable[[], str]] = {
     "changed": lambda: _("changed"),
     "added": lambda: _("added"),
     "removed": lambda: _("removed"),
-    "kept": lambda: _("kept"),
+    "kept": lambda: _("unchanged"),
 }
 
 
@@ -79,7 +79,7 @@ def _terms(step: ExecutionStep) -> Iterable[str]:
     if step.depends_on:
         yield _("after %(names)s") % {"names": ", ".join(step.depends_on)}
     if step.condition == FAILURE:
-        yield _("only if something before it failed")
+        yield _("only if an earlier step failed")
     elif step.condition != SUCCESS:
         yield _("condition: %(words)s") % {"words": one_line(step.condition)}
     if step.for_each is not None:
@@ -87,10 +87,10 @@ def _terms(step: ExecutionStep) -> Iterable[str]:
     if step.until:
         yield _("until: %(words)s") % {"words": one_line(step.until)}
     if step.retry:
-        again = ngettext("tried %(n)d time more", "tried %(n)d times more", step.retry)
+        again = ngettext("%(n)d retry", "%(n)d retries", step.retry)
         yield again % {"n": step.retry}
     if step.timeout is not None:
-        yield _("within %(seconds)s s") % {"seconds": f"{step.timeout:g}"}
+        yield _("timeout %(seconds)s s") % {"seconds": f"{step.timeout:g}"}
 
 
 def plan_lines(
@@ -115,6 +115,6 @@ def change_summary(changes: Mapping[str, str]) -> str:
         (counted["changed"], _("%(count)d changed")),
         (counted["added"], _("%(count)d added")),
         (counted["removed"], _("%(count)d removed")),
-        (counted["kept"], _("%(count)d kept")),
+        (counted["kept"], _("%(count)d unchanged")),
     ]
     return ", ".join(text % {"count": count} for count, text in words if count)

@@ -252,7 +252,7 @@ class _StepStates:
         for earlier in range(turn - 1, 0, -1):
             number, status = self.known.get((earlier, step.name), (None, ""))
             if status == Status.DONE and any(step in plan.steps for plan in self.plans[:place]):
-                note = _("kept from plan %(number)d") % {"number": earlier}
+                note = _("reused from plan %(number)d") % {"number": earlier}
                 return StepState(status=status, number=number, note=note)
         return None
 

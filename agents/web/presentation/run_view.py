@@ -368,7 +368,7 @@ class RunView:
         """How the model was asked, for whoever reads a trace."""
         if self.place != "trace":
             return ""
-        roads = {"direct": _("asked directly"), "litellm": _("by LiteLLM")}
+        roads = {"direct": _("direct"), "litellm": _("via LiteLLM")}
         return roads.get(self.run.road, "")
 
     @property

@@ -25,29 +25,27 @@ def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
         case StopReason.CANCELLED if declined := DECLINED_PATTERN.fullmatch(run.detail):
             return _declined_sentence(**declined.groupdict())
         case StopReason.CANCELLED if run.detail:
-            return _("Cancelled: %(reason)s") % {"reason": translate(run.detail)}
+            return _("Stopped. %(reason)s") % {"reason": translate(run.detail)}
         case StopReason.CANCELLED if is_shared:
-            return _("This run was stopped. What was said so far is kept.")
+            return _("This run was stopped. The output so far was saved.")
         case StopReason.CANCELLED:
-            return _("You stopped this run. What was said so far is kept.")
+            return _("You stopped this run. The output so far was saved.")
         case StopReason.INTERRUPTED:
-            return _("The server stopped during this run, so it was given up. Ask again.")
+            return _("The server stopped during this run, so it couldn't finish. Ask again.")
         case StopReason.DEGRADED:
-            return _("A tool was out of order, so this answer was given without it.")
+            return _("A tool was unavailable, so the agent answered without it.")
         case StopReason.MAX_STEPS:
             return ngettext(
-                "No answer within %(steps)d step. Continue, or ask for less.",
-                "No answer within %(steps)d steps. Continue, or ask for less.",
+                "No answer after %(steps)d step. Continue, or ask a smaller question.",
+                "No answer after %(steps)d steps. Continue, or ask a smaller question.",
                 run.max_steps,
             ) % {"steps": run.max_steps}
         case StopReason.DUPLICATE:
-            return _("Stopped: the agent asked the same tool the same thing again and again.")
+            return _("Stopped: the agent repeated the same tool call too many times.")
         case StopReason.TOOL_LIMIT:
-            return _("Stopped: the agent called one tool too often.")
+            return _("Stopped: the agent called one tool too many times.")
         case StopReason.BUDGET:
-            return _("Stopped: the run has used up its budget (%(limit)s)") % {
-                "limit": translate(run.detail).rstrip(".。")
-            }
+            return _("Stopped. %(limit)s.") % {"limit": translate(run.detail).rstrip(".。")}
         case StopReason.BLOCKED:
             return _("Blocked by a guardrail: %(reason)s") % {"reason": translate(run.detail)}
     return translate(run.detail) or _("The run could not go on.")
@@ -55,8 +53,8 @@ def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
 
 def _declined_sentence(step: str, person: str, words: str | None) -> str:
     about = {"step": step, "person": person}
-    ended = _("%(person)s declined “%(step)s”, so the workflow ended here.") % about
-    said = _("They said: “%(words)s”.") % {"words": words}
+    ended = _("%(person)s rejected “%(step)s”, so the workflow ended here.") % about
+    said = _("Comment: “%(words)s”.") % {"words": words}
     return f"{ended} {said}" if words else ended
 
 
@@ -65,25 +63,23 @@ def note_sentence(facts: dict[str, Any]) -> str:
     facts = {**facts, "message": translate(facts.get("message", ""))}
     match facts["kind"]:
         case "slow":
-            return _("The model was slow: nothing came for %(seconds)s s.") % _short_seconds(
-                facts
-            )
+            return _("The model was slow: no output for %(seconds)s s.") % _short_seconds(facts)
         case "limited":
-            return _("It waited for its turn: %(why)s") % {"why": _limit_sentence(facts)}
+            return _("Waited: %(why)s") % {"why": _limit_sentence(facts)}
         case "retry":
-            return _("Asked again after %(seconds)s s: %(message)s") % facts
+            return _("Retried after %(seconds)s s: %(message)s") % facts
         case "model_fallback":
-            return _("%(from)s could not be used, so %(to)s was asked: %(message)s") % facts
+            return _("Fell back from %(from)s to %(to)s: %(message)s") % facts
         case "tool_fallback":
-            return _("%(tool)s was out of order; %(stand_in)s answered: %(message)s") % facts
+            return _("%(tool)s failed, so %(stand_in)s was used instead: %(message)s") % facts
         case "degraded":
-            return _("%(tool)s is out of order, and is not used again in this run.") % facts
+            return _("%(tool)s is failing and won't be used again in this run.") % facts
         case "resumed":
-            return _("The server was restarted here, and the run went on.")
+            return _("The server restarted here and the run resumed.")
         case "replayed":
-            return _("Up to here it was told again, at no cost; from here on it ran live.")
+            return _("Replayed from the original run up to here (no cost). Live from here on.")
         case "finished_anyway":
-            return _("It could not be stopped any more: it was done, and this is its result.")
+            return _("Too late to stop: the call had already finished. This is its result.")
         case "compaction":
             return _compaction_sentence(facts["dropped"], facts["shortened"])
     return ""
@@ -94,24 +90,22 @@ def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
     facts = notes[-1] if notes else {"kind": ""}
     match facts["kind"]:
         case "slow":
-            return _("The model is slow: nothing has come for %(seconds)s s.") % _short_seconds(
-                facts
-            )
+            return _("The model is slow: no output for %(seconds)s s.") % _short_seconds(facts)
         case "limited":
-            return _("It waits for its turn: %(why)s") % {"why": _limit_sentence(facts)}
+            return _("Waiting: %(why)s") % {"why": _limit_sentence(facts)}
         case "retry":
             facts = _short_seconds(facts) | {"message": translate(facts["message"])}
-            return _("Asks again in %(seconds)s s: %(message)s") % facts
+            return _("Retrying in %(seconds)s s: %(message)s") % facts
     return ""
 
 
 def _limit_sentence(facts: dict[str, Any]) -> str:
     match facts["limit"]:
         case "requests":
-            return _("%(model)s may be asked %(most)s times a minute.") % facts
+            return _("%(model)s has a request limit of %(most)s per minute.") % facts
         case "tokens":
-            return _("%(model)s may use %(most)s tokens a minute.") % facts
-    return _("%(model)s answers at most %(most)s at once.") % facts
+            return _("%(model)s has a token limit of %(most)s per minute.") % facts
+    return _("%(model)s has a concurrency limit of %(most)s.") % facts
 
 
 def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +113,7 @@ def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compaction_sentence(dropped: int, shortened: int) -> str:
-    parts = [_("To fit the model’s window:")]
+    parts = [_("To fit the model’s context window:")]
     if dropped:
         some = ngettext(
             "%(count)d earlier message was left out.",

@@ -48,10 +48,10 @@ EMPTY_DEFAULTS = {
 ERROR_PREFIX = "Error: "
 Wait = tuple[datetime, datetime | None]  # asked and answered
 JOB_LABELS: dict[str, Callable[[], str]] = {
-    PLANNER: lambda: _("Writes the plan"),
-    MONITOR: lambda: _("Checks the result"),
-    MODERATOR: lambda: _("Compares the answers"),
-    JUDGE: lambda: _("Judges the answers"),
+    PLANNER: lambda: _("Writing the plan"),
+    MONITOR: lambda: _("Checking the result"),
+    MODERATOR: lambda: _("Comparing the answers"),
+    JUDGE: lambda: _("Judging the answers"),
 }
 
 
@@ -117,7 +117,7 @@ class StepView:
     def outcome_label(self) -> str:
         """What became of a call with effects, in words that leave no doubt about the doubt."""
         is_unknown = self.status == AgentStep.Status.UNKNOWN
-        return _("may have been done") if is_unknown else self.status_label
+        return _("may have completed") if is_unknown else self.status_label
 
     @property
     def kind(self) -> str:
@@ -183,16 +183,16 @@ class StepView:
         question = reveal_invisible(inline_text(str(asked.get("question", ""))))
         about = {"question": question, "role": reveal_invisible(str(asked.get("role") or ""))}
         if about["role"]:
-            return _("Asks “%(role)s”: %(question)s") % about
-        return _("Asks a person: %(question)s") % about
+            return _("Question for “%(role)s”: %(question)s") % about
+        return _("Question for the user: %(question)s") % about
 
     @property
     def _handoff_intent(self) -> str:
         about = {"agent": self.colleague, "task": format_compact(self.step.action_input)}
         if self.step.status != AgentStep.Status.FAILED:
-            return _("Asks %(agent)s: %(task)s") % about
+            return _("Handoff to %(agent)s: %(task)s") % about
         about["why"] = translate(self.step.observation.removeprefix(ERROR_PREFIX))
-        return _("%(agent)s did not do it: %(why)s") % about
+        return _("%(agent)s failed: %(why)s") % about
 
     @cached_property
     def intent(self) -> str:
@@ -216,14 +216,14 @@ class StepView:
             case AgentStep.Kind.EVALUATION:
                 return one_line(self._evaluation_intent)
             case AgentStep.Kind.ANSWER if not step.thought and not self.job:
-                return _("Writes the answer")
+                return _("Writing the answer")
         if step.is_live and (waits := status_text.waiting_sentence(step.notes)):
             return one_line(waits)
         if step.status == AgentStep.Status.FAILED and step.observation:
             return one_line(step.observation)
         if self.job in JOB_LABELS:
             return JOB_LABELS[self.job]()
-        return one_line(self.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+        return one_line(self.thought) or (_("Thinking…") if step.is_live else _("Thinking"))
 
     @property
     def _guardrail_intent(self) -> str:
@@ -249,8 +249,8 @@ class StepView:
         if is_given_up and step.observation:
             return translate(step.observation)
         if not self.plan_facts:
-            return _("Writes a plan") if step.turn < 2 else _("Writes another plan")
-        words = self.plan_facts.plan.description or _("A plan")
+            return _("Writing the plan") if step.turn < 2 else _("Revising the plan")
+        words = self.plan_facts.plan.description or _("Untitled plan")
         return (
             f"{words} ({self.plan_facts.difference})" if self.plan_facts.difference else words
         )
@@ -258,7 +258,7 @@ class StepView:
     @property
     def _evaluation_intent(self) -> str:
         if "is_met" not in self.facts:
-            return _("Checks the result: %(name)s") % {"name": self.step.action}
+            return _("Checking the result: %(name)s") % {"name": self.step.action}
         said = _("As expected: %(why)s") if self.is_met else _("Not as expected: %(why)s")
         return said % {"why": translate(self.facts.get("reason", ""))}
 
@@ -361,7 +361,7 @@ class StepView:
         if self.left_out:
             return self.step.observation[: event_store.MAX_OBSERVATION_CHARS]
         if self._observation_size > MAX_SHOWN_CHARS:  # there may be no more at hand than that
-            left_out = _("%(count)d characters left out") % {
+            left_out = _("%(count)d characters omitted") % {
                 "count": self._observation_size - self.most
             }
             return f"{self.step.observation[: self.most]}\n\n[… {left_out} …]"

@@ -106,7 +106,9 @@ def _table_view(value: Any) -> OutputView | None:
     view = build_output_view(rows)
     if view.kind != "table" or view.more:
         return None
-    return replace(view, more=_("There are more rows than these.")) if is_cut else view
+    return (
+        replace(view, more=_("The result was truncated. More rows exist.")) if is_cut else view
+    )
 
 
 def _to_objects(value: Any) -> tuple[Any, bool]:
@@ -169,7 +171,7 @@ class _OutputBuilder:
     def _table(self, value: Sequence[Mapping[str, Any]], names: Sequence[str]) -> OutputView:
         rows, count = value[:MAX_ROWS], len(value)
         heads = tuple(_build_column(name, rows) for name in names)
-        caption = ngettext("Table of %(count)d row", "Table of %(count)d rows", count)
+        caption = ngettext("Table with %(count)d row", "Table with %(count)d rows", count)
         return OutputView(
             kind="table",
             columns=heads,
@@ -209,7 +211,7 @@ def _number_format(numbers: Sequence[int | float]) -> str:
 def _json_view(value: Any) -> OutputView:
     text = json.dumps(value, ensure_ascii=False, indent=2)
     left_out = max(0, len(text) - MAX_JSON_CHARS)
-    more = _("%(count)d characters left out") % {"count": left_out} if left_out else ""
+    more = _("%(count)d characters omitted") % {"count": left_out} if left_out else ""
     return OutputView(kind="json", text=text[:MAX_JSON_CHARS], more=more)
 
 
