@@ -31,10 +31,10 @@ STREAM_BATCH_SECONDS = 0.06
 MILLION = 1_000_000
 
 DEFAULT_INSTRUCTIONS = """\
-You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can
-find out or work out what you need; never guess a figure that a tool can give. When you answer
-from documents, cite the passages by their numbers in brackets. Answer in the language of the
-question, in Markdown, and briefly."""
+You are {agent}, an assistant that thinks, uses tools and answers. Use a tool whenever it can
+find or calculate what you need; never guess a number that a tool can provide. When you answer
+from documents, cite passages by their numbers in brackets. Answer briefly, in Markdown, and in
+the language of the question."""
 
 
 class ModelNotConfigured(ModelError):

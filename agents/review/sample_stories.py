@@ -20,7 +20,7 @@ MODELS = {
 AGENTS = ["helper", "helper", "helper", "reporter", "researcher"]
 TOOLS = {
     "database": ("sql", "SELECT name, total FROM orders WHERE id = {n}", '{{"total": {n}}}'),
-    "search": ("query", "returns after {n} days", "Returns are taken back within 30 days."),
+    "search": ("query", "returns after {n} days", "Returns are accepted within 30 days."),
     "calculator": ("expression", "{n} * 1.1", "{n}.1"),
     "shop_find_order": ("order", "{n}", '{{"order": {n}, "state": "shipped"}}'),
     "weather": ("place", "Osaka", '{{"sky": "clear", "degrees": 21}}'),
@@ -29,11 +29,11 @@ TOOLS = {
 CONVERSATIONS = [
     ("What is {n} plus tax?", "With tax it comes to **{n}.1**.", ["calculator"]),
     ("Where is order {n}?", "Order {n} has been shipped.", ["shop_find_order"]),
-    ("Which customers bought for more than {n} dollars?", "There are 12.", ["database"]),
+    ("Which customers spent more than {n} dollars?", "12 customers did.", ["database"]),
     ("How do I return something after {n} days?", "Within 30 days, by post.", ["search"]),
     ("Compare order {n} with last year.", "It grew.", ["database", "database"]),
-    ("Say hello in {n} words.", "Hello, and a good day to you.", []),
-    ("Why was invoice {n} paid twice?", "By mistake.", ["database", "search"]),
+    ("Say hello in {n} words.", "Hello, and have a nice day!", []),
+    ("Why was invoice {n} paid twice?", "It was a duplicate payment.", ["database", "search"]),
     ("{n}円の税込み価格はいくらですか？", "税込みで **{n}.1円** です。", ["calculator"]),
     ("注文{n}は今どこにありますか？", "注文{n}は発送済みです。", ["shop_find_order"]),
     ("{n}日後でも返品できますか？", "30日以内であれば返品できます。", ["search"]),
@@ -42,7 +42,7 @@ CONVERSATIONS = [
 ]
 FILLER = {
     True: "詳しくは担当の者からご連絡いたします。ご不明な点がありましたらお知らせください。",
-    False: "If anything is missing, say so and somebody will look into it for you. ",
+    False: " If anything is missing, let us know and we'll look into it.",
 }
 # How runs end, and how often.
 ENDING_WEIGHTS = {
@@ -55,9 +55,9 @@ ENDING_WEIGHTS = {
     StopReason.INTERRUPTED: 1,
 }
 ERROR_MESSAGES = [
-    "The model did not answer within 60 s.",
+    "The model didn't respond within 60 s.",
     "The tool database failed: too many connections.",
-    "The provider says that there were too many requests.",
+    "The provider's rate limit was reached.",
 ]
 
 
@@ -161,13 +161,13 @@ class StoryEvents:
         story = self.story
         asked = {"query": story.query, "path": [story.agent], "model": story.model}
         how = {"dialect": "native", "road": "direct", "max_steps": 10}
-        return asked | how | {"instructions": "Help the customers of the shop.", "tools": []}
+        return asked | how | {"instructions": "Help the shop's customers.", "tools": []}
 
     def _guardrail_event(self) -> Event:
         self.step += 1
         is_blocked = self.story.ending is StopReason.BLOCKED
         said = {"action": "block" if is_blocked else "warn", "details": {"pattern": "numbers"}}
-        reason = "It looks like the number of a card."
+        reason = "This looks like a card number."
         return self._emit(EventType.GUARDRAIL, step=self.step, turn=0, reason=reason, **said)
 
     def _tool_turn(self, call: StoryCall) -> Iterator[Event]:
@@ -200,7 +200,7 @@ class StoryEvents:
             self._advance(self.story.thinks / self.story.words)
             yield self._emit(EventType.DELTA, content=words, step=self.step)
         if self.story.ending is StopReason.ERROR:
-            about = {"type": "ModelError", "advice": "Ask again.", "step": self.step}
+            about = {"type": "ModelError", "advice": "Try again.", "step": self.step}
             yield self._emit(EventType.ERROR, message=self.story.detail, **about)
             return
         written = max(20, len(self.story.answer) // 4)
@@ -216,7 +216,7 @@ class StoryEvents:
 
     def _finish_event(self) -> Event:
         story = self.story
-        calls, advice = len(story.calls), "Ask again." if story.detail else ""
+        calls, advice = len(story.calls), "Try again." if story.detail else ""
         said = {"answer": story.answer, "detail": story.detail, "advice": advice}
         reason = {"stopped_reason": story.ending.value, "turns": self.turn}
         return self._emit(

@@ -25,7 +25,7 @@ workflow:
 
 SALES = """\
 name: Best products
-description: The products that sold best, told on once a person has agreed.
+description: The best-selling products, summarized after you approve the figures.
 parameters:
   count: 3
 steps:
@@ -38,7 +38,7 @@ steps:
         GROUP BY p.name ORDER BY total DESC LIMIT ${parameters.count}
     timeout: 30s
   - name: approval
-    ask: "Shall these figures be told on? ${steps.figures.output}"
+    ask: "Use these figures in the report? ${steps.figures.output}"
     approves: true
   - name: report
     agent: helper

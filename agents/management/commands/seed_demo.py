@@ -5,6 +5,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from agents.catalog import sample_data, tool_factory
 from agents.engine.loop import AskPersonTool
@@ -14,7 +15,7 @@ from agents.models import Agent, GuardrailPattern, ToolRegistration
 REPORT = {
     "type": "object",
     "properties": {
-        "title": {"type": "string", "description": "What the table is about."},
+        "title": {"type": "string", "description": "What the table shows."},
         "rows": {
             "type": "array",
             "items": {
@@ -26,7 +27,7 @@ REPORT = {
         },
         "note": {
             "type": ["string", "null"],
-            "description": "What the rows do not say; null where there is nothing to add.",
+            "description": "A remark on the table; null if there is none.",
         },
     },
     "required": ["title", "rows"],
@@ -34,9 +35,9 @@ REPORT = {
 }
 
 FROM_DOCUMENTS = """\
-You are librarian. You answer from the documents and from nothing else: search them, and cite
-the passages by their numbers in brackets. Where they do not say it, say so. Answer in the
-language of the question, in Markdown, and briefly."""
+You are librarian. Answer only from the documents: search them, and cite passages by their
+numbers in brackets. If the documents don't contain the answer, say so. Answer briefly, in
+Markdown, and in the language of the question."""
 
 
 class Command(BaseCommand):
@@ -75,31 +76,31 @@ def make_agents() -> None:
     helper = make_helper()
     careful = Agent.objects.create(
         name="careful",
-        description="The same, but shows every call first and waits for your word.",
+        description=_("Like helper, but every tool call waits for your approval."),
         auto_execute_tools=False,
     )
     reporter = Agent.objects.create(
         name="reporter",
-        description="Answers as a table, in a fixed form.",
+        description=_("Answers with a table in a fixed format."),
         output_schema=REPORT,
     )
     lead = Agent.objects.create(
-        name="lead", description="Gives tasks to helper, careful and reporter."
+        name="lead", description=_("Hands off tasks to helper, careful and reporter.")
     )
     planner = Agent.objects.create(
         name="planner",
-        description="Writes a plan first, carries it out and checks what came of it.",
+        description=_("Writes a plan, carries it out and checks each result."),
         mode=Agent.Mode.PLAN,
     )
     librarian = Agent.objects.create(
         name="librarian",
-        description="Answers from the documents alone, and cites them.",
+        description=_("Answers only from the documents and cites them."),
         instructions=FROM_DOCUMENTS,
         dialect=Agent.Dialect.REACT,
     )
     panel = Agent.objects.create(
         name="panel",
-        description="Asks helper and librarian at once, and says where they differ.",
+        description=_("Asks helper and librarian in parallel and compares their answers."),
         mode=Agent.Mode.PANEL,
     )
     careful.tools.set(helper.tools.all())
@@ -118,7 +119,9 @@ def make_tools() -> None:
 def make_helper() -> Agent:
     helper = Agent.objects.create(
         name="helper",
-        description="Calculates, looks up documents and asks the shop's database.",
+        description=_(
+            "Calculates, searches the documents and queries the sample shop's database."
+        ),
         is_default=True,
     )
     own = ToolRegistration.objects.filter(name__in=tool_factory.installed_names())
