@@ -1,6 +1,7 @@
 """Test databases: one worker runs the migrations, and every worker gets a copy."""
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,20 @@ def copied(place: Path, name: str) -> Iterator[None]:
         yield
     finally:
         _connect_to(before)
+
+
+def saved() -> sqlite3.Connection:
+    """Keep what SQLite holds now."""
+    kept = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.ensure_connection()
+    connection.connection.backup(kept)
+    return kept
+
+
+def restored(kept: sqlite3.Connection) -> None:
+    """Make it hold that again."""
+    connection.ensure_connection()
+    kept.backup(connection.connection)
 
 
 def _copy_file(place: Path, name: str) -> None:

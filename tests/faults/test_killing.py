@@ -20,6 +20,7 @@ async def test_f03_runs_end_or_are_handed_over_when_the_server_is_told_to_go(hol
     await holds(killing.f03)
 
 
+@pytest.mark.thorough
 async def test_f05_what_may_have_been_done_is_asked_about_and_never_repeated(holds):
     await holds(killing.f05)
 

@@ -299,7 +299,9 @@ def test_many_names_from_one_address_wait(client, ada, sign_in):
     assert sign_in(REMOTE_ADDR="2001:db8:1::1").status_code == 302
 
 
-@pytest.mark.parametrize("way", ["password", "passkey"])
+@pytest.mark.parametrize(
+    "way", ["password", pytest.param("passkey", marks=pytest.mark.thorough)]
+)
 def test_signing_in_with_ones_own_account_gives_no_more_guesses(
     rf, ada, stranger, sign_in, client, way
 ):

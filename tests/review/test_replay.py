@@ -98,7 +98,9 @@ def compare(run, place="chat"):
     return seq
 
 
-@pytest.mark.parametrize("dialect", ["native", "react"])
+@pytest.mark.parametrize(
+    "dialect", ["native", pytest.param("react", marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize("script", scripts().values(), ids=scripts())
 async def test_every_moment_is_what_a_page_had_been_shown(script, dialect, scripted):
     await Agent.objects.aupdate(dialect=dialect)

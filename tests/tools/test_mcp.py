@@ -670,6 +670,7 @@ async def test_the_time_server_tells_the_time():
     assert wrong.is_error
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("npx"), reason="npx is not installed here")
 async def test_the_server_with_everything_answers_and_leaves_nothing():
     settings = {k: v for k, v in os.environ.items() if k.lower() == "npm_config_registry"}
