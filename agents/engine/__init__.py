@@ -1,4 +1,4 @@
-"""A pure agent engine: values in, events out. It knows nothing of the web."""
+"""The agent engine: values in, events out. It has no web framework in it."""
 
 from .errors import (
     AgentConnectionError,

@@ -1,7 +1,6 @@
-"""The time of a run: set by the wall clock once, and moved by a steady one from then on.
+"""A run's clock: read from the wall clock once, then advanced by the monotonic clock.
 
-What happened between two events of a run is then never longer or shorter than it was, even
-where somebody, or a time server, has set the clock meanwhile.
+Intervals between a run's events stay correct even if the system clock is changed meanwhile.
 """
 
 from collections.abc import Iterator
@@ -19,11 +18,11 @@ class Clock:
         return self.at(monotonic())
 
     def at(self, steady: float) -> datetime:
-        """The time when the steady clock showed this."""
+        """Return the wall-clock time of a monotonic reading."""
         return self._wall + timedelta(seconds=steady - self._steady)
 
     def advance_to(self, time: datetime) -> None:
-        """Never show less than what was written down already, maybe by another clock."""
+        """Never go back behind a time that was already recorded, possibly by another clock."""
         self._wall += max(timedelta(), time - self.now())
 
 
@@ -31,13 +30,13 @@ _clock: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
 
 def current() -> Clock:
-    """The clock of the run that goes on here; else one that is set now."""
+    """Return the clock of the current run, or a new one."""
     return _clock.get() or Clock()
 
 
 @contextmanager
 def use_clock(clock: Clock) -> Iterator[None]:
-    """Everything that happens in here happens by this clock."""
+    """Use this clock for everything in the block."""
     token = _clock.set(clock)
     try:
         yield

@@ -1,37 +1,37 @@
-"""What can go wrong in a run, and what happens next.
+"""Errors of a run, and what happens next.
 
 AgentError
-├── AgentConnectionError       the model or a tool server could not be reached
-├── ModelError                 the model was reached and could not be used
-│   ├── ModelTimeout           it kept us waiting past a deadline
+├── AgentConnectionError       the model or a tool server can't be reached
+├── ModelError                 the model was reached and can't be used
+│   ├── ModelTimeout           it missed a deadline
 │   ├── ProviderFailed         its provider has a problem
 │   ├── RateLimited            its provider asks to wait
-│   ├── CircuitOpen            it failed so often that it is left alone for a while
-│   ├── ModelBusy              as many ask it as its limits allow
-│   ├── AdapterFailed          the object that speaks to it raised something else
-│   ├── EmptyReply             it said nothing at all
+│   ├── CircuitOpen            it failed too often and isn't called for a while
+│   ├── ModelBusy              all slots of its limits are in use
+│   ├── AdapterFailed          its client raised something else
+│   ├── EmptyReply             it returned nothing at all
 │   ├── TruncatedReply         it was cut off in the middle of a tool call
-│   └── PlanParseError         its text followed no form that we can read
+│   └── PlanParseError         its text couldn't be parsed
 ├── ToolError
-│   ├── ToolNotFoundError      the model is told, and may choose another
-│   ├── DuplicateToolError     two tools of one name: a mistake in the set-up
-│   └── ToolExecutionFailed    the model is told, and may try again
-├── OutputDecodingFailed       the structured answer never fitted its schema
-├── BadPattern                 a guardrail pattern that cannot be used
-├── BadSchema                  a JSON Schema that cannot be used
-├── BadExpression              a condition or a reference that cannot be read or worked out
-├── GuardrailBlocked           a rule said no to the question or the answer
-├── RunCancelled               somebody, or a plan that was declined, ended the run
+│   ├── ToolNotFoundError      the model sees it and can choose another
+│   ├── DuplicateToolError     two tools with one name: a configuration mistake
+│   └── ToolExecutionFailed    the model sees it and can retry
+├── OutputDecodingFailed       the structured answer never matched its schema
+├── BadPattern                 an invalid guardrail pattern
+├── BadSchema                  an invalid JSON Schema
+├── BadExpression              a condition or reference that can't be evaluated
+├── GuardrailBlocked           a guardrail blocked the question or the answer
+├── RunCancelled               a user stopped the run, or a plan was declined
 └── LimitReached               a policy ended the run
     ├── MaxStepsExceeded
     ├── DuplicateToolCall      the same tool with the same input too often
     ├── ToolCallLimitReached   one tool too often
     └── BudgetExceeded         time, tokens or money
 
-The docstring is the sentence a person reads; `advice` says what to do about it.
+The docstring is the message users see; `advice` says what to do about it.
 
-A run reports what goes wrong as events, and ends: an `error` event has the class as its `type`.
-Whoever would rather catch it calls `AgentResult.raise_for_status()`, or
+A run reports errors as events and ends: an `error` event has the class as its `type`. To catch
+it instead, call `AgentResult.raise_for_status()` or
 `AgentRuntime.run(…, raise_on_failure=True)`, which raises the same class.
 """
 
@@ -42,8 +42,8 @@ class AgentError(Exception):
     """The run could not go on."""
 
     advice = "Try again; if it happens again, tell your administrator."
-    is_passing = False  # whether it may be gone a moment later
-    is_outage = False  # whether the other side is to blame, and not what it was asked
+    is_passing = False  # whether a retry may succeed
+    is_outage = False  # whether the other side failed, not the request
 
     def __init__(self, message: str = "", *, advice: str = "") -> None:
         super().__init__(message or self.__doc__)
@@ -51,7 +51,7 @@ class AgentError(Exception):
             self.advice = advice
 
     def add(self, sentence: str) -> None:
-        """Say this too, after what was said already."""
+        """Append a sentence to the message."""
         self.args = (f"{self} {sentence}",)
 
 
@@ -86,7 +86,7 @@ class RateLimited(ModelError):
 
     is_passing = True
     is_outage = True
-    retry_after: float | None = None  # seconds, where the provider said so
+    retry_after: float | None = None  # seconds, if the provider said so
 
 
 class CircuitOpen(ModelError):
@@ -110,7 +110,7 @@ class AdapterFailed(ModelError):
 class EmptyReply(ModelError):
     """The model's provider sent an empty answer."""
 
-    # No outage: there are questions that a model in good health answers with nothing.
+    # Not an outage: healthy models answer some questions with nothing.
     is_passing = True
     advice = "Try again, or choose another model."
 
@@ -168,7 +168,7 @@ class BadExpression(AgentError, ValueError):
 
     def __init__(self, message: str = "", *, position: int = 0) -> None:
         super().__init__(message)
-        self.position = position  # the character at which it was noticed, from 0
+        self.position = position  # character offset, from 0
 
 
 class GuardrailBlocked(AgentError):
@@ -206,7 +206,7 @@ class BudgetExceeded(LimitReached):
 
 
 def error_class(name: str) -> type[AgentError]:
-    """The class of an error that was told by its name, as in an `error` event."""
+    """Return the error class with this name, as found in an `error` event."""
     return next((kind for kind in _subclasses(AgentError) if kind.__name__ == name), AgentError)
 
 

@@ -1,7 +1,8 @@
-"""What can happen in a run. Everything else reads this stream.
+"""The events of a run.
 
-The first five types and their data are those of the wire format that other programs read;
-an event that ends something says when it began (`started`), and belongs to a step (`step`).
+Everything else reads this stream. The first five types and their data are the wire format that
+other programs read. An event that ends something has its start time (`started`) and its step
+(`step`).
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -41,7 +42,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened, as it is kept and sent."""
+    """Something that happened in a run, as it is saved and sent."""
 
     type: EventType
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class Event:
 
     @property
     def is_replayed(self) -> bool:
-        """Whether it happened in another run, and is only told again in this one."""
+        """Whether the event happened in another run and is replayed in this one."""
         return bool(self.data.get("replayed"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,14 +76,14 @@ class Event:
 
 
 def mark_replayed(event: Event) -> Event:
-    """The same, at its time and with its number, as it is told in a run that repeats it."""
+    """Return the event marked as replayed, with its time and number unchanged."""
     return replace(event, data={**event.data, "replayed": True})
 
 
 async def renumber(
     events: AsyncGenerator[Event, None], after: int
 ) -> AsyncGenerator[Event, None]:
-    """The events with the numbers of their order: what goes on side by side may mix them."""
+    """Renumber events in order, because concurrent streams can interleave their numbers."""
     async with aclosing(events):
         async for event in events:
             after += 1
@@ -91,16 +92,16 @@ async def renumber(
 
 @dataclass(slots=True)
 class RunCounters:
-    """How many events and steps a run has by now, whichever of its agents made them."""
+    """Number of events and steps in a run so far, across all its agents."""
 
     seq: int = 0
     steps: int = 0
 
 
 class EventFactory:
-    """Gives events their agent, their time and their place in the run.
+    """Gives events their agent, time and place in the run.
 
-    What an agent does for another one is a part of that one's step, which is its `parent`.
+    Events of an agent that works for another one have that agent's step as `parent`.
     """
 
     def __init__(self, agent: str, after: int = 0, *, steps: int = 0) -> None:
@@ -125,7 +126,7 @@ class EventFactory:
         return self.count.steps
 
     def under(self, agent: str, parent: int) -> "EventFactory":
-        """A stamp for another agent that works for this one, in the same run."""
+        """Return a factory for an agent that works for this one in the same run."""
         stamp = EventFactory(agent)
         stamp.count, stamp.parent, stamp.clock = self.count, parent, self.clock
         return stamp

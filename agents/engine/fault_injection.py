@@ -1,15 +1,15 @@
-"""Fault points: moments at which a test may have this process die, fail or stand still.
+"""Fault points: places where a test can kill, fail or stall this process.
 
-P1 received, not stored · P2 stored, not acknowledged · P3 a run's row, nobody's yet ·
-P4 before the model is asked · P5 in its stream · P6 stream over, not stored · P7 call stored,
-not begun · P8 in the tool, before its effect · P9 after it, result not stored · P10 result
-stored · P11 question stored, not shown · P12 approved, not run · P13 end stored, not told ·
-P15 between the passages of a document.
+P1 received, not saved · P2 saved, not acknowledged · P3 run saved, not owned yet ·
+P4 before the model request · P5 in the stream · P6 stream ended, not saved · P7 call saved,
+not started · P8 in the tool, before its effect · P9 after it, result not saved · P10 result
+saved · P11 approval request saved, not displayed · P12 approved, not run · P13 end saved,
+not published · P15 between the passages of a document.
 
     ASHIATO_FAULTS=1 ASHIATO_FAULT=P9:2:kill
 
-ends the process the second time it comes to P9. Both must be said, so that no server ever
-dies by a slip.
+kills the process the second time it reaches P9. Both variables are required, so that no
+server is killed by accident.
 """
 
 import logging
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 
 class InjectedFault(Exception):
-    """A fault point was set to fail here."""
+    """Raised at a fault point that is set to fail."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """What happens at a point, the nth time it is reached."""
+    """What happens the nth time a point is reached."""
 
     point: str
     nth: int = 1
@@ -59,14 +59,14 @@ class Fault:
         if self.seconds is None:
             os.kill(os.getpid(), signal.SIGKILL)
         else:
-            time.sleep(self.seconds)  # all of it stands still, as in a machine that swaps
+            time.sleep(self.seconds)  # blocks the whole process, like a machine that swaps
 
 
 _armed: dict[str, Fault] = {}
 
 
 def arm(environ: Mapping[str, str]) -> None:
-    """Set the fault that the environment asks for, if it says twice that it means it."""
+    """Set the fault named in the environment if both variables are set."""
     _armed.clear()
     if environ.get("ASHIATO_FAULTS") == "1" and (text := environ.get("ASHIATO_FAULT")):
         fault = Fault.read(text)
@@ -75,6 +75,6 @@ def arm(environ: Mapping[str, str]) -> None:
 
 
 def point(name: str) -> None:
-    """Here something may go wrong, if a test wants it to."""
+    """Mark a point at which a test can inject a fault."""
     if (fault := _armed.get(name)) is not None:
         fault.trigger()

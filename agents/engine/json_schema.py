@@ -1,6 +1,7 @@
-"""JSON Schemas of people we need not trust, for values of models we cannot.
+"""Validates untrusted values against untrusted JSON Schemas.
 
-No address is ever fetched, patterns are RE2's, and a check ends after so many rules.
+No URL is ever fetched, patterns are RE2, and a validation stops after a maximum number of
+checks.
 """
 
 import json
@@ -25,21 +26,21 @@ MAX_CHECKS = 300_000
 MAX_VIOLATIONS = 5
 MAX_MESSAGE_CHARS = 200
 
-# What every provider with a strict mode takes there; with anything else we ask without it.
+# Keywords that every provider with a strict mode accepts; with others, strict is off.
 STRICT_KEYWORDS = {
     *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
     *("anyOf", "$ref", "$defs", "title", "description"),
 }
-# A second `$schema` would bring back the rules that ours replace; no provider takes the others.
+# A second `$schema` would restore the rules that ours replace; no provider accepts the others.
 REFUSED_KEYWORDS = ("$schema", "$dynamicRef", "unevaluatedItems", "unevaluatedProperties")
 
 
 class TooManyChecks(Exception):
-    """The value is too large, or the schema too branched, to see whether they fit."""
+    """Raised when the value is too large, or the schema too branched, to validate."""
 
 
 def validate_schema(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the schema; raises BadSchema unless every part of it can be used."""
+    """Return a copy of the schema; raise BadSchema if any part is invalid."""
     try:
         schema = _copy_schema(given)
         _check_metaschema(schema)
@@ -51,7 +52,7 @@ def validate_schema(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
-    """Where and why the value does not fit, the first few; raises TooManyChecks."""
+    """Return the first few violations; raise TooManyChecks."""
     before = _patience.set(_CheckBudget())
     try:
         errors = _Rules(schema, registry=Registry()).iter_errors(value)
@@ -61,7 +62,7 @@ def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
 
 
 def is_strict(part: Any) -> bool:
-    """Whether a provider can be held to the letter of it: nothing optional, nothing more."""
+    """Whether a provider can enforce the schema strictly: no optional or extra fields."""
     if not isinstance(part, dict) or not part.keys() <= STRICT_KEYWORDS:
         return False
     if "$ref" in part:
@@ -77,7 +78,7 @@ def is_strict(part: Any) -> bool:
 
 
 def format_violation(path: Iterable[int | str], words: str) -> str:
-    """`rows[3].price: 'x' is not of type 'number'`."""
+    """Return a message such as `rows[3].price: 'x' is not of type 'number'`."""
     names = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
     where = _shorten("".join(names).removeprefix("."))
     return f"{where}: {_shorten(words)}" if names else _shorten(words)
@@ -97,7 +98,7 @@ def _copy_schema(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_metaschema(schema: Any) -> None:
     try:
-        # Without its checker of formats, which would have patterns be Python's.
+        # Without the format checker, which would validate patterns as Python's.
         Draft202012Validator.check_schema(schema, format_checker=None)
     except SchemaError as error:
         reason = format_violation(error.absolute_path, error.message)
@@ -105,7 +106,7 @@ def _check_metaschema(schema: Any) -> None:
 
 
 def _check_subschemas(schema: dict[str, Any]) -> None:
-    """Visit all that can be reached: by way of a reference, too."""
+    """Check every reachable subschema, including those behind references."""
     root = DRAFT202012.create_resource(schema)
     parts: list[tuple[Any, Any]] = [(schema, Registry().resolver_with_root(root))]
     seen: set[int] = set()
@@ -143,19 +144,19 @@ def _resolve_ref(ref: str, resolver: Any) -> tuple[Any, Any]:
 
 
 def _violation(error: Any) -> str:
-    """Of alternatives that all failed, the one that came nearest says most."""
+    """Describe a violation; for failed alternatives, the closest one."""
     nearest = best_match([error]) or error
     return format_violation(nearest.absolute_path, nearest.message)
 
 
 def _shorten(text: str) -> str:
-    """The beginning and the end: a reason comes after the value that it is about."""
+    """Keep the beginning and the end, because the reason follows the value."""
     half = MAX_MESSAGE_CHARS // 2
     return text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:half]}…{text[-half:]}"
 
 
 class _CheckBudget:
-    """Alternatives within alternatives multiply the work at every level: it ends here."""
+    """Limits the checks, because nested alternatives multiply the work at every level."""
 
     def __init__(self) -> None:
         self.left = MAX_CHECKS
@@ -177,7 +178,7 @@ def _with_budget(rule: Any) -> Any:
     return check
 
 
-# Rules of our own: the library's match with `re`, or compare each item with all others.
+# Our own rules: the library's use `re`, or compare each item with all others.
 
 
 def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -214,7 +215,7 @@ def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[Va
 
 
 def _hashable(value: Any) -> Any:
-    """Equal for equal JSON: 1 is 1.0, but true is not 1, and no object is a list."""
+    """Return a value that is equal for equal JSON: 1 equals 1.0, but not true."""
     if isinstance(value, dict):
         return frozenset((key, _hashable(item)) for key, item in value.items())
     if isinstance(value, list):

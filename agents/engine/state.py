@@ -1,4 +1,4 @@
-"""What an agent remembers while it works."""
+"""An agent's memory during a run: messages and steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -6,14 +6,14 @@ from typing import Any, Self
 
 Message = dict[str, Any]
 
-OBSERVATION_PREFIX = "Observation: "  # how a text model is told what a tool said
+OBSERVATION_PREFIX = "Observation: "  # prefix of a tool result for a text model
 INTERRUPTED = "Error: interrupted before it finished; the outcome is unknown."
 NOT_STARTED = "Error: not started; the run was stopped before this call."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStep:
-    """One round of thinking, acting and looking. Without an action it was the last."""
+    """One round of thought, action and observation. Without an action it was the last."""
 
     thought: str = ""
     action: str | None = None
@@ -22,10 +22,10 @@ class AgentStep:
 
 
 class AgentState:
-    """The conversation, in the form that models are sent, and the steps of this run.
+    """The history in the format sent to models, and the steps of this run.
 
-    `max_history` is counted in messages and trimmed in whole exchanges: a model refuses a
-    tool's result that comes without the call it answers.
+    `max_history` is counted in messages and trimmed in whole exchanges, because models reject a
+    tool result without its call.
     """
 
     def __init__(self, max_history: int = 50) -> None:
@@ -39,7 +39,7 @@ class AgentState:
         self._trim()
 
     def replace_message(self, role: str, content: str, instead: str) -> None:
-        """The last message that says this says something else."""
+        """Replace the last message with this content."""
         for at, message in reversed(list(enumerate(self._messages))):
             if message["role"] == role and message["content"] == replace_surrogates(content):
                 self._messages[at] = {**message, "content": replace_surrogates(instead)}
@@ -82,21 +82,21 @@ class AgentState:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text without halves of characters, which no request can carry."""
+    """Replace lone surrogates, which no request can contain."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def trim_messages(messages: Sequence[Message], size: int) -> list[Message]:
-    """The newest messages, beginning with a person's; never less than the last exchange."""
+    """Keep the newest messages, starting with a user's; at least the last exchange."""
     begins = question_indexes(messages)
     kept = [at for at in begins if len(messages) - at <= size] or begins[-1:]
     return list(messages[kept[0] :]) if kept else list(messages)
 
 
 def question_indexes(messages: Sequence[Message]) -> list[int]:
-    """Where the exchanges begin: what a person said, not what a tool did."""
+    """Return where the exchanges start: user messages, not tool results."""
     return [
         at
         for at, message in enumerate(messages)
@@ -106,7 +106,7 @@ def question_indexes(messages: Sequence[Message]) -> list[int]:
 
 
 def repair_history(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Message]:
-    """The same history with every call answered once and every answer called for."""
+    """Return the history with one result per call and no result without a call."""
     history: list[Message] = []
     open_calls: dict[str, None] = {}
     for message in messages:

@@ -1,4 +1,4 @@
-"""A scripted model, for tests of agents without a provider and without a network."""
+"""A scripted model for testing agents without a provider or network."""
 
 import json
 from collections.abc import AsyncIterator

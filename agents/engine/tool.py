@@ -1,4 +1,4 @@
-"""Tools: what the model may call, and what it is told of them."""
+"""Tools: what a model can call, and how it is described to it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,12 +18,11 @@ TEXT_INPUT_SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool found, or why it could not.
+    """A tool's output or error.
 
-    `mendable` errors come from the input: trying the same again is useless, and the model
-    that wrote the input is the one who can do better. A `note` says something about the
-    output, such as that it is rounded, and is no part of it. `is_data` says that the output
-    is JSON: the steps of a plan read it as a value, and 6 is a number.
+    `mendable` errors come from the input: a retry is useless, but the model can correct it. A
+    `note` is about the output, e.g. that it is rounded, and isn't part of it. `is_data` means
+    that the output is JSON: plan steps read it as a value, so 6 is a number.
     """
 
     output: str = ""
@@ -38,7 +37,7 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """What the model reads."""
+        """The text the model reads."""
         if self.is_error:
             return f"Error: {self.error}"
         return f"{self.output} ({self.note})" if self.note else self.output
@@ -48,8 +47,8 @@ class ToolResult:
 class Tool(Protocol):
     """Anything with a name, a description and `execute`.
 
-    A tool may also have `parameters` (the JSON schema of its input), `effect` (what a
-    repetition would do) and `timeout` (seconds).
+    A tool can also have `parameters` (the JSON schema of its input), `effect` (of repeating a
+    call) and `timeout` (seconds).
     """
 
     name: str
@@ -86,7 +85,7 @@ class ToolRegistry:
 
 
 def specification(tool: Tool) -> dict[str, Any]:
-    """The tool as a model is told of it."""
+    """Return the tool's description for a model."""
     return {
         "type": "function",
         "function": {
@@ -98,7 +97,7 @@ def specification(tool: Tool) -> dict[str, Any]:
 
 
 def text_argument(input: ToolInput, name: str) -> str:
-    """The one text argument of a simple tool, however the model wrote it."""
+    """Return the one text argument of a simple tool, in any notation."""
     if isinstance(input, str):
         return input
     value = input.get(name, input.get("input", ""))

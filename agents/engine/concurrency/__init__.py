@@ -1,4 +1,4 @@
-"""Threads for heavy work, and event streams that are merged."""
+"""Runs heavy work in threads and merges event streams."""
 
 from .thread import MAX_INLINE_CHARS
 

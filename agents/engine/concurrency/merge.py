@@ -1,4 +1,4 @@
-"""Several courses at once, as one."""
+"""Merges several event streams into one."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -11,10 +11,10 @@ Said = tuple[str, Event | None, "asyncio.Future[None] | None"]
 
 
 class EventMerger:
-    """Courses, each with a name, that go on side by side and are told one after the other.
+    """Runs named event streams concurrently and yields their events one at a time.
 
-    Each goes on only after its last event was taken, which is when the next one is asked for:
-    what a course says that it will do is on record before it does it.
+    A stream advances only after its last event was consumed, so what it announces is recorded
+    before it happens.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class EventMerger:
         self._strands[name] = asyncio.create_task(self._forward(name, course))
 
     async def next(self) -> tuple[str, Event | None]:
-        """What one of them says next; None where it is over."""
+        """Return the next event of any stream, or None when that stream has ended."""
         if self._taken is not None:
             self._taken.set_result(None)
         name, event, self._taken = await self._said.get()
@@ -38,7 +38,7 @@ class EventMerger:
         return name, event
 
     async def close(self) -> None:
-        """End those that are left, and come back when they have ended."""
+        """Cancel the remaining streams and wait until they have ended."""
         for strand in self._strands.values():
             strand.cancel()
         if self._strands:

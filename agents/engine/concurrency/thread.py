@@ -1,4 +1,4 @@
-"""Work that may take a while is done beside the event loop, and what takes none at once."""
+"""Runs long work in a thread and short work inline."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ MAX_INLINE_CHARS = 4_000
 async def run_in_thread_if_large(
     size: int, work: Callable[P, Result], *given: P.args, **named: P.kwargs
 ) -> Result:
-    """In a thread, unless it is about so few characters that the way there would be longer."""
+    """Run the work in a thread, or inline if it is too small to be worth the switch."""
     if size <= MAX_INLINE_CHARS:
         return work(*given, **named)
     return await asyncio.to_thread(work, *given, **named)

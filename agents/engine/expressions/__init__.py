@@ -1,7 +1,7 @@
 """A small language for conditions and references: `steps.前処理.output.rows[0].total > 3`.
 
-It has numbers, text, lists and paths, a few signs and functions, and nothing else: no names
-of Python, no loops, no way to call anything. A path into nothing is null.
+It has numbers, text, lists, paths, a few operators and functions, and nothing else: no Python
+names, no loops, no way to call anything else. A path to something missing is null.
 """
 
 import re
@@ -33,28 +33,28 @@ TEMPLATE_START = re.compile(r"\$?\$\{")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A text that was read; what it gives depends on what its names stand for."""
+    """A parsed expression; its value depends on the names it is evaluated with."""
 
     text: str
     tree: ExpressionNode
 
     def value(self, names: Mapping[str, Any]) -> Any:
-        """What it gives; raises BadExpression where unlike things meet, or too much is made."""
+        """Return the value; raise BadExpression on a type mismatch or an oversized result."""
         return self.tree.value(names, EvaluationBudget())
 
     @property
     def steps(self) -> frozenset[str]:
-        """The steps that it refers to."""
+        """The steps the expression refers to."""
         return self._keys(STEPS)
 
     @property
     def parameters(self) -> frozenset[str]:
-        """The parameters that it refers to by name."""
+        """The parameters the expression refers to by name."""
         return self._keys("parameters") - {""}
 
     @property
     def names(self) -> frozenset[str]:
-        """What its paths begin with: `steps`, `parameters`, `item`."""
+        """The first names of its paths: `steps`, `parameters`, `item`."""
         return frozenset(name for name, _ in paths(self.tree))
 
     def _keys(self, of: str) -> frozenset[str]:
@@ -63,7 +63,7 @@ class Expression:
 
 @lru_cache(maxsize=1_000)
 def parse(text: str) -> Expression:
-    """Raises BadExpression with the position at which it could not be read."""
+    """Parse an expression; raise BadExpression with the position of the error."""
     if len(text) > MAX_EXPRESSION_CHARS:
         raise BadExpression(f"An expression has at most {MAX_EXPRESSION_CHARS:,} characters.")
     reading = ExpressionParser(text)
@@ -73,16 +73,16 @@ def parse(text: str) -> Expression:
 
 
 def interpolate(value: Any, names: Mapping[str, Any]) -> Any:
-    """The value with every `${…}` in its texts worked out, however deep they stand.
+    """Replace every `${…}` in the value's strings, at any depth.
 
-    A text that is one `${…}` becomes the value itself; elsewhere it is put in as text. `$${`
-    stands for `${`.
+    A string that is one `${…}` becomes the value itself; otherwise it is inserted as text.
+    `$${` stands for `${`.
     """
     return _interpolate(value, names, EvaluationBudget(), 0)
 
 
 def references(value: Any) -> frozenset[str]:
-    """The steps that the templates in this value refer to; raises BadExpression."""
+    """Return the steps the templates in this value refer to; raise BadExpression."""
     found: set[str] = set()
     for expression in embedded_expressions(value):
         found |= expression.steps
@@ -90,13 +90,13 @@ def references(value: Any) -> frozenset[str]:
 
 
 def embedded_expressions(value: Any) -> Iterator[Expression]:
-    """Every expression in the texts of this value; raises BadExpression."""
+    """Yield every expression in the strings of this value; raise BadExpression."""
     for _, words in iter_strings(value):
         yield from (piece for piece in parse_template(words) if isinstance(piece, Expression))
 
 
 def iter_strings(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text in this value, with the names and numbers that lead to it."""
+    """Yield every string in this value with its path."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
         path, one = waiting.pop()
@@ -142,7 +142,7 @@ def _text_or_empty(value: Any) -> str:
 
 
 def parse_template(template: str) -> tuple[Any, ...]:
-    """The text cut at its expressions: text, expression, text …"""
+    """Split the template at its expressions: text, expression, text …"""
     cut = (
         _parse_template
         if len(template) <= MAX_EXPRESSION_CHARS
@@ -168,7 +168,7 @@ def _parse_template(template: str) -> tuple[Any, ...]:
 
 
 def _parse_embedded(template: str, start: int) -> tuple[Expression, int]:
-    """The expression that begins here, and the place behind its bracket."""
+    """Parse the expression that starts here; return it and the position after its bracket."""
     reading = ExpressionParser(template, start, start + MAX_EXPRESSION_CHARS)
     tree = reading.expression()
     end = reading.at

@@ -1,8 +1,7 @@
-"""What the signs and functions of an expression do, and how much they may make.
+"""The operators and functions of expressions, and their limits.
 
-Only numbers, text, lists, mappings, true, false and null go in and come out, and what is made
-or looked through in one go has an end: nothing here can be talked into filling the memory, or
-into keeping everybody else waiting.
+Inputs and outputs are numbers, text, lists, mappings, true, false and null. Results and scans
+are limited, so no expression can fill the memory or block the server.
 """
 
 import json
@@ -22,13 +21,13 @@ NUMBER_TOO_LARGE = "This number is too large."
 
 @dataclass(slots=True)
 class EvaluationBudget:
-    """How much may still be made, in characters, and how many items looked at."""
+    """Remaining characters that may be created and items that may be scanned."""
 
     left: int = MAX_RESULT_CHARS
     looks: int = MAX_SCANNED_ITEMS
 
     def take(self, value: Any) -> Any:
-        """The value itself; raises BadExpression if there is no room for it."""
+        """Return the value; raise BadExpression if it exceeds the remaining size."""
         waiting = [value]
         while waiting:
             one = waiting.pop()
@@ -39,14 +38,14 @@ class EvaluationBudget:
         return value
 
     def look(self, *values: Any) -> None:
-        """Go through these, item by item; raises BadExpression if that was done enough."""
+        """Count the items of these lists; raise BadExpression if too many were scanned."""
         self.looks -= sum(len(value) for value in values if is_list(value))
         if self.looks < 0:
             raise BadExpression(f"This looks at more than {MAX_SCANNED_ITEMS:,} items.")
 
 
 def get_item(of: Any, key: Any) -> Any:
-    """What is there under this name or number; nothing is null, and so is what is in it."""
+    """Return the item at this key or index, or None if it or its container is missing."""
     if isinstance(of, Mapping):
         return of.get(key) if isinstance(key, str) else None
     if not is_list(of):
@@ -56,7 +55,7 @@ def get_item(of: Any, key: Any) -> Any:
 
 
 def to_text(value: Any) -> str:
-    """A value as it stands in a text: text as it is, everything else as JSON."""
+    """Return text unchanged and any other value as JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -83,7 +82,7 @@ def is_equal(left: Any, right: Any) -> bool:
 
 
 def is_member(item: Any, whole: Any) -> bool:
-    """Whether a list has the item, a text the words or a mapping the name; null has nothing."""
+    """Whether a list, text or mapping contains the item; null contains nothing."""
     if whole is None:
         return False
     if isinstance(whole, str) and isinstance(item, str):
@@ -104,7 +103,7 @@ def add(left: Any, right: Any) -> Any:
 
 
 def type_name(value: Any) -> str:
-    """What it is, in a word, for a sentence."""
+    """Return the type's name for messages."""
     for test, word in TYPE_NAMES:
         if test(value):
             return word
@@ -185,7 +184,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "%": _arithmetic("%", lambda left, right: left % right),
 }
 
-SCANNING_OPERATORS = {"==", "!=", "in", "not in"}  # the signs that go through lists
+SCANNING_OPERATORS = {"==", "!=", "in", "not in"}  # operators that scan lists
 
 
 def _len(value: Any) -> int:
@@ -217,7 +216,7 @@ def _contains(whole: Any, item: Any) -> bool:
 
 
 def _to_number(value: Any) -> Any:
-    """Text that is written like a number; null stays null."""
+    """Convert numeric text to a number; null stays null."""
     if value is None or is_number(value):
         return value
     for read in (int, float) if isinstance(value, str) and len(value) <= 30 else ():
@@ -244,7 +243,7 @@ def _max(*values: Any) -> Any:
 
 
 def _extreme(name: str, sign: str, values: tuple[Any, ...]) -> Any:
-    """The one that stands before all others by this sign; null where there is none."""
+    """Return the value that precedes all others by this operator, or None."""
     members = iter(_members(name, values))
     best = next(members, None)
     for one in members:
@@ -273,14 +272,14 @@ def _round(value: Any, decimals: Any = 0) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """One that expressions may call, how many values it takes, and what that looks like."""
+    """A function for expressions, with its number of arguments and an example."""
 
     work: Callable[..., Any]
     example: str
     gives: str
     least: int = 1
     most: int = 1
-    looks: bool = False  # whether it goes through the lists that it is given
+    looks: bool = False  # whether it scans the lists it is given
 
 
 FUNCTIONS: Mapping[str, Function] = {

@@ -1,4 +1,4 @@
-"""What an expression is made of once it was read."""
+"""The nodes of a parsed expression."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from .functions import FUNCTIONS, OPERATORS, SCANNING_OPERATORS, EvaluationBudge
 
 
 class ExpressionNode:
-    """A part of an expression."""
+    """A node of an expression."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class NotNode(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class ChainNode(ExpressionNode):
-    """`a + b - c`: one after the other, however many; `and` and `or` stop where it is clear."""
+    """`a + b - c`: any number of operands, left to right; `and` and `or` short-circuit."""
 
     first: ExpressionNode
     rest: tuple[tuple[str, ExpressionNode], ...]
@@ -117,7 +117,7 @@ class ChainNode(ExpressionNode):
 
 
 def paths(tree: ExpressionNode) -> Iterator[tuple[str, str]]:
-    """Every name with the first key behind it."""
+    """Yield every name with the first key that follows it."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""How an expression is read: text → terms, and where and why it cannot be."""
+"""Parses text into expression nodes and reports where and why it can't."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ OPERATOR = re.compile(r"(?:or|and|in|not\s+in)\b|[=!<>]=|[<>+\-*/%]")
 
 
 class ExpressionParser:
-    """Goes through the text once, from the loosest sign to the tightest."""
+    """Parses the text in one pass, from the loosest operator to the tightest."""
 
     def __init__(self, text: str, at: int = 0, stop: int | None = None) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Guardrails: rules for what goes into a run and what comes out of it."""
+"""Guardrails: patterns applied to what goes into a run and what comes out of it."""
 
 from .checks import STAGES, GuardrailAction, Guardrails, Pattern, try_pattern
 from .confusables import fold

@@ -1,4 +1,4 @@
-"""What may be asked, answered, handed to a tool and taken from one."""
+"""Checks questions, answers, tool inputs and tool outputs against guardrail patterns."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ SEVERITY = {"block": 0, "mask": 1, "warn": 2, "allow": 3}
 
 @dataclass(frozen=True, slots=True)
 class MarkerRule:
-    """What stands for something hidden: no rule looks into it, so nothing is hidden twice."""
+    """Matches existing masking markers, so that nothing is masked twice."""
 
     compiled: Any
     reach: MatchBound
@@ -57,7 +57,7 @@ class MarkerRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """A text, or data, as it may go on; and what was found in it, the worst first."""
+    """Text or data after the rules were applied, with their findings, worst first."""
 
     text: str = ""
     value: Any = None
@@ -76,10 +76,10 @@ ALLOWED = GuardrailResult(GuardrailAction.ALLOW)
 
 
 class Guardrails:
-    """Checks what comes in and what goes out, and what tools are given and give.
+    """Checks input, output, tool input and tool output.
 
-    The text is normalised first, so that full-width letters and invisible characters hide
-    nothing. The worst finding wins; a rule that cannot be applied lets nothing through.
+    Text is normalized first, so full-width letters and invisible characters can't hide a match.
+    The worst finding wins. A rule that can't be applied blocks.
     """
 
     def __init__(
@@ -100,14 +100,14 @@ class Guardrails:
         self.count_tokens = count_tokens or estimate_tokens
 
     def check_input(self, text: str) -> GuardrailResult:
-        """The worst that was found; where it is to be masked, `details` has the `text`."""
+        """Return the worst finding; if it masks, `details` has the masked `text`."""
         return _result_with_text(self.inspect(text, "input"))
 
     def check_output(self, text: str) -> GuardrailResult:
         return _result_with_text(self.inspect(text, "output"))
 
     def inspect(self, text: str, stage: Stage) -> Inspection:
-        """All that is found in a text, and the text without what is to be masked."""
+        """Return all findings in a text and the masked text."""
         if (finding := self._check_length(text, stage)) is not None:
             return Inspection(text=text, findings=(finding,))
         screen = self._stream_guard(stage)
@@ -115,7 +115,7 @@ class Guardrails:
         return Inspection(text=shown, findings=tuple(screen.findings))
 
     def inspect_value(self, value: Any, stage: Stage) -> Inspection:
-        """The same of data: each text in it, each number, and each name."""
+        """Inspect data: every string, number and key in it."""
         if not self.applies_to(stage):
             return Inspection(value=value)
         found: dict[tuple[Any, ...], GuardrailResult] = {}
@@ -131,11 +131,11 @@ class Guardrails:
         return Inspection(value=changed, findings=tuple(by_severity(found.values())))
 
     def applies_to(self, stage: Stage) -> bool:
-        """Whether there is any rule for it."""
+        """Whether any rule applies to this stage."""
         return self._rules[stage].any
 
     def without_length_limits(self) -> "Guardrails":
-        """The same rules for what agents say to each other, or together: nobody typed that."""
+        """Return the same rules without length limits, for text that agents exchange."""
         rules = copy(self)
         rules.max_input_tokens = rules.max_output_tokens = sys.maxsize
         return rules
@@ -152,7 +152,7 @@ class Guardrails:
     def _check_length(self, text: str, stage: Stage) -> GuardrailResult | None:
         limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
         most = limits.get(stage, sys.maxsize)
-        # No token is less than a byte: what is short enough so need not be counted.
+        # A token has at least one byte, so text with few enough bytes needs no count.
         is_short = most == sys.maxsize or len(text.encode(errors="replace")) <= most
         if is_short or (tokens := self.count_tokens(text)) <= most:
             return None
@@ -164,7 +164,7 @@ class Guardrails:
 
 
 class _StageRules:
-    """The rules of a stage: those that change a text, and those that only speak of it."""
+    """The rules of a stage: those that change the text and those that only report."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         exceptions = [p for p in patterns if p.is_exception]
@@ -177,9 +177,9 @@ class _StageRules:
 
 
 class StreamGuard:
-    """Lets streamed text through, a little behind, so that what must not be is not shown.
+    """Filters streamed text with a short delay so that forbidden text is never visible.
 
-    Rules that change nothing look at the whole text once it has ended.
+    Rules that change nothing run on the whole text at its end.
     """
 
     def __init__(self, rules: _StageRules, stage: Stage) -> None:
@@ -198,14 +198,14 @@ class StreamGuard:
         return self._sieve.feed(piece)
 
     def rest(self) -> str:
-        """What was still waiting, once the text has ended."""
+        """Return the text still held back, once the stream has ended."""
         if self._quiet:
             self._scan_quiet_rules("".join(self._pieces))
             self._pieces = []
         return self._sieve.rest()
 
     def whole(self, text: str) -> str:
-        """What can be shown of a text that is known from its beginning to its end."""
+        """Filter a complete text."""
         if self._passes:
             return text
         if self._quiet:
@@ -219,7 +219,7 @@ class StreamGuard:
 
     @property
     def waiting(self) -> int:
-        """How many characters will be looked at once the text has ended."""
+        """Number of characters to be checked when the text ends."""
         return self._sieve.waiting + sum(map(len, self._pieces))
 
     @property
@@ -232,7 +232,7 @@ class StreamGuard:
 
     @property
     def findings(self) -> list[GuardrailResult]:
-        """Of each rule that found something, the worst first."""
+        """Findings of each rule that matched, worst first."""
         counts = {**self._sieve.counts, **self._counts}
         return by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
 
@@ -246,7 +246,7 @@ def _marker_rules(patterns: Iterable[Pattern]) -> Iterator[MarkerRule]:
 
 
 def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
-    """The worst first; what was only observed comes last."""
+    """Sort findings by severity, observed ones last."""
     return sorted(findings, key=lambda f: (f.is_observed, SEVERITY[f.action]))
 
 
@@ -260,7 +260,7 @@ def _merge_finding(
 
 
 def _map_strings(value: Any, look: Callable[[str], str]) -> Any:
-    """The same data with each text as it was looked at; a number that changes is a text."""
+    """Apply `look` to every string of the data; a number that changes becomes a string."""
     if isinstance(value, str):
         return look(value)
     if isinstance(value, dict):
@@ -275,7 +275,7 @@ def _map_strings(value: Any, look: Callable[[str], str]) -> Any:
 
 
 def _map_fields(value: dict[str, Any], look: Callable[[str], str]) -> dict[str, Any]:
-    """Two names that are masked alike stay two."""
+    """Apply `look` to keys and values; keys that become equal get a number."""
     changed: dict[str, Any] = {}
     for name, item in value.items():
         shown = look(name)
@@ -292,11 +292,11 @@ def _result_with_text(inspected: Inspection) -> GuardrailResult:
 
 
 def normalized_text(text: str) -> str:
-    """The text as a reader takes it: one form for each letter, nothing invisible."""
+    """Return the text normalized: one form per letter, nothing invisible."""
     return normalize(text).text
 
 
 def estimate_tokens(text: str) -> int:
-    """A careful guess, for where no tokenizer is at hand: wide characters count whole."""
+    """Estimate tokens without a tokenizer; a wide character counts as one token."""
     wide = sum(1 for c in text if c > "\u2e7f")
     return wide + -(-(len(text) - wide) // 4)

@@ -1,16 +1,16 @@
-"""Letters that look like ASCII ones, from Unicode's table of confusables.
+"""Letters that look like ASCII letters, from Unicode's table of confusables.
 
-Made from `confusables.txt` of UTS #39 (Unicode 15.1) as confusable-homoglyphs 3.3.1 ships it;
-docs/decisions/confusables.md says how, and why it is not a dependency. The data is
-© 1991-2023 Unicode, Inc., under the Unicode License v3 (https://www.unicode.org/license.txt).
+Generated from `confusables.txt` of UTS #39 (Unicode 15.1) as shipped by confusable-homoglyphs
+3.3.1; docs/decisions/confusables.md says how, and why it isn't a dependency. The data is ©
+1991-2023 Unicode, Inc., under the Unicode License v3 (https://www.unicode.org/license.txt).
 """
 
 import re
 import unicodedata
 from collections.abc import Mapping
 
-# Left out: what NFKC or a missing accent explains already, what stands for several letters,
-# Han, Kana and Hangul (ノ is no slash to who reads Japanese), and signs of currencies.
+# Omitted: what NFKC or a removed accent already maps, what stands for several letters, Han,
+# Kana and Hangul (readers of Japanese don't take ノ for a slash), and currency signs.
 LOOKALIKES: Mapping[str, str] = {
     "'": "ʹʻʼʽʾˈˊˋ˴՚՝ᑊᛌ‘’‛′‵ꞌ",
     "-": "˗‐‒–⁃−∸➖⨩⨪Ⲻ⸚",
@@ -81,7 +81,7 @@ LOOKALIKES: Mapping[str, str] = {
 
 
 class _FoldTable(dict[int, int]):
-    """For `str.translate`: one character for one, so that places stay places."""
+    """A one-to-one table for `str.translate`, so that positions don't change."""
 
     def __missing__(self, code: int) -> int:
         self[code] = folded = _fold_character(chr(code))
@@ -101,16 +101,16 @@ _FOLD_TABLE = _FoldTable(
 )
 
 
-# Neither ASCII nor what Japanese, Chinese and Korean are written in.
+# Excludes ASCII and the scripts of Japanese, Chinese and Korean.
 _FOLDABLE = re.compile("[^\\0-\x7f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
 
 
 def fold(text: str) -> str:
-    """The text in the letters that it looks like; as long as before."""
+    """Replace lookalike letters; the length stays the same."""
     is_plain = text.isascii() or _FOLDABLE.search(text) is None
     return text if is_plain else text.translate(_FOLD_TABLE)
 
 
 def foldable_positions(text: str) -> list[int]:
-    """Where a letter may be folded."""
+    """Return the positions of letters that may be folded."""
     return [found.start() for found in _FOLDABLE.finditer(text)]

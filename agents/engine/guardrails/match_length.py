@@ -1,7 +1,7 @@
-"""How far a pattern can reach: what is being written can be shown up to there.
+"""Computes how long a pattern's matches can be, so that streamed text can be released.
 
-RE2 cannot say whether the end of a text may be the beginning of a match. How long a match can
-be at most is found from the pattern itself; whatever is in doubt counts as longer.
+RE2 can't say whether the end of a text may start a match, so the maximum match length is
+computed from the pattern. In doubt, a match counts as longer.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Literal
 import re2
 
 Extent = Literal["characters", "word", "line", "text"]
-# Where something ends. What a pattern can never take is where each of its matches ends too.
+# Separators. A separator that a pattern can't match also ends each of its matches.
 BREAK_CHARS = frozenset(" \n。、")
 QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,?)(\d*)\}")
 FLAGS = re.compile(r"\(\?([imsU]*)(?:-[imsU]*)?([:)])")
@@ -33,19 +33,19 @@ MAX_BREAKS = 12
 
 @dataclass(frozen=True, slots=True)
 class MatchBound:
-    """The most characters that a match can have, and how many of each break among them."""
+    """The maximum length of a match and how many of each separator it can contain."""
 
     most: float
     takes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ending_breaks(self) -> frozenset[str]:
-        """Where every match has ended."""
+        """Separators that end every match."""
         return BREAK_CHARS - self.takes.keys()
 
     @property
     def ends(self) -> dict[str, int]:
-        """After more than so many of each of these breaks every match has ended."""
+        """Per separator, the number a match can contain; one more ends every match."""
         counts = {mark: self.takes.get(mark, 0) for mark in BREAK_CHARS}
         return {mark: int(n) for mark, n in counts.items() if n <= MAX_BREAKS}
 
@@ -80,7 +80,7 @@ UNBOUNDED = MatchBound(math.inf, dict.fromkeys(BREAK_CHARS, math.inf))
 
 @lru_cache(maxsize=1024)
 def match_bound(pattern: str) -> MatchBound:
-    """Of a pattern that RE2 has accepted."""
+    """Return the bound of a pattern that RE2 has accepted."""
     reader = _BoundParser(pattern)
     try:
         found = reader.alternatives()
@@ -91,10 +91,10 @@ def match_bound(pattern: str) -> MatchBound:
 
 @lru_cache(maxsize=1024)
 def allow_line_breaks(pattern: str) -> str:
-    """The pattern, with line breaks where it has a space between words.
+    """Let spaces between words in the pattern also match line breaks.
 
-    Only there: between digits a line break stands between numbers, and what is repeated, or
-    one of several characters, says how it is meant.
+    Not between digits, where a line break separates numbers, and not in a repetition or
+    character class, which is taken literally.
     """
     pieces, at = [], 0
     for token in ATOM.finditer(pattern):
@@ -177,13 +177,13 @@ def _max_repeats(times: re.Match[str]) -> float:
 
 
 def count_breaks(text: str) -> dict[str, float]:
-    """How many of each break are in it."""
+    """Count each separator in the text."""
     return {mark: text.count(mark) for mark in BREAK_CHARS if mark in text}
 
 
 @lru_cache(maxsize=1024)
 def _matched_breaks(atom: str) -> frozenset[str]:
-    """One character or a set of them: RE2 itself is asked."""
+    """Return the separators that a character or class matches, according to RE2."""
     options = re2.Options()
     options.log_errors = False
     try:

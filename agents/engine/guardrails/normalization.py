@@ -1,9 +1,9 @@
-"""Texts as a reader takes them, with the way back to where each character stood.
+"""Normalizes text the way a reader sees it and maps each character to its source.
 
-There are three readings of a text. The first is its source: one form for each letter, nothing
-that cannot be seen. The second is what it looks like once it is shown: Markdown, character
-references and percent signs are resolved, gaps are one gap. The third folds letters of other
-alphabets into those that they look like. `Reading` reads a text that is still being written.
+A text has three readings. The first is its source: one form per letter, nothing invisible. The
+second is the rendered text: Markdown, character references and percent escapes are resolved,
+whitespace is collapsed. The third replaces lookalike letters of other alphabets.
+`StreamNormalizer` reads text that is still being streamed.
 """
 
 import re
@@ -17,18 +17,18 @@ from typing import Any
 from .confusables import fold, foldable_positions
 
 READING_COUNT = 3
-BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # they take room and show nothing in it
+BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # blank characters with a width
 SPACE = " \t\n\r\v\f\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000" + BLANK
-# Most of what cannot be seen: it may stand in a gap without making it another one.
+# Most invisible characters; inside a gap they don't split it.
 INVISIBLE = (
     "\0-\b\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ue000-\uf8ff\ufe00-\ufe0f\ufeff\ufff0-\ufffc\ufffe\uffff\U000e0000-\U000e0fff"
 )
 LINE_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-HANGUL_JOINERS = range(0x1160, 0x1200)  # letters that join the Hangul letter before them
+HANGUL_JOINERS = range(0x1160, 0x1200)  # letters that combine with the preceding Hangul letter
 
-# Unicode's Default_Ignorable_Code_Point, beside what is a format character anyway; places for
-# objects, and codes that are no characters.
+# Unicode's Default_Ignorable_Code_Point beyond format characters, object replacement characters
+# and noncharacters.
 IGNORABLE = (
     *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065)),
     *((0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
@@ -39,7 +39,7 @@ MAX_LABEL_CHARS, MAX_URL_CHARS, MAX_TITLE_CHARS, MAX_GAP_CHARS = 300, 2_000, 200
 MAX_HELD_CHARS = MAX_LABEL_CHARS + MAX_URL_CHARS + MAX_TITLE_CHARS + 3 * MAX_GAP_CHARS + 16
 MAX_COMBINING_MARKS = 500
 _LABEL = rf"[^\[\]\n]{{0,{MAX_LABEL_CHARS}}}"
-# Where a link goes, as CommonMark writes it. Pages take for a link what this does: see prose.
+# A link target in CommonMark syntax. Rendered pages accept the same links: see markdown.
 _GAP, _REQUIRED_GAP = rf"[ \t\r\n]{{0,{MAX_GAP_CHARS}}}+", rf"[ \t\r\n]{{1,{MAX_GAP_CHARS}}}+"
 _URL_CHAR = r"(?:\\.|[^\s()\\])"
 _NESTED_URL = rf"(?:{_URL_CHAR}|\({_URL_CHAR}{{0,{MAX_URL_CHARS}}}+\)){{0,{MAX_URL_CHARS}}}+"
@@ -56,7 +56,8 @@ _PARTIAL_TARGET = (
     rf"|{_REQUIRED_GAP}(?:{'|'.join(_TITLES)})\\?|(?:{_REQUIRED_GAP}{_TITLE})?{_GAP})?)"
 )
 LINK_TARGET = re.compile(_LINK_TARGET)
-# What is shown otherwise than it is written. No part can be met again at each of its places.
+# Text that renders differently from its source. Every part is possessive or bounded, so
+# matching stays linear.
 MARKUP_TOKEN = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<broken>\\)(?=[\r\n])"
     r"|(?P<reference>&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
@@ -66,12 +67,12 @@ MARKUP_TOKEN = re.compile(
     rf"|(?P<gap>(?:[{SPACE}][{SPACE}{INVISIBLE}]++|\n(?=>)|[{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029]))"
     rf"(?P<quotes>(?:>[{SPACE}]*+)*+)"
 )
-# The end of a text that may become such a thing, or a longer one, when more is written.
+# The end of a text that may become such a token, or a longer one, with more text.
 PARTIAL_TOKEN = re.compile(
     r"(?:\\|&[#A-Za-z0-9]{0,33}|%[2-7]?|(?<!\*)\*++|(?<!_)_++|(?<!`)`++|(?<!~)~++"
     rf"|!(?:\[{_LABEL}\]?)?|\[{_LABEL}\]?|\](?:\[{_LABEL})?|{_PARTIAL_TARGET})\Z"
 )
-# Where one can begin: much faster to look for than the thing itself.
+# Where a token can start: much faster to search than the token itself.
 _TOKEN_START_CHARS = rf"\\&%*_`~\[\]{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029"
 TOKEN_START = re.compile(
     f"[{_TOKEN_START_CHARS}{SPACE}](?:(?<=[{_TOKEN_START_CHARS}])|(?=[{SPACE}{INVISIBLE}>]))|!(?=\\[)"
@@ -89,18 +90,18 @@ STRUCK_THROUGH = re.compile(
 
 @dataclass(slots=True, kw_only=True)
 class NormalizedText:
-    """Characters, and from where to where each of them stood in the text that was read.
+    """Characters with their start and end in the original text.
 
-    Several may have stood in one place, as the letters of a ligature did.
+    Several characters can share a position, such as the letters of a ligature.
     """
 
     text: str = ""
-    starts: Any = field(default_factory=list)  # a list of numbers, or a range
+    starts: Any = field(default_factory=list)  # list of positions, or a range
     ends: Any = field(default_factory=list)
-    changes: list[int] = field(default_factory=list)  # characters that stand for others
+    changes: list[int] = field(default_factory=list)  # positions of replaced characters
 
     def add(self, text: str, start: int, end: int | None = None) -> None:
-        """Characters that stood in one place; without an `end`, each in a place of its own."""
+        """Append characters at one position or, without `end`, at consecutive positions."""
         self.text += text
         if end is None:
             self.starts.extend(range(start, start + len(text)))
@@ -119,11 +120,11 @@ class NormalizedText:
         del self.starts[:count], self.ends[:count]
 
     def has_same_positions(self, other: "NormalizedText") -> bool:
-        """Whether each character stood where that of the other one did."""
+        """Whether all characters have the same positions as in the other text."""
         return list(self.starts) == list(other.starts) and list(self.ends) == list(other.ends)
 
     def split(self, at: int) -> "NormalizedText":
-        """Take off what comes from there on."""
+        """Remove and return everything from this index on."""
         rest = NormalizedText(text=self.text[at:], starts=self.starts[at:], ends=self.ends[at:])
         self.text = self.text[:at]
         del self.starts[at:], self.ends[at:]
@@ -131,20 +132,20 @@ class NormalizedText:
 
 
 class StreamNormalizer:
-    """A text that is still being written, as it is in its source or, `shown`, on a page."""
+    """Normalizes a text while it is streamed: its source or, with `shown`, as rendered."""
 
     def __init__(self, *, shown: bool = False) -> None:
         self.plain = NormalizedText()
         self._shown = shown
         self._markup = ""
-        self._place = 0  # of the first character of the markup that waits
+        self._place = 0  # position of the first character of pending markup
         self._last = " "  # the character before it
-        self._in_word = False  # whether a bracket was opened within a word
+        self._in_word = False  # whether a bracket was opened inside a word
         self._changes: list[int] = []
-        self._open = NormalizedText()  # the last letter: a mark upon it may follow
+        self._open = NormalizedText()  # the last letter: a combining mark may follow
 
     def feed(self, piece: str, *, is_over: bool = False) -> None:
-        """Read on: all but the end, of which it isn't known yet what it will be."""
+        """Normalize the next piece, except for its end while that is still ambiguous."""
         letters = self._open
         if self._shown:
             letters.join(self._render(piece, is_over))
@@ -155,7 +156,7 @@ class StreamNormalizer:
         classes = "" if _is_simple(text) else text.translate(_CLASS_TABLE)
         cut = len(text) if is_over else _last_letter_start(text, classes)
         if len(text) - cut > MAX_COMBINING_MARKS:
-            cut = len(text)  # nobody writes so many marks upon a letter
+            cut = len(text)  # more combining marks than any real letter has
         self._open = letters.split(cut)
         if classes[:cut].strip("l"):
             letters = _compose(letters, classes[:cut], self._shown)
@@ -163,7 +164,7 @@ class StreamNormalizer:
 
     @property
     def end(self) -> int:
-        """Up to where the text has been read."""
+        """Position up to which the text was read."""
         return self._open.starts[0] if self._open.starts else self._place
 
     def _render(self, piece: str, is_over: bool) -> NormalizedText:
@@ -210,7 +211,7 @@ class StreamNormalizer:
         return NormalizedText(text="".join(texts), starts=starts, ends=ends)
 
     def _render_bracket(self, bracket: str, before: str, after: str) -> str | None:
-        """Nothing within a word: it may be a link whose address stands elsewhere."""
+        """Drop a bracket inside a word: it may be a link with its target elsewhere."""
         if bracket != "]":
             self._in_word = before.isalnum()
             return "" if self._in_word else None
@@ -219,14 +220,14 @@ class StreamNormalizer:
 
 
 def normalize(text: str) -> NormalizedText:
-    """The source of a text as a reader takes it."""
+    """Return the normalized source of a text."""
     if _is_simple(text):
         return NormalizedText(text=text, starts=range(len(text)), ends=range(1, len(text) + 1))
     return _normalize_text(text, shown=False)
 
 
 def readings(text: str) -> list[NormalizedText]:
-    """All that a text can be read as, each once; all but the first know their `changes`."""
+    """Return all distinct readings of a text; all but the first have their `changes`."""
     source = shown = normalize(text)
     found = [source]
     if MARKUP_CHARS.search(text) or WIDE_GAP.search(text) or _has_strikethrough(source.text):
@@ -257,7 +258,7 @@ def _normalize_text(text: str, *, shown: bool) -> NormalizedText:
 
 
 def _decided_end(text: str) -> int:
-    """Before this it is known what everything is."""
+    """Return the position before which all tokens are complete."""
     found = (
         PARTIAL_GAP.search(text),
         PARTIAL_TOKEN.search(text, max(0, len(text) - MAX_HELD_CHARS)),
@@ -267,7 +268,7 @@ def _decided_end(text: str) -> int:
 
 
 def _render_token(token: re.Match[str], before: str, after: str) -> str | None:
-    """What is seen of it; None where it is seen as it is written."""
+    """Return a token's rendered text, or None if it renders as written."""
     match token.lastgroup:
         case "escaped":
             return token["escaped"]
@@ -308,7 +309,7 @@ def _render_gap(gap: str, quotes: str) -> str | None:
 
 
 class _ClassTable(dict[int, str]):
-    """l: a letter as it is, n: one that has another form, m: a mark upon one, u: unseen."""
+    """Classes: l unchanged letter, n other form, m combining mark, u invisible."""
 
     def __missing__(self, code: int) -> str:
         self[code] = kind = _character_class(chr(code))
@@ -334,7 +335,7 @@ def _is_ignorable(code: int) -> bool:
 
 
 _CLASS_TABLE = _ClassTable()
-# Nothing but letters that are as they are; not all there are, but those of most texts.
+# Matches anything but common letters that need no normalization.
 NOT_SIMPLE = re.compile(
     "[^\t\n\f\r\x20-\x7e\xa1-\xa7\xa9\xab\xac\xae\xb0\xb1\xb6\xb7\xbb\xbf-\u0131\u0391-\u03a1\u03a3-\u03ce"
     "\u0400-\u0481\u2010\u2012-\u2015\u2018-\u201f\u2022\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf"
@@ -347,7 +348,7 @@ def _is_simple(text: str) -> bool:
 
 
 def _last_letter_start(text: str, classes: str) -> int:
-    """Where the last letter begins: what follows may yet be a mark upon it."""
+    """Return where the last letter starts: a combining mark may follow."""
     if not classes:
         return max(len(text) - 1, 0)
     return max(classes.rfind("l"), classes.rfind("n"), 0)
@@ -357,7 +358,7 @@ LETTER_RUNS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
 
 
 def _compose(letters: NormalizedText, classes: str, shown: bool) -> NormalizedText:
-    """Each letter with all marks upon it in the form that most know."""
+    """Compose each letter with its combining marks into its usual form."""
     found = NormalizedText()
     texts: list[str] = []
     for part in LETTER_RUNS.finditer(classes):
@@ -387,7 +388,7 @@ def _compose_letter(letters: str, shown: bool) -> str:
 def _compose_uncached(letters: str, shown: bool) -> str:
     form = "".join(map(_replace_unusable, unicodedata.normalize("NFKC", letters)))
     if shown and all(unicodedata.category(mark)[0] == "M" for mark in form[1:]) and form[1:]:
-        # Nobody reads another letter because it is crossed out, even one with an accent.
+        # A struck-through letter reads as the plain letter, even one with an accent.
         bare = unicodedata.normalize("NFD", form[0])[0]
         return bare if bare.isascii() and bare.isalnum() else form
     return form
@@ -396,7 +397,7 @@ def _compose_uncached(letters: str, shown: bool) -> str:
 def _replace_unusable(character: str) -> str:
     match unicodedata.category(character):
         case "Cs":
-            return "\ufffd"  # half a character is none that RE2 takes
+            return "\ufffd"  # RE2 rejects a lone surrogate
         case "Zs":
             return " "
         case "Zl" | "Zp":

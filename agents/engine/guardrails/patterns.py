@@ -1,4 +1,4 @@
-"""Rules about text, and the regular expressions that they are made of."""
+"""Guardrail patterns and their regular expressions."""
 
 import time
 from dataclasses import dataclass, field
@@ -44,16 +44,16 @@ class GuardrailResult:
 
     @property
     def is_observed(self) -> bool:
-        """Whether it only says what a rule would have done."""
+        """Whether the finding only reports what a rule would have done."""
         return bool(self.details.get("observed"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A rule about text: where it looks, and what it does when it finds something.
+    """A rule about text: where it applies and what it does on a match.
 
-    What an allowing rule matches no other one does: a match that lies within it is none. An
-    observed rule changes nothing; it is only told what it would have done.
+    A match inside a match of an allow rule doesn't count. An observed rule changes nothing; it
+    only reports what it would have done.
     """
 
     pattern: str
@@ -93,7 +93,7 @@ class Pattern:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the text stays as it is, whatever is found."""
+        """Whether the text stays unchanged, even on a match."""
         return self.is_observed or self.action is GuardrailAction.WARN
 
     @property
@@ -117,7 +117,7 @@ class Pattern:
 
 
 def compile_pattern(pattern: str) -> Any:
-    """The compiled pattern; raises BadPattern with the reason in words."""
+    """Compile a pattern; raise BadPattern with the reason."""
     if not pattern:
         raise BadPattern("A pattern cannot be empty.")
     if len(pattern) > MAX_PATTERN_CHARS:
@@ -131,7 +131,7 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def try_pattern(pattern: str) -> None:
-    """Refuse what can be compiled and would still hold everything up, or finds nothing."""
+    """Reject patterns that compile but are too slow or match empty text."""
     compile_pattern(pattern)
     made, began = compile_re2(_with_line_breaks(pattern)), time.thread_time()
     for found in chain.from_iterable(map(made.finditer, SAMPLE_TEXTS)):
@@ -145,7 +145,7 @@ def try_pattern(pattern: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _with_line_breaks(pattern: str) -> str:
-    """The pattern as it is looked for: words may be on two lines, if RE2 has room for that."""
+    """Return the pattern with line breaks allowed between words, if RE2 has the memory."""
     try:
         compile_re2(allow_line_breaks(pattern))
     except BadPattern:
@@ -170,7 +170,7 @@ def compile_re2(pattern: str) -> Any:
 
 @lru_cache(maxsize=256)
 def compile_any(patterns: tuple[str, ...]) -> Any:
-    """One that matches where any of them does; None where that would be too large."""
+    """Compile one pattern that matches any of these, or None if it is too large."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MAX_MEMORY_BYTES * 4

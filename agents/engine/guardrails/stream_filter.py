@@ -1,4 +1,4 @@
-"""Looking for patterns in texts, also in one that is still being written."""
+"""Finds pattern matches in text, including text that is still streamed."""
 
 import math
 from bisect import bisect_left
@@ -13,12 +13,12 @@ from .normalization import READING_COUNT, NormalizedText, StreamNormalizer, read
 from .patterns import compile_any
 
 MAX_MATCHES = 2_000
-MIN_NEW_CHARS = 16  # characters: a look costs about the same for few as for many
-Ends = tuple[float, tuple[tuple[str, int], ...]]  # how long a match can be, and where it ends
+MIN_NEW_CHARS = 16  # characters; a scan costs about the same for a few as for many
+Ends = tuple[float, tuple[tuple[str, int], ...]]  # match length, separators that end it
 
 
 class Rule(Protocol):
-    """A pattern, and what is done about what it matches."""
+    """A pattern and what is done about its matches."""
 
     @property
     def compiled(self) -> Any: ...
@@ -28,7 +28,7 @@ class Rule(Protocol):
 
     @property
     def marker(self) -> str:
-        """What is shown instead of a match; nothing where that is shown itself."""
+        """Text that replaces a match; empty if the match stays visible."""
 
     @property
     def is_exception(self) -> bool: ...
@@ -39,7 +39,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """From where to where: in what was read of a text, or in the text itself."""
+    """A match, by its position in a normalized text or in the original text."""
 
     rule: Rule
     start: int
@@ -47,10 +47,10 @@ class Match:
 
 
 class PatternScanner:
-    """What one rule matches, one after the other, while the text grows.
+    """Finds the matches of one rule while the text grows.
 
-    After more matches than anybody would read all the rest counts as one, because each of
-    them may have taken a look at all of it.
+    After a maximum number of matches the rest counts as one, because each match can take a scan
+    of the whole text.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -59,7 +59,7 @@ class PatternScanner:
         self.left = MAX_MATCHES
 
     def matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
-        """Those that begin before `until`; the first character of the text is no. `offset`."""
+        """Yield matches that start before `until`; `offset` is the text's position."""
         if self.left:
             yield from self._next_matches(text, offset, until)
         if not self.left and self.rule.marker and self.at < until:
@@ -81,26 +81,26 @@ class PatternScanner:
 
 
 class NormalizedView:
-    """One way to read a text, and how far each rule has looked through it."""
+    """One reading of a text and how far each rule has scanned it."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.seekers = [PatternScanner(rule) for rule in rules]
         self.text = ""
         self.starts: Sequence[int] = ()
         self.ends: Sequence[int] = ()
-        self.base = 0  # which character of all that was read the first one is
+        self.base = 0  # position of the first character within everything read
 
     def show(self, read: NormalizedText, text: str | None = None) -> None:
         self.text = read.text if text is None else text
         self.starts, self.ends = read.starts, read.ends
 
     def safe_end(self, reaches: Iterable[Ends], end: int) -> int:
-        """The place before which everything is known that can be found."""
+        """Return the position before which no further match can be found."""
         until = min([_decided_end(most, ends, self.text) for most, ends in reaches])
         return self.starts[until] if until < len(self.text) else end
 
     def is_prefix_of(self, other: "NormalizedView") -> bool:
-        """Whether the other one begins with all of it: what is decided in it is the same."""
+        """Whether the other view starts with this one, so matches found here are the same."""
         length = len(self.text)
         return self is other or (
             other.text.startswith(self.text)
@@ -109,7 +109,7 @@ class NormalizedView:
         )
 
     def state(self, number: int) -> tuple[int, int]:
-        """Where a rule will look on, and for how much more."""
+        """Return where a rule continues to scan and how many matches it has left."""
         seeker = self.seekers[number]
         return seeker.at - self.base, seeker.left
 
@@ -118,7 +118,7 @@ class NormalizedView:
         seeker.at, seeker.left = state[0] + self.base, state[1]
 
     def matches(self, number: int, until: int) -> Iterator[Match]:
-        """What begins before this place, in places of the text."""
+        """Yield matches that start before this position, as positions in the original text."""
         last = bisect_left(self.starts, until)
         seeker, base = self.seekers[number], self.base
         for match in seeker.matches(self.text, base, base + last):
@@ -126,18 +126,17 @@ class NormalizedView:
             yield Match(match.rule, start, end)
 
     def droppable_chars(self, until: int) -> int:
-        """How many characters nobody needs any more; the last one says if a word begins."""
+        """Return how many characters can be dropped; one stays for word boundaries."""
         return max(bisect_left(self.starts, until) - 1, 0)
 
 
 class StreamFilter:
-    """Lets text through, a little behind: what is blocked or hidden is never shown.
+    """Releases streamed text with a delay, so that blocked or masked text is never visible.
 
-    Each rule looks at all readings of a text. A text is held for as long as a match may begin
-    in it: for so many characters as the longest match can have, or to a break that none can
-    have in it, be it the end of a word, of the line or of the text. A match that lies within
-    one of an exception is none. `counts` says how often each rule matched; once there is one
-    that it is `blocked_by`, nothing more is shown.
+    Each rule scans all readings of a text. Text is held as long as a match may start in it: for
+    the maximum match length, or until a separator that no match can contain. A match inside a
+    match of an exception doesn't count. `counts` has the number of matches per rule; once
+    `blocked_by` is set, nothing more is released.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -148,21 +147,21 @@ class StreamFilter:
         reaches = _distinct_bounds(rule.reach for rule in rules)
         self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
         endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}
-        self._endless = dict.fromkeys(endless, False)  # and whether such a break has come
+        self._endless = dict.fromkeys(endless, False)  # whether it was received
         self._source, self._page = StreamNormalizer(), StreamNormalizer(shown=True)
         self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
         self._new: list[str] = []
         self._unread = 0
         self._held = ""
-        self._from = 0  # where what is held stands in the text
-        self._hidden = 0  # up to where there is nothing to show but a marker that was shown
+        self._from = 0  # where the held text starts
+        self._hidden = 0  # end of the masked text whose marker was already released
         self._allowed: list[Match] = []
         self._counted: dict[Rule, int] = {}
         self.counts: dict[Rule, int] = {}
         self.blocked_by: Rule | None = None
 
     def feed(self, piece: str) -> str:
-        """What can be shown by now and was not before."""
+        """Add a piece and return what can be released."""
         if not self._is_active:
             return piece
         self._new.append(piece)
@@ -172,11 +171,11 @@ class StreamFilter:
         return self._look(is_over=False) if self._is_due() else ""
 
     def rest(self) -> str:
-        """What was still waiting, once the text has ended."""
+        """Return the text still held back, once the stream has ended."""
         return self._look(is_over=True) if self._is_active and not self.blocked_by else ""
 
     def whole(self, text: str) -> str:
-        """What can be shown of a text that is known from its beginning to its end."""
+        """Filter a complete text."""
         if not self._is_active:
             return text
         self._held, reads = text, readings(text)
@@ -188,7 +187,7 @@ class StreamFilter:
 
     @property
     def waiting(self) -> int:
-        """How many characters are held."""
+        """Number of characters held."""
         return len(self._held) + self._unread
 
     @property
@@ -196,7 +195,7 @@ class StreamFilter:
         return len(self._rules) > self._exceptions
 
     def _is_due(self) -> bool:
-        """A match without an end waits for a break; what is held may be long until then."""
+        """Whether a scan is due; an unbounded match waits for a separator."""
         is_worth_it = self._unread >= MIN_NEW_CHARS and all(self._endless.values())
         return self.blocked_by is None and is_worth_it
 
@@ -226,7 +225,7 @@ class StreamFilter:
     def _safe_end(self) -> int:
         source, page, alike = self._views
         until = page.safe_end(self._reaches, self._page.end)
-        # What a page shows nothing of has characters of its own in the source.
+        # Text that isn't rendered still has characters in the source.
         is_shown = bool(page.ends) and until < page.ends[-1]
         if not is_shown or not page.is_prefix_of(source):
             until = min(until, source.safe_end(self._reaches, self._source.end))
@@ -237,7 +236,7 @@ class StreamFilter:
     def _find_hidden(
         self, views: Sequence[NormalizedView], twins: Sequence[int], until: int
     ) -> list[Match]:
-        """What is to be hidden, in places of the text."""
+        """Return the matches to mask, as positions in the original text."""
         self._allowed = [match for match in self._allowed if match.end > self._from]
         if not _may_match(views, twins, self._any, until):
             return []
@@ -249,7 +248,7 @@ class StreamFilter:
             for match in _find_matches(views, twins, number, until):
                 if _lies_within(match, self._allowed):
                     continue
-                if match.start >= self._counted.get(rule, 0):  # else it was read already
+                if match.start >= self._counted.get(rule, 0):  # otherwise it was counted before
                     self.counts[rule] = self.counts.get(rule, 0) + 1
                 self._counted[rule] = max(match.end, self._counted.get(rule, 0))
                 if rule.blocks:
@@ -263,7 +262,7 @@ class StreamFilter:
         text, base, hidden = self._held, self._from, self._hidden
         start = max(hidden, base)
         for match in matches:
-            if match.start < hidden:  # it goes on in what a marker stands for already
+            if match.start < hidden:  # continues in text that a marker already replaced
                 hidden = max(hidden, match.end)
             else:
                 yield text[start - base : match.start - base]
@@ -285,7 +284,7 @@ class StreamFilter:
 
 
 def _equivalent_views(views: Sequence[NormalizedView], is_over: bool) -> list[int]:
-    """For each view the first one that reads the same; at the end, to the last character."""
+    """Return, per view, the first view with the same text; at the end, of the same length."""
     return [
         next(
             number
@@ -299,7 +298,7 @@ def _equivalent_views(views: Sequence[NormalizedView], is_over: bool) -> list[in
 def _may_match(
     views: Sequence[NormalizedView], twins: Sequence[int], either: Any, until: int
 ) -> bool:
-    """Whether any rule matches anything new; if not, all of them have looked so far."""
+    """Whether any rule may match new text; if not, mark it as scanned."""
     if either is None or not all(s.left for view in views for s in view.seekers):
         return True
     firsts: list[int] = []
@@ -319,7 +318,7 @@ def _may_match(
 def _find_matches(
     views: Sequence[NormalizedView], twins: Sequence[int], number: int, until: int
 ) -> list[Match]:
-    """What a rule matches in any view, in order; what reads the same is looked at once."""
+    """Return a rule's matches in all views, in order; identical views are scanned once."""
     before = [view.state(number) for view in views]
     found: list[Match] = []
     for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
@@ -333,7 +332,7 @@ def _find_matches(
 
 
 def _distinct_bounds(reaches: Iterable[MatchBound]) -> list[MatchBound]:
-    """The farthest of those with the same breaks."""
+    """Keep the longest bound of those with the same separators."""
     found: dict[tuple[tuple[str, int], ...], MatchBound] = {}
     for reach in reaches:
         key = tuple(sorted(reach.ends.items()))
@@ -342,7 +341,7 @@ def _distinct_bounds(reaches: Iterable[MatchBound]) -> list[MatchBound]:
 
 
 def _decided_end(most: float, ends: Iterable[tuple[str, int]], text: str) -> int:
-    """Before this no match can begin whose end is not known yet."""
+    """Return the position before which no unfinished match can start."""
     until = len(text) - int(most) - 1 if most < math.inf else 0
     until = max(until, 0)
     for mark, count in ends:
@@ -351,7 +350,7 @@ def _decided_end(most: float, ends: Iterable[tuple[str, int]], text: str) -> int
 
 
 def _after_break(mark: str, most: int, text: str, since: int) -> int:
-    """After the break from which on there are no more than so many others."""
+    """Return the position after the separator that has at most `most` others behind it."""
     at = len(text)
     for _ in range(most + 1):
         at = text.rfind(mark, since, at)
@@ -361,7 +360,7 @@ def _after_break(mark: str, most: int, text: str, since: int) -> int:
 
 
 def find_matches(text: str, rules: Sequence[Rule]) -> list[Match]:
-    """What these rules match beside their exceptions, in places of the text as it is."""
+    """Return the rules' matches outside their exceptions, as positions in the text."""
     views = [NormalizedView(rules) for _ in range(READING_COUNT)]
     reads = readings(text)
     for view, read in zip(views, reads, strict=False):
@@ -377,7 +376,7 @@ def find_matches(text: str, rules: Sequence[Rule]) -> list[Match]:
 
 
 def _merge_overlapping(matches: Iterable[Match]) -> list[Match]:
-    """Those that share a character are one."""
+    """Merge matches that share a character."""
     found: list[Match] = []
     for match in matches:
         if found and match.start < found[-1].end:

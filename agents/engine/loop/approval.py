@@ -1,4 +1,4 @@
-"""Asking a person first: which calls wait, and what was said about them."""
+"""Approvals: which calls wait for a person, and the decisions about them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ Why = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecision:
-    """What a person said about a call; other `arguments` than the model's are their own."""
+    """A person's decision about a call; `arguments` is set if they edited them."""
 
     is_approved: bool
     arguments: str | None = None
@@ -31,18 +31,18 @@ class ApprovalDecision:
         )
 
     def of(self, call: ToolCall) -> ToolCall:
-        """The call as it was approved."""
+        """Return the call as it was approved."""
         return call if self.arguments is None else replace(call, arguments=self.arguments)
 
     def told(self, observation: str) -> str:
-        """What came of an approved call; the model has to know where it is not its own."""
+        """Return an approved call's result, with a note if the arguments were edited."""
         if self.arguments is None:
             return observation
         return f"(A person changed the arguments to {self.arguments})\n{observation}"
 
     @property
     def refusal(self) -> str:
-        """What the model is told of a call that a person declined."""
+        """The model's message about a rejected call."""
         reason = f" They said: “{self.reason}”." if self.reason else ""
         return (
             f"Error: a person declined this call, so it was not made.{reason} "
@@ -50,7 +50,7 @@ class ApprovalDecision:
         )
 
     def reply(self, why: "Why") -> ToolResult:
-        """What comes of a question to a person: their answer, or that there is none."""
+        """Return the result of a question to a person: the answer, or that they declined."""
         who = self.by or "A person"
         said = f" They said: “{self.reason}”." if self.reason else ""
         if not self.is_approved:
@@ -59,17 +59,17 @@ class ApprovalDecision:
 
     @property
     def outcome(self) -> str:
-        """What the model is told of a call that was cut off, and that a person saw to."""
+        """The model's message about an interrupted call that a person has resolved."""
         said = f" They said: “{self.reason}”." if self.reason else ""
         return f"A person says that this call was made; its result was lost.{said}"
 
 
 class AskPersonTool:
-    """The tool with which an agent, or a plan, asks a person; the run waits for the answer.
+    """The tool with which an agent or a plan asks a person; the run waits for the answer.
 
-    `experts` are the roles that it may ask besides the person it works for, who has to approve
-    that unless `asker_approves` is off. One that does not wait is called like any other tool,
-    and knows the answer.
+    `experts` are the roles it can ask besides the run's user, who must approve that unless
+    `asker_approves` is off. With `waits` off it is called like any other tool and has the
+    answer.
     """
 
     name = "ask_person"
@@ -103,7 +103,7 @@ class AskPersonTool:
         return {"type": "object", "properties": properties, "required": ["question"]}
 
     def match_role(self, role: str) -> str | None:
-        """The role of this name as it was given to the agent; None where it was not."""
+        """Return the agent's role with this name, or None."""
         return next((name for name in self.experts if name.lower() == role.lower()), None)
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
@@ -120,10 +120,10 @@ class AskPersonTool:
 
 
 class ApprovalPolicy:
-    """Which calls wait for a person: those of tools that ask, or all of them.
+    """Decides which calls wait for a person: those of tools that require approval, or all.
 
-    Calls that people wrote (`is_written`), as those of a workflow, may ask whom they name and
-    say that somebody has to agree. A model may not: what it says may be what it has read.
+    Written calls (`is_written`), such as those of a workflow, can name a role and require
+    approval. A model can't, because its text may come from something it read.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class ApprovalPolicy:
         self.is_written = is_written
 
     def why(self, call: ToolCall) -> Why | None:
-        """None where nobody has to be asked, or where the call cannot be made anyway."""
+        """Return why a call waits, or None if it needs no approval or can't be made."""
         if not self.registry.has(call.name) or not isinstance(call.readable, dict):
             return None
         tool = self.registry.get(call.name)
@@ -146,7 +146,7 @@ class ApprovalPolicy:
         return "tool" if asks else None
 
     def role(self, call: ToolCall) -> str:
-        """Who is asked, where it is not the person whose run this is; as the role is called."""
+        """Return the role that is asked, or an empty string for the run's user."""
         tool = self.registry.get(call.name) if self.registry.has(call.name) else None
         if not isinstance(tool, AskPersonTool) or not isinstance(call.readable, dict):
             return ""
@@ -166,16 +166,16 @@ class ApprovalPolicy:
 
 
 def digest(call: ToolCall, why: Why = "tool", seq: int = 0, tool: str = "") -> str:
-    """What a word is bound to: this question about this call with exactly these arguments.
+    """Return the digest a decision is bound to: this request about this call and arguments.
 
-    `seq` is the number of the question: what was said to one is no answer to another. `tool`
-    is the fingerprint of the tool as it was when the question was asked.
+    `seq` is the number of the request, so a decision about one never applies to another. `tool`
+    is the tool's fingerprint when the request was made.
     """
     return _hash([call.id, call.name, call.arguments, why, seq, tool])
 
 
 def fingerprint(tool: Tool) -> str:
-    """The tool as a person was told of it: what it is called, takes and reaches."""
+    """Return a hash of the tool as it was displayed: name, parameters and destination."""
     return _hash([specification(tool), getattr(tool, "reaches", "")])
 
 

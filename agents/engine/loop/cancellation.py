@@ -1,4 +1,4 @@
-"""What becomes of a call that is under way when its run is stopped."""
+"""Records what happens to calls that are running when their run is stopped."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ STOP = "stop"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOutcome:
-    """It was cancelled or never started, nobody knows, or it ended anyway with this result."""
+    """A stopped call: cancelled, never started, unknown, or finished anyway with a result."""
 
     status: Literal["cancelled", "unstarted", "unknown", "done", "failed"]
     result: str = ""
@@ -32,7 +32,7 @@ _fates: ContextVar[dict[int, CallOutcome] | None] = ContextVar("fates", default=
 
 @contextmanager
 def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
-    """What becomes of the calls that a stop meets in here, by their steps; of all tasks."""
+    """Collect the outcomes of calls that a stop interrupts in this block, by step."""
     fates: dict[int, CallOutcome] = {}
     token = _fates.set(fates)
     try:
@@ -44,7 +44,7 @@ def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
 async def await_result(
     call: asyncio.Task[FallbackResult], step: int, effect: Effect
 ) -> FallbackResult:
-    """What comes of a call; a stop meanwhile ends the call first, and its fate is noted."""
+    """Return a call's result; a stop cancels the call first and records its outcome."""
     try:
         return await asyncio.shield(call)
     except asyncio.CancelledError:
@@ -61,5 +61,5 @@ def _call_outcome(call: asyncio.Task[FallbackResult], effect: Effect) -> CallOut
     if call.done() and not call.cancelled() and call.exception() is None:
         result = call.result().result
         return CallOutcome(status="failed" if result.is_error else "done", result=result.text)
-    # What only reads leaves nothing behind; of anything else nobody knows how far it came.
+    # A read-only call leaves nothing behind; how far any other call got is unknown.
     return CallOutcome(status="cancelled" if effect == "read" else "unknown")

@@ -1,6 +1,7 @@
-"""Error texts as the rules for answers let them through: a person reads them too.
+"""Applies output guardrails to error texts, which users read too.
 
-A provider quotes the question, a schema quotes the answer. All events of a run pass here.
+A provider quotes the question, a schema quotes the answer. All events of a run pass through
+here.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -27,7 +28,7 @@ Events = AsyncGenerator[Event, None]
 
 
 def filter_errors(events: Events, guardrails: Guardrails) -> Events:
-    """The events, with what rules forbid in an error masked, or the text withheld."""
+    """Mask what guardrails forbid in error events, or withhold the text."""
     rules = guardrails.without_length_limits()
     return _filter_stream(events, rules) if rules.applies_to("output") else events
 
@@ -39,7 +40,7 @@ async def _filter_stream(events: Events, rules: Guardrails) -> Events:
 
 
 def _needs_check(event: Event) -> bool:
-    # A rule that blocked says so, and may well match its own words.
+    # A blocking rule's own message may match its pattern.
     is_own = event.data.get("stopped_reason") == StopReason.BLOCKED.value
     return event.type in ERROR_FIELDS and not is_own
 

@@ -1,4 +1,4 @@
-"""A plain function as a tool: its signature is the schema, its docstring the description."""
+"""Wraps a function as a tool: its signature is the schema, its docstring the description."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 class FunctionTool:
-    """Checks its input before the function sees it; a function that blocks gets a thread."""
+    """A function as a tool: validates the input and runs blocking functions in a thread."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class FunctionTool:
         return await _run_in_thread(partial(self.function, **arguments))
 
     def _checked(self, input: ToolInput) -> dict[str, Any]:
-        """The arguments by name; one text alone is the first of them."""
+        """Return validated arguments by name; a bare string is the first argument."""
         names = list(self._arguments.model_fields)
         given = {names[0]: input} if isinstance(input, str) and names else input
         checked = self._arguments.model_validate(given or {})
@@ -71,14 +71,14 @@ def function_tool(
 def function_tool(
     function: Function | None = None, /, **options: Any
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
-    """Make a tool of a function: as a decorator, alone or with options in brackets."""
+    """Make a tool of a function, as a decorator with or without options."""
     if function is not None:
         return FunctionTool(function)
     return lambda decorated: FunctionTool(decorated, **options)
 
 
 async def _run_in_thread(function: Callable[[], Any]) -> Any:
-    """In a thread of its own, because one that hangs would be missing from a shared pool."""
+    """Run in a dedicated thread, because a hanging call would block a shared pool."""
     done: Future[Any] = Future()
 
     def run() -> None:
@@ -96,7 +96,7 @@ async def _run_in_thread(function: Callable[[], Any]) -> Any:
     try:
         return await asyncio.shield(result)
     except asyncio.CancelledError as stop:
-        # A thread cannot be ended; if it ends by itself in a moment, its result is known.
+        # A thread can't be killed; if it ends within the grace period, its result is used.
         if (
             stop.args == (STOP,)
             and (await asyncio.wait([result], timeout=CANCEL_GRACE_SECONDS / 2))[0]
@@ -106,7 +106,7 @@ async def _run_in_thread(function: Callable[[], Any]) -> Any:
 
 
 def _consume_exception(result: asyncio.Future[Any]) -> None:
-    """Nobody may be left who asks how it ended."""
+    """Retrieve the exception, so that asyncio doesn't report it as unhandled."""
     if not result.cancelled():
         result.exception()
 

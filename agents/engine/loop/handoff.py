@@ -1,4 +1,4 @@
-"""Another agent as a tool: it is given a task, works under its own name, and answers."""
+"""Another agent as a tool: it gets a task, works under its own name and answers."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -12,14 +12,14 @@ from .run_state import RunState, rebuild
 from .termination import Progress, StopReason
 
 MAX_HANDOFF_DEPTH = 3
-HANDOFF_PREFIX = "ask_"  # and then the name of an agent: the name of the tool that asks it
+HANDOFF_PREFIX = "ask_"  # followed by the agent's name, this is the tool's name
 SUCCESS_REASONS = {StopReason.COMPLETED, StopReason.DEGRADED}
 
 Events = AsyncGenerator[Event, None]
 
 
 class SubAgent(Protocol):
-    """An agent that can be given a task."""
+    """An agent that can be handed a task."""
 
     name: str
 
@@ -29,11 +29,11 @@ class SubAgent(Protocol):
 
 
 class Handoff:
-    """The tool with which an agent asks a colleague.
+    """The tool with which an agent hands a task to another agent.
 
-    The colleague is fetched when it is asked, because two agents may know each other. One that
-    `is_role` is the agent itself at another job, and may be called like any other agent. One
-    that `is_first` is asked by a workflow, which is no agent, and may be called like it.
+    The other agent is built when called, because two agents can refer to each other. With
+    `is_role` it is the same agent in another role and may have another agent's name. With
+    `is_first` the caller is a workflow, not an agent, and may have the same name.
     """
 
     needs_approval = False
@@ -69,7 +69,7 @@ class Handoff:
         self.is_first = is_first
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
-        """Ask the colleague outside of any run."""
+        """Call the other agent outside of any run."""
         trail = RunState.start(self.agent, text_argument(input, "task"))
         async for event in self.colleague().begin(trail):
             last = event
@@ -77,9 +77,9 @@ class Handoff:
 
 
 class HandoffRun:
-    """One task on its way; afterwards there is a `result`, unless a person is waited for.
+    """One handoff; ends with a `result`, unless it waits for a person.
 
-    `output` is the answer as data, where the colleague answers in a form.
+    `output` is the answer as data if the other agent has an output schema.
     """
 
     def __init__(self, handoff: Handoff, task: str, caller: RunState, step: int) -> None:
@@ -104,13 +104,13 @@ class HandoffRun:
                 yield event
 
     def _record_return(self, event: Event) -> None:
-        """The colleague has come back, perhaps before the run was cut off."""
+        """Record the other agent's result, possibly from before an interruption."""
         if event.type is EventType.HANDOFF_RETURN and event.data["parent"] == self.step:
             self.result = _to_result(self.handoff.agent, event.data)
             self.output = event.data.get("output")
 
     def _refusal(self) -> str:
-        """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        """Return why the handoff isn't allowed: a cycle, or too deep."""
         if self.handoff.is_role:
             return ""
         *before, agent = self._path
@@ -124,7 +124,7 @@ class HandoffRun:
 
     @property
     def _path(self) -> tuple[str, ...]:
-        """The agents that the task is handed on through, down to the one that is asked."""
+        """The agents the task was handed through, ending with the called one."""
         before = () if self.handoff.is_first else self.caller.path
         return (*before, self.handoff.agent)
 
@@ -138,7 +138,7 @@ class HandoffRun:
             trail = RunState(stamp, AgentState(), self.task)
         trail.path = self._path
         trail.budgets = self.caller.budgets
-        # What a colleague uses up, it uses of the same budget.
+        # The other agent spends the same budget.
         ours = self.caller.progress
         trail.progress = Progress(trail.progress.calls, ours.used, ours.began)
         return colleague.go_on(trail) if begun else colleague.begin(trail)

@@ -1,4 +1,4 @@
-"""How a run says that it began, that it was held up, and that it is over."""
+"""Events that start, resume, pause and finish a run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,14 +32,14 @@ def start_event(
 
 
 def resume_event(trail: RunState) -> Event:
-    """It goes on: after it was left behind, or after what was told once more."""
+    """Return the event that resumes a run after an interruption or a replay."""
     if trail.past[-1].is_replayed:
         return trail.emit(EventType.STATUS, kind="replayed", step=trail.emit.count.steps)
     return trail.emit(EventType.STATUS, kind="resumed", step=trail.step)
 
 
 def guardrail_event(trail: RunState, finding: GuardrailResult, **more: Any) -> Event:
-    """What a rule found; `more` is what it was about, for whoever reads it."""
+    """Return the event for a finding; `more` says what it was about."""
     return trail.emit(
         EventType.GUARDRAIL,
         step=trail.next_step(),
@@ -62,7 +62,7 @@ def error_event(trail: RunState, error: AgentError) -> Event:
 
 
 def pause_event(trail: RunState) -> Event:
-    """A person has to be asked: nothing comes after it until they have said something."""
+    """Return the event that pauses a run until a person decides."""
     trail.is_over = True
     return trail.emit(EventType.RUN_PAUSED, reason="approval", turn=trail.turn)
 
@@ -76,7 +76,7 @@ def finish_event(
     advice: str = "",
     output: Any = None,
 ) -> Event:
-    """The last event of a trail: nothing comes after it."""
+    """Return the last event of a run."""
     trail.is_over = True
     nested = trail.emit.parent is not None
     return trail.emit(

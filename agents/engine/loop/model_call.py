@@ -1,4 +1,4 @@
-"""Listening to one turn of a model: its words as events, none of them blocked."""
+"""One model request: streams the reply as events, filtered by guardrails."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -30,11 +30,11 @@ Ask = Callable[[ReActPlanner], ModelRequest]
 
 
 class ModelCall:
-    """Afterwards there is a `plan`, or a `finding` that blocks it; `said` is what was shown.
+    """One model request; ends with a `plan`, or a `finding` that blocks it.
 
-    What rules mask is masked in the plan too, and `unmasked` is the plan as it came; `findings`
-    are all that rules found. `planner` is the one that answered and `request` what it was
-    asked; `fallbacks` are those that were not needed, for the turns to come.
+    `said` is the visible text. The plan is masked like the text; `unmasked` is the original.
+    `findings` are all findings of guardrails. `planner` is the one that answered and `request`
+    its request; `fallbacks` are the unused ones, for later turns.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class ModelCall:
         self._tries: dict[str, int] = {}
 
     async def events(self, request: ModelRequest, ask: Ask | None = None) -> Events:
-        """What the model says; where it fails before its first word, what the next one says.
+        """Stream the reply, falling back to the next model if one fails before its first token.
 
-        `ask` puts the same turn to another model; without it they are all sent the same.
+        `ask` builds the request for another model; without it all get the same.
         """
         self.request = request
         while True:
@@ -77,7 +77,7 @@ class ModelCall:
                         yield event
                 return
             except PlanParseError:
-                raise  # it has answered, and is shown what to do better
+                raise  # it has answered, so it gets to correct itself
             except (ModelError, AgentConnectionError) as error:
                 if self._has_spoken:
                     raise
@@ -86,12 +86,12 @@ class ModelCall:
                     raise
                 replaced = self._fall_back(error)
             if ask is not None:
-                # In a thread, because counting the tokens of a long conversation takes a while.
+                # In a thread, because counting the tokens of a long history takes a while.
                 self.request = await asyncio.to_thread(ask, self.planner)
             yield replaced
 
     async def _events_with_retry(self, request: ModelRequest) -> Events:
-        """One model, asked anew where it failed before its first word and that may help."""
+        """Ask one model, retrying failures that happen before the first token."""
         self._tries[self.planner.model] = 0
         for attempt in count(1):
             try:
@@ -123,7 +123,7 @@ class ModelCall:
             self.planner.gate.spend(used["total_tokens"])
 
     def _circuit_keys(self) -> tuple[str, str]:
-        """Who is asked, a server by its address or a provider by its name, and which model."""
+        """Return the provider (host or name) and the model, as circuit breaker keys."""
         model = self.planner.model
         known = self.planner.provider_info.get("provider_model", model)
         address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
@@ -135,7 +135,7 @@ class ModelCall:
         return self.retry.wait(error, attempt)
 
     def _add_attempts(self, error: AgentError) -> None:
-        """Let the error say who was asked, where it was more than one, or more than once."""
+        """Add the tried models to the error, if there was more than one attempt."""
         if len(self._tries) == 1 and sum(self._tries.values()) <= 1:
             return
         times = {0: " (out of order)", 1: ""}
@@ -150,7 +150,7 @@ class ModelCall:
                 async for event in words:
                     yield event
         except AgentError:
-            # What waited to be shown belongs to what was said; had nothing been, it can wait.
+            # Text still held back belongs to what was said; if nothing was, drop it.
             for event in await self._flush_guards(screens) if self._has_spoken else ():
                 yield event
             raise
@@ -177,7 +177,7 @@ class ModelCall:
                     return
 
     async def _flush_guards(self, screens: Mapping[str, StreamGuard]) -> list[Event]:
-        """What waited, unless something in it blocks all of it."""
+        """Return the text held back, unless something in it blocks it all."""
 
         def rests() -> dict[str, str]:
             return {kind: screen.rest() for kind, screen in screens.items()}
@@ -192,7 +192,7 @@ class ModelCall:
         return [self._delta_event(kind, text) for kind, text in waited.items() if text]
 
     async def _collect_findings(self, screens: Mapping[str, StreamGuard]) -> None:
-        """Of each rule once; nothing of what is masked or blocked is left in the plan."""
+        """Collect one finding per rule and remove masked or blocked text from the plan."""
         found = [f for screen in screens.values() for f in screen.findings]
         by_rule = {f.details["rule"]: f for f in reversed(found)}
         self.findings = by_severity(by_rule.values())
@@ -249,7 +249,7 @@ class ModelCall:
         )
 
     def _fall_back(self, error: AgentError) -> Event:
-        """The next model takes over, for this turn and those that follow."""
+        """Switch to the next model for this and later turns."""
         before = self.planner.model
         self.planner, *self.fallbacks = self.fallbacks
         return self.emit(

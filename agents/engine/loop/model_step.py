@@ -1,4 +1,4 @@
-"""One turn of thinking: what the model is asked, what it says, and what it decides."""
+"""One turn: builds the request, streams the reply and opens its tool calls."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -25,9 +25,9 @@ Events = AsyncGenerator[Event, None]
 
 
 class ModelStep:
-    """Turns as events. The calls that the model decides on are open afterwards.
+    """Yields a turn's events; the calls the model decided on are open afterwards.
 
-    Where it thinks aloud no word is an answer yet: its form is asked for later.
+    If the run has an output schema, streamed text is a thought: the answer comes later.
     """
 
     def __init__(self, trail: RunState, *, is_aloud: bool = False) -> None:
@@ -40,7 +40,7 @@ class ModelStep:
         def ask(planner: ReActPlanner) -> ModelRequest:
             return planner.request(self.trail.query, self.trail.state, tools)
 
-        # Counting the tokens of a long conversation takes a while.
+        # Counting the tokens of a long history takes a while.
         request = await run_in_thread_if_large(
             _message_chars(self.trail.state.get_messages()), ask, heard.planner
         )
@@ -95,7 +95,7 @@ class ModelStep:
     def _open_calls(
         self, plan: PlanResult, planner: ReActPlanner, tools: Sequence[Tool]
     ) -> dict[str, Any]:
-        """The calls of this turn are open now; they are kept so that a pause can end."""
+        """Open the calls of this turn and save them, so that a paused run can resume."""
         if not plan.calls:
             return {}
         calls = with_unique_ids(plan.calls, self.trail.state.get_messages())
@@ -106,7 +106,7 @@ class ModelStep:
         return {"messages": [message], "calls": [_call_record(call, effects) for call in calls]}
 
     def repair_events(self, heard: ModelCall, error: PlanParseError) -> Iterator[Event]:
-        """Show the model what it did wrong; it has the rest of its steps to do better."""
+        """Show the model its mistake; it has its remaining steps to correct it."""
         self.trail.repairs += 1
         said = "".join(heard.said)
         messages: list[Message] = [
@@ -127,7 +127,7 @@ class ModelStep:
         )
 
     def recorded(self, request: ModelRequest, planner: ReActPlanner) -> dict[str, Any]:
-        """The request as it is kept: what is new in it, and how much was there before."""
+        """Return the request as recorded: its new messages and the number already sent."""
         kept = 0
         for old, new in zip(self.trail.sent, request.messages, strict=False):
             if old != new:
@@ -152,11 +152,11 @@ def _message_chars(messages: Sequence[Message]) -> int:
 
 
 def _call_record(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:
-    """With what it would do: whoever stops the run is told of calls that were not made, too."""
+    """Return a call with its effect, so that a stop can report calls that weren't made."""
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "function": function, "effect": effects.get(call.name, "read")}
 
 
 def _effect(tool: Tool) -> str:
-    """A task for another agent changes nothing by itself; what that one calls may."""
+    """A handoff has no effect itself; the calls of the other agent may."""
     return "" if isinstance(tool, Handoff) else effect(tool)

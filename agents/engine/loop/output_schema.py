@@ -1,4 +1,4 @@
-"""An answer with a form: what a model is told of it, how its text becomes data, and prose."""
+"""Structured output: instructions for the model, decoding, and rendering as Markdown."""
 
 import json
 import re
@@ -48,7 +48,7 @@ No tools can be used any more."""
 
 
 class OutputSchema:
-    """The form of an answer: a JSON Schema, or a pydantic model."""
+    """The schema of an answer: a JSON Schema or a pydantic model."""
 
     def __init__(
         self, schema: Mapping[str, Any] | type[BaseModel], *, name: str = "output"
@@ -65,18 +65,18 @@ class OutputSchema:
             self.schema = validate_schema(schema)
 
     def response_format(self) -> dict[str, Any] | None:
-        """What a provider is asked to enforce; None for what is no object: most refuse it."""
+        """The schema for the provider to enforce; None unless it is an object."""
         if self.schema.get("type") != "object":
             return None
         form = {"name": self.name, "schema": self.schema, "strict": is_strict(self.schema)}
         return {"type": "json_schema", "json_schema": form}
 
     def instructions(self) -> str:
-        """What the model is told: enough for one whose provider enforces nothing."""
+        """Instructions for models whose provider doesn't enforce the schema."""
         return INSTRUCTIONS.format(schema=json.dumps(self.schema, ensure_ascii=False))
 
     def decode(self, text: str) -> Any:
-        """The answer as data; raises OutputDecodingFailed with words a model can learn from."""
+        """Decode the answer; raise OutputDecodingFailed with a message the model can act on."""
         try:
             value = _sanitize(_parse_json(text, self._openings), MAX_DEPTH)
             return self._checked(value)
@@ -87,7 +87,7 @@ class OutputSchema:
 
     @property
     def _openings(self) -> str:
-        """What the JSON may begin with where it stands among words."""
+        """Characters that can start the JSON if it is surrounded by text."""
         return {"object": "{", "array": "["}.get(str(self.schema.get("type")), "{[")
 
     def _checked(self, value: Any) -> Any:
@@ -99,14 +99,14 @@ class OutputSchema:
 
 
 def to_markdown(value: Any) -> str:
-    """The value as Markdown: rows of equal objects as a table, everything else as a list."""
+    """Render the value as Markdown: uniform objects as a table, everything else as a list."""
     return (
         value if isinstance(value, str) else "\n".join(_render_block(value, MAX_RENDER_DEPTH))
     )
 
 
 def table_columns(value: Any) -> list[str]:
-    """The columns of a list of flat objects; none where it is no table."""
+    """Return the columns of a list of flat objects, or none if it isn't a table."""
     if not isinstance(value, list) or not value:
         return []
     if not all(isinstance(row, dict) and row and _is_flat(row.values()) for row in value):
@@ -123,7 +123,7 @@ def is_number(value: Any) -> bool:
 
 
 def _parse_json(text: str, openings: str) -> Any:
-    """The one JSON value in the text, be it in a fence or among words."""
+    """Return the one JSON value in the text, also in a fence or surrounded by text."""
     if len(text) > MAX_ANSWER_CHARS:
         raise _decoding_error(f"The answer has more than {MAX_ANSWER_CHARS:,} characters.")
     text = _strip_fence(text.strip().lstrip("\ufeff"))
@@ -145,7 +145,7 @@ def _strip_fence(text: str) -> str:
 
 
 def _find_json(text: str, openings: str) -> list[Any]:
-    """The values that stand in the text; what is inside a broken one is not taken for one."""
+    """Return the JSON values in the text, ignoring those inside a broken one."""
     found, at = [], 0
     opening = re.compile(f"[{re.escape(openings)}]")
     for _ in range(MAX_DECODE_ATTEMPTS):
@@ -198,7 +198,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _sanitize(value: Any, levels: int) -> Any:
-    """The value without characters that can be neither kept nor sent, and not too deep."""
+    """Remove characters that can't be stored or sent, and limit the depth."""
     if isinstance(value, str):
         return replace_surrogates(value).replace("\0", "")
     if not isinstance(value, dict | list):
@@ -212,7 +212,7 @@ def _sanitize(value: Any, levels: int) -> Any:
 
 def _validate_model(model: type[BaseModel], value: Any) -> Any:
     try:
-        # As JSON: only there does a strict model take a date that is written as text.
+        # As JSON, because only then does a strict model accept a date as text.
         return model.model_validate_json(json.dumps(value)).model_dump(mode="json")
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
@@ -230,7 +230,7 @@ def _decoding_error(sentence: str) -> OutputDecodingFailed:
     return OutputDecodingFailed(sentence, advice=RETRY_ADVICE)
 
 
-# Data to prose
+# Data to text
 
 
 def _render_block(value: Any, levels: int) -> list[str]:
@@ -249,7 +249,7 @@ def _render_block(value: Any, levels: int) -> list[str]:
 
 
 def _render_item(mark: str, value: Any, levels: int) -> list[str]:
-    """Nested things stand below a name, with an empty line before a table; others beside it."""
+    """Put nested values below their name, with a blank line before a table."""
     lines = _render_block(value, levels - 1)
     if mark != "-" and (table_columns(value) or _is_nested(value, levels - 1)):
         lines = ["", "", *lines] if table_columns(value) else ["", *lines]
@@ -289,7 +289,7 @@ def _render_inline(value: Any) -> str:
     if value is None or value in ({}, []):
         return EMPTY_CELL
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    # A line may not begin a heading or a list either.
+    # A line must not start a heading or a list either.
     return LINE_MARK.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", text))
 
 

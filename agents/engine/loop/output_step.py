@@ -1,4 +1,4 @@
-"""The last phase of a run whose answer has a schema: tools are off, its form is asked for."""
+"""The final phase of a run with an output schema: no tools, a structured answer."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ Events = AsyncGenerator[Event, None]
 
 
 class ThoughtModelCall(ModelCall):
-    """Listens where no word is an answer yet: what looks like one is shown as a thought."""
+    """A model request whose text is displayed as a thought, because it isn't the answer yet."""
 
     def _delta_event(self, kind: str, text: str) -> Event:
         if kind == "answer":
@@ -40,11 +40,10 @@ class ThoughtModelCall(ModelCall):
 
 
 class OutputStep:
-    """Asks for the answer in its form, and again where it does not fit: a few times at most.
+    """Asks for the structured answer, with a few retries if it doesn't match the schema.
 
-    It takes no turns: a run that thought until its last one still gives its answer. Nothing
-    said here is kept in the conversation. Afterwards there is a `plan`, with the answer in
-    words, and its `value`; or a `finding` that blocks it.
+    It uses no turns, so a run that reached its last one still answers. Nothing of it is added
+    to the history. It ends with a `plan` and its `value`, or a `finding` that blocks it.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class OutputStep:
         recorded: Callable[[ModelRequest, ReActPlanner], dict[str, Any]],
         words: str = "",
     ) -> None:
-        """`words` are the answer of the phase before, where there was one."""
+        """`words` is the answer of the previous phase, if any."""
         self.schema = schema
         self.trail = trail
         self.listen = listen
@@ -91,11 +90,11 @@ class OutputStep:
                 yield self._end_event(heard, "failed", error=str(error))
 
     def _keep_partial_answer(self, heard: ModelCall) -> None:
-        """What there is of an answer stays, be it in no form or of the phase before."""
+        """Keep the partial answer, unstructured or from the previous phase."""
         heard.said = [_visible_answer(heard) or self.words]
 
     async def _attempt(self, heard: ModelCall) -> Events:
-        # In a thread, because counting the tokens of a long conversation takes a while.
+        # In a thread, because counting the tokens of a long history takes a while.
         request = await asyncio.to_thread(self._request, heard.planner)
         for event in self._start_events(request, heard):
             yield event
@@ -113,7 +112,7 @@ class OutputStep:
             EventType.USAGE, step=heard.step, model=heard.planner.model, **used
         )
         if heard.finding is None:
-            # In a thread too: a large value takes a while to check.
+            # In a thread too, because validating a large value takes a while.
             await asyncio.to_thread(self._decode_answer, heard, plan)
         self.finding = heard.finding or self.finding
         self.findings += heard.findings
@@ -126,7 +125,7 @@ class OutputStep:
             if plan.turn.finish_reason != "length":
                 raise
             raise OutputDecodingFailed(TRUNCATED, advice=TRUNCATED_ADVICE) from error
-        # JSON can spell a letter in ways that a rule does not know.
+        # JSON escapes can hide a letter from a rule.
         inspected = heard.guardrails.inspect_value(self.value, "output")
         self.value = inspected.value
         self.finding = inspected.result if inspected.is_blocked else None
@@ -136,7 +135,7 @@ class OutputStep:
             plan, thought=thought, final_answer=to_markdown(self.value), calls=()
         )
 
-    # What is asked
+    # Request
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
         draft = AgentState.from_dict(self.trail.state.to_dict())
@@ -160,10 +159,10 @@ class OutputStep:
         ]
 
     def _is_schema_rejection(self, error: AgentError, heard: ModelCall) -> bool:
-        """A refusal of this kind may mean that the provider does not take a schema at all."""
+        """Whether the error may mean that the provider doesn't support schemas."""
         return type(error) is ModelError and self._form is not None and not heard.said
 
-    # What is told
+    # Events
 
     def _start_events(self, request: ModelRequest, heard: ModelCall) -> Iterator[Event]:
         yield self.trail.emit(
@@ -191,7 +190,7 @@ class OutputStep:
             step=heard.step,
             kind="answer",
             status=status,
-            # What did not become the answer is seen nowhere else.
+            # A failed answer is visible nowhere else.
             thought=text if status == "failed" else plan.thought,
             answer=text,
             finish_reason=plan.turn.finish_reason,
@@ -207,12 +206,12 @@ def _new_findings(
 
 
 def _raw_answer(heard: ModelCall) -> str:
-    """What is to be decoded: a marker in the middle of JSON could break it."""
+    """Return the text to decode, unmasked: a marker inside JSON could break it."""
     return _answer_text(heard, heard.unmasked)
 
 
 def _visible_answer(heard: ModelCall) -> str:
-    """The same as it may be shown."""
+    """Return the text as it may be displayed."""
     return _filter_text(heard, _answer_text(heard, heard.plan))
 
 
@@ -221,7 +220,7 @@ def _filter_text(heard: ModelCall, text: str) -> str:
 
 
 def _answer_text(heard: ModelCall, plan: PlanResult | None) -> str:
-    """Some providers enforce a schema by a call that nobody offered."""
+    """Return the answer; some providers enforce a schema by a call that wasn't offered."""
     plan = plan or PlanResult()
     if plan.final_answer is None and plan.calls:
         return plan.calls[0].arguments
@@ -229,7 +228,7 @@ def _answer_text(heard: ModelCall, plan: PlanResult | None) -> str:
 
 
 def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlanner:
-    """The planner, with less room for the conversation: these have to fit after it."""
+    """Return the planner with a smaller window, so that these messages fit too."""
     if planner.window is None:
         return planner
     narrow = copy(planner)
@@ -239,7 +238,7 @@ def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReAct
 
 
 def _append_messages(messages: Sequence[Message], asked: Sequence[Message]) -> list[Message]:
-    """The conversation and then these; some models take no two messages of a side in a row."""
+    """Append messages; some models reject two messages of the same role in a row."""
     *before, last = messages or [{"role": "", "content": ""}]
     if last["role"] != "user" or not isinstance(last["content"], str):
         return [*messages, *asked]

@@ -1,4 +1,4 @@
-"""Going on after a trail that broke off in the middle: what was begun is closed first."""
+"""Resumes an interrupted run: what was started is closed first."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from .tool_step import PREVIEW_CHARS
 
 
 def close_interrupted_calls(trail: RunState) -> Iterator[Event]:
-    """Close the steps that were cut off; a turn that was cut off is taken anew."""
+    """Close interrupted steps; an interrupted turn is repeated."""
     cut = trail.cut
     for data in list(cut.unended.values()):
         yield _end_event(trail, data)
@@ -32,10 +32,10 @@ def close_interrupted_calls(trail: RunState) -> Iterator[Event]:
 
 
 def mark_uncertain_calls(trail: RunState, registry: ToolRegistry) -> None:
-    """Drop every word that does not hold any more.
+    """Drop decisions that are no longer valid.
 
-    Nobody knows what became of calls under way, and harmful ones are not made again. A tool
-    that is another one now is not the one that a person agreed to.
+    The outcome of running calls is unknown, and harmful ones aren't repeated. A tool that has
+    changed isn't the one a person approved.
     """
     for call in trail.open:
         tool = registry.get(call.name) if registry.has(call.name) else None
@@ -52,7 +52,7 @@ def mark_uncertain_calls(trail: RunState, registry: ToolRegistry) -> None:
 
 
 def last_plan(trail: RunState) -> PlanResult:
-    """What the model had decided in its last turn."""
+    """Return the model's decision in its last turn."""
     if trail.open:
         return PlanResult(thought=trail.thought, calls=trail.open)
     facts = trail.cut.answer or {"answer": None}

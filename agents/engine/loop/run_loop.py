@@ -1,4 +1,4 @@
-"""The course of one run: turns of thinking and acting, from the question to its end."""
+"""One run of an agent, from the question to its end."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -76,7 +76,7 @@ class RunLoop:
         self.toolbox.out_of_order |= self.trail.out_of_order
         self.toolbox.is_degraded = self.trail.is_degraded
         if isinstance(agent.policy, BudgetPolicy):
-            # What a colleague uses up is the budget of whoever asked it.
+            # Another agent's usage counts against its caller's budget.
             self.trail.budgets = (*self.trail.budgets, agent.policy)
         for planner in (agent.planner, *agent.fallback_planners):
             if planner.discretion is not None:
@@ -109,14 +109,13 @@ class RunLoop:
                 yield event
 
     async def _ensure_finished(self, course: Events) -> Events:
-        """The course, with an end whatever happens."""
+        """Yield the events and make sure the run ends."""
         try:
             async with aclosing(course) as events:
                 async for event in events:
                     yield event
         except AgentError as error:
-            # Of a run that failed, what was said so far is all there is; at a limit it is not
-            # the answer yet.
+            # A failed run keeps what was said so far; at a limit, that isn't the answer yet.
             said = self.heard.said if self.heard and not isinstance(error, LimitReached) else ()
             yield error_event(self.trail, error)
             yield finish_event(
@@ -140,7 +139,8 @@ class RunLoop:
         inspect = rules.without_length_limits().inspect if is_nested else rules.inspect
         query = self.trail.query
         inspected = await run_in_thread_if_large(len(query), inspect, query, "input")
-        # The first one says all that decides how it goes on, should it be cut off after it.
+        # The first event has everything needed to continue, should the run be interrupted after
+        # it.
         is_masked = inspected.text != query and not inspected.is_blocked
         masked = {"text": inspected.text} if is_masked else {}
         for finding in inspected.findings:
@@ -157,7 +157,7 @@ class RunLoop:
                 yield event
 
     async def _resume_turn(self) -> Events:
-        """What was begun is seen to first; then everything goes on as ever."""
+        """Close what was started, then continue as usual."""
         trail, cut = self.trail, self.trail.cut
         if trail.emit.parent is None and trail.past[-1].type is not EventType.APPROVAL_RESOLVED:
             yield resume_event(trail)
@@ -178,7 +178,7 @@ class RunLoop:
                 yield event
 
     async def _resume_decision(self) -> Events:
-        """Follow what the model, a guardrail or a failure had decided, if any of them had."""
+        """Continue with the decision of the model, a guardrail or an error, if any."""
         trail, cut = self.trail, self.trail.cut
         if cut.finding is not None:
             yield finish_event(self.trail, StopReason.BLOCKED, detail=cut.finding["reason"])
@@ -260,7 +260,7 @@ class RunLoop:
         return decision
 
     async def _format_output(self, output: OutputSchema, words: str = "") -> Events:
-        """Tools are off from here: the answer is asked for in the form of its schema."""
+        """Ask for the structured answer, with tools off."""
         phase = OutputStep(output, self.trail, self._model_call, self.thinking.recorded, words)
         async with aclosing(phase.events()) as events:
             async for event in events:
@@ -290,7 +290,7 @@ class RunLoop:
         return self.heard
 
     def _planners(self) -> list[ReActPlanner]:
-        """The model that works, and those to fall back to: a run does not go back to one."""
+        """The current model and its remaining fallbacks; a run never switches back."""
         if self.heard is not None:
             return [self.heard.planner, *self.heard.fallbacks]
         chain = [self.agent.planner, *self.agent.fallback_planners]
@@ -298,7 +298,7 @@ class RunLoop:
         return chain[names.index(self.trail.model) :] if self.trail.model in names else chain
 
     def _keep_allowed_calls(self, plan: PlanResult, calls: Sequence[ToolCall]) -> None:
-        """A policy may allow some of the calls of a turn, and not the others."""
+        """Keep the calls of a turn that the policy allows."""
         pairs = zip(self.trail.open, plan.calls, strict=True)
         self.trail.open = tuple(call for call, wanted in pairs if wanted in calls)
 

@@ -1,4 +1,4 @@
-"""Where a run stands, and how to find that out from what happened so far."""
+"""The state of a run, rebuilt from its events."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,22 +14,21 @@ from .termination import BudgetPolicy, Progress
 
 Data = Mapping[str, Any]
 
-# What another run used up, and which models and tools failed it, is no matter of this one.
+# The origin's usage and its failed models and tools don't concern a rerun.
 _ORIGIN_ONLY = {EventType.USAGE, EventType.STATUS}
 
 
 @dataclass(slots=True)
 class RunState:
-    """The course of one agent so far: what it was asked, what it said, did and used.
+    """The state of one agent's run: what it was asked, said, did and used.
 
-    `open` are the calls of its last turn that have no result yet; `begun` those of them that
-    are under way, `asked` those that a person was asked about, each with its step; `pending`
-    ones have no word yet, of `unsure` ones nobody knows whether they were made, and `barred`
-    ones are not made because a rule says so. `shared` are questions that may go to others:
-    whoever asked has approved that. `sent` is what its model was sent last, and
-    `replaced` what it was not shown, by alias. `path` are the agents that a task was handed on
-    through, `budgets` theirs. `past` is what it was retraced from, and `cut` what was going on
-    at its end.
+    `open` are the calls of its last turn without a result: `begun` ones are running, `asked`
+    ones have an approval request (each with its step), `pending` ones have no decision yet,
+    `unsure` ones may or may not have been made, and `barred` ones are blocked by a guardrail.
+    `shared` are questions the user allowed to go to others. `sent` is the last request to the
+    model, and `replaced` what it wasn't sent, by alias. `path` are the agents a task was handed
+    through, `budgets` theirs. `past` are the events it was rebuilt from, and `cut` what was
+    running at their end.
     """
 
     emit: EventFactory
@@ -70,7 +69,7 @@ class RunState:
         return self.step
 
     def replace_query(self, query: str) -> None:
-        """The question with what the model must not see masked."""
+        """Replace the question by its masked version."""
         self.state.replace_message("user", self.query, query)
         self.query = query
 
@@ -78,7 +77,7 @@ class RunState:
         self.state.add_message(**message)
 
     def close(self, call: ToolCall, observation: str) -> None:
-        """This call has its result."""
+        """Add a call's result and close the call."""
         self.state.add_message("tool", observation, tool_call_id=call.id)
         self.open = tuple(other for other in self.open if other.id != call.id)
         self.begun.pop(call.id, None)
@@ -86,7 +85,7 @@ class RunState:
 
 @dataclass(slots=True)
 class Interruption:
-    """What a trail that breaks off says of its last moments."""
+    """What was going on when the events of an interrupted run end."""
 
     is_checked: bool = False
     thinking: int | None = None
@@ -105,9 +104,9 @@ def rebuild(
     state: AgentState,
     calls: tuple[ToolCall, ...] = (),
 ) -> RunState:
-    """The trail that these events left; `state` holds what was said before the run.
+    """Rebuild the state from these events; `state` has the history before the run.
 
-    `calls` are open from the start, where they are not the model's to decide on.
+    `calls` are open from the start if the model didn't decide on them.
     """
     trail = RunState(stamp, state, path=(stamp.agent,), past=events, open=calls)
     if events:
@@ -116,7 +115,7 @@ def rebuild(
         stamp.count.seq = max(stamp.count.seq, event.seq)
         stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
         if event.type is EventType.STEP_STARTED:
-            # Whoever was asked: agents that work for each other share their aliases.
+            # For all agents, because agents that work for each other share their aliases.
             trail.replaced |= event.data["request"].get("replaced", {})
         if event.is_replayed and event.type in _ORIGIN_ONLY:
             continue
@@ -129,7 +128,7 @@ def rebuild(
 
 
 def _worked_seconds(events: Sequence[Event]) -> float:
-    """How long the run has worked; while it waited, or nobody drove it, it did not."""
+    """Return how long the run has worked, without the time it waited or had no owner."""
     own = [event for event in events if not event.is_replayed]
     pairs = [(a, b) for a, b in pairwise(own) if not _ends_pause(b)]
     return sum(max(0.0, (b.time - a.time).total_seconds()) for a, b in pairs)
@@ -185,7 +184,7 @@ def _on_approval_requested(trail: RunState, data: Data) -> None:
     elif id not in trail.asked:
         trail.progress.record(_tool_call(data))
     trail.asked[id] = data["step"]
-    # As it was asked about: what a rule masked stays so, whatever rules there are by then.
+    # As displayed for approval: what a rule masked then stays masked, even if the rules change.
     trail.open = tuple(_tool_call(data) if call.id == id else call for call in trail.open)
     trail.tools[id] = data["tool"]
     trail.reasons[id] = data["why"]
@@ -198,7 +197,7 @@ def _on_approval_resolved(trail: RunState, data: Data) -> None:
     id, verdict = data["id"], ApprovalDecision.from_dict(data)
     trail.pending.discard(id)
     if trail.reasons.get(id) == "sharing" and verdict.is_approved:
-        # Not the answer yet: the question may go out now, as it was approved.
+        # Not the answer yet: the question may now be sent, as approved.
         trail.shared.add(id)
         trail.open = tuple(verdict.of(call) if call.id == id else call for call in trail.open)
     else:
@@ -210,7 +209,7 @@ def _on_tool_call(trail: RunState, data: Data) -> None:
     trail.begun[made.id] = data["step"]
     if data.get("is_barred"):
         trail.barred.add(made.id)
-    # As it was made: a person may have changed it, and that is what has to be asked about.
+    # As it was made: a person may have edited it, and approval is about that version.
     trail.open = tuple(made if call.id == made.id else call for call in trail.open)
     trail.cut.is_decided = True
     if made.id not in trail.asked:

@@ -1,4 +1,4 @@
-"""Think, act, look, until there is an answer: the loop, as a stream of events."""
+"""The agent runtime: think, act and observe until there is an answer, as an event stream."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -28,9 +28,9 @@ WAITING = "waiting"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult:
-    """What came of a run; `detail` says why it ended so, `error` what it failed of, typed.
+    """The result of a run; `detail` says why it ended, `error` is its typed failure.
 
-    A run that waits for a person has not failed.
+    A run that waits for a person hasn't failed.
     """
 
     answer: str
@@ -41,14 +41,14 @@ class AgentResult:
     error: AgentError | None = None
 
     def raise_for_status(self) -> Self:
-        """The result itself; raises `error` where there is one, as `MaxStepsExceeded`."""
+        """Return the result; raise `error` if there is one, e.g. `MaxStepsExceeded`."""
         if self.error is not None:
             raise self.error
         return self
 
 
 class AgentRuntime:
-    """An agent ready to be asked. It keeps nothing of its own between two questions."""
+    """An agent that can be run. It keeps no state between two questions."""
 
     def __init__(
         self,
@@ -82,9 +82,9 @@ class AgentRuntime:
     async def run(
         self, query: str, state: AgentState | None = None, *, raise_on_failure: bool = False
     ) -> AgentResult:
-        """Ask, and wait for the end, or for the moment in which a person has to be asked.
+        """Run to the end, or until a person has to decide.
 
-        With `raise_on_failure` a run that failed raises its error; see `agents.engine.errors`.
+        With `raise_on_failure` a failed run raises its error; see `agents.engine.errors`.
         """
         state = state or AgentState()
         failure: Event | None = None
@@ -103,14 +103,14 @@ class AgentRuntime:
         return result.raise_for_status() if raise_on_failure else result
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
-        """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
+        """Run and yield events. The last one is `run_finished`, or `run_paused` if it waits."""
         events = self.begin(RunState.start(self.name, query, state))
         return renumber(filter_errors(events, self.guardrails), after=0)
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
-        """Go on where these events ended, wherever that was.
+        """Resume after these events.
 
-        `history` is what was said before the run. What was decided meanwhile is followed.
+        `history` is the conversation before the run. Decisions made meanwhile are applied.
         """
         trail = rebuild(events, EventFactory(self.name), history or AgentState())
         further = filter_errors(self.go_on(trail), self.guardrails)
@@ -122,9 +122,9 @@ class AgentRuntime:
         kept: Sequence[Event] = (),
         history: AgentState | None = None,
     ) -> Events:
-        """Tell once more what another run did, doing none of it, and go on live from there.
+        """Replay another run's events without executing anything, then continue live.
 
-        `kept` is what was told of it already, where this was cut off in the middle.
+        `kept` are the events already replayed, if the rerun was interrupted.
         """
         told = list(kept) or [self._start_event(recorded[0])]
         if not kept:
@@ -146,7 +146,7 @@ class AgentRuntime:
         return RunLoop(self, trail)
 
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
-        """The same model for another job: without tools, and with an answer in a form."""
+        """Return the same model in another role: without tools, with structured output."""
         planners = [self.planner, *self.fallback_planners]
         planner, *others = [planner.told(instructions) for planner in planners]
         return AgentRuntime(
@@ -163,19 +163,19 @@ class AgentRuntime:
         )
 
     def _start_event(self, origin: Event) -> Event:
-        """The beginning of a run that has the question of another, and a setup of its own."""
+        """Return the start event of a run with another run's question and its own setup."""
         return self.course(RunState.start(self.name, origin.data["query"])).started()
 
 
 def _is_failure(event: Event) -> bool:
-    """Of this agent itself, or of a tool of its own: what colleagues fail of is theirs."""
+    """Whether this agent or one of its tools failed, not an agent it handed off to."""
     if "parent" in event.data:
         return False
     return event.type is EventType.ERROR or bool(event.data.get("error_type"))
 
 
 def _error(last: Event, failure: Event | None) -> AgentError | None:
-    """What a run failed of, from its last event and the last one that told of a failure."""
+    """Return a run's error from its last event and its last failure."""
     reason = last.data.get("stopped_reason", StopReason.COMPLETED)
     if reason == StopReason.COMPLETED:
         return None

@@ -1,4 +1,4 @@
-"""When a run goes on and when it ends: decisions as values, rules that wrap one another."""
+"""Policies that decide when a run continues and when it ends."""
 
 import json
 from collections import Counter
@@ -36,7 +36,7 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-# What a run that ended so could not do, as an error; of others nothing went wrong.
+# The error for each stop reason; other reasons aren't errors.
 ERRORS: Mapping[StopReason, type[AgentError]] = {
     StopReason.MAX_STEPS: MaxStepsExceeded,
     StopReason.DEGRADED: ToolExecutionFailed,
@@ -51,7 +51,7 @@ ERRORS: Mapping[StopReason, type[AgentError]] = {
 
 
 def stop_reason(error: AgentError) -> StopReason:
-    """How a run ends that this error ends."""
+    """Return the stop reason for this error."""
     found = (reason for reason, kind in ERRORS.items() if type(error) is kind)
     return next(found, StopReason.ERROR)
 
@@ -82,7 +82,7 @@ Decision = ContinueWithTools | ContinueWithThinking | TerminateWithOutput | Term
 
 @dataclass(slots=True)
 class Progress:
-    """What a run has done so far: which tools it called and with what, and what it used."""
+    """What a run has done so far: its tool calls and usage."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: RunUsage = field(default_factory=RunUsage)
@@ -113,7 +113,7 @@ class TerminationPolicy(Protocol):
 
 
 class StandardTerminationPolicy:
-    """Calls go on whatever stop reason came with them; words without calls are the answer."""
+    """Continues while there are calls; text without calls is the answer."""
 
     def decide(self, plan: PlanResult, progress: Progress) -> Decision:
         if plan.calls:
@@ -124,7 +124,7 @@ class StandardTerminationPolicy:
 
 
 class DuplicateDetectionPolicy:
-    """Ends a run that asks the same of the same tool again and again."""
+    """Ends a run that repeats the same call with the same input."""
 
     def __init__(self, inner: TerminationPolicy | None = None, max_duplicates: int = 2) -> None:
         self.inner = inner or StandardTerminationPolicy()
@@ -146,9 +146,9 @@ class DuplicateDetectionPolicy:
 
 
 class ToolCallLimitPolicy:
-    """Ends a run that calls one tool too often. None is no limit.
+    """Ends a run that calls one tool too often.
 
-    `limits` are those of single tools, which go before the one of all others.
+    None means no limit. `limits` are per tool and override the general one.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class ToolCallLimitPolicy:
 
 
 def tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
-    """How often single tools may be called, where somebody has said so."""
+    """Return the call limits per tool, if any are set."""
     while policy is not None:
         if isinstance(policy, ToolCallLimitPolicy):
             return policy.limits
@@ -187,9 +187,9 @@ def limit_message(name: str, most: int) -> str:
 
 
 class BudgetPolicy:
-    """Ends a run that has used up its time, its tokens or its money. None is no limit.
+    """Ends a run that has used up its time, tokens or money.
 
-    It is asked between two turns: an answer that is there already is never thrown away.
+    None means no limit. It is checked between turns, so a finished answer is never discarded.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class BudgetPolicy:
         return decision
 
     def spent(self, progress: Progress) -> str:
-        """Which limit is reached, in a sentence; nothing where none is."""
+        """Return which limit is reached, or an empty string."""
         used = progress.used
         if self.max_seconds is not None and progress.seconds >= self.max_seconds:
             return f"A run may take {self.max_seconds:g} seconds."
@@ -243,7 +243,7 @@ def standard_policy(
 
 
 def canonical_json(arguments: str | Mapping[str, object]) -> str:
-    """The same text for the same input, whatever its spacing and the order of its keys."""
+    """Return the same text for equal input, regardless of spacing and key order."""
     try:
         value = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What to do when a tool fails: try again, and in the end do without."""
+"""Handles failing tools: retries them, then does without."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from agents.engine.tool import Effect, Tool, ToolInput, ToolResult
 TOOL_TIMEOUT_SECONDS = 30.0
 MAX_ERROR_CHARS = 20_000
 
-# A mistake in the code or in the input: it tells nothing of what the tool depends on.
+# Errors in the code or the input: they say nothing about the tool's dependencies.
 PROGRAMMING_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -28,11 +28,12 @@ PROGRAMMING_ERRORS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackResult:
-    """`degraded` says that the tool is of no use now; its last error is in `result`.
+    """The result of a call with retries and fallback.
 
-    `is_outage`: what it depends on is down. `failure` is what went wrong, where that is not
-    the input, as an error of its own type. `stand_in` is the tool that was used in its place,
-    because of what is in `reason`. `findings` are what rules say of the result.
+    `degraded` means the tool is unusable; its last error is in `result`. `is_outage`: a
+    dependency is down. `failure` is the typed error, unless the input was at fault. `stand_in`
+    is the fallback tool used, because of `reason`. `findings` are the guardrails' findings in
+    the result.
     """
 
     result: ToolResult
@@ -43,7 +44,7 @@ class FallbackResult:
     stand_in: str | None = None
     reason: str = ""
     findings: tuple[GuardrailResult, ...] = ()
-    ended: float = field(default_factory=monotonic)  # by the steady clock
+    ended: float = field(default_factory=monotonic)  # monotonic time
 
     @property
     def output(self) -> str:
@@ -54,7 +55,7 @@ class FallbackResult:
         return self.result.error
 
     def raise_for_status(self) -> Self:
-        """The result itself; raises its `failure` where the tool could not be used."""
+        """Return the result; raise its `failure` if the tool was unusable."""
         if self.failure is not None:
             raise self.failure
         return self
@@ -91,7 +92,7 @@ class FallbackStrategy:
         )
 
     def _retry_limit(self, tool: Tool) -> int:
-        """Never again by ourselves where a repetition could do harm."""
+        """Return the number of retries: none if repeating a call could do harm."""
         return 0 if effect(tool) == "at_most_once" else self.max_retries
 
     async def _attempt(self, tool: Tool, input: ToolInput) -> _Attempt:
@@ -110,13 +111,13 @@ class FallbackStrategy:
 
 
 def effect(tool: Tool) -> Effect:
-    """What a repetition would do; a tool that does not say may be repeated."""
+    """Return the effect of repeating a call; the default is idempotent."""
     declared: Effect = getattr(tool, "effect", "idempotent")
     return declared
 
 
 def _timeout_attempt(tool: Tool, timeout: float) -> _Attempt:
-    """Another attempt would hang as well, and nobody knows what became of this one."""
+    """Don't retry: another attempt would hang too, and the outcome of this one is unknown."""
     late = f"{tool.name} did not answer within {timeout:g} seconds."
     if effect(tool) == "at_most_once":
         late += " It may have done what it was asked, or not."
@@ -132,7 +133,7 @@ def _failed_attempt(tool: Tool, error: Exception) -> _Attempt:
 
 
 def _mask_error(result: ToolResult) -> ToolResult:
-    """An error of a tool quotes what others wrote, and that may hold a key."""
+    """Mask secrets in a tool's error, which may quote other systems."""
     if result.error is None:
         return result
     cut = (
@@ -144,7 +145,7 @@ def _mask_error(result: ToolResult) -> ToolResult:
 
 
 def _to_result(tool: Tool, value: object) -> ToolResult:
-    """What the tool gave; a text alone is taken as its output."""
+    """Return the tool's result; plain text is taken as its output."""
     if isinstance(value, ToolResult):
         return value
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The tools of one run: which of them still work, and how they are used."""
+"""Runs the tools of one run and tracks which of them still work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,10 +20,10 @@ Outcomes = Mapping[str, asyncio.Task[FallbackResult]]
 
 
 class ToolRunner:
-    """A tool that failed for good is out of order: neither offered nor tried again.
+    """Runs tools; one that failed for good is neither offered nor called again.
 
-    Its stand-in is called in its place (`fallback_tool`, a name), where nobody would have to
-    be asked about that and nothing could be done twice.
+    Its fallback (`fallback_tool`, a name) is called instead, unless that needs approval or
+    could do something twice.
     """
 
     def __init__(
@@ -49,7 +49,10 @@ class ToolRunner:
 
     @asynccontextmanager
     async def run_concurrently(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
-        """Calls under way, by id: those that only read. Others begin once they are reported."""
+        """Start the read-only calls and yield them by id.
+
+        Others start once they are recorded.
+        """
         begun = {
             call.id: asyncio.create_task(self.use(call))
             for call in self._read_only_calls(calls)
@@ -69,7 +72,7 @@ class ToolRunner:
         return [c for c in known if getattr(self.registry.get(c.name), "effect", "") == "read"]
 
     async def use(self, call: ToolCall) -> FallbackResult:
-        """Make the call; whatever is wrong with it comes back as a result to read."""
+        """Make the call; any problem with it is returned as a result."""
         was_out_of_order = call.name in self.out_of_order
         outcome = await self._run_call(call)
         if was_out_of_order or outcome.degraded:
@@ -81,7 +84,7 @@ class ToolRunner:
         return await self.guard_result(outcome)
 
     async def guard_result(self, outcome: FallbackResult) -> FallbackResult:
-        """What came of a call as a rule lets it through; what is blocked is an error."""
+        """Apply guardrails to a result; a blocked result becomes an error."""
         result, rules = outcome.result, self.guardrails
         if not rules.applies_to("tool_output"):
             return outcome
@@ -95,7 +98,7 @@ class ToolRunner:
             result = replace(result, error=inspected.text.removeprefix("Error: "))
         elif inspected.text != result.text:
             result = replace(result, output=inspected.text, note="")
-        # Why another tool was called is read by people as well.
+        # The reason for a fallback is displayed too.
         reason = rules.inspect(outcome.reason, "tool_output").text
         return replace(outcome, result=result, findings=inspected.findings, reason=reason)
 
@@ -114,7 +117,7 @@ class ToolRunner:
         return outcome
 
     async def _run_tool(self, tool: Tool, input: ToolInput) -> FallbackResult:
-        """What came of it; a tool that keeps failing, in whatever run, is left alone."""
+        """Run the tool; the circuit breaker skips one that keeps failing in any run."""
         try:
             with self.circuits.of(f"tool:{tool.name}").attempt() as attempt:
                 outcome = await self.fallback.execute_with_fallback(tool, input)
@@ -129,9 +132,9 @@ class ToolRunner:
             return FallbackResult(result=result, degraded=True, attempts=0, failure=error)
 
     async def _run_stand_in(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
-        """What its stand-in found, if it has one that may be used."""
+        """Run the fallback tool, if there is one that may be used."""
         other = self._find_stand_in(call.name)
-        # In a thread, because checking large arguments takes a while.
+        # In a thread, because validating large arguments takes a while.
         if other is None or not await asyncio.to_thread(_accepts, other, call):
             return outcome
         found = await self._run_call(replace(call, name=other.name))
@@ -161,13 +164,13 @@ def _stand_in_result(name: str, other: str, result: ToolResult) -> ToolResult:
 
 
 def _is_safe_stand_in(tool: Tool, stand_in: Tool) -> bool:
-    """What must happen only once is not replaced: it may have happened before it failed."""
+    """Whether the fallback is at most as harmful and the call can't have happened."""
     harm = {"read": 0, "idempotent": 1}
     return harm.get(effect(stand_in), 2) <= harm.get(effect(tool), 2) < 2
 
 
 def _accepts(tool: Tool, call: ToolCall) -> bool:
-    """Whether it knows each of the arguments, and they fit its schema."""
+    """Whether the tool knows all arguments and they match its schema."""
     schema: Mapping[str, Any] = getattr(tool, "parameters", TEXT_INPUT_SCHEMA)
     known: Mapping[str, Any] = schema.get("properties", {})
     try:

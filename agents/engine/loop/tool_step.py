@@ -1,4 +1,4 @@
-"""Using the tools of one turn: calls and results as events, in order."""
+"""Makes the tool calls of one turn: calls and results as events, in order."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ Events = AsyncGenerator[Event, None]
 
 
 class ToolStep:
-    """Makes the open calls of a trail; where a person has to be asked first, it pauses."""
+    """Makes the open calls of a run; pauses if one requires approval."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ToolStep:
             yield self.trail.emit(EventType.RUN_PAUSED, reason="approval", turn=self.trail.turn)
 
     async def _check_calls(self) -> None:
-        """See what rules say of the calls, before anybody is asked about them."""
+        """Apply guardrails to the calls before requesting approval."""
         self.trail.barred.clear()
         if not self.guardrails.applies_to("tool_input"):
             return
@@ -79,7 +79,7 @@ class ToolStep:
                 self._change(call, verdict, json.dumps(inspected.value, ensure_ascii=False))
 
     def _change(self, call: ToolCall, verdict: ApprovalDecision | None, arguments: str) -> None:
-        """The call with what the tool must not see masked, in a person's words too."""
+        """Mask the call's arguments, including those a person edited."""
         changed = replace(call, arguments=arguments)
         self.trail.open = tuple(changed if o.id == call.id else o for o in self.trail.open)
         if verdict is not None and verdict.arguments is not None:
@@ -96,7 +96,7 @@ class ToolStep:
         return "question" if why == "sharing" and call.id in self.trail.shared else why
 
     def _ask(self) -> Iterator[Event]:
-        """All that has to be asked in this turn, in one go."""
+        """Request all approvals of this turn at once."""
         for call in filter(self._needs_approval, self.trail.open):
             if call.id not in self.trail.pending:
                 yield self._approval_request(call, self._approval_reason(call) or "tool")
@@ -113,7 +113,7 @@ class ToolStep:
             tool=tool,
             why=why,
             effect="" if self._handoff_run(call, step) else self._effect(call),
-            # Nobody else sees it before the person who asked has approved.
+            # Not visible to others until the run's user has approved.
             role="" if why == "sharing" else self.asking.role(call),
             thought=self.trail.thought,
             step=step,
@@ -150,7 +150,7 @@ class ToolStep:
                         yield event
 
     def _approved_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """The calls as they may be made: a person may have changed them, or said no."""
+        """Return the calls to make: approved, and edited if a person changed them."""
         free = [call for call in calls if call.id not in self.trail.barred]
         verdicts = [(call, self.trail.verdicts.get(call.id)) for call in free]
         return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
@@ -160,7 +160,7 @@ class ToolStep:
         return {"step": step, "turn": turn, "started": started.isoformat()}
 
     def _call_step(self, call: ToolCall) -> int:
-        """The step of the call: it has one if a person was asked about it, or it was begun."""
+        """Return the call's step, which exists if it was started or has an approval request."""
         step = self.trail.begun.get(call.id) or self.trail.asked.get(call.id)
         if step is None:
             step = self.trail.next_step()
@@ -177,7 +177,7 @@ class ToolStep:
         made = verdict.of(call) if verdict else call
         errand = self._handoff_run(made, about["step"])
         if call.id not in self.trail.begun:
-            # A task for another agent changes nothing by itself; what that one calls may.
+            # A handoff has no effect itself; the calls of the other agent may.
             effect = "" if errand else self._effect(made)
             yield self._call_event(made, about, effect=effect)
             for event in self._guardrail_events(made, about, self._findings.get(call.id, ())):
@@ -216,7 +216,7 @@ class ToolStep:
         return effect(registry.get(call.name)) if registry.has(call.name) else "read"
 
     def _handoff_run(self, call: ToolCall, step: int) -> HandoffRun | None:
-        """The call as a task for another agent, where it is one."""
+        """Return the call as a handoff, if it is one."""
         registry = self.toolbox.registry
         tool = registry.get(call.name) if registry.has(call.name) else None
         if not isinstance(tool, Handoff) or not isinstance(call.readable, dict):
@@ -251,7 +251,7 @@ class ToolStep:
         yield self._step_event(call, status, observation, about, ended=ended, **used)
 
     def _blocked_events(self, call: ToolCall, about: dict[str, Any]) -> Iterator[Event]:
-        """Not made: a rule says no. The model is told why, and goes on."""
+        """Report a call that a guardrail blocked; the model learns why and continues."""
         findings = self._findings[call.id]
         if call.id not in self.trail.begun:
             yield self._call_event(call, about, effect="", is_barred=True)
@@ -267,7 +267,7 @@ class ToolStep:
     def _answered(
         self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
     ) -> Iterator[Event]:
-        """A person was asked, and this is what they said."""
+        """Report a person's answer."""
         result = verdict.reply(self._approval_reason(call) or "question")
         yield self._response_event(call, result.text, result.is_error, 1, about)
         yield self._step_event(
@@ -277,7 +277,7 @@ class ToolStep:
     def _declined_events(
         self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
     ) -> Iterator[Event]:
-        """Not made: a person said no, or that it was made before it was cut off."""
+        """Report a call that a person rejected, or confirmed as made before an interruption."""
         was_made = call.id in self.trail.unsure
         observation = verdict.outcome if was_made else verdict.refusal
         yield self._response_event(call, observation, not was_made, 0, about)
@@ -321,7 +321,7 @@ class ToolStep:
             kind="tool",
             status=status,
             thought=self.trail.thought,
-            # Whatever came of it is the work of the tool that was used.
+            # The result is the work of the tool that was actually used.
             action=more.get("stand_in") or call.name,
             action_input=call.arguments,
             observation=observation[:PREVIEW_CHARS],
@@ -334,7 +334,7 @@ class ToolStep:
 def with_unique_ids(
     calls: Sequence[ToolCall], history: Sequence[Message]
 ) -> tuple[ToolCall, ...]:
-    """The calls with ids of their own: a shared one would join a result to the wrong call."""
+    """Give calls unique ids, because a shared id would assign a result to the wrong call."""
     taken = {made["id"] for m in history for made in m.get("tool_calls") or ()} | {"react"}
     unique: list[ToolCall] = []
     for call in calls:

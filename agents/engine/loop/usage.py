@@ -1,4 +1,4 @@
-"""What a run used: tokens and money."""
+"""Token usage and cost of a run."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from agents.engine.turn.assembly import PlanResult
 
 @dataclass(slots=True)
 class RunUsage:
-    """The sum so far. A cost nobody knows is None, not nothing."""
+    """The total so far. An unknown cost is None, not zero."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -40,7 +40,7 @@ class RunUsage:
 def turn_usage(
     plan: PlanResult, sent: Sequence[Message], count: TokenCounter
 ) -> dict[str, Any]:
-    """What one turn used; counted by ourselves where the provider does not say."""
+    """Return one turn's usage; estimated if the provider doesn't report it."""
     told = plan.turn.usage or {}
     prompt, completion = told.get("prompt_tokens"), told.get("completion_tokens")
     estimated = prompt is None or completion is None

@@ -1,4 +1,4 @@
-"""What a model is asked, and what its words mean: the planner and the ReAct dialect."""
+"""Asks a model and reads its reply: the planner and the ReAct dialect."""
 
 from .react_parser import parse_react
 from .react_planner import LLM, ReActPlanner

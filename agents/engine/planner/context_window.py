@@ -1,4 +1,4 @@
-"""What of a conversation goes into a request: always legal, and never more than fits."""
+"""Fits the history into the context window: always valid, never too long."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from agents.engine.state import Message, question_indexes, repair_history
 
 MIN_OBSERVATION_CHARS = 500
-MESSAGE_OVERHEAD_TOKENS = 4  # tokens that a provider spends on a message beside its words
+MESSAGE_OVERHEAD_TOKENS = 4  # tokens a provider adds per message
 _UNCOUNTED_FIELDS = {"role", "content", "tool_call_id", "model"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedMessages:
-    """`dropped` messages were left out, and `shortened` observations lost their middle."""
+    """The messages that fit, with the number of dropped messages and shortened observations."""
 
     messages: list[Message]
     dropped: int = 0
@@ -23,7 +23,7 @@ class FittedMessages:
 def fit(
     messages: Sequence[Message], most_tokens: int | None, count: Callable[[str], int]
 ) -> FittedMessages:
-    """The newest whole exchanges that fit. The last one stays; what it saw may be shortened."""
+    """Keep the newest exchanges that fit; the last one stays, shortened if needed."""
     history = [
         _repair_arguments(message)
         for message in repair_history(messages)
@@ -42,7 +42,7 @@ def fit(
 
 
 def _first_fitting(history: Sequence[Message], sizes: Sequence[int], most: int) -> int:
-    """Where to begin: at a question, never in the middle of an exchange."""
+    """Return the index to start from: a question, never the middle of an exchange."""
     begins = question_indexes(history)
     for at in begins:
         if sum(sizes[at:]) <= most:
@@ -51,7 +51,7 @@ def _first_fitting(history: Sequence[Message], sizes: Sequence[int], most: int) 
 
 
 def _shorten_observations(messages: Sequence[Message], share: float) -> list[Message]:
-    """Take this share, and a little more, out of the middle of what tools said."""
+    """Cut this share, and a little more, from the middle of tool results."""
     return [
         {**message, "content": _cut_middle(message["content"], share)}
         if message["role"] == "tool" and len(message["content"]) > MIN_OBSERVATION_CHARS
@@ -67,7 +67,7 @@ def _cut_middle(text: str, share: float) -> str:
 
 
 def _repair_arguments(message: Message) -> Message:
-    """Arguments nobody can read break every later request at some providers."""
+    """Repair unparsable arguments, which make some providers reject every later request."""
     if not message.get("tool_calls"):
         return message
     return {**message, "tool_calls": [_repair_call(call) for call in message["tool_calls"]]}
@@ -89,7 +89,7 @@ def _is_empty(message: Message) -> bool:
 
 
 def _token_count(message: Message, count: Callable[[str], int]) -> int:
-    """Its tokens; calls, and thinking that is sent back, count like words."""
+    """Return the message's tokens, including calls and reasoning."""
     more = {name: value for name, value in message.items() if name not in _UNCOUNTED_FIELDS}
     others = count(json.dumps(more, ensure_ascii=False)) if more else 0
     return MESSAGE_OVERHEAD_TOKENS + count(message.get("content") or "") + others

@@ -1,4 +1,4 @@
-"""What an Action in ReAct text says: a tool and its input, wherever they were written."""
+"""Parses an Action in ReAct text: a tool and its input, in any notation."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ _MAX_CALL_CHARS = 4000
 
 
 def parse_action(action: str, input: str) -> tuple[str, Any]:
-    """The tool's name, and its input as data where it is JSON, else as text."""
+    """Return the tool's name and its input, as data if it is JSON."""
     action = _strip_fence(action.strip())
     if action.startswith("{") and isinstance(blob := _parse_value(action), dict):
         name, value = _parse_blob(blob)
@@ -31,12 +31,12 @@ def parse_action(action: str, input: str) -> tuple[str, Any]:
 
 
 def is_no_action(name: str) -> bool:
-    """Whether this is a model's way to say that it wants no tool."""
+    """Whether the model said that it wants no tool."""
     return name.lower() in _NONE_ACTIONS
 
 
 def answer_text(value: Any) -> str:
-    """The answer that a model gave as the input of no tool."""
+    """Return the answer that a model wrote as the input of no tool."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
     text = "" if value in (None, {}) else _to_text(value).strip()
@@ -44,7 +44,7 @@ def answer_text(value: Any) -> str:
 
 
 def to_arguments(value: Any) -> str:
-    """The input as the arguments of a call."""
+    """Return the input as JSON arguments."""
     if value is None or value == "":
         return "{}"
     return _to_json(value if isinstance(value, dict) else {"input": _to_text(value)})
@@ -59,7 +59,7 @@ def _to_json(value: Any) -> str:
 
 
 def _parse_blob(blob: dict[str, Any]) -> tuple[str, Any]:
-    """`{"action": "search", "action_input": …}` and its relatives."""
+    """Parse `{"action": "search", "action_input": …}` and its variants."""
     name = next((blob[key] for key in _NAME_KEYS if isinstance(blob.get(key), str)), "")
     return name.strip(), next((blob[key] for key in _INPUT_KEYS if key in blob), "")
 
@@ -78,7 +78,7 @@ def _parse_lines(action: str) -> tuple[str, Any]:
 
 
 def _split_call(line: str) -> tuple[str, str]:
-    """`search`, `search("x")`, `search[x]`, `search {…}`, `search Action Input: x`."""
+    """Split `search`, `search("x")`, `search[x]`, `search {…}`, `search Action Input: x`."""
     if label := _INLINE_INPUT_LABEL.search(line):
         return line[: label.start()].strip(_NAME_PUNCTUATION), line[label.end() :]
     if label := _FINAL_ANSWER_LABEL.match(line):
@@ -95,7 +95,7 @@ def _split_call(line: str) -> tuple[str, str]:
 
 
 def _parse_inline(text: str) -> Any:
-    """What stands in a call's brackets: `query="x", top=3` is an object."""
+    """Parse the text in a call's brackets: `query="x", top=3` is an object."""
     text = text.strip()
     if len(text) < _MAX_CALL_CHARS and "=" in text:
         try:
@@ -107,7 +107,7 @@ def _parse_inline(text: str) -> Any:
 
 
 def _parse_keywords(text: str) -> Any:
-    """The keywords as JSON data; Python has values, such as sets, that JSON has not."""
+    """Return the keywords as JSON data; Python values that JSON lacks, such as sets, fail."""
     call = ast.parse(f"call({text})", mode="eval").body
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError("not a call with keywords only")
@@ -127,7 +127,7 @@ def _parse_value(text: str) -> Any:
 
 
 def _decode_json(text: str) -> Any:
-    """JSON, also when the model went on talking on the lines below an object."""
+    """Decode JSON, ignoring text on the lines below an object."""
     value, end = _DECODER.raw_decode(text)
     rest = text[end:].lstrip(" \t")
     is_talk = isinstance(value, dict) and rest[:1] == "\n" and rest.lstrip()[:1] != "{"
@@ -145,7 +145,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_reject_constant)
 
 
 def _strip_fence(text: str) -> str:
-    """The text without a fence, or backticks, around the whole of it."""
+    """Remove a fence or backticks around the whole text."""
     inner, after = _fence_content(text)
     if inner and not after:
         return inner
@@ -154,7 +154,7 @@ def _strip_fence(text: str) -> str:
 
 
 def _fence_content(text: str) -> tuple[str, str]:
-    """What is in the fence that the text begins with, and what comes after it."""
+    """Return the content of the fence the text starts with, and what follows it."""
     if not text.startswith(("```", "~~~")):
         return "", ""
     marker = text[: len(text) - len(text.lstrip(text[0]))]

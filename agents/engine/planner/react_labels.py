@@ -1,8 +1,8 @@
-"""The marks in ReAct text: labels, code fences, special tokens.
+"""Markers in ReAct text: labels, code fences, special tokens.
 
-Text arrives in pieces, so each mark comes with a test for its beginning: `sure_of_…` says how
-much of the text can no longer turn out to be a mark. Every repetition in a pattern is bounded
-and no pattern starts twice at one place, so that reading is linear in the text.
+Text arrives in pieces, so each marker has a test for its prefix: `safe_…_end` says how much of
+the text can't become a marker. Every repetition in a pattern is bounded and no pattern starts
+twice at one position, so parsing is linear.
 """
 
 import re
@@ -38,7 +38,7 @@ LABELS = {
     **dict.fromkeys(("回答", "答え"), ReactSection.ANSWER),
 }
 
-# Everyday words, which are labels only where that label is due.
+# Everyday words, which are labels only where that label is expected.
 BEFORE_ANSWER = {ReactSection.OPENING, ReactSection.THOUGHT}
 ALLOWED_AFTER = {
     **dict.fromkeys(("answer", "回答", "答え"), BEFORE_ANSWER),
@@ -79,7 +79,7 @@ _TAGS = [
 
 
 def safe_token_end(text: str) -> int:
-    """How much of the text cannot be the beginning of a special token or of a line end."""
+    """Return how much of the text can't be the start of a special token or line end."""
     at = text.rfind("<", max(0, len(text) - _MAX_TOKEN_CHARS))
     if at >= 0:
         tail = text[at:].lower()
@@ -89,7 +89,7 @@ def safe_token_end(text: str) -> int:
 
 
 def safe_marker_end(text: str, at: int) -> int:
-    """How much of the text, which has a line's beginning at `at`, cannot become a mark."""
+    """Return how much of the text can't become a marker; a line starts at `at`."""
     start = max(at, text.rfind("\n") + 1)
     return (
         start if _may_become_marker(text[start : start + _MAX_MARKER_CHARS + 1]) else len(text)
@@ -117,6 +117,6 @@ def _may_end_label(rest: str) -> bool:
 
 
 def cut_at_label(input: str) -> str:
-    """The input up to the first label, where its fence was never closed."""
+    """Cut the input at the first label, if its fence was never closed."""
     marks = (mark.start() for mark in MARKER.finditer(input) if mark["colon"])
     return input[: next(marks, len(input))]

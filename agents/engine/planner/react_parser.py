@@ -1,12 +1,12 @@
-"""ReAct text: what a model without tool calls of its own writes, read as it arrives.
+"""Parses ReAct text, which a model without native tool calls writes, while it streams.
 
     Thought: …
     Action: the tool's name
     Action Input: {…}
 
-or `Final Answer: …` in place of the last two. One reader does it for the live page and for
-the plan, so that what was watched is what is kept. Whether a line begins with a label is known
-after its first few characters; nothing longer is held back, and nothing is read twice.
+or `Final Answer: …` instead of the last two. One parser serves the live page and the plan,
+so what was displayed is what is saved. Whether a line starts with a label is known after a
+few characters; nothing longer is held back, and nothing is parsed twice.
 """
 
 import re
@@ -37,7 +37,7 @@ FORMAT_HELP = (
 
 
 def parse_react(text: str) -> PlanResult:
-    """What the model decided; raises PlanParseError with words that it can learn from."""
+    """Parse a reply; raise PlanParseError with a message the model can act on."""
     reader = ReactParser()
     reader.feed(text)
     reader.finish()
@@ -52,10 +52,10 @@ _SHOWN_KINDS: dict[ReactSection, Literal["thought", "answer"]] = {
 
 
 class ReactParser:
-    """Reads a reply piece by piece, and says what of it to show.
+    """Parses a reply piece by piece and returns the text to display.
 
-    Text before the first label is given as answer, since most replies that begin so are
-    answers. Where a label follows after all, `answer_was_thought` turns True.
+    Text before the first label counts as the answer, since most such replies are answers. If a
+    label follows after all, `answer_was_thought` is set.
     """
 
     def __init__(self) -> None:
@@ -81,14 +81,14 @@ class ReactParser:
         self._is_wrapped = False
 
     def feed(self, text: str) -> list[Shown]:
-        """Take the next piece of the reply, and give what can be shown now."""
+        """Parse the next piece and return what can be displayed."""
         if not self.done:
             self._raw.append(text)
             self._process(text)
         return self._flush()
 
     def finish(self) -> list[Shown]:
-        """The reply has ended: give what was still held back."""
+        """End the reply and return the text still held back."""
         if not self.done:
             self._process("", final=True)
             self._process_text("", final=True)
@@ -100,7 +100,7 @@ class ReactParser:
         return self._flush()
 
     def result(self) -> PlanResult:
-        """The plan, if the reply ended here."""
+        """Return the plan, as if the reply ended here."""
         return parse_react("".join(self._raw))
 
     def _flush(self) -> list[Shown]:
@@ -119,7 +119,7 @@ class ReactParser:
                 self._process_text(piece)
 
     def _tokens(self, text: str, final: bool) -> Iterable[tuple[str, str]]:
-        """The text without special tokens, cut at think tags, with plain line ends."""
+        """Strip special tokens, split at think tags and normalize line ends."""
         text = self._token + text
         if "<" not in text and "\r" not in text:
             self._token = ""
@@ -144,7 +144,10 @@ class ReactParser:
             self._is_mid_line = False
 
     def _reclassify_as_thought(self) -> None:
-        """Some models' thinking is opened in the prompt, so that only its end is seen."""
+        """Treat the text so far as a thought.
+
+        Some models' thinking is opened in the prompt, so only its end is visible.
+        """
         opening, thought = self._texts[ReactSection.OPENING], self._texts[ReactSection.THOUGHT]
         self.answer_was_thought |= bool(opening)
         self._reasoning += [*opening, *thought, "\n"]
@@ -162,7 +165,7 @@ class ReactParser:
             self._pieces.append(("thought", text))
 
     def _process_text(self, text: str, final: bool = False) -> None:
-        """Cut the text at labels and fences, holding back a line's doubtful beginning."""
+        """Split the text at labels and fences, holding back an ambiguous line start."""
         text = self._head + text
         at = 0
         if self._is_mid_line:
@@ -185,14 +188,14 @@ class ReactParser:
         self._track_line(text[line:end], is_new=line > 0)
 
     def _track_line(self, text: str, is_new: bool) -> None:
-        """Remember whether we are within a line, and whether it has said anything yet."""
+        """Track whether the position is within a line and whether that line is blank."""
         line = text[text.rfind("\n") + 1 :]
         is_begun = len(line) < len(text)
         self._is_blank_line = not line.strip() and (is_begun or is_new or self._is_blank_line)
         self._is_mid_line = bool(line) or (not is_begun and (is_new or self._is_mid_line))
 
     def _process_marker(self, mark: re.Match[str]) -> bool:
-        """Act on a label or a fence; True if it was a label."""
+        """Handle a label or a fence; return True for a label."""
         if mark["fence"]:
             self._process_fence(mark["fence"], mark["fence_info"], mark[0])
             return False
@@ -229,7 +232,7 @@ class ReactParser:
         self._part = part
 
     def _settle_action(self) -> None:
-        """The action is complete: settle what it is, or that it is none."""
+        """Decide what the complete action is, or that it is none."""
         input = "".join(self._texts[ReactSection.INPUT])
         if self._fence:
             input = cut_at_label(input)
@@ -243,7 +246,7 @@ class ReactParser:
         self._texts[ReactSection.INPUT].clear()
 
     def _process_fence(self, marker: str, info: str, line: str) -> None:
-        """Fences are text that hides labels, but for one around the whole reply."""
+        """Handle a fence: it hides labels, unless it encloses the whole reply."""
         is_bare = not info.strip()
         if self._around:
             self._treat_as_fence()
@@ -263,7 +266,7 @@ class ReactParser:
         return self._part is ReactSection.OPENING and not self._texts[ReactSection.OPENING]
 
     def _treat_as_fence(self) -> None:
-        """No label came after it: an ordinary fence."""
+        """Treat it as an ordinary fence, because no label followed."""
         self._fence, *lines = self._around
         self._around = []
         self._emit_text("".join(lines))

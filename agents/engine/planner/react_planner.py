@@ -1,4 +1,4 @@
-"""Asking a model what to do next, in the dialect that it speaks."""
+"""Asks a model what to do next, with native tool calls or ReAct text."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ Dialect = Literal["native", "react"]
 MAX_REPLY_CHARS = 2_000_000
 DEFAULT_ANSWER_TOKENS = 4_096
 
-# What providers say where they broke off, and where they could not read their own model.
+# Finish reasons for an aborted reply or an unparsable tool call.
 FAILED_REASONS = {
     "error",
     "finish_reason_unspecified",
@@ -74,7 +74,7 @@ Final Answer: the answer, for the person who asked"""
 
 
 class LLM(Protocol):
-    """Anything that streams chat completion chunks in the form that OpenAI made common."""
+    """Any client that streams chat completion chunks in OpenAI's format."""
 
     def stream(
         self,
@@ -88,7 +88,7 @@ class LLM(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Words of the model, as they come. What looks like an answer may turn out a thought."""
+    """Streamed text of the model. What looks like an answer may turn out to be a thought."""
 
     kind: Literal["thought", "answer"]
     text: str
@@ -96,14 +96,14 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class SlowNotice:
-    """Nothing has come for so many seconds, and it is still waited for."""
+    """Nothing was received for this many seconds, and the wait goes on."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """Exactly what the model is sent: nothing in it that a person could not see."""
+    """Exactly what the model is sent, without invisible characters."""
 
     messages: list[Message]
     tools: list[dict[str, Any]] | None
@@ -119,7 +119,7 @@ class ModelRequest:
 
 
 class ReActPlanner:
-    """Thinks with one model. `plan` gives its decision, `stream` its words on the way too."""
+    """Asks one model. `plan` returns its decision, `stream` its text as well."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class ReActPlanner:
         gate: RateLimiter | None = None,
         discretion: Pseudonymizer | None = None,
     ) -> None:
-        """With `discretion` the model is not shown what is personal; it belongs to one run."""
+        """With `discretion` personal data is pseudonymized; it belongs to one run."""
         self.llm = llm
         self.model = model
         self.dialect = dialect
@@ -151,12 +151,12 @@ class ReActPlanner:
 
     @property
     def provider_info(self) -> dict[str, str]:
-        """What its provider calls the model, where we call it something else."""
+        """The provider's name of the model, if it differs from ours."""
         name = getattr(self.llm, "model", "")
         return {"provider_model": name} if name and name != self.model else {}
 
     def told(self, instructions: str) -> Self:
-        """The same model, told something else."""
+        """Return the same planner with other instructions."""
         other = copy(self)
         other.instructions = instructions
         return other
@@ -195,15 +195,15 @@ class ReActPlanner:
         )
 
     def hidden(self, messages: list[Message]) -> list[Message]:
-        """The messages as this model may read them."""
+        """Return the messages with personal data replaced."""
         return messages if self.discretion is None else self.discretion.hidden(messages)
 
     def replaced(self, messages: Sequence[Message]) -> dict[str, str]:
-        """What it was not shown in these messages, by what stands there instead."""
+        """Return the replaced values in these messages, by alias."""
         return {} if self.discretion is None else self.discretion.replaced(messages)
 
     def message(self, plan: PlanResult, calls: Sequence[ToolCall] = ()) -> Message:
-        """What the model decided, as history keeps it: `state.add_message(**message)`."""
+        """Return the decision as a history message: `state.add_message(**message)`."""
         if self.dialect == "react":
             return replace(plan.turn, content=plan.thought, kept={}).message(calls)
         message = plan.turn.message(calls)
@@ -253,7 +253,7 @@ class ReActPlanner:
         return [message_for_model(message, self.model) for message in history]
 
     def _history_tokens(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
-        """Tokens left for the conversation, beside what is said anyway and the answer."""
+        """Return the tokens left for the history, besides the fixed parts and the answer."""
         if self.window is None:
             return None
         said = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
@@ -262,7 +262,7 @@ class ReActPlanner:
 
 
 def _read_batch(reader: "_NativeReader", batch: Sequence[Chunk]) -> list[TextDelta]:
-    """What the chunks say; those that are none are a failure of whoever made them."""
+    """Parse the chunks; malformed ones are the adapter's failure."""
     try:
         return _join_deltas(reader.feed(chunk) for chunk in batch)
     except AgentError:
@@ -272,7 +272,7 @@ def _read_batch(reader: "_NativeReader", batch: Sequence[Chunk]) -> list[TextDel
 
 
 class _NativeReader:
-    """Reads a model that calls tools by itself."""
+    """Parses a model with native tool calls."""
 
     done = False
 
@@ -286,7 +286,7 @@ class _NativeReader:
         return pieces
 
     def rest(self) -> list[Shown]:
-        """What was held back until it was clear that nothing more would come."""
+        """Return the text still held back when the stream ends."""
         return self._assembler.rest()
 
     def result(self) -> PlanResult:
@@ -298,7 +298,7 @@ class _NativeReader:
         return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
 
     def _finish_turn(self) -> Turn:
-        """The turn, unless its provider says that it failed: then half of it is not one."""
+        """Return the turn; raise if the provider reports that it failed."""
         turn = self._assembler.turn()
         if turn.finish_reason in FAILED_REASONS:
             raise ProviderFailed
@@ -308,7 +308,7 @@ class _NativeReader:
 
 
 class _ReactReader(_NativeReader):
-    """Reads a model that writes its calls as text."""
+    """Parses a model that writes its calls as text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -342,7 +342,7 @@ class _ReactReader(_NativeReader):
 
 
 def _empty_reply_error(turn: Turn) -> ModelError:
-    """Why the model said nothing. Only silence without a reason is worth asking again."""
+    """Return why the reply is empty. Only an unexplained one is worth a retry."""
     if turn.finish_reason == "content_filter":
         return ModelError(WITHHELD, advice=REPHRASE_ADVICE)
     return (
@@ -372,7 +372,7 @@ def _join_paragraphs(*texts: str) -> str:
 
 
 def _join_deltas(pieces: Iterable[Iterable[Shown]]) -> list[TextDelta]:
-    """One piece of each kind in a row, however many chunks they came in."""
+    """Join consecutive pieces of the same kind."""
     said: list[TextDelta] = []
     for kind, text in chain.from_iterable(pieces):
         if said and said[-1].kind == kind:
@@ -402,9 +402,9 @@ def _system_messages(*parts: str) -> list[Message]:
 
 
 def _react_history(history: Sequence[Message]) -> list[Message]:
-    """The history without tool calls, for a model that knows none.
+    """Return the history without tool calls, for a model without them.
 
-    What several tools said is one message; what a person says next is not part of it.
+    Results of several tools become one message, separate from the user's next one.
     """
     messages: list[Message] = []
     follows_tool = False

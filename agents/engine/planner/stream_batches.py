@@ -1,7 +1,7 @@
-"""Reading a model: never for ever, and in handfuls.
+"""Reads a model's stream with timeouts and in batches.
 
-A token a time costs a frame, a row and a repaint each. Taking whatever came within `pace`
-seconds costs the reader nothing they could notice and everything else a tenth.
+One token at a time costs a frame, a row and a repaint each. A batch per `pace` seconds costs a
+tenth, and readers don't notice.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines:
-    """Seconds a model may take: to begin, between two chunks, and in all.
+    """Timeouts in seconds: first chunk, between two chunks, and in total.
 
-    After `slow` seconds without a first chunk, whoever waits is told so.
+    After `slow` seconds without a first chunk, a notice is sent.
     """
 
     slow: float = 10
@@ -34,7 +34,7 @@ class Deadlines:
 def open_stream(
     stream: Callable[..., AsyncIterator[Chunk]], **request: object
 ) -> AsyncIterator[Chunk]:
-    """Begin to ask a model; whatever its adapter raises is an AgentError."""
+    """Start a model request; any adapter exception becomes an AgentError."""
     try:
         return stream(**request)
     except Exception as error:
@@ -42,9 +42,9 @@ def open_stream(
 
 
 def adapter_error(error: BaseException) -> AgentError:
-    """What an adapter raised, as an error of the engine's.
+    """Convert an adapter's exception to an AgentError.
 
-    Its own words are only logged: they may hold a key, and a person can do nothing with them.
+    Its message is only logged: it may contain a key and wouldn't help a user.
     """
     if isinstance(error, AgentError):
         return error
@@ -60,7 +60,7 @@ def adapter_error(error: BaseException) -> AgentError:
 async def batched(
     chunks: AsyncIterator[Chunk], deadlines: Deadlines, pace: float = 0
 ) -> AsyncGenerator[list[Chunk], None]:
-    """The chunks as they come; an empty handful says that the first is slow to come."""
+    """Yield chunks in batches; an empty batch means that the first chunk is slow."""
     ready: list[Chunk] = []
     wake = asyncio.Event()
     pump = asyncio.create_task(_pump(chunks, ready, wake))
@@ -80,17 +80,17 @@ async def batched(
     finally:
         alarm.stop()
         pump.cancel()
-        # An adapter that doesn't let itself be cancelled must not keep a run from its end.
+        # An adapter that ignores cancellation must not keep a run from ending.
         await asyncio.wait([pump], timeout=CLOSE_TIMEOUT_SECONDS)
         if pump.done() and not pump.cancelled():
-            pump.exception()  # has been seen, or came too late to matter
+            pump.exception()  # was handled, or came too late to matter
 
 
 class _StreamTimer:
-    """Wakes whoever waits for a model that says nothing.
+    """Wakes the reader of a model that sends nothing.
 
-    With every handful it is put off, and that is only noted: a clock that looks again when it
-    would have rung costs less than one that is set anew each time.
+    A batch only moves the deadline; checking it when the timer fires costs less than resetting
+    the timer each time.
     """
 
     def __init__(self, wake: asyncio.Event, deadlines: Deadlines) -> None:
@@ -109,7 +109,7 @@ class _StreamTimer:
             self._schedule()
 
     def check_deadlines(self) -> bool:
-        """Whether it is slow to begin; raises ModelTimeout where it is too late for that."""
+        """Whether the first chunk is slow; raise ModelTimeout if it is overdue."""
         now = self._loop.time()
         if now >= self._end:
             raise ModelTimeout("The model did not finish within its time.")
@@ -145,7 +145,7 @@ async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # An adapter may raise even these: only a stop of ours is a stop.
+        # An adapter may raise this too; only our own cancellation is a stop.
         if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
             raise
         raise adapter_error(error) from error
@@ -160,7 +160,7 @@ def _is_being_cancelled() -> bool:
 
 
 async def _close_stream(chunks: AsyncIterator[Chunk]) -> None:
-    """What has been said stays said, also where the adapter can't end properly."""
+    """Close the stream; what was received stays valid if that fails."""
     if (close := getattr(chunks, "aclose", None)) is None:
         return
     try:
@@ -170,7 +170,7 @@ async def _close_stream(chunks: AsyncIterator[Chunk]) -> None:
 
 
 def _append_chunk(chunk: Chunk, ready: list[Chunk]) -> None:
-    """Words that follow words are one chunk: whatever reads it has less to do."""
+    """Merge consecutive text chunks, so that readers have less to do."""
     said = _chunk_text(chunk) if ready else None
     before = _chunk_text(ready[-1]) if said is not None else None
     if said is None or before is None:
@@ -180,7 +180,7 @@ def _append_chunk(chunk: Chunk, ready: list[Chunk]) -> None:
 
 
 def _chunk_text(chunk: Chunk) -> str | None:
-    """The words of a chunk that holds nothing else."""
+    """Return the text of a chunk that contains nothing else."""
     if isinstance(chunk, TextChunk):
         return chunk.text
     if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
@@ -202,6 +202,6 @@ def _choice_index(choice: Chunk) -> int:
 
 
 async def _wait_for_batch(pump: asyncio.Task[None], pace: float) -> None:
-    """Let the next handful collect, but no longer than the stream lasts."""
+    """Wait for the next batch, but no longer than the stream lasts."""
     if pace and not pump.done():
         await asyncio.wait([pump], timeout=pace)

@@ -1,4 +1,4 @@
-"""Plans: written by a model or by hand, validated, carried out, and merged by a panel."""
+"""Plans, written by a model or by hand: validation, execution, and merging in a panel."""
 
 from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE
 from .definition import PlanDefinition, read_definition

@@ -1,4 +1,4 @@
-"""What a panel makes of its answers: who agrees with whom, what differs, and what counts."""
+"""Merges a panel's answers: groups of agreement, differences, and the chosen answer."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -46,7 +46,7 @@ Events = AsyncGenerator[Event, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelMember:
-    """One member of a panel: what it answered, as data too if it did, or why it did not."""
+    """One member of a panel: its answer, also as data, or why there is none."""
 
     name: str
     answer: str = ""
@@ -56,7 +56,7 @@ class PanelMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """`chosen` is whose answer counts: nobody's in a tie, or where it is written anew."""
+    """The merged answer; `chosen` is empty in a tie, or if a new answer is written."""
 
     merge: Merge
     groups: Groups
@@ -79,9 +79,9 @@ class MergeResult:
 
 
 class AnswerMerger:
-    """One look at all answers, as a row of its own. Afterwards there is a `verdict`.
+    """Compares all answers in a step of its own; ends with a `verdict`.
 
-    Answers that are the same word for word need no model to say so.
+    Identical answers need no model.
     """
 
     def __init__(self, site: PlanContext, merge: Merge, heads: Sequence[PanelMember]) -> None:
@@ -150,7 +150,7 @@ class AnswerMerger:
         return False
 
     def _needs_no_judge(self) -> bool:
-        """Whether nobody has to read the answers: they are equal, or data to be counted."""
+        """Whether no model is needed: the answers are equal, or data to be counted."""
         is_data = all(head.output is not None for head in self.answered)
         return len(self.exact) == 1 or (self.merge == "vote" and is_data)
 
@@ -192,7 +192,7 @@ class AnswerMerger:
         )
 
     def _choose(self, groups: Groups, value: Mapping[str, Any]) -> tuple[str, str]:
-        """Whose answer counts, and why."""
+        """Return the member whose answer is chosen, and why."""
         most, everybody = groups[0], len(self.answered)
         if len(most) == everybody:
             return most[0], "They all agree." if everybody > 1 else f"Only {most[0]} answered."
@@ -206,7 +206,7 @@ class AnswerMerger:
 
 
 def format_answers(heads: Sequence[PanelMember]) -> str:
-    """What each of them answered, under its name."""
+    """Format each member's answer under its name."""
     return "\n\n".join(
         f"### {head.name}\n\n{_shorten(head.answer, MAX_SHOWN_CHARS)}" for head in heads
     )
@@ -225,7 +225,7 @@ def _comparable_value(head: PanelMember) -> Any:
 
 
 def _merge_groups(exact: Groups, said: Sequence[Sequence[str]]) -> Groups:
-    """Those that say the same word for word, and those that are taken to mean the same."""
+    """Merge exact groups with those that a model considers equal."""
     groups, seen = exact, set[str]()
     for names in said:
         new = set(names) - seen

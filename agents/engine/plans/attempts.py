@@ -1,4 +1,4 @@
-"""The work that one step of a plan takes: calls, again where they fail, round after round."""
+"""Runs one step of a plan: calls, retries and rounds."""
 
 import asyncio
 import json
@@ -27,9 +27,9 @@ Events = AsyncGenerator[Event, None]
 
 
 class StepAttempts:
-    """Afterwards there is an `outcome`, unless a person is waited for.
+    """Runs a step; ends with an `outcome`, unless it waits for a person.
 
-    It goes the same way again after it was cut off, and takes what is on record as it is.
+    After an interruption it repeats the same path and uses the recorded results.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class StepAttempts:
         self._calls: list[Mapping[str, Any]] = []
 
     async def events(self) -> Events:
-        """Until it is true, where that is asked for; else once."""
+        """Run once, or in rounds until the condition is true."""
         for event in close_interrupted_calls(self.site.step_state(self.number)):
             yield event
         until = parse(self.step.until) if self.step.until else None
@@ -64,7 +64,7 @@ class StepAttempts:
         self.outcome = self._build_outcome("failed", result_value(self._last), late)
 
     async def _run_round(self, at: int) -> Events:
-        """Attempts, until one gives what is expected; after the last of them it has failed."""
+        """Retry until the result meets the expectation; fail after the last attempt."""
         most = self.step.retry + 1
         for attempt in range(at * most + 1, (at + 1) * most + 1):
             if attempt > at * most + 1 and self._recorded_response(attempt) is None:
@@ -75,18 +75,18 @@ class StepAttempts:
             if self._is_waiting or self.outcome is not None or self._has_succeeded():
                 return
             if self._had_side_effects() or self._was_declined():
-                break  # it must not happen twice, or not at all: nobody is asked again
+                break  # must not happen twice, or was declined
         why = self._finding.reason if self._finding else self._last.error or ""
         self.outcome = self._build_outcome("failed", result_value(self._last), why)
 
     def _had_side_effects(self) -> bool:
-        """Whether a call was made for it, by whomever, that must not be repeated."""
+        """Whether a call was made for this step that must not be repeated."""
         before = self.site.past.tree(self.number)
         calls = [e.data for e in before if e.type is EventType.TOOL_CALL] + self._calls
         return any(call.get("effect") == "at_most_once" for call in calls)
 
     def _was_declined(self) -> bool:
-        """Whether a person said no to it, or to a part of it; that was before it went on."""
+        """Whether a person rejected this step or a part of it, before an interruption."""
         before = self.site.past.tree(self.number)
         words = [e.data for e in before if e.type is EventType.APPROVAL_RESOLVED]
         return any(not word["is_approved"] for word in words)
@@ -120,7 +120,7 @@ class StepAttempts:
         self._finding = check.finding
 
     async def _call(self, attempt: int) -> Events:
-        """One call, by the road that all calls go: people are asked, outcomes doubted."""
+        """Make one call with the usual approvals and guardrails."""
         agent, call = self.site.agent, self._tool_call(attempt)
         trail = self.site.step_state(self.number, call)
         if (known := self._recorded_response(attempt)) is not None:
@@ -156,7 +156,7 @@ class StepAttempts:
         return ToolCall(id=self._call_id(attempt), name=name, arguments=written)
 
     def _tool_and_arguments(self) -> tuple[str, dict[str, Any]]:
-        """Who does it, as a tool, and what it is given."""
+        """Return the tool that does the step, and its arguments."""
         step = self.step
         if step.ask:
             about = {"role": step.role, "approves": step.approves}

@@ -1,4 +1,4 @@
-"""Where a plan is carried out: what all the work on it shares."""
+"""The context in which a plan is executed, shared by all its steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Names = Mapping[str, Any]
 
 
 def load_recorded_events(trail: RunState) -> RecordedEvents:
-    """What was told before; calls count that its own steps made, and none of a colleague."""
+    """Load the recorded events and count the plan's own calls, not those of other agents."""
     past = RecordedEvents(trail.past)
     for event in past.calls(trail.emit.parent):
         if event.agent != trail.emit.agent:
@@ -32,7 +32,7 @@ def load_recorded_events(trail: RunState) -> RecordedEvents:
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """Who does it, for whom, and what was done of it before; `version` is that of the plan."""
+    """The agent and run that execute a plan, and what was recorded; `version` is the plan's."""
 
     agent: "AgentRuntime"
     trail: RunState
@@ -44,23 +44,23 @@ class PlanContext:
         return self.trail.emit.next_step()
 
     def spent(self) -> str:
-        """Which limit of the run is reached, in a sentence; nothing where none is."""
+        """Return which limit of the run is reached, or an empty string."""
         found = (budget.spent(self.trail.progress) for budget in self.trail.budgets)
         return next(filter(None, found), "")
 
     def exceeded_tool_limit(self, tool: str) -> str:
-        """Why it may not be called once more; a limit on all tools is for models that loop."""
+        """Return why a tool can't be called again; the general limit only applies to models."""
         most = tool_limits(self.agent.policy).get(tool)
         times = self.trail.progress.per_tool()[tool]
         return limit_message(tool, most) if most is not None and times >= most else ""
 
     def event_factory(self, parent: int | None) -> EventFactory:
-        """For events that are a part of this step, or of nothing but the plan itself."""
+        """Return the event factory for a step, or for the plan itself."""
         stamp = self.trail.emit
         return stamp if parent is None else stamp.under(stamp.agent, parent)
 
     def step_state(self, step: int, *calls: ToolCall) -> RunState:
-        """Where the work that is a part of this step stands."""
+        """Return the run state of the work inside this step."""
         ours = self.trail
         trail = rebuild(self.past.tree(step), self.event_factory(step), AgentState(), calls)
         trail.path, trail.budgets, trail.progress = ours.path, ours.budgets, ours.progress

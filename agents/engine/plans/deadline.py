@@ -1,4 +1,4 @@
-"""Work that has to be done in time: what is under way at the end of it is ended, and told."""
+"""Time limits for steps: what is still running is cancelled and reported."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -23,9 +23,9 @@ Events = AsyncGenerator[Event, None]
 
 
 class TimeLimitedStream:
-    """A course, for so many seconds at most; None is for as long as it takes.
+    """A stream with a time limit in seconds; None means no limit.
 
-    `past` is what was told of it before it was cut off.
+    `past` are the events recorded before an interruption.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class TimeLimitedStream:
 
     @property
     def reason(self) -> str:
-        """Why it has no result, for whoever decides whether it should be done again."""
+        """Why there is no result, for the decision about a retry."""
         is_unsure = any(_final_status(last) == "unknown" for last in self._open.values())
         return self._timeout_message(is_unsure)
 
@@ -76,7 +76,7 @@ class TimeLimitedStream:
             return None
 
     def _track_open(self, event: Event) -> None:
-        """Which rows are open, in case that they have to be closed from here."""
+        """Track open rows, in case they have to be closed from here."""
         if event.type in OPENING_TYPES:
             self._open[event.data["step"]] = event
         elif event.type is EventType.STEP:
@@ -106,7 +106,7 @@ class TimeLimitedStream:
 
 
 def _final_status(last: Event) -> str:
-    """What becomes of a row of which this was the last that was told."""
+    """Return the final status of a row, given its last event."""
     match last.type, last.data:
         case (EventType.TOOL_CALL, {"effect": "at_most_once"}) | (_, {"why": "unknown"}):
             return "unknown"

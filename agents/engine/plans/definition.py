@@ -1,4 +1,4 @@
-"""A plan as people write it: text → ExecutionPlan, and what is wrong with it, by line."""
+"""Reads a plan that people write: text → ExecutionPlan, with problems by line."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from .yaml_reader import read_yaml as read_values
 MAX_NAME_CHARS = 80
 MAX_DESCRIPTION_CHARS = 300
 WORKFLOW_FIELDS = ("name", "description", "parameters", "steps")
-# What others call it.
+# Common aliases.
 FIELD_ALIASES = {
     "args": "arguments",
     "with": "arguments",
@@ -35,7 +35,7 @@ SINGLE_TEMPLATE = re.compile(r"\$\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDefinition:
-    """What a text says, as far as it can be read, and what is wrong with it."""
+    """A parsed definition, as far as it is readable, with its problems."""
 
     name: str = ""
     description: str = ""
@@ -44,7 +44,7 @@ class PlanDefinition:
     root: LocatedValue | None = None
 
     def locate(self, problem: PlanProblem) -> PlanProblem:
-        """The problem with the line in which it stands."""
+        """Return the problem with its line."""
         if self.root is None or problem.line:
             return problem
         line, column = self.root.place(problem.path)
@@ -52,7 +52,7 @@ class PlanDefinition:
 
 
 def read_definition(text: str) -> PlanDefinition:
-    """Whatever is typed: there is no text that this cannot take."""
+    """Read a definition; any text is accepted, and problems are returned."""
     written, problems = read_values(text)
     if written is None or not isinstance(written.value, dict):
         problems = problems or [_not_a_mapping(written)]
@@ -81,7 +81,7 @@ def _not_a_mapping(written: LocatedValue | None) -> PlanProblem:
 
 
 class _DefinitionReader:
-    """Values → plan; what does not fit is noted with its place, and left out."""
+    """Converts values to a plan; invalid ones are reported with their position and omitted."""
 
     def __init__(self, problems: list[PlanProblem]) -> None:
         self.problems = problems
@@ -94,7 +94,7 @@ class _DefinitionReader:
             self.problems.append(PlanProblem(message=message, line=line, column=column))
 
     def unwrap(self, written: LocatedValue) -> LocatedValue:
-        """What stands in `workflow`, or everything, where there is no such thing."""
+        """Return the content of `workflow`, or everything if there is no such key."""
         inner: LocatedValue | None = written.value.get("workflow")
         if inner is None:
             return written
@@ -156,14 +156,14 @@ class _DefinitionReader:
         return written.text
 
     def _read_name(self, written: LocatedValue, name: str) -> str:
-        """On one line: it has to be typed elsewhere, too."""
+        """Read a name on one line, because it has to be typed elsewhere too."""
         text = " ".join(self._read_text(written, name).split())
         if len(text) > MAX_NAME_CHARS:
             self.note(f"{name!r} has at most {MAX_NAME_CHARS} characters.", written)
         return text[:MAX_NAME_CHARS]
 
     def _read_expression(self, written: LocatedValue, name: str) -> str:
-        """With or without the signs that it has in a text."""
+        """Read an expression with or without `${…}`."""
         text = self._read_text(written, name).strip()
         whole = SINGLE_TEMPLATE.fullmatch(text)
         return whole[1].strip() if whole else text

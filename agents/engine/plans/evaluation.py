@@ -1,4 +1,4 @@
-"""Looking at what came of a step: is it what was expected, and if not, what should change?"""
+"""Checks a step's result against its expectation and says what to change."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -36,9 +36,9 @@ Events = AsyncGenerator[Event, None]
 
 
 class OutcomeCheck:
-    """One look at one result, as a row of its own. Afterwards there is a `finding`.
+    """Checks one result in a step of its own; ends with a `finding`.
 
-    An expectation that is one `${expression}` is worked out; any other is judged by a model.
+    An expectation that is one `${expression}` is evaluated; any other is judged by a model.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class OutcomeCheck:
 
 
 def _to_finding(errand: HandoffRun) -> EvaluationResult:
-    """What the model said; what cannot be checked does not pass."""
+    """Return the model's finding; a result that can't be checked doesn't pass."""
     if isinstance(errand.output, dict):
         return EvaluationResult.from_dict(errand.output)
     why = errand.result.text if errand.result else "nobody answered"

@@ -1,4 +1,4 @@
-"""Carrying out a plan: what is due is begun, what has ended lets others begin."""
+"""Executes a plan: starts steps that are due and releases those that waited for them."""
 
 from collections import ChainMap
 from collections.abc import AsyncGenerator, Iterator, Mapping
@@ -20,10 +20,10 @@ Events = AsyncGenerator[Event, None]
 
 
 class PlanExecution:
-    """A plan being carried out; the rows say how far it came, so it can go on at any time.
+    """A plan in execution; its rows record the progress, so it can resume at any time.
 
-    Afterwards there are `outcomes`, unless it `is_waiting` for a person. `kept` are those of
-    steps that need not be done again. With `halts` nothing new is begun after a failure.
+    It ends with `outcomes`, unless it `is_waiting` for a person. `kept` are outcomes of steps
+    that needn't be repeated. With `halts` nothing new starts after a failure.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class PlanExecution:
 
     @property
     def output(self) -> Any:
-        """What the last steps gave: those that no other one waits for."""
+        """The output of the last steps, which no other step waits for."""
         last = [name for name, after in self._lets_begin.items() if not after]
         found = {n: self.outcomes[n].output for n in last if self._is_done(n)}
         return next(iter(found.values())) if len(found) == 1 else found
@@ -96,7 +96,7 @@ class PlanExecution:
         return name in self.outcomes and self.outcomes[name].status == "done"
 
     def _prerequisites(self, step: ExecutionStep) -> frozenset[str]:
-        """What has to be over before it, as far as that is a part of this plan."""
+        """Return the steps of this plan that have to end before this one."""
         return frozenset(dependencies(step)) & self._places.keys() - {step.name}
 
     def _nested_execution(
@@ -105,7 +105,7 @@ class PlanExecution:
         return PlanExecution(self.site, plan, outer=names, parent=parent)
 
     def _enqueue(self, name: str) -> None:
-        """It is due; where it was begun before, whatever happened since."""
+        """Mark a step as due; one that was started before continues regardless."""
         step = self.plan.steps[self._places[name]]
         task = StepRun(self.site, step, self.names, self.parent, self._nested_execution)
         if task.number is not None:
@@ -114,10 +114,10 @@ class PlanExecution:
             heappush(self._due[step.parallel], self._places[name])
 
     def _start_due(self, braid: EventMerger) -> Iterator[Event]:
-        """What is on record is taken as it is, and what was cut off goes on; then come others.
+        """Start recorded steps first, then new ones.
 
-        A failure holds up what is new, and nothing else: what was done stays done, and what was
-        under way has to be looked at.
+        A failure only holds up new steps: finished ones stay finished, and running ones must be
+        resolved.
         """
         while True:
             while self._on_record:
@@ -155,7 +155,7 @@ class PlanExecution:
         return bool(self.spent) or (self.halts and bool(self.failures))
 
     def _skip_outcome(self, step: ExecutionStep) -> StepOutcome | None:
-        """Why it is not done, where it is not."""
+        """Return the outcome of a skipped step, or None if it is to be run."""
         before = [self.outcomes[name] for name in self._before[step.name]]
         has_failed = any(not outcome.is_ok for outcome in before)
         if step.condition == ALWAYS:
@@ -177,14 +177,14 @@ class PlanExecution:
 
     def _on_task_end(self, name: str) -> None:
         outcome = self._tasks.pop(name).outcome
-        if outcome is None:  # whatever comes one after the other comes after the person's word
+        if outcome is None:  # sequential steps wait for the person's decision
             self.is_waiting = True
             return
         self._alone = None if self._alone == name else self._alone
         self._complete(name, outcome)
 
     def _complete(self, name: str, outcome: StepOutcome) -> None:
-        """It has ended: whatever waited for it alone is due."""
+        """Record an outcome and enqueue the steps that waited only for it."""
         self._record(name, outcome)
         for other in self._lets_begin[name]:
             self._waits_for[other].discard(name)

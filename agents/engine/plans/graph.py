@@ -1,6 +1,6 @@
-"""Which step comes before which: what is drawn in columns, and what waits for itself.
+"""The dependency graph of a plan: levels and cycles.
 
-A step waits for those that it depends on, and for those that it refers to.
+A step waits for the steps it depends on and those it refers to.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Steps = Sequence[ExecutionStep]
 
 
 def levels(steps: Steps) -> tuple[tuple[ExecutionStep, ...], ...]:
-    """The steps in columns, each behind all that it depends on; those of a circle come last."""
+    """Return the steps in columns, each after its dependencies; those in a cycle come last."""
     depth = _depths(steps)
     deepest = max(depth.values(), default=-1) + 1
     columns: list[list[ExecutionStep]] = [[] for _ in range(deepest + 1)]
@@ -26,12 +26,12 @@ def levels(steps: Steps) -> tuple[tuple[ExecutionStep, ...], ...]:
 
 
 def topological_order(steps: Steps) -> tuple[ExecutionStep, ...]:
-    """One after the other, as they could be done."""
+    """Return the steps in an order in which they can run."""
     return tuple(step for level in levels(steps) for step in level)
 
 
 def find_cycle(steps: Steps) -> tuple[str, ...]:
-    """The names of steps that wait for each other, the first of them again at the end."""
+    """Return the names of a cycle, with the first one again at the end."""
     done, by_name = _depths(steps), steps_by_name(steps)
     name = next((step.name for step in steps if step.name not in done), None)
     seen: dict[str, int] = {}
@@ -43,10 +43,10 @@ def find_cycle(steps: Steps) -> tuple[str, ...]:
 
 
 def precedence(steps: Steps) -> Callable[[str, str], bool]:
-    """Says whether the first step is over when the second begins; a circle never is."""
+    """Return a test of whether one step always ends before another; in a cycle, never."""
     by_name = steps_by_name(steps)
     bit = {name: 1 << place for place, name in enumerate(by_name)}
-    past: dict[str, int] = {}  # a bit for each step that comes before: names would be too many
+    past: dict[str, int] = {}  # a bit per preceding step; sets of names would be too large
     for step in topological_order(steps):
         needed = _known_names(dependencies(step), by_name)
         past[step.name] = reduce(or_, (bit[name] | past.get(name, 0) for name in needed), 0)
@@ -54,7 +54,7 @@ def precedence(steps: Steps) -> Callable[[str, str], bool]:
 
 
 def dependencies(step: ExecutionStep) -> tuple[str, ...]:
-    """What it depends on, and what it refers to, as far as that can be read."""
+    """Return what a step depends on and refers to, as far as it is readable."""
     found = dict.fromkeys(step.depends_on)
     for _, text in iter_strings([step.arguments, step.ask]):
         with suppress(BadExpression):
@@ -67,7 +67,7 @@ def dependencies(step: ExecutionStep) -> tuple[str, ...]:
 
 
 def diff_steps(old: Steps, new: Steps) -> dict[str, str]:
-    """What became of each step, by name: kept, changed, added or removed."""
+    """Return the change of each step by name: kept, changed, added or removed."""
     before, after = steps_by_name(old), steps_by_name(new)
     same = {name for name, step in after.items() if before.get(name) == step}
     changes = {name: "kept" if name in same else "changed" for name in after}
@@ -76,7 +76,7 @@ def diff_steps(old: Steps, new: Steps) -> dict[str, str]:
 
 
 def diff_with_dependents(old: Steps, new: Steps) -> dict[str, str]:
-    """The same, where a step has changed, too, if what it waits for has."""
+    """Return the changes, where a step also counts as changed if a dependency has."""
     changes, known = diff_steps(old, new), steps_by_name(new)
     for step in topological_order(new):
         needed = [changes[name] for name in _known_names(dependencies(step), known)]
@@ -86,12 +86,12 @@ def diff_with_dependents(old: Steps, new: Steps) -> dict[str, str]:
 
 
 def steps_by_name(steps: Steps) -> dict[str, ExecutionStep]:
-    """Of two with one name the first."""
+    """Return steps by name; the first wins if a name is repeated."""
     return {step.name: step for step in reversed(steps)}
 
 
 def _depths(steps: Steps) -> dict[str, int]:
-    """How many steps have to be done before each, at least; without those of a circle."""
+    """Return the minimum number of steps before each one, without those in a cycle."""
     by_name = steps_by_name(steps)
     missing = {
         name: len(_known_names(dependencies(step), by_name)) for name, step in by_name.items()

@@ -1,4 +1,4 @@
-"""What was told of a run before it was cut off, sorted by what it belongs to."""
+"""The recorded events of an interrupted run, by step."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ class RecordedEvents:
             self._index(event)
 
     def under(self, parent: int | None, type: EventType) -> Iterator[Event]:
-        """Events of this type that are a part of that step, the oldest first."""
+        """Yield events of this type below that step, oldest first."""
         return (event for event in self._under.get(parent, ()) if event.type is type)
 
     def task(self, parent: int | None, name: str, version: int) -> int | None:
-        """The row of this step of a plan, where it was begun."""
+        """Return the row of this plan step, if it was started."""
         return self._tasks.get((parent, name, version))
 
     def end(self, step: int) -> Event | None:
@@ -31,13 +31,13 @@ class RecordedEvents:
         return self._responses.get(call)
 
     def calls(self, step: int | None) -> Iterator[Event]:
-        """Every call that was made for this step, or at all, whoever made it."""
+        """Yield every call made for this step or, without a step, in the run."""
         everything = (event for events in self._under.values() for event in events)
         events = everything if step is None else self.tree(step)
         return (event for event in events if event.type is EventType.TOOL_CALL)
 
     def tree(self, step: int) -> list[Event]:
-        """All that was done for this step, and for what was done for it, in order."""
+        """Return all events below this step, at any depth, in order."""
         found: list[Event] = []
         waiting, seen = [step], {step}
         while waiting:

@@ -1,4 +1,4 @@
-"""Plan, carry out, check, and plan anew with what was learnt: an agent that works by a plan."""
+"""An agent that works by a plan: plans, executes, checks and replans."""
 
 from collections.abc import Collection, Mapping
 from contextlib import aclosing
@@ -34,9 +34,9 @@ that a figure comes from where that helps. No tools can be used any more."""
 
 
 class Orchestrator(AgentRuntime):
-    """An agent that writes a plan first; with `shows_plan` a person has to agree to it.
+    """An agent that writes a plan first; with `shows_plan` a person must approve it.
 
-    `roles` says which agent has a role, `people` which roles people have.
+    `roles` maps roles to agents, `people` are roles that people have.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Orchestrator(AgentRuntime):
         return PlannedRunLoop(self, trail)
 
     def problems(self, plan: ExecutionPlan) -> list[str]:
-        """Why this plan could not be carried out, in sentences; one without steps can be."""
+        """Return why this plan can't be executed; a plan without steps can."""
         if not plan.steps:
             return []
         tools = [self.tools.get(name) for name in self.tools.list_tools()]
@@ -72,7 +72,7 @@ class Orchestrator(AgentRuntime):
 
 
 class PlannedRunLoop(RunLoop):
-    """The course of a run that works by a plan: its turns come after the plan, to answer."""
+    """A run by a plan: the model's turns come after the plan, to write the answer."""
 
     agent: Orchestrator
 
@@ -139,7 +139,7 @@ class PlannedRunLoop(RunLoop):
         return finish_event(self.trail, StopReason.CANCELLED, detail=planning.refusal or "")
 
     def _ending_events(self, execution: PlanExecution) -> list[Event]:
-        """What comes after it, where that is neither the answer nor another plan."""
+        """Return the final events, unless an answer or another plan follows."""
         if execution.is_waiting:
             return [pause_event(self.trail)]
         if execution.spent:
@@ -154,7 +154,7 @@ def _gave_up_message(before: list[ExecutedPlan], why: str) -> str:
 
 
 def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -> str:
-    """What came of the plan, in its own order, as the model is told before it answers."""
+    """Format the plan's results in order, for the model that writes the answer."""
     names = [step.name for step in plan.steps if step.name in outcomes]
     parts = [_format_result(name, outcomes[name]) for name in names]
     return RESULTS_PROMPT.format(

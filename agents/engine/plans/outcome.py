@@ -1,4 +1,4 @@
-"""What becomes of a step of a plan, and what a check says of it."""
+"""Outcomes of plan steps and their evaluations."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Status = Literal["done", "failed", "skipped", "unreached"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
-    """Whether a result is what was expected, why, and what the next plan should change."""
+    """Whether a result meets its expectation, why, and what the next plan should change."""
 
     is_met: bool
     reason: str = ""
@@ -32,7 +32,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """`number` is the row of the step. What was never begun, because of others, has none."""
+    """A step's outcome; `number` is its row, or None if it was never started."""
 
     status: Status
     output: Any = None
@@ -46,7 +46,7 @@ class StepOutcome:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What expressions can ask of it."""
+        """The values that expressions can refer to."""
         return {"output": self.output, "status": self.status, "error": self.reason}
 
     @property
@@ -71,9 +71,9 @@ class StepOutcome:
 
 
 def result_value(result: ToolResult) -> Any:
-    """What later steps refer to: data where the tool gives data, else the text.
+    """Return the value later steps refer to: data if the tool returns data, else text.
 
-    A number that a float cannot hold stays a text: exact is more than comparable.
+    A number that a float can't hold exactly stays text.
     """
     text = result.output
     if len(text) > MAX_OBSERVATION_CHARS:

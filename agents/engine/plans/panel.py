@@ -1,4 +1,4 @@
-"""Several heads: all are asked at once, and one answer is made of what they say."""
+"""A panel: asks several agents at once and merges their answers."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -36,9 +36,9 @@ said. Where they differ, say so in a short list at the end. No tools can be used
 
 
 class Panel(AgentRuntime):
-    """An agent that asks every agent it may ask, and merges their answers by `merge`.
+    """An agent that asks all its agents and merges their answers by `merge`.
 
-    Whoever has not answered after `most_seconds` is not waited for.
+    It doesn't wait longer than `most_seconds` for an answer.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Panel(AgentRuntime):
 
 
 class PanelRunLoop(RunLoop):
-    """The course of a panel: the members, what they agree on, and then the answer."""
+    """A panel's run: asks the members, compares their answers, and answers."""
 
     agent: Panel
 
@@ -92,7 +92,7 @@ class PanelRunLoop(RunLoop):
     def _build_plan(self) -> ExecutionPlan:
         said = format_history(self.state.get_messages(), self.trail.query)
         question = f"{said}Question: {self.trail.query}" if said else self.trail.query
-        # By reference: what a person writes is no template.
+        # By reference, because the user's text isn't a template.
         task, seconds = {"task": "${parameters.question}"}, self.agent.most_seconds
         steps = [
             ExecutionStep("", task, timeout=seconds, name=name, agent=name, parallel=True)
@@ -101,7 +101,7 @@ class PanelRunLoop(RunLoop):
         return ExecutionPlan("", steps, {"question": question})
 
     def _early_end(self, asking: "PanelPoll") -> Event | None:
-        """The end, where there is nothing to merge."""
+        """Return the final event if there is nothing to merge."""
         heads, execution = asking.heads, asking.execution
         if execution.is_waiting:
             return pause_event(self.trail)
@@ -125,19 +125,19 @@ class PanelRunLoop(RunLoop):
         chosen = next((head for head in heads if head.name == verdict.chosen), None)
         text = "\n\n".join(filter(None, _answer_parts(verdict, heads, chosen)))
         output = chosen.output if chosen else None
-        # How long an answer may be was asked of each of them; together they may be longer.
+        # Each answer had a length limit; the merged one may be longer.
         rules = self.agent.guardrails.without_length_limits()
         for event in await self._conclude(PlanResult(), text, output, rules):
             yield event
 
     def _needs_writing(self, verdict: MergeResult) -> bool:
-        """Whether the model has to write: its own words, or an answer in the panel's form."""
+        """Whether the model has to write: a synthesis, or a structured answer."""
         differs = self.agent.merge == "synthesis" and not verdict.is_agreed
         return differs or self.agent.output is not None
 
 
 class PanelPoll:
-    """The question on its way to all members; afterwards there are `heads`."""
+    """The question sent to all members; ends with `heads`."""
 
     def __init__(self, site: PlanContext, plan: ExecutionPlan) -> None:
         self.execution = PlanExecution(site, plan)
@@ -152,7 +152,7 @@ class PanelPoll:
 
     @property
     def heads(self) -> list[PanelMember]:
-        """In the order of the members, whoever was first."""
+        """The members' answers, in the members' order."""
         outcomes, steps = self.execution.outcomes, self.execution.plan.steps
         return [self._member(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
 
@@ -163,7 +163,7 @@ class PanelPoll:
         return PanelMember(name=name, answer=outcome.text, output=output)
 
     def _outputs(self) -> dict[int | None, Any]:
-        """The answers that are data, by the row of the step that asked for them."""
+        """Return structured answers by the row of the step that asked for them."""
         calls = {e.data["step"]: e.data for e in self._told if e.type is EventType.TOOL_CALL}
         returns = [e.data for e in self._told if e.type is EventType.HANDOFF_RETURN]
         asked = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
@@ -191,7 +191,7 @@ def _synthesis_message(verdict: MergeResult, heads: Sequence[PanelMember]) -> st
 def _answer_parts(
     verdict: MergeResult, heads: Sequence[PanelMember], chosen: PanelMember | None
 ) -> list[str]:
-    """The answer that counts, or all where none does and why; and where they differed."""
+    """Return the chosen answer, or all of them with the reason, and the differences."""
     if chosen is None:
         return [verdict.reason, format_answers(heads), _differences_list(verdict)]
     is_judged = verdict.merge == "judge" and not verdict.is_agreed

@@ -1,6 +1,6 @@
-"""A plan: what is to be done, in which order, by whom, and what should come of it.
+"""A plan: steps, their order, who does them, and the expected results.
 
-A workflow is a plan that an administrator wrote; a plan is a workflow that a model wrote.
+A workflow is a plan that an administrator wrote.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,21 +9,21 @@ from typing import Any, Literal, Self
 
 Kind = Literal["tool", "agent", "ask", "plan"]
 
-# The conditions that have a name: whatever became of the steps before, all well, one failed.
+# Named conditions: always, all succeeded, one failed.
 ALWAYS, SUCCESS, FAILURE = "always", "success", "failure"
 DEFAULT_MAX_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStep:
-    """One piece of work. Exactly one of `tool`, `agent`, `ask` and `plan` says what it is.
+    """One step.
 
-    `arguments` may refer to what others gave: `${steps.name.output}`. `ask` is a question to a
-    person, or, with `approves`, something that they have to agree to. A step with a `role` is
-    for whoever has that role. `for_each` is a list, or an expression that gives one: the step
-    is done once for each `item`. `until` has it done again until that is true of its `output`,
-    `rounds` times at most. Steps that are `parallel` may be done beside others; of those that
-    are not, one at a time.
+    Exactly one of `tool`, `agent`, `ask` and `plan` says what it is. `arguments` can refer to
+    other steps: `${steps.name.output}`. `ask` is a question to a person or, with `approves`, a
+    request for approval. A step with a `role` is for anyone who has that role. `for_each` is a
+    list, or an expression for one: the step runs once per `item`. `until` repeats it until that
+    is true of its `output`, at most `rounds` times. `parallel` steps run concurrently; others
+    run one at a time.
     """
 
     tool: str = ""
@@ -52,13 +52,13 @@ class ExecutionStep:
 
     @property
     def expectation(self) -> str | None:
-        """The expression that is to be true, where `expected_outcome` is one `${…}`."""
+        """The expression to evaluate if `expected_outcome` is one `${…}`."""
         expected = self.expected_outcome.strip()
         is_one = expected.startswith("${") and expected.endswith("}")
         return expected[2:-1] if is_one and expected.count("${") == 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is written: what is as ever is left out."""
+        """Return the step as a dict without default values."""
         blank = ExecutionStep()
         names = (name for name in STEP_FIELDS if getattr(self, name) != getattr(blank, name))
         return {name: _to_plain(getattr(self, name)) for name in names}
@@ -81,7 +81,7 @@ STEP_FIELDS = ("name", *(name for name in ExecutionStep.__dataclass_fields__ if 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    """Steps, each with a name of its own; `parameters` can be referred to by all of them."""
+    """Steps with unique names; all of them can refer to `parameters`."""
 
     description: str = ""
     steps: Sequence[ExecutionStep] = ()
@@ -103,12 +103,12 @@ class ExecutionPlan:
         )
 
     def named(self) -> "ExecutionPlan":
-        """The same, where every step has a name: those without are called after their place."""
+        """Return the plan with every step named; unnamed ones are named by position."""
         steps = [_with_name(step, number) for number, step in enumerate(self.steps, 1)]
         return ExecutionPlan(self.description, tuple(steps), self.parameters)
 
     def walk(self) -> Iterator[ExecutionStep]:
-        """Every step, those of plans within it too."""
+        """Yield every step, including those of nested plans."""
         for step in self.steps:
             yield step
             if step.plan is not None:
@@ -116,10 +116,9 @@ class ExecutionPlan:
 
 
 def assign_roles(plan: ExecutionPlan, agents: Mapping[str, str]) -> ExecutionPlan:
-    """The plan with somebody for every step that says no more than a role.
+    """Assign every step that only has a role.
 
-    `agents` are those that have one, by role; where none has it, the people with that role are
-    asked.
+    `agents` maps roles to agents; for other roles, people with that role are asked.
     """
     return replace(plan, steps=tuple(_assign_role(step, agents) for step in plan.steps))
 
@@ -135,7 +134,7 @@ def _assign_role(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionSte
 
 
 def without_approvals(plan: ExecutionPlan) -> ExecutionPlan:
-    """The plan of a model, which cannot say that a question is somebody's agreement."""
+    """Remove approvals from a model's plan, which may ask but not request approval."""
     steps = (
         replace(s, approves=False, plan=without_approvals(s.plan) if s.plan else None)
         for s in plan.steps
@@ -149,7 +148,7 @@ def _with_name(step: ExecutionStep, number: int) -> ExecutionStep:
 
 
 def _to_int(value: Any) -> Any:
-    """Models write 2.0 where they mean 2."""
+    """Convert 2.0 to 2, because models write it that way."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

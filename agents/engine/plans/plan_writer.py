@@ -1,4 +1,4 @@
-"""Having a plan written: by a model, looked through, and shown to a person first if wanted."""
+"""Has a model write a plan, validates it, and requests approval if required."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
@@ -89,13 +89,13 @@ Check = Callable[[ExecutionPlan], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExecutedPlan:
-    """A plan that was carried out, and what came of its steps."""
+    """An executed plan and the outcomes of its steps."""
 
     plan: ExecutionPlan
     outcomes: Mapping[str, StepOutcome]
 
     def feedback(self) -> list[str]:
-        """What the next plan has to do better."""
+        """What the next plan has to improve."""
         return [
             _failure_feedback(self, name)
             for name, o in self.outcomes.items()
@@ -103,15 +103,17 @@ class ExecutedPlan:
         ]
 
     def reusable_outcomes(self, plan: ExecutionPlan) -> dict[str, StepOutcome]:
-        """What need not be done again in this plan: steps that are the same, and were done."""
+        """Return the outcomes of unchanged, finished steps, which needn't be repeated."""
         changes = diff_with_dependents(self.plan.named().steps, plan.named().steps)
         same = {name for name, what in changes.items() if what == "kept"}
         return {n: o for n, o in self.outcomes.items() if n in same and o.status == "done"}
 
 
 class PlanWriter:
-    """One version of a plan. Afterwards there is a `plan`, or a `refusal` says why there is
-    none, unless it `is_waiting` for a person to agree.
+    """Writes one version of a plan.
+
+    It ends with a `plan`, or a `refusal` that says why there is none, unless it `is_waiting`
+    for approval.
     """
 
     def __init__(
@@ -176,7 +178,7 @@ class PlanWriter:
         return None
 
     def _recorded_plan(self, number: int) -> ExecutionPlan | None:
-        """The plan as it was last told."""
+        """Return the plan as last recorded."""
         events = self.site.past.under(self.site.trail.emit.parent, EventType.PLAN)
         told = [event.data for event in events if event.data["step"] == number]
         return ExecutionPlan.from_dict(told[-1]) if told else None
@@ -221,7 +223,7 @@ class PlanWriter:
         return "\n\n".join(parts)
 
     def _parse_plan(self, errand: HandoffRun) -> ExecutionPlan | None:
-        """What the model wrote, if it can be carried out; else it is known what is wrong."""
+        """Return the model's plan if it is valid; otherwise record its problems."""
         value = errand.output
         if not isinstance(value, dict):
             self._wrong.append(errand.result.text if errand.result else "Nothing was written.")
@@ -255,7 +257,7 @@ class PlanWriter:
         )
 
     def _approval_events(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
-        """A person may have to see it first; it may be another one afterwards."""
+        """Request approval if required; the approved plan may be an edited one."""
         verdict = self._recorded_decision(number)
         if verdict is None and not self.shows and not self._was_asked(number):
             verdict = ApprovalDecision(is_approved=True)
@@ -268,7 +270,7 @@ class PlanWriter:
         else:
             if verdict.arguments is not None:
                 edited = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
-                if edited != plan:  # else it was told before it was cut off
+                if edited != plan:  # otherwise it was recorded before the interruption
                     yield self._plan_event(number, edited, by=verdict.by)
                 plan = edited
             self.plan = plan
@@ -319,7 +321,7 @@ def _format_tool(tool: Tool) -> str:
 
 
 def format_history(messages: Sequence[Message], query: str) -> str:
-    """What was said before, shortened; the question itself is told apart."""
+    """Format the shortened history; the question itself is passed separately."""
     said = [m for m in messages if m["role"] in {"user", "assistant"} and m.get("content")]
     said = [m for m in said if m["content"] != query][-MAX_HISTORY_MESSAGES:]
     lines = [f"{m['role']}: {str(m['content'])[:MAX_SHOWN_CHARS]}" for m in said]

@@ -1,4 +1,4 @@
-"""Whether two answers are the same but for how they are written."""
+"""Compares answers, ignoring how they are written."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _SYMBOL_CATEGORIES = {"Sc", "Sm", "So"}
 
 
 def normal_form(value: Any) -> str:
-    """The value without what does not matter: width, case, punctuation, how a number is put."""
+    """Return the value without differences in width, case, punctuation and number format."""
     if not isinstance(value, str):
         return json.dumps(
             _normalize_leaves(value), sort_keys=True, ensure_ascii=False, default=str
@@ -32,7 +32,7 @@ def normal_form(value: Any) -> str:
 
 
 def group_equal(answers: Mapping[str, Any]) -> list[list[str]]:
-    """Who says the same, by name: the most first."""
+    """Return the names of those with equal answers, largest group first."""
     groups: dict[str, list[str]] = {}
     for name, answer in answers.items():
         groups.setdefault(normal_form(answer), []).append(name)

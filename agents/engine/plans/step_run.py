@@ -1,4 +1,4 @@
-"""One step of a plan on its way: a row of its own, and all that is done for it."""
+"""Runs one step of a plan, with a row of its own."""
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
@@ -28,9 +28,9 @@ Within = Callable[[ExecutionPlan, Names, int], "PlanExecution"]
 
 
 class StepRun:
-    """Afterwards there is an `outcome`, unless a person is waited for.
+    """Runs a step; ends with an `outcome`, unless it waits for a person.
 
-    `within` carries out a plan that is a part of it. What was done before is not done again.
+    `within` executes a nested plan. Recorded work isn't repeated.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class StepRun:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it was begun and has not ended: for a person, if it is not under way."""
+        """Whether it was started and hasn't ended; if not running, it waits for a person."""
         return self.number is not None and self.outcome is None
 
     def skip(self, reason: str) -> Iterator[Event]:
-        """Told, but not done."""
+        """Record the step as skipped."""
         if self.number is None:
             self.number = self.site.next_step()
             yield self._start_event()
@@ -171,7 +171,7 @@ class StepRun:
         return items
 
     async def _run_each(self, number: int, items: list[Any]) -> Events:
-        """The same for every item: side by side, or one after the other."""
+        """Run the step for every item, concurrently or one at a time."""
         tasks = [self._item_run(number, at, item) for at, item in enumerate(items)]
         most = self.site.most_at_once if self.step.parallel else 1
         due, braid = self._due_runs(tasks), EventMerger()
@@ -189,7 +189,7 @@ class StepRun:
         self._combine_outcomes(tasks)
 
     def _due_runs(self, tasks: list["StepRun"]) -> Iterator["StepRun"]:
-        """Those to go on with: none anew on a spent budget, none before one that waits."""
+        """Yield runs to continue: no new ones without budget, none after one that waits."""
         for task in tasks:
             if task.number is None and self.site.spent():
                 continue

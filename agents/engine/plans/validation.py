@@ -1,4 +1,4 @@
-"""What is wrong with a plan before anything of it is done."""
+"""Validates a plan before it is executed."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ MAX_ROUNDS = 100
 MAX_RETRIES = 10
 MAX_TIMEOUT_SECONDS = 86_400
 NAMED_CONDITIONS = (ALWAYS, SUCCESS, FAILURE)
-# A comparison takes the square of their length, and whoever writes a plan has many made.
+# A comparison is quadratic in their length, and the author of a plan can cause many.
 MAX_COMPARED_NAMES = 20
 MAX_COMPARED_CHARS = 32
 MAX_LENGTH_DIFFERENCE = 3
 STEP_KINDS = ("tool", "agent", "ask", "plan")
 
-Schemas = Mapping[str, Mapping[str, Any]]  # of what a tool takes, by its name
+Schemas = Mapping[str, Mapping[str, Any]]  # input schemas by tool name
 
 
 def find_problems(
@@ -33,14 +33,14 @@ def find_problems(
     agents: Collection[str],
     roles: Collection[str] = (),
 ) -> tuple[PlanProblem, ...]:
-    """What keeps this plan from being carried out with these tools and agents."""
+    """Return what prevents this plan from running with these tools and agents."""
     named = plan.named()
     found = chain(structural_problems(named), missing_resources(named, tools, agents, roles))
     return tuple(islice(found, MAX_PROBLEMS))
 
 
 def structural_problems(plan: ExecutionPlan) -> Iterator[PlanProblem]:
-    """What is wrong with it, whatever tools there are. Its steps have names."""
+    """Yield structural problems, which don't depend on the tools. Steps must be named."""
     if len(list(plan.walk())) > MAX_STEPS:
         yield PlanProblem(message=f"A plan has at most {MAX_STEPS:,} steps.", path=("steps",))
         return
@@ -53,7 +53,7 @@ def missing_resources(
     agents: Collection[str],
     roles: Collection[str] = (),
 ) -> Iterator[PlanProblem]:
-    """The tools, agents and roles that are not there, and arguments that tools need."""
+    """Yield missing tools, agents, roles and arguments."""
     for path, step in _walk(plan, ()):
         for field, known in (("tool", tools), ("agent", agents), ("role", roles)):
             name = getattr(step, field)
@@ -65,11 +65,11 @@ def missing_resources(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scope:
-    """What the expressions of a plan may refer to, besides its own steps."""
+    """The names that a plan's expressions can refer to, besides its own steps."""
 
     parameters: frozenset[str]
-    steps: frozenset[str] = frozenset()  # that are over by then
-    others: frozenset[str] = frozenset()  # that may not be
+    steps: frozenset[str] = frozenset()  # have ended by then
+    others: frozenset[str] = frozenset()  # may not have ended
     is_each: bool = False
     level: int = 1
 
@@ -115,7 +115,7 @@ def _duplicate_names(plan: ExecutionPlan, path: Path) -> Iterator[PlanProblem]:
 
 
 class _PlanChecker:
-    """The steps of one plan, each looked at in the company of the others."""
+    """Checks the steps of one plan against each other."""
 
     def __init__(self, plan: ExecutionPlan, scope: _Scope) -> None:
         self.names = [step.name for step in plan.steps]
@@ -137,7 +137,7 @@ class _PlanChecker:
             yield from _structural_problems(step.plan, inner, (*path, "plan"))
 
     def _expression_problems(self, step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
-        # A step is done for each item before or after its own names are known.
+        # The condition and `for_each` are evaluated once per step, the rest once per item.
         outer = replace(self.scope, is_each=self.scope.is_each or step.for_each is not None)
         if step.condition not in NAMED_CONDITIONS:
             yield from self._check_expression(
@@ -184,7 +184,7 @@ class _PlanChecker:
     def _reference_problems(
         self, step: ExecutionStep, expression: Expression, path: Path, scope: _Scope, *more: str
     ) -> Iterator[PlanProblem]:
-        """What an expression refers to that is not there, or not yet."""
+        """Yield references to names that don't exist, or not yet."""
         for sentence in self._unknown_references(step, expression, scope, more):
             yield PlanProblem(message=sentence, path=path)
 
@@ -217,7 +217,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def _field_problems(step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
-    """What does not go together in one step, or is beyond its bounds."""
+    """Yield fields that conflict or are out of range."""
     kinds = [kind for kind in STEP_KINDS if getattr(step, kind)]
     if not kinds and not step.role:
         yield _step_problem(step, "needs one of tool, agent, ask and plan.", path)
@@ -283,7 +283,7 @@ def _missing_problem(
 def _argument_problems(
     step: ExecutionStep, schema: Mapping[str, Any], path: Path
 ) -> Iterator[PlanProblem]:
-    """What the tool requires and is not given, and what it is given and does not know."""
+    """Yield missing and unknown arguments."""
     known = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in step.arguments:

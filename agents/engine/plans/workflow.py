@@ -1,4 +1,4 @@
-"""A plan that somebody wrote beforehand, ready to be carried out."""
+"""A workflow: a plan that an administrator wrote, ready to run."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
@@ -19,10 +19,10 @@ from .plan_writer import PLAN
 
 
 class Workflow(AgentRuntime):
-    """Carries out one plan, and answers with what its last steps gave.
+    """Executes one plan and answers with the output of its last steps.
 
-    It has the face of an agent, so it runs, waits and goes on as one does. Its model is asked
-    for nothing but to check what is expected of a step.
+    It has the interface of an agent, so it runs, waits and resumes like one. Its model only
+    checks expected outcomes.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class WorkflowRunLoop(RunLoop):
         yield self._finish_event(execution)
 
     def _plan_events(self, site: PlanContext, plan: ExecutionPlan) -> Iterator[Event]:
-        """The plan as a row, as far as that was not told before."""
+        """Yield the plan's row, unless it is already recorded."""
         rows = site.past.under(self.emit.parent, EventType.TASK)
         known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
         number = known or site.next_step()
@@ -95,7 +95,7 @@ class WorkflowRunLoop(RunLoop):
 
 
 def format_answer(output: Any) -> str:
-    """What the last steps gave, in words: of several, each under its name."""
+    """Format the output of the last steps; several get their names as headings."""
     if not isinstance(output, dict):
         return to_text(output) if output is not None else ""
     return "\n\n".join(f"### {name}\n\n{to_text(value)}" for name, value in output.items())

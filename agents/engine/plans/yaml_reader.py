@@ -1,8 +1,7 @@
-"""YAML or JSON as values that know where they stand.
+"""Reads YAML or JSON into values with positions.
 
-Only what plans are written in: text, numbers, true, false, null, lists and mappings. It is read
-event by event and nothing is ever repeated for an alias, so what comes out is never larger than
-what went in.
+It only supports what plans need: text, numbers, true, false, null, lists and mappings. Aliases
+are never expanded, so the result is never larger than the input.
 """
 
 import re
@@ -25,7 +24,7 @@ LITERALS = {
 }
 INTEGER = re.compile(r"[-+]?[0-9]+")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-# As JSON writes a character beyond the first 65,536; YAML has no such thing.
+# JSON's escape for characters beyond the first 65,536; YAML has none.
 SURROGATE_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -36,7 +35,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanProblem:
-    """What is wrong, in a sentence, and where: a line, or a path into what was not written."""
+    """A problem and its position: a line, or a path to something missing."""
 
     message: str
     line: int = 0
@@ -46,7 +45,10 @@ class PlanProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedValue:
-    """A value and its place. Lists and mappings hold others; `names` is where theirs stand."""
+    """A value with its position.
+
+    Lists and mappings contain others; `names` has their keys' positions.
+    """
 
     line: int
     column: int
@@ -63,7 +65,7 @@ class LocatedValue:
         return self.value
 
     def place(self, path: Path) -> tuple[int, int]:
-        """Where this stands, or what it would stand in."""
+        """Return the position of this path, or of its nearest existing parent."""
         here = self
         for key in path:
             held = here.value
@@ -75,7 +77,7 @@ class LocatedValue:
 
 
 def read_yaml(text: str) -> tuple[LocatedValue | None, list[PlanProblem]]:
-    """The value that was written, as far as it can be read, and what is wrong with it."""
+    """Return the value, as far as it is readable, and its problems."""
     if len(text) > MAX_CHARS:
         return None, [PlanProblem(message=f"This is longer than {MAX_CHARS:,} characters.")]
     reading = _TreeBuilder()
@@ -107,15 +109,13 @@ class _LimitExceeded(Exception):
 
 
 class _TreeBuilder:
-    """Puts the events together; what cannot be taken is noted, and left out."""
+    """Builds the values from parser events; unsupported ones are reported and omitted."""
 
     def __init__(self) -> None:
         self.root: LocatedValue | None = None
         self.problems: list[PlanProblem] = []
         self.open: list[LocatedValue] = []
-        self.names: list[
-            LocatedValue | None
-        ] = []  # of the mappings that are open: whose turn it is
+        self.names: list[LocatedValue | None] = []  # the current key of each open mapping
         self.documents = self.values = 0
 
     def take(self, event: Any) -> None:
@@ -185,7 +185,7 @@ class _TreeBuilder:
 
 
 def _read_scalar(event: Any) -> LocatedValue:
-    # `"\0"` and `"\ud800"` are how YAML spells what no database takes.
+    # YAML's escapes `"\0"` and `"\ud800"` are characters no database accepts.
     text = UNSTORABLE.sub("\ufffd", event.value)
     is_plain = event.implicit[0] and not event.style
     value = parse_scalar(text) if is_plain else text
@@ -193,7 +193,7 @@ def _read_scalar(event: Any) -> LocatedValue:
 
 
 def parse_scalar(text: str) -> Any:
-    """As in JSON: a date is text, and so are yes and no."""
+    """Parse a scalar as in JSON: dates, yes and no are text."""
     if text in LITERALS:
         return LITERALS[text]
     if len(text) > MAX_DIGITS:
@@ -228,7 +228,7 @@ def _syntax_problem(text: str, error: yaml.YAMLError) -> PlanProblem:
 
 
 def _control_character_position(text: str) -> tuple[int, int]:
-    """Where the first one stands; a reader that meets one only says that it did."""
+    """Return the position of the first control character, which YAML doesn't report."""
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     before = text[: found.start()] if found else ""
     return before.count("\n") + 1, len(before) - before.rfind("\n")

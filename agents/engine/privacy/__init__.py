@@ -1,4 +1,4 @@
-"""Personal data and secrets: found, masked, and replaced by pseudonyms."""
+"""Personal data and secrets: detection, masking and pseudonyms."""
 
 from .masking import StreamingMasker, find, mask
 from .pseudonyms import ALIAS, Pseudonymizer

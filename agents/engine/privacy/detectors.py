@@ -1,6 +1,6 @@
-"""What personal data looks like, in English and in Japanese.
+"""Patterns of personal data in English and Japanese.
 
-A form is a pattern and a check: check digits and labels decide, because a number alone is
+A detector is a pattern and a check: check digits and labels decide, because a bare number is
 mostly an order, a date or a price. The patterns are RE2, so no text takes long.
 """
 
@@ -48,13 +48,13 @@ Check = Callable[[Candidate], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detector:
-    """How one kind is written. Group 1 is the value; the check says how much of it counts."""
+    """How one kind is written. Group 1 is the value; the check returns the part that counts."""
 
     kind: PiiKind
     pattern: Any
     check: Check
-    needs: frozenset[str] = frozenset()  # no text without one of these characters has it
-    words: tuple[str, ...] = ()  # nor without one of these, in small letters
+    needs: frozenset[str] = frozenset()  # the text must contain one of these characters
+    words: tuple[str, ...] = ()  # or one of these words, in lower case
 
     def may_match(self, characters: Set[str], small: str) -> bool:
         if self.needs and self.needs.isdisjoint(characters):
@@ -92,7 +92,7 @@ BUILDING = (
     rf"(?:{BUILDING_NAME}(?:ビル|マンション|ハイツ|コーポ|アパート|タワー|荘)"
     rf"(?: ?[0-9]{{1,4}}(?:号室|号|階|F)?)?|{BUILDING_NAME}(?:号室|号|階|F))?"
 )
-# Cities and wards that are known without their prefecture.
+# Cities and wards that are used without their prefecture.
 CITIES = (
     "(?:札幌|仙台|さいたま|千葉|横浜|川崎|相模原|新潟|静岡|浜松|名古屋|京都|大阪|堺|神戸|岡山|広島|北九州"
     "|福岡|熊本)市|(?:千代田|新宿|文京|台東|墨田|江東|品川|目黒|大田|世田谷|渋谷|中野|杉並|豊島|荒川|板橋"
@@ -114,7 +114,7 @@ STREET_LINE = (
     rf"[0-9]{{1,5}}[A-Za-z]? (?:{STREET_NAME} ){{1,4}}(?:{STREETS})\b\.?{FLAT}"
     rf"(?:(?:,? [A-Z][A-Za-z]{{1,20}}){{1,3}},? {ZIP}\b)?"
 )
-# What stands before it says that it is a key: what follows needs no digit to be one.
+# The prefix identifies a key, so the rest needs no digit.
 ISSUED_KEYS = (
     r"(?:sk|pk)-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9]{24,}|hf_[A-Za-z0-9]{16,}"
     r"|(?:glpat|gldt|glptt|glrt|gloas|glsoat|glagent|glcbt)-[A-Za-z0-9_.-]{16,}"
@@ -130,7 +130,7 @@ ISSUED_KEYS = (
     r"|rubygems_[a-f0-9]{40,}|PMAK-[a-f0-9]{24}-[a-f0-9]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{20,}|sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"
 )
 GENERIC_KEYS = r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|(?:npm|gsk|csk|ntn)[-_][A-Za-z0-9_-]{16,}"
-# Whoever has the address may post there.
+# Anyone who has the URL can post there.
 WEBHOOKS = (
     r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]{10,}"
     r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{5,}/[A-Za-z0-9_-]{10,}"
@@ -191,14 +191,14 @@ def _detector(
 DIGITS = "0123456789"
 OTHER_LETTERS = r"\p{Latin}\p{Cyrillic}\p{Greek}"
 LABEL = r"[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?"
-# A domain may end in the letters of another script; Japanese words often follow at once.
+# A domain may end in another script; Japanese text often follows without a space.
 TOP_LEVEL_DOMAIN = (
     r"(?:xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,24}|[\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hangul}"
     r"\p{Thai}\p{Devanagari}]{2,24}|コム|テスト|みんな|世界|中国|中國|公司|网络|香港|台湾)"
 )
 DOMAIN = rf"(?:{LABEL}\.)+{TOP_LEVEL_DOMAIN}"
 DETECTORS = (
-    # Those with a name come first: of two that find the same, the first says what it is.
+    # Specific kinds first: of two that match the same text, the first names it.
     _detector(
         PiiKind.SSN, rf"{LEFT_BOUNDARY}([0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}})", validators.ssn, "-"
     ),

@@ -1,7 +1,7 @@
-"""Personal data in texts, found and masked.
+"""Finds and masks personal data in text.
 
-A text is read as a person reads it: full-width digits, odd dashes and characters that cannot
-be seen hide nothing. What is found is said in places of the text as it was written.
+Text is normalized first: full-width digits, unusual dashes and invisible characters hide
+nothing. Spans are positions in the original text.
 """
 
 import re
@@ -13,10 +13,10 @@ from agents.engine.guardrails.normalization import NormalizedText, readings
 
 from .detectors import DETECTORS, PiiKind
 
-HIDDEN_CHAR = "›"  # stands for what is hidden already; no form reaches across it
+HIDDEN_CHAR = "›"  # replaces masked text; no pattern matches across it
 MAX_ROUNDS = 8
 DASHES = "\u2010\u2012\u2013\u2014\u2015\u2043\u2212\ufe58"
-# Written between digits as a hyphen is: a long vowel, a middle dot.
+# Used between digits like a hyphen: a long vowel mark, a middle dot.
 PII_HINT = re.compile("[0-9@]|[_.-][A-Za-z]{12}|[A-Za-z]{20}")
 NEAR_CHARS, CONTEXT_CHARS = 48, 240
 BETWEEN_DIGITS = re.compile("(?<=[0-9])[ー・](?=[0-9])")
@@ -24,7 +24,7 @@ BETWEEN_DIGITS = re.compile("(?<=[0-9])[ー・](?=[0-9])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PiiSpan:
-    """Something personal: from where to where it stands, and what is shown instead."""
+    """A span of personal data and its replacement."""
 
     kind: PiiKind
     start: int
@@ -42,13 +42,13 @@ class MaskedText:
 
 
 def mask(text: str) -> MaskedText:
-    """The text without personal data, and where there was some."""
+    """Return the masked text and its spans."""
     spans = find(text)
     return MaskedText(text=_replace_spans(text, spans, 0, len(text)), spans=spans)
 
 
 def find(text: str) -> tuple[PiiSpan, ...]:
-    """What is personal in it, in order, none over another."""
+    """Return spans of personal data, in order and without overlaps."""
     source, *others = readings(text)
     found = _source_spans(_normalize_digits(source))
     for read in others[-1:]:
@@ -58,16 +58,16 @@ def find(text: str) -> tuple[PiiSpan, ...]:
 
 
 class StreamingMasker:
-    """Text that is still being written, masked, and a little behind.
+    """Masks streamed text with a short delay.
 
-    Its last characters wait until it is known what follows them: half of an address would
-    be shown before the other half says that it is one.
+    Its last characters wait for what follows: half an address would be visible before the other
+    half identifies it.
     """
 
     window = 120
 
     def __init__(self, text: str = "", find: Callable[[str], Sequence[PiiSpan]] = find) -> None:
-        """`find` says what is personal, where more is known than a text says of itself."""
+        """`find` replaces the detection, if more is known than the text shows."""
         self._find = find
         self._text = ""
         self._shown = 0
@@ -75,18 +75,18 @@ class StreamingMasker:
         self.shown = self.feed(text)
 
     def feed(self, piece: str) -> str:
-        """What can be shown by now and was not before."""
+        """Add a piece and return what can be released."""
         self._text += piece
         if len(self._text) < self._looks_at:
             return ""
         shown = self._release(len(self._text) - self.window)
-        # What is held back is read anew at each look: the more it is, the seldomer.
+        # Held text is scanned again each time, so the more there is, the less often.
         held = len(self._text) - self._shown - self.window
         self._looks_at = len(self._text) + held // 8
         return shown
 
     def rest(self) -> str:
-        """What was still waiting, once the text has ended."""
+        """Return the text still held back, once the stream has ended."""
         return self._release(len(self._text))
 
     def _release(self, until: int) -> str:
@@ -112,7 +112,7 @@ def _replace_spans(text: str, spans: Iterable[PiiSpan], start: int, end: int) ->
 
 
 def _find_all(plain: str) -> list[PiiSpan]:
-    """Again until nothing is left: what is hidden was in the way of what stands beside it."""
+    """Repeat until nothing is found, because a masked value can uncover its neighbor."""
     found: list[PiiSpan] = []
     for _ in range(MAX_ROUNDS):
         new = merge_spans(_find_once(plain))
@@ -134,7 +134,7 @@ def _find_once(plain: str) -> list[PiiSpan]:
 
 
 def _blank_out(plain: str, spans: Sequence[PiiSpan]) -> str:
-    """As long as before, so that places stay places."""
+    """Replace the spans by text of the same length, so that positions don't change."""
     start, pieces = 0, []
     for span in spans:
         pieces += [plain[start : span.start], HIDDEN_CHAR * (span.end - span.start)]
@@ -143,7 +143,7 @@ def _blank_out(plain: str, spans: Sequence[PiiSpan]) -> str:
 
 
 def merge_spans(spans: Iterable[PiiSpan]) -> tuple[PiiSpan, ...]:
-    """In order; of those that share a character, the longest names the whole."""
+    """Sort and merge spans; of overlapping ones, the longest gives the kind."""
     apart: list[PiiSpan] = []
     for span in sorted(spans, key=lambda s: (s.start, s.start - s.end)):
         last = apart[-1] if apart else None
@@ -163,10 +163,9 @@ def _source_spans(read: NormalizedText) -> list[PiiSpan]:
 
 
 def _changed_parts(read: NormalizedText) -> list[NormalizedText]:
-    """The parts of a reading that may hold what its source does not show.
+    """Return the parts of a reading that may contain what its source doesn't show.
 
-    They are those with a digit, an @ or the letters of a key near to what is written
-    otherwise there.
+    These have a digit, an @ or the letters of a key near a changed character.
     """
     parts: list[tuple[int, int]] = []
     for at in read.changes:
@@ -185,7 +184,7 @@ def _changed_parts(read: NormalizedText) -> list[NormalizedText]:
 
 
 def _widen(text: str, at: int) -> tuple[int, int]:
-    """Enough around it for the longest form, to the end of a line or a word."""
+    """Widen to the longest pattern, and on to the end of a line or word."""
     start, end = max(0, at - CONTEXT_CHARS), min(len(text), at + CONTEXT_CHARS)
     gap = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
     start = gap if start - gap < CONTEXT_CHARS else start
@@ -196,7 +195,7 @@ def _widen(text: str, at: int) -> tuple[int, int]:
 
 
 def _normalize_digits(read: NormalizedText) -> NormalizedText:
-    """All digits and dashes in the form that most know; as many characters as before."""
+    """Normalize digits and dashes; the length stays the same."""
     if read.text.isascii():
         return read
     text = BETWEEN_DIGITS.sub("-", read.text.translate(_DIGIT_TABLE))

@@ -1,7 +1,7 @@
-"""Personal data that a model is not shown: aliases go out in its place, and it comes back.
+"""Replaces personal data by aliases before it reaches a model, and restores it afterwards.
 
-The same value has the same alias for a whole run, `‹email 1›`. What the model writes is put
-right before anybody reads or uses it, also where it did not copy an alias letter by letter.
+A value has the same alias for a whole run, e.g. `‹email 1›`. Aliases in the model's text are
+restored before anyone reads or uses it, even if they aren't copied exactly.
 """
 
 import json
@@ -31,7 +31,7 @@ ALIAS = re.compile(rf"‹(?:{'|'.join(kind.value for kind in PiiKind)}) [0-9]{{1
 
 
 class Pseudonymizer:
-    """What one run keeps from its models. Agents that work for each other share it."""
+    """The aliases of one run, shared by agents that work for each other."""
 
     def __init__(self) -> None:
         self._aliases: dict[str, str] = {}
@@ -40,15 +40,15 @@ class Pseudonymizer:
         self._found: dict[str, tuple[PiiSpan, ...]] = {}
         self._size = 0
         self._last: Counter[str] = Counter()
-        self._lock = Lock()  # requests are made in threads, and agents work side by side
+        self._lock = Lock()  # requests are built in threads, and agents run concurrently
 
     @property
     def has_aliases(self) -> bool:
-        """Whether there is anything that could come back."""
+        """Whether there is anything to restore."""
         return bool(self._values)
 
     def remember(self, replaced: Mapping[str, str]) -> None:
-        """What was replaced before this run was cut off, by alias."""
+        """Restore the aliases used before an interruption."""
         with self._lock:
             for alias, value in replaced.items():
                 kind = self._reserve(alias)
@@ -57,7 +57,7 @@ class Pseudonymizer:
                     self._kinds[value] = kind
 
     def hide(self, text: str) -> str:
-        """The text with aliases for all that is personal in it, or is known to be."""
+        """Replace all personal data in the text by aliases."""
         start, pieces = 0, []
         for span in self.find(text):
             pieces += [text[start : span.start], self._aliases[text[span.start : span.end]]]
@@ -65,10 +65,10 @@ class Pseudonymizer:
         return "".join([*pieces, text[start:]])
 
     def find(self, text: str) -> tuple[PiiSpan, ...]:
-        """What is personal in it, in order; all of it has an alias from now on."""
+        """Return spans of personal data, in order, and assign them aliases."""
         with self._lock:
             for alias in ALIAS.findall(text):
-                self._reserve(alias)  # somebody wrote it, and means nobody's value
+                self._reserve(alias)  # the user wrote it; it doesn't stand for a value
             spans = self._find_cached(text)
             self._assign_aliases(text, spans)
             if more := self._find_known(text, spans):
@@ -77,21 +77,21 @@ class Pseudonymizer:
             return spans
 
     def hide_json(self, text: str) -> str:
-        """The same for JSON, which it stays."""
-        self.find(text)  # what a field is called says what is in it
+        """Replace personal data in JSON, which stays valid."""
+        self.find(text)  # a field's name can identify its value
         return map_json(text, self.hide)
 
     def hidden(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages as a model may read them; what it thought itself stays as it was."""
+        """Replace personal data in the messages, except in the model's own reasoning."""
         return [self._hidden(message) for message in messages]
 
     def replaced(self, messages: Sequence[Message]) -> dict[str, str]:
-        """The aliases in these messages, with what they stand for."""
+        """Return the aliases in these messages with their values."""
         used = ALIAS.findall(json.dumps(list(messages), ensure_ascii=False))
         return {alias: self._values[alias] for alias in used if alias in self._values}
 
     def restore(self, text: str, start: int = 0) -> str:
-        """The text, from there on, with the values put in."""
+        """Restore the values in the text from `start` on."""
         pieces = []
         for match in WRITTEN_ALIAS.finditer(text, start) if self.has_aliases else ():
             pieces += [
@@ -104,7 +104,7 @@ class Pseudonymizer:
     async def restore_stream(
         self, pieces: AsyncGenerator[Any, None]
     ) -> AsyncGenerator[Any, None]:
-        """What a model says, as `ReActPlanner` hears it, with the values put in."""
+        """Restore the values in a model's stream, as `ReActPlanner` receives it."""
         words = DeltaRestorer(self)
         try:
             async with aclosing(pieces):
@@ -116,7 +116,7 @@ class Pseudonymizer:
                     elif said := words.feed(piece):
                         yield said
         except AgentError:
-            # What waited to be shown belongs to what was said.
+            # Text still held back belongs to what was said.
             for rest in words.rest():
                 yield rest
             raise
@@ -143,7 +143,7 @@ class Pseudonymizer:
         return replace(call, arguments=self._answered(call.arguments))
 
     def _answered(self, text: str) -> str:
-        """The text with the values put in; where it is JSON, fenced or not, it stays JSON."""
+        """Restore the values in the text; JSON, fenced or not, stays valid."""
         if not self.has_aliases:
             return text
         if fenced := FENCED_TEXT.fullmatch(text):
@@ -164,7 +164,7 @@ class Pseudonymizer:
         return {**call, "function": {**function, "arguments": arguments}}
 
     def _find_cached(self, text: str) -> tuple[PiiSpan, ...]:
-        """A conversation is sent again at every turn, and looked through once."""
+        """Cache the spans of a text, because the history is sent again every turn."""
         if text not in self._found:
             self._found[text] = find(text)
             self._size += len(text)
@@ -183,7 +183,7 @@ class Pseudonymizer:
                 self._kinds[value] = span.kind
 
     def _reserve(self, alias: str) -> PiiKind:
-        """The numbers up to this one are taken."""
+        """Mark the numbers up to this one as used."""
         kind, _, number = alias.strip("‹›").rpartition(" ")
         self._last[kind] = max(self._last[kind], int(number))
         return PiiKind(kind)
@@ -193,7 +193,7 @@ class Pseudonymizer:
         return f"‹{kind.value} {self._last[kind.value]}›"
 
     def _find_known(self, text: str, spans: Sequence[PiiSpan]) -> list[PiiSpan]:
-        """A number that was called an account once is one without its label too."""
+        """Find known values in the text, such as an account number without its label."""
         rest = _text_between(text, spans)
         known = [
             value for value in self._aliases if value in rest and _is_distinctive(value, text)
@@ -206,7 +206,7 @@ class Pseudonymizer:
 
 
 class StreamingRestorer:
-    """Words that are still coming, with the values put in: half an alias is never shown."""
+    """Restores values in streamed text without showing half an alias."""
 
     def __init__(self, discretion: Pseudonymizer) -> None:
         self._discretion = discretion
@@ -214,14 +214,14 @@ class StreamingRestorer:
         self._before = ""
 
     def feed(self, piece: str) -> str:
-        """What can be shown by now and was not before."""
+        """Add a piece and return what can be released."""
         self._held += piece
         text, start = self._before + self._held, len(self._before)
         begun = PARTIAL_ALIAS.search(text, start) if self._discretion.has_aliases else None
         return self._release(begun.start() - start if begun else len(self._held))
 
     def rest(self) -> str:
-        """What was still waiting, once nothing more comes."""
+        """Return the text still held back, once the stream has ended."""
         return self._release(len(self._held))
 
     def _release(self, until: int) -> str:
@@ -231,7 +231,7 @@ class StreamingRestorer:
 
 
 class DeltaRestorer:
-    """Pieces of thoughts and of an answer, each kind with the values put in."""
+    """Restores values in streamed thoughts and answers, each on its own."""
 
     def __init__(self, discretion: Pseudonymizer) -> None:
         self._discretion = discretion
@@ -239,7 +239,7 @@ class DeltaRestorer:
         self._last: dict[str, Any] = {}
 
     def feed(self, piece: Any) -> Any:
-        """The piece as it can be shown, if there is anything to show; others as they are."""
+        """Return the piece with values restored, or None if there is nothing to release."""
         if (kind := getattr(piece, "kind", None)) is None:
             return piece
         growing = self._growing.setdefault(kind, StreamingRestorer(self._discretion))
@@ -261,12 +261,12 @@ def _text_between(text: str, spans: Iterable[PiiSpan]) -> str:
 
 
 def _is_distinctive(value: str, text: str) -> bool:
-    """What is short is hidden where it is called by its name, or stands for itself."""
+    """Whether the value is long enough to be found without its label, or is the whole text."""
     return len(value) >= MIN_VALUE_CHARS or value == text
 
 
 def map_json(text: str, change: Callable[[str], str]) -> str:
-    """The text changed; where it is JSON, each text in it, so that it stays JSON."""
+    """Change the text; in JSON, every string, so that it stays valid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -289,13 +289,13 @@ def _map_leaves(value: Any, change: Callable[[str], str]) -> Any:
     return value if (text := change(str(value))) == str(value) else text
 
 
-# As models write aliases: in other marks or none, in capitals, with other gaps and digits.
+# How models write aliases: with other marks or none, in capitals, with other gaps and digits.
 GAP = r"[\s_‐‑–-]"
 OPENING_MARKS, CLOSING_MARKS = "‹<«〈＜《", "›>»〉＞》"
 
 
 def _letter_patterns(kind: PiiKind) -> list[str]:
-    """How its name may be written, piece by piece."""
+    """Return patterns for the letters of a kind's name."""
     if kind is PiiKind.EMAIL:
         return ["e", "-?", *"mail"]
     return [rf"{GAP}{{0,3}}" if letter == " " else letter for letter in kind.value]
@@ -306,7 +306,7 @@ def _name_pattern(kind: PiiKind) -> str:
 
 
 def _prefix_pattern(kind: PiiKind) -> str:
-    """The beginnings of an alias, from its first letter to its last mark."""
+    """Return a pattern for every prefix of an alias."""
     parts = [
         *_letter_patterns(kind),
         rf"{GAP}{{0,3}}",

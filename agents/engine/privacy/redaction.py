@@ -1,6 +1,6 @@
-"""A run as it may be kept where nothing personal may be: each event without it.
+"""Removes personal data from a run's events before they are saved.
 
-Nothing comes back. What the run itself knows while it works is another matter.
+It can't be restored. The running agent still has the values.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -16,8 +16,8 @@ from .masking import PiiKind, StreamingMasker
 from .pseudonyms import Pseudonymizer
 
 DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
-# Names, numbers and times of the run itself, by which it finds its own things again; and
-# where they stand. Everything else is as people, models and tools wrote it.
+# The run's own names, numbers and times, by field. Everything else was written by people,
+# models or tools.
 TECHNICAL_FIELDS = frozenset(
     {
         *("id", "tool_call_id", "name", "kind", "type", "status", "role", "model", "tool"),
@@ -31,7 +31,7 @@ Events = AsyncGenerator[Event, None]
 
 
 async def redact(events: Events) -> Events:
-    """The events without personal data; words that are still coming are a little behind."""
+    """Redact the events; streamed text is slightly delayed."""
     redaction = Redactor()
     async with aclosing(events):
         async for event in events:
@@ -39,7 +39,7 @@ async def redact(events: Events) -> Events:
 
 
 class Redactor(Pseudonymizer):
-    """Masks, and so has one alias for all values of a kind."""
+    """Masks values: all values of a kind have the same alias."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,10 +47,10 @@ class Redactor(Pseudonymizer):
 
     def event(self, event: Event) -> Event:
         if event.is_replayed:
-            return event  # it was kept as it is
+            return event  # was saved as it is
         if event.type in DELTA_TYPES:
             return replace(event, data={**event.data, "content": self._redact_delta(event)})
-        self.find(repr(event.data))  # what a field is called says what is in it
+        self.find(repr(event.data))  # a field's name can identify its value
         return replace(event, data=self._redact_fields(event.data, TECHNICAL_FIELDS))
 
     def _new_alias(self, kind: PiiKind) -> str:
@@ -72,7 +72,7 @@ class Redactor(Pseudonymizer):
             case Mapping():
                 return self._redact_fields(value, inner)
             case list() | tuple():
-                # What a provider has signed nobody may change, so it cannot be kept.
+                # Signed provider data can't be changed, so it can't be saved.
                 items = (
                     [portable_message(item) for item in value] if key == "messages" else value
                 )

@@ -1,7 +1,6 @@
-"""What makes a number, a word or a line personal: how much of what was met counts.
+"""Checks that decide how much of a match is personal data.
 
-Each check is given what a pattern has met, and gives back the part of it that is personal;
-nothing where it is none.
+Each check gets a candidate and returns its personal part, or an empty string.
 """
 
 import math
@@ -18,7 +17,7 @@ from stdnum.jp import in_ as individual_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What a pattern has met, with what stands around it."""
+    """A match of a pattern, with the text around it."""
 
     value: str
     before: str
@@ -41,7 +40,7 @@ def separate_value(seen: Candidate) -> str:
     return "" if _is_joined(seen) else seen.value
 
 
-# Another thing's number: it is said so before it, or it goes on with what stands there.
+# Another kind of number, by the label before it or the text after it.
 _LABEL_WORD = r"[\W_]?(?:number|no|num|code|id|番号|コード|ナンバー)"
 OTHER_IDENTIFIER = re.compile(
     r"(?:(?:order|invoice|ticket|tracking|shipment|receipt|serial|isbn|issn|jan|ean|upc|sku"
@@ -53,8 +52,8 @@ OTHER_IDENTIFIER = re.compile(
     re.I,
 )
 LETTER = re.compile(r"[^\W\d_]")
-# A comma stands between the fields of a row: no number that is looked for has one in it. A
-# slash does where another number of that length follows, as a fax does after a telephone.
+# A comma separates the fields of a row, so none of these numbers contains one. So does a slash
+# if another number of that length follows, such as a fax after a phone number.
 JOINED_BEFORE = re.compile(r"[0-9][.:-]|[A-Za-z_]-|[A-Za-z0-9]/")
 CONTINUES_AFTER = re.compile(r"[.:-]?[0-9]|/(?![0-9+(][0-9 ()-]{8})[0-9]|[-_/]?[A-Za-z]")
 AFTER_NUMBER = re.compile(r"[0-9][0-9 ()-]{7,}[0-9]/\Z")
@@ -65,7 +64,7 @@ UNIT_AFTER = re.compile(
 
 
 def _is_standalone(seen: Candidate) -> bool:
-    """Whether this number is a number of its own, and nobody has said that it is another's."""
+    """Whether the number isn't part of another one and isn't labeled as something else."""
     return not (
         _is_joined(seen)
         or CONTINUES_AFTER.match(seen.after)
@@ -113,7 +112,7 @@ def labelled_phone(seen: Candidate) -> str:
 
 
 CARD_ISSUERS = re.compile(
-    r"4[0-9]{15}(?:[0-9]{3})?"  # Visa; those of 13 digits are of the past
+    r"4[0-9]{15}(?:[0-9]{3})?"  # Visa; 13 digits are obsolete
     r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
     r"|3[47][0-9]{13}"  # American Express
     r"|35(?:2[89]|[3-8][0-9])[0-9]{12}"  # JCB
@@ -124,7 +123,7 @@ CARD_ISSUERS = re.compile(
 
 
 def card(seen: Candidate) -> str:
-    """A few digits more than four times four may be something else that follows."""
+    """Return a card number; extra digits after it may be something else."""
     values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
     if re.match(r"[0-9A-Za-z_]", seen.after):
         values = [value for value in values if value != seen.value]
@@ -137,7 +136,7 @@ def _is_card(value: str) -> bool:
 
 
 def iban(seen: Candidate) -> str:
-    """As many characters as its country has; what comes after them is not its own."""
+    """Return an IBAN with its country's length, without what follows."""
     length = _iban_length(seen.value[:2].upper())
     found = re.match(rf"(?:[ -]?[0-9A-Za-z]){{{length}}}", seen.value) if length else None
     if found is None or re.match("[0-9A-Za-z]", (seen.value + seen.after)[found.end() :]):
@@ -149,7 +148,7 @@ def iban(seen: Candidate) -> str:
 
 @cache
 def _iban_length(country: str) -> int:
-    """Return how long account numbers of a country are; 0 if it has none."""
+    """Return the length of a country's account numbers; 0 if it has none."""
     [(_, facts)] = numdb.get("iban").info(country)
     parts = re.findall(r"([0-9]+)![nac]", facts.get("bban", ""))
     return 4 + sum(map(int, parts)) if parts else 0
@@ -191,7 +190,7 @@ def labelled_ssn(seen: Candidate) -> str:
 
 
 def _is_ssn(digits: str) -> bool:
-    """Areas, groups and numbers of zeros were never issued, nor were 666 and 900 to 999."""
+    """Whether an SSN can exist: zeros, 666 and 900 to 999 were never issued."""
     area, group, number = digits[:3], digits[3:5], digits[5:]
     is_area = area not in {"000", "666"} and area < "900"
     return is_area and group != "00" and number != "0000"
@@ -203,7 +202,7 @@ UNISSUED_PREFIXES = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
 def _is_ni_number(value: str) -> bool:
     letters = value[:2].upper()
     has_wrong = re.search("[DFIQUV]|.O", letters)
-    is_example = letters == "QQ"  # of the forms that explain it
+    is_example = letters == "QQ"  # used in documentation
     return is_example or (has_wrong is None and letters not in UNISSUED_PREFIXES)
 
 
@@ -224,12 +223,12 @@ def birth_date(seen: Candidate) -> str:
 
 
 def japanese_birth_date(seen: Candidate) -> str:
-    """A date that is followed by how Japanese says that somebody was born then."""
+    """Return a date followed by the Japanese word for born."""
     return "" if NOT_BIRTH.match(seen.after.lstrip(" ")[1:]) else seen.value
 
 
 def licence(seen: Candidate) -> str:
-    """Letters and digits, as most countries write them; a word is none."""
+    """Return a licence number: letters and digits, not a word."""
     found = re.match("[0-9A-Za-z]*[0-9][0-9A-Za-z -]*", seen.value)
     value = found[0].rstrip(" -") if found else ""
     value = re.split("[ -](?=[a-z]{2,})", value)[0]
@@ -285,7 +284,7 @@ def ip4(seen: Candidate) -> str:
 
 
 def ip6(seen: Candidate) -> str:
-    """An address that machines are given: paths of code and times look alike."""
+    """Return an assigned IPv6 address; code paths and times look similar."""
     try:
         IPv6Address(seen.value)
     except AddressValueError:
@@ -310,7 +309,7 @@ def credentials(seen: Candidate) -> str:
 
 
 def secret(seen: Candidate) -> str:
-    """What nobody would write by hand."""
+    """Return a random-looking value."""
     value = seen.value
     is_named = re.search(r"(?:api|access|secret|client|private|auth|token)", seen.before, re.I)
     if UUID.fullmatch(value) and not is_named:
@@ -320,13 +319,13 @@ def secret(seen: Candidate) -> str:
 
 
 def _entropy(text: str) -> float:
-    """How much each character tells, on average."""
+    """Return the entropy per character, in bits."""
     shares = [count / len(text) for count in Counter(text).values()]
     return -sum(share * math.log2(share) for share in shares)
 
 
 def password(seen: Candidate) -> str:
-    """In an address the next field ends it."""
+    """Return a password; in a URL, the next field ends it."""
     value = re.split(r"&\w+=", seen.value)[0]
     is_word = (
         re.fullmatch(r"[A-Za-z]+\W*|[A-Za-z_][\w.]*\.\w+[(\[].*|\w+\(.*", value) is not None
@@ -335,7 +334,7 @@ def password(seen: Candidate) -> str:
 
 
 def email(seen: Candidate) -> str:
-    """But for pictures of double size, where code is kept, and passwords of addresses."""
+    """Return an email address, except double-size images, git remotes and URL credentials."""
     is_other = re.search(r"@[0-9]x\.|^git@", seen.value) or re.search(
         r"://[^\s/?#]*\Z", seen.before
     )

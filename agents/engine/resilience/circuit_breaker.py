@@ -1,7 +1,7 @@
-"""Leaving alone what keeps failing: a circuit opens, waits, and lets one attempt through.
+"""Circuit breakers stop calling what keeps failing, then let one attempt through.
 
-closed ──so many failures in a row──▶ open ──a pause──▶ half open ──a success──▶ closed
-                                        ▲───a failure: twice the pause───┘
+closed ──failures in a row──▶ open ──a pause──▶ half open ──a success──▶ closed
+                               ▲───a failure: twice the pause───┘
 """
 
 import random
@@ -22,7 +22,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitPolicy:
-    """Opens after so many failures in a row (None is never), each time for twice as long."""
+    """Opens after this many failures in a row (None means never), for longer each time."""
 
     failures: int | None = 5
     pause: float = 30.0
@@ -32,15 +32,15 @@ class CircuitPolicy:
         return self.failures is not None and failures >= self.failures
 
     def seconds(self, times: int, asked: float) -> float:
-        """The pause when it opens so many times in a row; longer where more was asked for."""
-        # Jitter, or all processes that gave up together would come back together.
+        """Return the pause for the nth opening in a row, or `asked` if that is longer."""
+        # Jitter, so that processes that gave up together don't return together.
         pause = self.pause * 2.0 ** min(times - 1, 30) * random.uniform(0.8, 1)
         return min(self.most, max(pause, asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitState:
-    """A circuit at this moment; `since` is when it went out of order, or came back."""
+    """A circuit's current state; `since` is when it opened or closed."""
 
     key: str
     state: StateWord
@@ -51,7 +51,7 @@ class CircuitState:
 
 
 class CircuitBreaker:
-    """Counts the failures in a row of one thing that others depend on."""
+    """Counts consecutive failures of one dependency."""
 
     def __init__(
         self, key: str, policy: CircuitPolicy | None = None, *, clock: Clock = monotonic
@@ -69,7 +69,7 @@ class CircuitBreaker:
 
     @contextmanager
     def attempt(self) -> Iterator["Attempt"]:
-        """An attempt, to be told how it went; one that was stopped tells nothing."""
+        """Yield an attempt that records its result; a stopped one records nothing."""
         if self.is_refusing:
             raise CircuitOpen(self._open_message())
         attempt = Attempt(self, self._round)
@@ -105,7 +105,7 @@ class CircuitBreaker:
             self._since = datetime.now(UTC)
 
     def _failed(self, round: int, error: str, asked: float) -> None:
-        # What began before it opened says nothing new, and must not double the pause.
+        # An attempt from before it opened must not double the pause.
         if round != self._round:
             return
         self._failures += 1
@@ -136,7 +136,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """One use of what a circuit guards. What it tells too late is not heard."""
+    """One use of what a circuit guards. A late result is ignored."""
 
     breaker: CircuitBreaker
     round: int
@@ -145,12 +145,12 @@ class Attempt:
         self.breaker._record_success(self.round)
 
     def failed(self, error: str, *, asked: float = 0) -> None:
-        """It is out of order, and `asked` to be left alone for so many seconds."""
+        """Record a failure; `asked` is the pause the provider requested, in seconds."""
         self.breaker._failed(self.round, error, asked)
 
 
 class Circuits:
-    """The circuits of one process, each by its key: `model:…`, `provider:…` or `tool:…`."""
+    """The circuits of one process by key: `model:…`, `provider:…` or `tool:…`."""
 
     def __init__(
         self, policy: CircuitPolicy | None = None, *, clock: Clock = monotonic
@@ -166,9 +166,9 @@ class Circuits:
 
     @contextmanager
     def asking(self, provider: str, model: str) -> Iterator[None]:
-        """Lets a request to a model through, and learns from how it ends.
+        """Let a model request through and record its result.
 
-        Only what tells of the other side's health counts: not a wrong key, not a bad request.
+        Only errors of the other side count, not a wrong key or a bad request.
         """
         reaching = self.of(f"provider:{provider}").attempt()
         hearing = self.of(f"model:{model}").attempt()
@@ -178,7 +178,7 @@ class Circuits:
             except AgentError as error:
                 if error.is_outage:
                     heard.failed(str(error), asked=getattr(error, "retry_after", None) or 0)
-                # A provider that answers, if only to say no, may have other models that work.
+                # A provider that answers, even with an error, may have other models that work.
                 if isinstance(error, AgentConnectionError):
                     reached.failed(str(error))
                 raise
@@ -190,11 +190,11 @@ class Circuits:
         return any(self.of(key).is_refusing for key in keys)
 
     def state(self) -> list[CircuitState]:
-        """All that were ever used, by key."""
+        """Return the state of all circuits, by key."""
         return [breaker.state() for _, breaker in sorted(self._breakers.items())]
 
     def close(self, key: str) -> None:
-        """Forget its failures, because a person says that it works again."""
+        """Reset a circuit that an operator says works again."""
         self._breakers.pop(key, None)
 
 

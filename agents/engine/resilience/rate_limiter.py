@@ -1,4 +1,4 @@
-"""How many may ask one model: at once, in a minute, and for how many tokens."""
+"""Limits how many requests a model gets: at once, per minute, and in tokens."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ from agents.engine.errors import ModelBusy
 Limit = Literal["concurrency", "requests", "tokens"]
 Clock = Callable[[], float]
 WINDOW_SECONDS = 60.0
-ROUNDING = 1e-9  # of a permit: floats that were refilled are seldom whole
+ROUNDING = 1e-9  # of a permit; refilled floats are rarely whole
 MESSAGES: dict[Limit, str] = {
     "concurrency": "{model} answers at most {most} at once, and the turn did not come within",
     "requests": "{model} may be asked {most} times a minute, and the turn did not come within",
@@ -24,11 +24,11 @@ MESSAGES: dict[Limit, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """None is no limit. Whoever has waited for `patience` seconds is sent away."""
+    """Limits of a model; None means no limit. A request waits at most `patience` seconds."""
 
     concurrency: int | None = None
-    requests: int | None = None  # a minute
-    tokens: int | None = None  # a minute
+    requests: int | None = None  # per minute
+    tokens: int | None = None  # per minute
     patience: float = 120.0
 
     def __bool__(self) -> bool:
@@ -56,12 +56,12 @@ class TokenBucket:
         return True
 
     def spend(self, permits: float) -> None:
-        """Take permits even if there are too few: the debt is refilled first."""
+        """Take permits even if there are too few; the debt is refilled first."""
         self._fill()
         self._permits -= permits
 
     def seconds_until_free(self) -> float:
-        """Return how long it takes until there is a whole permit; 0 if there is one."""
+        """Return the seconds until a whole permit is available; 0 if there is one."""
         self._fill()
         missing = 1 - self._permits
         return missing / self.per_second if missing > ROUNDING else 0.0
@@ -73,9 +73,9 @@ class TokenBucket:
 
 
 class RateLimiter:
-    """Lets in as many as the limits allow, in the order in which they came.
+    """Admits as many requests as the limits allow, in order of arrival.
 
-    It knows of one process only, and of tokens only once they were used.
+    It only knows its own process, and tokens only after they were used.
     """
 
     def __init__(self, limits: Limits, *, clock: Clock = monotonic) -> None:
@@ -87,12 +87,12 @@ class RateLimiter:
         self._why: Limit = "concurrency"
 
     def blocking_limit(self) -> Limit | None:
-        """The limit because of which whoever comes now has to wait."""
+        """Return the limit that makes a new request wait."""
         return self._why if self._wait_seconds() or self._line else None
 
     @asynccontextmanager
     async def acquire(self, model: str) -> AsyncIterator[None]:
-        """Raises ModelBusy where the turn does not come in time."""
+        """Wait for a slot; raise ModelBusy if there is none in time."""
         await self._wait_for_slot(model)
         try:
             yield
@@ -121,7 +121,7 @@ class RateLimiter:
             self._call()
 
     def _wait_seconds(self) -> float:
-        """How long nobody can be let in, as far as that is known now; 0 where somebody can."""
+        """Return the seconds until a request can be admitted, as far as known; 0 if now."""
         limits = self.limits
         if limits.concurrency is not None and self._inside >= limits.concurrency:
             return self._block("concurrency", inf)
@@ -136,7 +136,7 @@ class RateLimiter:
         return seconds
 
     def _call(self) -> None:
-        """Let the first in line look again."""
+        """Let the first waiting request check again."""
         if self._line:
             self._line[0].set()
 

@@ -1,4 +1,4 @@
-"""Asking a model again, where that may help and nothing has been said yet."""
+"""Retries a model request if that may help and nothing was received yet."""
 
 import random
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from agents.engine.errors import AgentError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """So many more attempts, each after a longer pause, or after what the provider asks for.
+    """Retries with growing pauses, or after the provider's `Retry-After`.
 
-    A provider that asks for more than `most` seconds is not waited for.
+    A provider that asks for more than `most` seconds isn't waited for.
     """
 
     max_retries: int = 2
@@ -18,12 +18,12 @@ class RetryPolicy:
     most: float = 30.0
 
     def wait(self, error: AgentError, attempt: int) -> float | None:
-        """Seconds before the next attempt; None where another one would be useless."""
+        """Return the seconds before the next attempt, or None if it would be useless."""
         if attempt > self.max_retries or not error.is_passing:
             return None
         asked: float | None = getattr(error, "retry_after", None)
         if asked is not None:
             return asked if asked <= self.most else None
-        # Jitter, or all runs that failed together would come back together.
+        # Jitter, so that runs that failed together don't retry together.
         pause: float = min(self.most, self.pause * 2**attempt)
         return pause * random.uniform(0.5, 1)

@@ -32,9 +32,9 @@ CAVEATS = {
 
 
 class TextChunk(dict[str, Any]):
-    """A chunk that holds words of the answer and nothing else, so that nobody has to look.
+    """A chunk with answer text and nothing else, so that readers needn't inspect it.
 
-    Most chunks are such. Whoever does look finds what any other chunk has.
+    Most chunks are like this. It has the content of any other chunk too.
     """
 
     __slots__ = ("text",)
@@ -47,9 +47,9 @@ class TextChunk(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What the model said in one go.
+    """One reply of the model.
 
-    `kept` is what its provider wants to see again in the assistant's message.
+    `kept` is what its provider expects back in the assistant's message.
     """
 
     content: str = ""
@@ -66,20 +66,21 @@ class Turn:
 
     @property
     def caveat(self) -> str:
-        """What a person should know of the answer: that it is a refusal, or not the whole."""
+        """A note for the user: the answer is a refusal, or incomplete."""
         return REFUSAL_NOTE if self.is_refusal else CAVEATS.get(self.finish_reason or "", "")
 
     def message(self, calls: Sequence[ToolCall] = ()) -> Message:
-        """The turn as history keeps it, with those of its calls that are made."""
+        """Return the turn as a history message, with the calls that are made."""
         made = {"tool_calls": [call.wire() for call in calls]} if calls else {}
         return {"role": "assistant", "content": self.content or None, **made, **self.kept}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanResult:
-    """What the model decided. `action` None means that `final_answer` holds the answer.
+    """The model's decision.
 
-    `calls` are all the calls of the turn, `action` and `action_input` the first of them.
+    If `action` is None, `final_answer` is the answer. `calls` are all calls of the turn,
+    `action` and `action_input` the first of them.
     """
 
     thought: str = ""
@@ -91,7 +92,7 @@ class PlanResult:
 
 
 def assemble(chunks: Iterable[Chunk]) -> Turn:
-    """The whole turn of a stream that has ended."""
+    """Assemble the turn of a finished stream."""
     assembler = Assembler()
     for chunk in chunks:
         assembler.feed(chunk)
@@ -99,7 +100,7 @@ def assemble(chunks: Iterable[Chunk]) -> Turn:
 
 
 class Assembler:
-    """Puts one turn together while its chunks arrive."""
+    """Assembles one turn while its chunks arrive."""
 
     def __init__(self) -> None:
         self._texts: dict[Kind, list[str]] = {"thought": [], "answer": []}
@@ -115,11 +116,11 @@ class Assembler:
 
     @property
     def size(self) -> int:
-        """How many characters there are so far, in words and in calls."""
+        """Number of characters so far, in text and calls."""
         return self._size + self._calls.size
 
     def feed(self, chunk: Chunk) -> list[Shown]:
-        """Take a chunk, and give the text in it that a person may see."""
+        """Add a chunk and return its displayable text."""
         if isinstance(chunk, TextChunk):
             self._has_begun = True
             return self._store(self._tag.feed(chunk.text)) if chunk.text else []
@@ -140,11 +141,11 @@ class Assembler:
         return self._read_delta(delta)
 
     def rest(self) -> list[Shown]:
-        """The text that was held back until it was clear that nothing more would come."""
+        """Return the text still held back when the stream ends."""
         return self._store(self._tag.rest())
 
     def turn(self) -> Turn:
-        """All that was said."""
+        """Return the whole turn."""
         self.rest()
         calls = self._calls.whole(self._reply)
         return Turn(
@@ -179,7 +180,7 @@ class Assembler:
         return self._store(shown)
 
     def _read_parts(self, content: Any) -> Iterator[Shown]:
-        """The texts in a list of typed parts; thinking may be a list of parts itself."""
+        """Yield the texts in a list of typed parts; thinking may be nested."""
         for part in as_list(content):
             if isinstance(part, str):
                 yield from self._tag.feed(part)
@@ -204,7 +205,7 @@ _EMPTY_CHOICE: Mapping[str, Any] = {}
 
 
 def _first_choice(choices: Any) -> Mapping[str, Any]:
-    """Choice 0: we ask for one, and mixing in another would garble both."""
+    """Return choice 0, because we ask for one and mixing in another would garble both."""
     if not isinstance(choices, LIST_TYPES):
         return _EMPTY_CHOICE
     for at, choice in enumerate(choices):
@@ -216,7 +217,7 @@ def _first_choice(choices: Any) -> Mapping[str, Any]:
 
 
 def _reasoning_text(delta: Mapping[str, Any]) -> str:
-    """The thinking in a delta, once: providers send it under two names at a time."""
+    """Return the reasoning in a delta once: some providers send it under two names."""
     for name in ("reasoning_content", "reasoning", "thinking"):
         if (words := delta.get(name)) and isinstance(words, str):
             return words

@@ -1,20 +1,20 @@
-"""Values from outside, whose shape nobody has promised."""
+"""Reads values from outside, whose shape isn't guaranteed."""
 
 from collections.abc import Mapping
 from typing import Any
 
-# The plain types first: asking an abstract one costs ten times as much, on every chunk.
+# Concrete types first: an abstract check costs ten times as much, on every chunk.
 MAPPING_TYPES = (dict, Mapping)
 LIST_TYPES = (list, tuple)
 
 
 def text_or_empty(value: Any) -> str:
-    """The value where it is text, else none."""
+    """Return the value if it is text, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def as_list(value: Any) -> list[Any] | tuple[Any, ...]:
-    """The items of a list; an object alone stands for a list of one."""
+    """Return the items of a list; a bare object counts as a list of one."""
     if not value:
         return ()
     if isinstance(value, MAPPING_TYPES):
@@ -23,5 +23,5 @@ def as_list(value: Any) -> list[Any] | tuple[Any, ...]:
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a list, whatever else is in it."""
+    """Return the objects in a list, ignoring other items."""
     return [item for item in as_list(value) if isinstance(item, MAPPING_TYPES)]

@@ -1,9 +1,9 @@
-"""What a model thought, in the form in which its provider wants it back.
+"""A model's reasoning in the form its provider expects back.
 
-Anthropic signs blocks, Gemini signs calls, OpenRouter lists details, DeepSeek and Kimi refuse
-a call whose thoughts are missing. None of it is ours to read or to change: it goes back as it
-came, to the model that it came from. Thoughts named `reasoning` are only shown, because who
-names them so refuses them in a request or does without.
+Anthropic signs blocks, Gemini signs calls, OpenRouter lists details, DeepSeek and Kimi reject a
+call without its reasoning. It is returned unchanged, to the model it came from. Reasoning in a
+field named `reasoning` is only displayed, because providers that use that name reject or don't
+need it in a request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _TEXT_FIELDS = ("text", "summary")
 
 
 class ReasoningCollector:
-    """Collects it from the chunks of one turn."""
+    """Collects the reasoning from the chunks of one turn."""
 
     def __init__(self) -> None:
         self._blocks: list[Mapping[str, Any]] = []
@@ -44,7 +44,7 @@ class ReasoningCollector:
                 )
 
     def kept(self, *, is_signed: bool) -> dict[str, Any]:
-        """What the assistant's message carries on; words alone only where nothing is signed."""
+        """Return the assistant's message fields; plain text only if nothing is signed."""
         kept: dict[str, Any] = {}
         if blocks := _join_blocks(self._blocks):
             kept["thinking_blocks"] = blocks
@@ -59,7 +59,7 @@ class ReasoningCollector:
 
 
 def provider_call_fields(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a fragment of a call carries beside the call."""
+    """Return the provider's fields in a fragment of a call."""
     return {
         name: dict(value)
         for part in parts
@@ -69,14 +69,14 @@ def provider_call_fields(*parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def message_for_model(message: Message, model: str) -> Message:
-    """The message as this model is sent it: with its own thinking, and nobody else's."""
+    """Return the message for this model: with its own reasoning and no other's."""
     if message.get("model") == model:
         return {name: value for name, value in message.items() if name != "model"}
     return portable_message(message)
 
 
 def portable_message(message: Message) -> Message:
-    """The message as any model can read it."""
+    """Return the message in a form any model can read."""
     bare = {name: message[name] for name in _MESSAGE_FIELDS if name in message}
     if calls := message.get("tool_calls"):
         bare["tool_calls"] = [
@@ -86,7 +86,7 @@ def portable_message(message: Message) -> Message:
 
 
 def _join_blocks(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Words come in fragments and a signature ends them; nobody takes unsigned words back."""
+    """Join text fragments up to their signature; unsigned text isn't accepted back."""
     blocks: list[dict[str, Any]] = []
     words: list[str] = []
     for fragment in fragments:
@@ -102,7 +102,7 @@ def _join_blocks(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def _join_details(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Fragments of one kind at one index are one detail; what is encrypted comes whole."""
+    """Join fragments with the same type and index; encrypted ones are already whole."""
     details: dict[tuple[Any, ...], dict[str, Any]] = {}
     for at, fragment in enumerate(fragments):
         is_whole = bool(fragment.get("data"))
@@ -124,7 +124,7 @@ def _join_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ThinkTagParser:
-    """Tells thought from answer where both are one text, which begins `<think>…</think>`."""
+    """Separates thought from answer in text that starts with `<think>…</think>`."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -132,14 +132,14 @@ class ThinkTagParser:
         self._is_answer = False
 
     def feed(self, words: str) -> list[tuple[Kind, str]]:
-        """The words by their kind, but for those that may be half of a tag."""
+        """Return the text by kind, except for what may be half a tag."""
         if self._is_answer:
             return [("answer", words)]
         held, self._held = self._held + words, ""
         return self._split_thought(held) if self._closing else self._detect_tag(held)
 
     def rest(self) -> list[tuple[Kind, str]]:
-        """What was held back and turned out to be no tag."""
+        """Return held text that turned out to be no tag."""
         held, self._held = self._held, ""
         return [("thought" if self._closing else "answer", held)] if held else []
 
@@ -171,6 +171,6 @@ def _text_pieces(thought: str, answer: str = "") -> list[tuple[Kind, str]]:
 
 
 def _overlap(words: str, tag: str) -> int:
-    """How much of the end of these words may be the beginning of the tag."""
+    """Return how much of the text's end may be the start of the tag."""
     sizes = range(min(len(words), len(tag) - 1), 0, -1)
     return next((size for size in sizes if words.endswith(tag[:size])), 0)

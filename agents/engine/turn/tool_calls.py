@@ -1,7 +1,7 @@
-"""Fragments of tool calls → whole calls.
+"""Assembles fragments of tool calls.
 
-Providers agree on the names of the fields and on little else. Which call a fragment belongs
-to is decided in `Calls._of`, by rules that hold for every shape we have met.
+Providers agree on the field names and little else. `ToolCallAssembler._find_call` decides which
+call a fragment belongs to, by rules that hold for every format we have seen.
 """
 
 import json
@@ -16,16 +16,16 @@ from agents.engine.state import replace_surrogates
 from .json_shapes import MAPPING_TYPES, as_list, text_or_empty
 from .reasoning import provider_call_fields
 
-MAX_ID_CHARS = 100  # some carry a signature of thousands of characters
+MAX_ID_CHARS = 100  # some contain a signature of thousands of characters
 MAX_NAME_CHARS = 64
 _INVALID_NAME_CHARS = re.compile(r"[^\w-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call the model asks for; `arguments` is JSON text, as it came.
+    """A tool call; `arguments` is JSON text, as received.
 
-    `kept` is what its provider wants to see again with the call, such as a signature.
+    `kept` is what its provider expects back with the call, such as a signature.
     """
 
     id: str
@@ -35,7 +35,7 @@ class ToolCall:
 
     @property
     def input(self) -> dict[str, Any]:
-        """The arguments as data; raises ValueError where they are not a JSON object."""
+        """The arguments as data; raises ValueError unless they are a JSON object."""
         try:
             value = _decode_arguments(self.arguments)
         except RecursionError:
@@ -46,14 +46,14 @@ class ToolCall:
 
     @property
     def readable(self) -> dict[str, Any] | str:
-        """The arguments as data, or as they came where they are none."""
+        """The arguments as data, or as text if they aren't valid."""
         try:
             return self.input
         except ValueError:
             return self.arguments
 
     def wire(self) -> dict[str, Any]:
-        """The call as history keeps it; what nobody can read would break all that follows."""
+        """Return the call for the history; unreadable arguments would break later requests."""
         name = _INVALID_NAME_CHARS.sub("_", self.name)[:MAX_NAME_CHARS] or "unknown"
         function = {"name": name, "arguments": self._safe_arguments()}
         return {"id": self.id, "type": "function", "function": function, **self.kept}
@@ -68,7 +68,7 @@ class ToolCall:
 
 
 def _decode_arguments(arguments: str) -> Any:
-    """Some send their JSON as a string of JSON, and nothing as null or as an empty list."""
+    """Decode arguments; some providers send JSON as a JSON string, or nothing as null or []."""
     value = json.loads(arguments)
     if isinstance(value, str):
         value = json.loads(value or "{}")
@@ -95,7 +95,7 @@ class ToolCallAssembler:
             )
 
     def whole(self, reply: str) -> tuple[ToolCall, ...]:
-        """All of them, each with an id of its own."""
+        """Return all calls, each with a unique id."""
         calls: dict[str, ToolCall] = {}
         for call in self._all:
             if call.has_content:
@@ -117,7 +117,7 @@ class ToolCallAssembler:
         call.take(fragment)
 
     def _find_call(self, fragment: "_Fragment") -> "_PartialCall | None":
-        """The call that a fragment goes on with, unless it begins another in its place."""
+        """Return the call that a fragment continues, unless it starts another in its place."""
         here = self._slots.get(fragment.slot)
         if fragment.id and not (here and here.id == fragment.id):
             here = self._ids.get(fragment.id, here)
@@ -127,7 +127,7 @@ class ToolCallAssembler:
 
 
 class _Fragment(NamedTuple):
-    """A piece of a call. Without an index, its place in the array stands for one."""
+    """A fragment of a call. Without an index, its position in the array is used."""
 
     id: str
     name: str
@@ -188,10 +188,10 @@ class _PartialCall:
         return bool(self.arguments or (self.name and not self._is_echo))
 
     def is_continued_by(self, fragment: _Fragment) -> bool:
-        """Whether it is more of this call, and not the beginning of another.
+        """Whether the fragment continues this call rather than starting another.
 
-        A name after whole arguments begins another call, and so does a new id, but for
-        those who make up an id with every fragment.
+        A name after complete arguments starts another call, and so does a new id, except with
+        providers that make up an id for every fragment.
         """
         is_same = fragment.name == self.name
         if fragment.id and fragment.id == self.id:
@@ -206,7 +206,7 @@ class _PartialCall:
         return not self.is_complete and (is_same or not (fragment.id or self.arguments))
 
     def is_echoed_by(self, fragment: _Fragment) -> bool:
-        """Whether it may only say the name once more; it does, if no arguments follow."""
+        """Whether the fragment only repeats the name, if no arguments follow."""
         return fragment.name == self.name and not (fragment.id or fragment.arguments)
 
     def _repeats_arguments(self, arguments: str) -> bool:
@@ -214,10 +214,10 @@ class _PartialCall:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the arguments so far are whole JSON.
+        """Whether the arguments so far are complete JSON.
 
-        Where the name comes with every fragment this is asked every time, so no fragment
-        is looked at twice, and text that is closed but broken is not decoded again.
+        Some providers repeat the name in every fragment, so this is checked every time: no
+        fragment is scanned twice, and closed but invalid text isn't decoded again.
         """
         for arguments in self.arguments[self._followed :]:
             self._brackets.follow(arguments)
@@ -242,7 +242,7 @@ class _PartialCall:
         return ToolCall(id=id, name=self.name.strip(), arguments=arguments, kept=self.kept)
 
     def _merge_name(self, name: str) -> None:
-        """A name comes once, again with every fragment, growing, or in fragments itself."""
+        """Merge a name that is sent once, repeated, growing, or in fragments."""
         if name.startswith(self.name):
             self.name = name
         elif not self.arguments:
@@ -250,7 +250,7 @@ class _PartialCall:
 
 
 class _BracketTracker:
-    """Follows JSON text as it grows, to know when decoding it may be worth while."""
+    """Tracks brackets in growing JSON text, to know when decoding is worthwhile."""
 
     def __init__(self) -> None:
         self.are_closed = False
@@ -284,5 +284,5 @@ def _is_json(text: str) -> bool:
 
 
 def _generate_id(seed: str) -> str:
-    """An id for a call that came without: nine letters or digits suit every provider."""
+    """Return an id for a call without one: nine letters or digits suit every provider."""
     return blake2b(seed.encode(errors="replace")).hexdigest()[:9]
