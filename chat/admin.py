@@ -17,7 +17,7 @@ AUDIT_SOURCE = "admin"
 
 
 class PersonalTextAdmin(RecordAdmin):
-    """What people said. Others' words are masked, and who looks at them leaves an entry."""
+    """Texts that users wrote. Those of others are masked, and viewing them is audited."""
 
     def shown(self, row: Any, user: Any) -> Any:
         return row if _owner_id(row) == user.pk else _mask_row(row, user)
@@ -45,7 +45,7 @@ class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
         return DeletionContents(counts=counts, numbers=numbers, owner=session.user)
 
     def stop(self, session: ChatSession) -> None:
-        queue.clear(session)  # what waits is not to begin now
+        queue.clear(session)  # queued messages must not start now
         stop_all(Run.objects.filter(topic=session.topic))
 
     def remove(self, session: ChatSession) -> None:
@@ -62,7 +62,7 @@ class MessageAdmin(PersonalTextAdmin):
 
 @admin.register(Member)
 class MemberAdmin(ReadOnlyAdmin):
-    """By their sessions' numbers: titles are words of whoever asked."""
+    """Lists chats by number, because titles are users' text."""
 
     list_display = ["session_id", "user", "may_write", "since"]
     search_fields = ["user__username"]
@@ -81,7 +81,7 @@ def _owner_id(row: ChatSession | Message) -> int:
 
 
 def _mask_row(row: ChatSession | Message, user: Any) -> ChatSession | Message:
-    """With whatever else it is shown with."""
+    """Mask a row and the rows displayed with it."""
     hidden = masking.mask_row(row)
     if isinstance(row, Message):
         hidden.session = masking.mask_row(row.session)

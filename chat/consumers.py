@@ -30,23 +30,21 @@ from chat.presence import Person, Presence
 
 logger = logging.getLogger(__name__)
 
-# What changes what stands around the conversation, too.
+# Events that also change the elements around the conversation.
 CHROME_EVENTS = {EventType.RUN_FINISHED, EventType.RUN_PAUSED, EventType.APPROVAL_RESOLVED}
-CLOSE_FORBIDDEN = (
-    4403  # to whoever was let in before: to others, what is not theirs is not there
-)
+CLOSE_FORBIDDEN = 4403  # for users who had access; for others the chat doesn't exist
 
 
 class ChatConsumer(LiveConsumer):
-    """One browser tab on one chat session."""
+    """One browser tab on one chat."""
 
     is_late = False
-    topic = ""  # once somebody was let in
+    topic = ""  # set once access is granted
     page = ""
     conversation: Conversation | None = None
     is_greeted = False
-    begun = ""  # frames for what was said here just now
-    attending: asyncio.Task[None] | None = None  # where others can be here, too
+    begun = ""  # frames for a message sent on this page
+    attending: asyncio.Task[None] | None = None  # only in shared chats
     shown_present: tuple[Person, ...] = ()
 
     def find_topic(self) -> str | None:
@@ -71,12 +69,12 @@ class ChatConsumer(LiveConsumer):
         self.conversation = Conversation(self.session, user, self.may_write, last)
 
     async def send_initial(self) -> None:
-        """Bring the page up to date, in its turn; those that are alike are shown the same."""
+        """Bring the page up to date; identical pages share the rendered frames."""
         about = self.conversation.last, "away" in self.asked, self.may_write, self.language
         key = (self.session.pk, self.scope["user"].pk, *about)
         shown, frames = await first_frames.run_shared(key, self._catch_up_page)
         async with self.turn:
-            # It may have waited for its turn, and been shown out meanwhile.
+            # Access may have been revoked while it waited for its turn.
             if await database.run(self.find_topic) is None:
                 await self._end(self.last_word)
             self.conversation.take(shown)
@@ -104,7 +102,7 @@ class ChatConsumer(LiveConsumer):
             disconnections.record_reopen(live)
 
     async def gone(self) -> None:
-        """Of a page that goes while nothing runs, nothing is written."""
+        """Record the departure only while a run is live."""
         if live := self._live_runs():
             await self._try_record(self._record_departure, live)
 
@@ -112,7 +110,7 @@ class ChatConsumer(LiveConsumer):
         disconnections.record_disconnect(self._own_runs(live), self.page, self.code)
 
     def _own_runs(self, runs: Iterable[int]) -> list[int]:
-        """What others asked is shown as they saw it: whether we were there is not told."""
+        """Return runs whose absences are recorded: in a shared chat, only the user's own."""
         mine = Run.objects.filter(pk__in=runs, user=self.scope["user"].pk)
         is_discussed = self.conversation.is_discussed
         return list(mine.values_list("pk", flat=True)) if is_discussed else list(runs)
@@ -121,7 +119,7 @@ class ChatConsumer(LiveConsumer):
         return [run for run, watched in self.watched.items() if watched.is_live]
 
     async def _try_record(self, act, *subject: Any) -> None:
-        """Whether it can be kept or not, the page is shown what happens."""
+        """Record an absence; a failure must not affect the page."""
         if not self.page:
             return
         try:
@@ -160,13 +158,13 @@ class ChatConsumer(LiveConsumer):
                     partial(fragments.render_composer, refused=client_id), self.session
                 )
             return
-        # A new one, once it is shown, tells by itself that it was taken.
+        # A new message, once displayed, is its own acknowledgement.
         if not message.is_new or not self.is_greeted:
             state = partial(fragments.render_composer, acknowledged=client_id)
             await self.show(state, self.session, ask=database.run_urgent)
 
     async def _submit_and_show(self, say: Callable[[], Message]) -> Message:
-        """Once it is kept it is shown, before anything that comes of it."""
+        """Display a message once it is saved, before any events of its run."""
         async with self.turn:
             try:
                 return await sessions.submit(say)
@@ -181,7 +179,7 @@ class ChatConsumer(LiveConsumer):
         if message.is_new and not message.is_queued and self.is_greeted:
             self.begun = self.conversation.at_once(message)
         if self.begun:
-            self.looked = time.monotonic()  # all that there is has just been read
+            self.looked = time.monotonic()  # everything was just read
         return message
 
     async def stop(self, pk: int | None) -> None:
@@ -195,7 +193,7 @@ class ChatConsumer(LiveConsumer):
         return Run.objects.live().filter(pk=pk, topic=self.session.topic).first()
 
     def _check_access(self) -> None:
-        """For every frame: what was allowed a minute ago may not be now."""
+        """Check access for every frame, because it can be revoked at any time."""
         if self.find_topic() is None:
             raise BadFrame(_("This chat no longer exists."))
         if not self.may_write:
@@ -204,10 +202,10 @@ class ChatConsumer(LiveConsumer):
     async def send_now(self, pk: int | None) -> None:
         await database.run_urgent(self._check_access)
         if not await sessions.send_now(self.session, self.scope["user"], pk):
-            self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
+            self.hear("queue.changed", {})  # it was just sent or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
-        """Whoever takes a message back is given its text, to write it anew."""
+        """Withdraw a queued message and return its text to the composer."""
         await database.run_urgent(self._check_access)
         text = await sessions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
@@ -223,7 +221,7 @@ class ChatConsumer(LiveConsumer):
             await self.show(self.conversation.new_message_frames, told["run"])
 
     async def people_changed(self, told: dict[str, Any]) -> None:
-        """Whoever was shown out sees no more, and what others may do can be another now."""
+        """Apply changed access: close the page or update what its user can do."""
         await super().people_changed(told)
         await self._update_presence()
         if self.session.is_shared and not self.conversation.is_discussed:
@@ -235,7 +233,7 @@ class ChatConsumer(LiveConsumer):
             )
 
     async def _update_presence(self) -> None:
-        """Be seen by the others for as long as there are any who could."""
+        """Announce presence while the chat is shared."""
         if self.session.is_shared and self.attending is None:
             self.presence = Presence()
             self.attending = await self.stack.enter_async_context(self._presence_task())
@@ -270,7 +268,7 @@ class ChatConsumer(LiveConsumer):
         self.presence.here(told["tab"], Person(told["user"], told["name"]))
         await self._show_people(self.presence.people())
         if told["is_new"] and told["tab"] != self.tab:
-            await self._announce()  # or whoever came would not know of us for a while
+            await self._announce()  # otherwise a newcomer wouldn't see this user for a while
 
     async def presence_gone(self, told: dict[str, Any]) -> None:
         if self.attending is not None:
@@ -315,11 +313,11 @@ def _visible_sessions(user, pk):
 
 
 def _parse_page_name(text: str) -> str:
-    """What a page calls itself, if that is a name."""
+    """Return the page's name, if it is valid."""
     return text if re.fullmatch(r"[a-z0-9]{1,40}", text) else ""
 
 
 def _parse_pk(value: str | int) -> int | None:
-    """A row's id, or None for whatever is none."""
+    """Return a row's id, or None if the value is invalid."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

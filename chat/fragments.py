@@ -1,4 +1,4 @@
-"""HTML for the live chat page: whole elements, found by id, as they are now."""
+"""HTML for the live chat page: whole elements, identified by id."""
 
 from base64 import b64encode
 from collections.abc import Collection, Set
@@ -45,7 +45,7 @@ class MessageView:
 
     @property
     def shown_text(self) -> str:
-        """Of a long one the beginning."""
+        """The text, shortened if it is long."""
         return truncate(self.message.text, MAX_QUESTION_CHARS)
 
     @property
@@ -58,7 +58,7 @@ class MessageView:
 
     @classmethod
     def of(cls, message: Message, user: Any, **about: bool) -> "MessageView":
-        """As this person is shown it; what they can do is known to whoever asks."""
+        """Return the view of a message for this user; `about` is what they can do."""
         run = message.run
         if run is None:
             return cls(message, None)
@@ -66,7 +66,7 @@ class MessageView:
 
 
 class SessionChrome:
-    """What stands around a conversation, as one page was shown it."""
+    """The elements around a conversation, as one page has rendered them."""
 
     def __init__(self, user: Any) -> None:
         self.user = user
@@ -77,22 +77,22 @@ class SessionChrome:
         self._statuses: dict[str, str] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
-        """Frames for what depends on what goes on: here, or in the list."""
+        """Return frames for elements that depend on live runs, here or in the list."""
         live = listing.live_runs(self.user)
         return self._session_frames(session, live.get(session.topic)) + self._list_frames(
             session, live
         )
 
     def begun(self, session: ChatSession, run: Run) -> SafeString:
-        """Frames where this run was begun here just now: so nothing waits before it.
+        """Return frames for a run that just started here, so nothing is queued before it.
 
-        What goes on elsewhere is as it was; it is looked at when this run ends.
+        The status of other chats is updated when this run ends.
         """
         here = self._status_frames(session, sessions.SessionStatus(live_run=run.pk))
         return here + self._list_frames(session, {**self._live, session.topic: run})
 
     def run_status_frames(self, session: ChatSession) -> SafeString:
-        """Frames where a run goes on, waits or is over by now, and no session was used."""
+        """Return frames for a changed run status, without reordering the list."""
         live = listing.live_runs(self.user)
         return self._session_frames(session, live.get(session.topic)) + self._row_frames(
             session, live
@@ -107,7 +107,7 @@ class SessionChrome:
     def _status_frames(
         self, session: ChatSession, standing: sessions.SessionStatus
     ) -> SafeString:
-        """The composer, and what waits to be sent, where that has changed."""
+        """Return the composer, and the queue if it has changed."""
         shown, self._standing = self._standing, standing
         is_same = shown is not None and shown.waits == standing.waits
         queue = SafeString() if is_same else self._queue_frame(session)
@@ -118,7 +118,7 @@ class SessionChrome:
         return _render_part("queue", about)
 
     def _list_frames(self, session: ChatSession, live: listing.Runs) -> SafeString:
-        """The whole list only where something in it has another place."""
+        """Return the whole list only if the order has changed."""
         outline, (today, yesterday) = listing.outline(self.user), listing.day_starts()
         places = [(pk, (used < today) + (used < yesterday)) for used, pk, *_ in outline]
         named, is_moved = {about[1:] for about in self._outline}, places != self._places
@@ -133,7 +133,7 @@ class SessionChrome:
     def _row_frames(
         self, session: ChatSession, live: listing.Runs, renamed: Set[int] = frozenset()
     ) -> SafeString:
-        """Those of sessions that have another name, or in which something else goes on."""
+        """Return rows of chats with a new title or status."""
         shown = self._statuses
         self._live, self._statuses = live, _run_statuses(live)
         turned = {topic for topic, _ in shown.items() ^ self._statuses.items()}
@@ -159,7 +159,7 @@ def _session_row(
 
 
 def render_new_message(message: Message, view: RunView, user: Any) -> SafeString:
-    """A message at the end of the conversation, its run as the page watches it."""
+    """Render a message at the end of the conversation, with its live run."""
     is_long = len(message.text) > MAX_QUESTION_CHARS
     if view.is_unstarted and message.author_id == user.pk and not is_long:
         html = asked.render(message, view)
@@ -169,7 +169,7 @@ def render_new_message(message: Message, view: RunView, user: Any) -> SafeString
 
 
 def render_earlier_link(session: ChatSession, oldest: int, after: int) -> SafeString:
-    """A link to earlier messages, between what a page has and what it is shown now."""
+    """Render a link to earlier messages, between those on the page and the new ones."""
     about = {"session": session, "earlier": oldest, "missed_after": after or None}
     html = _render_part("earlier", about)
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
@@ -180,7 +180,7 @@ def render_message(message: MessageView, user: Any) -> SafeString:
 
 
 def render_composer(session: ChatSession, **about: str) -> SafeString:
-    """Whether a run lives; what of what was sent is acknowledged, refused or returned."""
+    """Render the composer, with what was acknowledged, rejected or returned."""
     return _render_composer(sessions.get_status(session, sessions.live_run(session)), **about)
 
 
@@ -193,7 +193,7 @@ def _render_composer(
     about = {
         "standing": standing,
         "acknowledged": acknowledged,
-        # As base64 where it is long: in an attribute, a quotation mark takes six characters.
+        # Long text as base64, because a quotation mark in an attribute takes six characters.
         "returned": returned if len(returned) <= MAX_QUESTION_CHARS else "",
         "returned_base64": b64encode(returned.encode()).decode()
         if len(returned) > MAX_QUESTION_CHARS
@@ -204,7 +204,7 @@ def _render_composer(
 
 
 def render_people(people: Collection[Person]) -> SafeString:
-    """Who else is here now."""
+    """Render who else is here now."""
     return _render_part("present", {"people": people})
 
 

@@ -1,4 +1,4 @@
-"""The sessions of a person as they are listed, and found."""
+"""Lists and searches a user's chats."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ Runs = Mapping[str, Run]
 
 
 def search_sessions(user, query: str = "") -> list[ChatSession]:
-    """The sessions of a person, or shared with them, newest first; those with these words."""
+    """Return a user's own and shared chats that match, newest first."""
     words = storable(query)[:MAX_QUERY_CHARS].split()[:8]
     chats = (
         list(_matching_sessions(user, words)[:MAX_SESSIONS])
@@ -44,7 +44,7 @@ def _matching_sessions(user, words: Iterable[str]) -> QuerySet[ChatSession]:
 
 
 def _newest_sessions(user) -> list[ChatSession]:
-    """Asked in two: an index gives one's own in their order, and of others there are few."""
+    """Query in two parts: an index sorts the user's own chats, and shared ones are few."""
     both = _own_sessions(user.pk) + _shared_sessions(user.pk)
     return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[
         :MAX_SESSIONS
@@ -65,7 +65,7 @@ Outline = tuple[datetime, int, str, bool, str]
 
 
 def outline(user) -> list[Outline]:
-    """Of each session that is listed: last use, number, title, whether shared, and by whom."""
+    """Return last use, id, title, whether shared and by whom, for each listed chat."""
     own = [(*row, "") for row in _own_outline(user.pk)]
     return sorted(own + _shared_outline(user.pk), reverse=True)[:MAX_SESSIONS]
 
@@ -84,13 +84,13 @@ def _shared_outline(user):
 
 
 def day_starts() -> tuple[datetime, datetime]:
-    """Where the days begin under which sessions are listed: today, and yesterday."""
+    """Return when today and yesterday started, for the headings of the list."""
     today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     return today, today - timedelta(days=1)
 
 
 def live_runs(user) -> Runs:
-    """What goes on in the sessions of this person, by their topics."""
+    """Return live runs in the user's chats, by topic."""
     return {run.topic: run for run in _live_runs(user.pk)}
 
 

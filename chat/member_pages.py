@@ -1,4 +1,4 @@
-"""Pages on which a session is shared: who is in it, and the way in."""
+"""Pages for sharing a chat: members and invitations."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from chat.models import ChatSession, Invitation, Member
 
 @require_http_methods(["GET", "POST"])
 def people(request: HttpRequest, pk: int) -> HttpResponse:
-    """Everybody in it sees who else is; whoever it belongs to lets people in."""
+    """List the members; the owner can add people."""
     if request.method == "GET":
         seen = ChatSession.objects.for_user(request.user)
         return _render_panel(request, get_object_or_404(seen, pk=pk))
@@ -49,7 +49,7 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def invite(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a link, and show it: it is not shown again."""
+    """Create an invitation link and display it once."""
     chat = _get_own_session(request, pk)
     right, hours = request.POST.get("right", ""), request.POST.get("hours", "")
     try:
@@ -72,7 +72,7 @@ def withdraw(request: HttpRequest, pk: int, link: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask first: whatever looks at a link to show what it is about must not join by that."""
+    """Ask before joining, because link previews must not join."""
     try:
         link = sharing.find_invitation(token, request.user)
         if request.method == "GET" and not sharing.has_access(request.user, link):
@@ -104,7 +104,7 @@ def _render_panel(
     request: HttpRequest, chat: ChatSession, status: int = 200, **told: str
 ) -> HttpResponse:
     context = {"session": chat, "panel": sharing.build_panel(chat, request.user), **told}
-    # A page that takes elements in leaves out answers that say that something is wrong.
+    # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
         response = render(request, "chat/people.html#panel", context)
     else:

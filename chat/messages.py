@@ -1,4 +1,4 @@
-"""From what somebody types to the run that answers it, or to why it is not answered."""
+"""Turns a user's text into a run, or into the reason why there is none."""
 
 import logging
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 200_000
 MAX_TITLE_CHARS = 60
 HISTORY_RUNS = 20
-# What a model is told of a run: to read all of a run takes three times as long.
+# Only what the history needs: loading whole runs takes three times as long.
 HISTORY_FIELDS = (
     *("query", "answer", "status", "stopped_reason", "detail"),
     *("marks", "tool_calls", "review__correction"),
@@ -34,15 +34,15 @@ HISTORY_FIELDS = (
 
 
 class MessageRejected(Exception):
-    """A message was not taken; the text says why, to the person who wrote it."""
+    """Raised when a message is rejected; the user sees the reason."""
 
 
 class ClientIdConflict(MessageRejected):
-    """The page's id for this message belongs to another message: it needs a new one."""
+    """Raised when the page's id for this message belongs to another one; it needs a new id."""
 
 
 def clean_text(text: str) -> str:
-    """The text as it can be kept; raises NotSaid where it is nothing, or too much."""
+    """Return the text for storage; raise MessageRejected if it is empty or too long."""
     text = storable(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise MessageRejected(_("Enter a message first."))
@@ -55,7 +55,7 @@ def clean_text(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Without what a database refuses: NUL, and halves of characters."""
+    """Remove what a database rejects: NUL and lone surrogates."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
@@ -68,7 +68,7 @@ def make_title(text: str) -> str:
 
 
 def history(session: ChatSession) -> list[HistoryMessage]:
-    """What was said so far, as a model is told of it."""
+    """Return the chat's history as a model gets it."""
     return [
         m for run in reversed(_recent_runs(session.pk)) for m in event_store.transcript(run)
     ]
@@ -81,7 +81,7 @@ def _recent_runs(session):
 
 
 def select_agent(name: str, user) -> Agent:
-    """The agent of this name, or the one that answers this person where none was chosen."""
+    """Return the agent with this name, or the user's default."""
     with _reject_agent_errors():
         agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
     if agent is None:
@@ -99,7 +99,7 @@ def _agents_by_name(user, name):
 
 
 def requested_workflow(text: str, user) -> start.StartRequest | None:
-    """The workflow that a message asks for, if it does."""
+    """Return the workflow that a message starts, if any."""
     try:
         return start.parse_command(text, user)
     except start.WorkflowNotStarted as reason:
@@ -107,7 +107,7 @@ def requested_workflow(text: str, user) -> start.StartRequest | None:
 
 
 def prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
-    """The run that answers a text: of an agent, of a workflow, or what is left of a plan."""
+    """Create the run for a text: of an agent, a workflow, or a stopped plan."""
     if (stopped := _stopped_plan(session, text)) is not None:
         return _prepare_continuation(stopped, session, user)
     wish = requested_workflow(text, user)
@@ -118,7 +118,7 @@ def prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
 
 
 def _stopped_plan(session: ChatSession, text: str) -> Run | None:
-    """The plan that was stopped last in here, where this asks to go on with it."""
+    """Return the chat's last stopped plan, if this text continues it."""
     if text not in _continue_phrases():
         return None
     last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
@@ -127,7 +127,7 @@ def _stopped_plan(session: ChatSession, text: str) -> Run | None:
 
 @cache
 def _continue_phrases() -> set[str]:
-    """What the button says, in each language."""
+    """Return the button's text in each language."""
     said = set()
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
@@ -141,7 +141,7 @@ def _prepare_continuation(stopped: Run, session: ChatSession, user) -> Run:
 
 
 def blocked_reason(message: Message) -> str:
-    """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
+    """Return why a queued message couldn't be answered now; usually empty."""
     try:
         agent = select_agent(message.agent_name, message.author)
         requested_workflow(message.text, message.author)
@@ -152,7 +152,7 @@ def blocked_reason(message: Message) -> str:
             quotas.check(message.author)
     except MessageRejected as reason:
         return str(reason)
-    except Exception:  # the page has to be shown, or nobody could withdraw it
+    except Exception:  # the page must render, or the message couldn't be withdrawn
         logger.exception("Can't check whether message %s can be answered.", message.pk)
         return _("This message can't be answered. Remove it from the queue.")
     return ""
@@ -160,7 +160,7 @@ def blocked_reason(message: Message) -> str:
 
 @contextmanager
 def _reject_agent_errors() -> Iterator[None]:
-    """What stands in the way of a run, told to the person who wrote."""
+    """Turn agent errors into a rejection with its reason."""
     try:
         yield
     except AgentError as error:

@@ -8,19 +8,19 @@ from agents.models import Membership, Run
 
 class ChatSessionQuerySet(models.QuerySet):
     def for_user(self, user):
-        """The sessions this person may see: their own, and those shared with them."""
+        """Return the chats this user can see: their own and those shared with them."""
         return self.filter(models.Q(user=user) | models.Q(pk__in=_member_sessions(user)))
 
     def owned_by(self, user):
-        """Those that are theirs to rename, to delete and to share."""
+        """Return the chats this user can rename, delete and share."""
         return self.filter(user=user)
 
     def shared_with(self, user):
-        """Those of others."""
+        """Return chats of others that are shared with this user."""
         return self.filter(pk__in=_member_sessions(user)).exclude(user=user)
 
     def writable_by(self, user):
-        """Those in which they may ask, and stop what is being answered."""
+        """Return the chats in which this user can send messages and stop runs."""
         writes = _member_sessions(user).filter(may_write=True)
         return self.filter(models.Q(user=user) | models.Q(pk__in=writes))
 
@@ -31,8 +31,8 @@ def _member_sessions(user):
 
 class ChatSession(models.Model):
     personal = ("title",)
-    live: Run | None = None  # the run that goes on in it, for those who show it in a list
-    whose = ""  # the owner's name, for those who show it to somebody else
+    live: Run | None = None  # its live run, for lists
+    whose = ""  # the owner's name, for other members
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -76,12 +76,12 @@ class ChatSession(models.Model):
 
 class InvitationQuerySet(models.QuerySet):
     def open(self):
-        """Those that still work, by the database's clock."""
+        """Return invitations that still work, by the database's clock."""
         return self.filter(withdrawn_at=None, expires_at__gt=Now())
 
 
 class Invitation(models.Model):
-    """A link into a session, for a while. Its token is kept as a digest only."""
+    """A temporary link into a chat. Only the token's digest is saved."""
 
     session = models.ForeignKey(
         ChatSession,
@@ -107,7 +107,7 @@ class Invitation(models.Model):
 
 
 class Member(Membership):
-    """Somebody in a session that is shared, its owner among them."""
+    """A member of a shared chat, including its owner."""
 
     session = models.ForeignKey(
         ChatSession,
@@ -131,9 +131,9 @@ class Member(Membership):
 
 
 class RemovedMember(models.Model):
-    """Somebody whom the owner removed or limited to reading, which no link undoes.
+    """A user whom the owner removed or limited to reading, which no link can undo.
 
-    Only the owner does, by adding them by name.
+    Only the owner can, by adding them by name.
     """
 
     session = models.ForeignKey(
@@ -164,27 +164,27 @@ class RemovedMember(models.Model):
 
 class MessageQuerySet(models.QuerySet):
     def for_user(self, user):
-        """What this person said, in sessions that they may see."""
+        """Return this user's messages in chats they can see."""
         return self.filter(author=user, session__in=ChatSession.objects.for_user(user))
 
     def withdrawable_by(self, user):
-        """What they may take out of a queue: their own, and all in a session of theirs."""
+        """Return messages this user can withdraw: their own, and all in their chats."""
         return self.for_user(user) | self.filter(session__user=user)
 
     def queued(self):
-        """Those that wait, the next one first."""
+        """Return queued messages, the next one first."""
         return self.filter(place__isnull=False).order_by("place")
 
     def said(self):
-        """Those that wait no more, in the order of the conversation."""
+        """Return messages that aren't queued, in conversation order."""
         return self.filter(place=None).order_by("pk")
 
 
 class Message(models.Model):
-    """What a person said, and the run that answers it."""
+    """A user's message and the run that answers it."""
 
     personal = ("text",)
-    is_new = False  # whether it was made just now, rather than found
+    is_new = False  # whether it was just created
 
     session = models.ForeignKey(
         ChatSession,

@@ -1,4 +1,4 @@
-"""A question that was asked just now: drawn once for each agent, and filled in."""
+"""Renders a new message from a template cached per agent."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,7 +16,7 @@ from agents.web.presentation.formatting import is_scrollable
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER, to_format_string
 from chat.models import Message
 
-MAX_UNSCROLLED_CHARS = 240  # of a question: what is longer may have to be scrolled
+MAX_UNSCROLLED_CHARS = 240  # longer questions may need scrolling
 MAX_CACHED_TEMPLATES = 256
 MESSAGE_PLACEHOLDER = 792_468_135
 TEXT_PLACEHOLDER, ID_PLACEHOLDER = "\ue000", "\ue001"
@@ -24,7 +24,7 @@ TIME_PLACEHOLDER = datetime(1999, 8, 7, 6, 5, 4, tzinfo=UTC)
 
 
 def render(message: Message, view: RunView) -> SafeString:
-    """What whoever looks has asked, above a run of which nothing was told yet."""
+    """Render the user's own message above a run without events."""
     run, is_long = view.run, is_scrollable(message.text, MAX_UNSCROLLED_CHARS)
     question = _cached_template(
         get_language(), is_long, run.agent_name, run.model, run.max_steps

@@ -1,7 +1,7 @@
-"""A conversation as one page was shown it: which messages, how far each run, what is around.
+"""What one page has rendered of a conversation: messages, progress of runs, surroundings.
 
-All of it is read where rows are read. A page that comes, or was away, is brought up to date in
-parts: nobody else waits for more than one of them.
+It is read on the database thread. A new or reconnected page is updated in parts, so that others
+wait for one part at most.
 """
 
 import logging
@@ -28,9 +28,9 @@ PLACE = "chat"
 MAX_PK = 2**63 - 1
 MAX_CORRECTIONS = 50
 MAX_COMMENTS = 50
-# As many messages as a page begins with; whoever wants more loads earlier ones.
+# Messages on a new page; earlier ones are loaded on request.
 MAX_MESSAGES = 30
-MAX_HTML_BYTES = 320_000  # bytes, of the messages on a page
+MAX_HTML_BYTES = 320_000  # bytes of message HTML on a page
 BATCH_SIZE = 5
 
 
@@ -39,19 +39,21 @@ class Conversation:
         self.session = session
         self.user = user
         self.may_write = may_write
-        self.last = last  # the message that is the last on the page
+        self.last = last  # the last message on the page
         self.is_discussed = False
         self.watched: dict[int, LiveRunView] = {}
         self.around = fragments.SessionChrome(user)
 
     def take(self, other: "Conversation") -> None:
-        """Be shown what the other was shown, and go on from there by oneself."""
+        """Copy another page's state, and continue from there."""
         self.last, self.is_discussed = other.last, other.is_discussed
         self.watched, self.around = deepcopy(other.watched), copy(other.around)
 
     async def catch_up(self, was_away: bool, language: str) -> list[str]:
-        """Frames that bring the page up to date: messages it has not, oldest first, and the
-        last run that it has."""
+        """Return frames that update the page.
+
+        These are missing messages, oldest first, and its last run.
+        """
 
         async def later(part: Callable[..., Any], *subject: Any) -> Any:
             return await database.run_deferred(_in_language, language, part, *subject)
@@ -77,15 +79,15 @@ class Conversation:
         return "" if shown is None else self.watch(shown).snapshot()
 
     def _correction_frames(self, runs: Iterable[int]) -> str:
-        """Whoever was away was not told of what was corrected, however long ago asked."""
+        """Return frames for corrections made while the page was away, regardless of age."""
         return "".join(self.on_page(run).judged() for run in runs)
 
     def _comment_frames(self, said: Iterable[tuple[int, int]]) -> str:
-        """Nor of what people said to each other: of late, and where there is a place for it."""
+        """Return frames for recent comments made while the page was away."""
         return "".join(self.on_page(run).comment_frames(step) for run, step in said)
 
     def new_message_frames(self, begun: int | None = None) -> str:
-        """Frames for messages this page has not; one whose run has just begun, as it began."""
+        """Return frames for missing messages; a run that just started, from its start."""
         missed = MissedMessages(self, begun)
         while missed.read_batch():
             pass
@@ -93,13 +95,13 @@ class Conversation:
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 
     def at_once(self, message: Message) -> str:
-        """Frames for what was said here: it is all at hand, and need not be told of first."""
+        """Return frames for a message sent here, without waiting for its notification."""
         try:
             if _first_after(self.session.pk, self.last) != [message.pk]:
-                return ""  # what others said before it is shown before it
+                return ""  # others' earlier messages come first
             frames = self.new_message(message, is_new=True)
             frames += self.around.begun(self.session, message.run)
-        except Exception:  # it is kept, and this page is told of it as others are
+        except Exception:  # it is saved, and this page is notified like others
             logger.exception("Can't render message %s right away.", message.pk)
             self.watched.pop(message.run_id, None)
             self.around = fragments.SessionChrome(self.user)
@@ -113,14 +115,14 @@ class Conversation:
         return fragments.render_new_message(message, view, self.user)
 
     def enable_comments(self) -> list[str]:
-        """What stands on the page, with a place to talk about it."""
+        """Return the messages on the page again, with comments enabled."""
         self.is_discussed = True
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
         newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MAX_MESSAGES]
         return [self.watch(run).snapshot() for run in newest]
 
     def on_page(self, run: int) -> LiveRunView:
-        """All that a session is told of are in it, and may stand here without moving."""
+        """Return the view of a run that may be on the page."""
         return self.watched.get(run) or self._make_view(run)
 
     def watch(self, run: int) -> LiveRunView:
@@ -132,10 +134,10 @@ class Conversation:
 
 
 class MissedMessages:
-    """Messages that a page has not: the newest ones, as many as there is room for.
+    """Messages missing on a page: the newest ones that fit.
 
-    They are read from the last one back, and shown from the first one on; before it a link to
-    those for which there was no room.
+    They are read from the last one back and displayed from the first one on, with a link to
+    earlier ones.
     """
 
     def __init__(self, page: Conversation, begun: int | None = None) -> None:
@@ -143,15 +145,15 @@ class MissedMessages:
         self.begun = begun
         self.before = MAX_PK
         self.room = MAX_HTML_BYTES
-        self.shown: list[tuple[int, str]] = []  # the newest one first
+        self.shown: list[tuple[int, str]] = []  # newest first
         self.is_all = True
 
     def read_batch(self) -> bool:
-        """Whether there may be more to read."""
+        """Read a batch; return whether there may be more."""
         messages = _newest_between(self.page.session.pk, self.page.last, self.before)
         for message in messages:
             self.before = message.pk
-            # It may be over by now, elsewhere, and what was told of it may be lost.
+            # The run may have ended elsewhere, with its notifications lost.
             is_new = message.run_id == self.begun and message.run.is_live
             with suppress(ObjectDoesNotExist):
                 html = self.page.new_message(message, is_new)
@@ -164,7 +166,7 @@ class MissedMessages:
         return len(messages) == BATCH_SIZE
 
     def frames(self) -> list[str]:
-        """One for each message; the page has them then."""
+        """Return one frame per message, and mark them as displayed."""
         if not self.shown:
             return []
         (newest, _), (oldest, _) = self.shown[0], self.shown[-1]
@@ -183,7 +185,7 @@ def _in_language(language: str, part: Callable[..., Any], *subject: Any) -> Any:
 
 
 def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
-    """Each reads a few rows."""
+    """Split rows into small batches."""
     every = list(rows)
     return [every[at : at + BATCH_SIZE] for at in range(0, len(every), BATCH_SIZE)]
 

@@ -1,5 +1,8 @@
-"""Who is in a session just now. Every page of a shared one says so every few seconds, and
-hears the others; nothing of it is kept, and whoever falls silent is gone."""
+"""Who is in a chat now.
+
+Every page of a shared chat announces itself every few seconds; nothing is saved, and a page
+that falls silent is gone.
+"""
 
 import time
 from dataclasses import dataclass, field
@@ -15,13 +18,13 @@ class Person:
 
     @property
     def initials(self) -> str:
-        """Two letters; of scripts in which one is as wide as two, one."""
+        """Two letters, or one in scripts with wide characters."""
         return self.name[:2].upper() if self.name[:2].isascii() else self.name[:1]
 
 
 @dataclass(slots=True)
 class Presence:
-    """Whose pages one page has heard of, and when."""
+    """The pages that one page has heard from, and when."""
 
     heard: dict[str, tuple[Person, float]] = field(default_factory=dict)
 
@@ -32,7 +35,7 @@ class Presence:
         self.heard.pop(tab, None)
 
     def people(self) -> tuple[Person, ...]:
-        """Each once, however many pages they have open, by their names."""
+        """Return each person once, by name, regardless of open pages."""
         oldest = time.monotonic() - HEARTBEAT_SECONDS * MISSED_HEARTBEATS
         self.heard = {tab: said for tab, said in self.heard.items() if said[1] >= oldest}
         here = {person.pk: person for person, _ in self.heard.values()}

@@ -1,7 +1,6 @@
-"""Messages that wait until the run before them is over.
+"""Messages that wait until the current run has ended.
 
-Whoever changes what waits in a session holds the session's row, so that two who do it at once,
-in two tabs or in two processes, do it one after the other.
+Changes lock the chat's row, so that two tabs or processes make them one after the other.
 """
 
 from django.db import transaction
@@ -15,11 +14,11 @@ MAX_QUEUED = 10
 
 
 class QueueFull(Exception):
-    """There are as many messages waiting in this session as there may be."""
+    """Raised when the chat has the maximum number of queued messages."""
 
 
 def lock(session: ChatSession) -> bool:
-    """Nobody else changes it until this transaction is over; False where it is gone."""
+    """Lock the chat for this transaction; return False if it no longer exists."""
     return bool(_lock_row(session.pk))
 
 
@@ -29,7 +28,7 @@ def _lock_row(session):
 
 
 def waiting(session: ChatSession) -> list[Message]:
-    """What waits in a session, the next one first."""
+    """Return the queued messages of a chat, the next one first."""
     return _waiting(session.pk)
 
 
@@ -39,7 +38,7 @@ def _waiting(session):
 
 
 def add(session: ChatSession, **message) -> Message:
-    """A message at the end of the queue."""
+    """Append a message to the queue."""
     queued = session.messages.queued()
     if queued.count() >= MAX_QUEUED:
         raise QueueFull
@@ -48,7 +47,7 @@ def add(session: ChatSession, **message) -> Message:
 
 
 def move_to_front(session: ChatSession, user, pk: int | None) -> bool:
-    """Whether it was there, and this person's, to be put before the others."""
+    """Move a message to the front; return whether it was there and the user's."""
     with transaction.atomic():
         lock(session)
         first = session.messages.queued().aggregate(Min("place"))["place__min"] or 0
@@ -57,7 +56,7 @@ def move_to_front(session: ChatSession, user, pk: int | None) -> bool:
 
 
 def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
-    """Take it out; give the text if it is theirs, or None where there is nothing to take."""
+    """Remove a message; return its text if it is theirs, or None if there is none."""
     with transaction.atomic():
         lock(session)
         theirs = Message.objects.withdrawable_by(user).queued()
@@ -75,16 +74,16 @@ def clear(session: ChatSession) -> None:
 
 
 def drop_inactive(session: ChatSession) -> None:
-    """Whoever may not sign in any more asks nothing more either."""
+    """Drop queued messages of deactivated users."""
     for message in waiting(session):
         if not message.author.is_active:
             message.delete()
 
 
 def attach_run(message: Message, run: Run) -> Message:
-    """The same message, answered by this run from now on.
+    """Attach the message to its run.
 
-    Its number is its place in the conversation, and that is at the end, whenever it was typed.
+    It gets a new id, because ids give the order of the conversation.
     """
     typed = message.created_at
     message.delete()
@@ -96,7 +95,7 @@ def attach_run(message: Message, run: Run) -> Message:
 
 
 def ready_sessions(run: Run | None = None) -> list[ChatSession]:
-    """Sessions in which something waits and nothing lives: all, or that of this run."""
+    """Return chats with queued messages and no live run: all, or this run's."""
     return _all_ready() if run is None else _ready_after(run.pk)
 
 
@@ -112,7 +111,7 @@ def _ready_after(run):
 
 
 def _ready_messages() -> QuerySet[Message]:
-    """What waits where nothing lives."""
+    """Return queued messages of chats without a live run."""
     lives = Message.objects.filter(session=OuterRef("session"), run__status__in=Run.LIVE)
     return Message.objects.queued().exclude(Exists(lives))
 

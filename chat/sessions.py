@@ -1,4 +1,4 @@
-"""What people do with their sessions: begin, say, stop, rename, delete."""
+"""What users do with chats: start, send, stop, rename, delete."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ RATE_WINDOW = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStatus:
-    """Where a session stands: what lives in it, what waits, and why that does not go on."""
+    """A chat's status: its live run, its queue, and why that is blocked."""
 
     live_run: int | None
     is_waiting: bool = False
@@ -41,7 +41,7 @@ class SessionStatus:
 
     @property
     def waits(self) -> tuple[Any, ...]:
-        """What is shown of the queue."""
+        """The visible state of the queue."""
         return self.queued, self.hindrance, self.is_waiting
 
 
@@ -49,7 +49,7 @@ _being_said: set[asyncio.Task[Message]] = set()
 
 
 async def submit(say: Callable[[], Message]) -> Message:
-    """Keep a message and have it answered, even if whoever sent it leaves in the middle."""
+    """Save a message and have it answered, even if the sender disconnects meanwhile."""
     saying = asyncio.create_task(_submit(say))
     _being_said.add(saying)
     saying.add_done_callback(_being_said.discard)
@@ -64,29 +64,29 @@ async def _submit(say: Callable[[], Message]) -> Message:
 
 
 async def dispatch(session: ChatSession, message: Message) -> None:
-    """Have it answered, now or in its turn, and tell every page that shows the session."""
+    """Start the message's run, or the queue, and notify every page of the chat."""
     fault_injection.point("P2")
     if message.is_queued:
         await pubsub.publish(session.topic, "queue.changed")
-        await _answer_next(session)  # what it waits for may have ended in this very moment
+        await _answer_next(session)  # the run it waits for may have just ended
         return
     runs.launch(message.run)
     await pubsub.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
 
 async def answer_waiting(run: Run | None = None) -> None:
-    """Have answered what waits: where this run is over, or wherever nothing lives."""
+    """Start queued messages: in this run's chat, or wherever no run is live."""
     for session in await database.run(queue.ready_sessions, run):
         try:
             await _answer_next(session)
-        except Exception:  # whatever it was, the others need not wait for it
+        except Exception:  # others must not wait for a failure
             logger.exception("Can't start the next message of chat %s.", session.pk)
 
 
 async def send_now(session: ChatSession, user, pk: int | None) -> bool:
-    """Stop what is being answered, and have this answered first of all that waits.
+    """Stop the live run and answer this message next.
 
-    False where there is no such message.
+    Returns False if there is no such message.
     """
     is_there, run = await database.run(_move_to_front, session, user, pk)
     if not is_there:
@@ -99,7 +99,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
 
 async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
-    """Take out what waits; give its text to its author, or None where it is not there."""
+    """Withdraw a queued message; return its text to its author, or None if there is none."""
     text = await database.run(queue.withdraw, session, user, pk)
     if text is not None:
         await pubsub.publish(session.topic, "queue.changed")
@@ -107,7 +107,7 @@ async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
 
 
 def start(user, text: str, client_id: str, agent: str = "") -> Message:
-    """A new session with its first message; the same client id gives the same one."""
+    """Create a chat with its first message; the same client id returns the same one."""
     text = messages.clean_text(text)
     try:
         with errors.reraise_as(messages.MessageRejected), transaction.atomic():
@@ -119,7 +119,7 @@ def start(user, text: str, client_id: str, agent: str = "") -> Message:
             title = wish.version.workflow.name if wish else messages.make_title(kept)
             session = ChatSession.objects.create(user=user, title=title)
             return _create_message(session, user, text, client_id, agent)
-    except IntegrityError:  # it came twice at once, and the other was quicker
+    except IntegrityError:  # sent twice, and the other request was faster
         if (known := _find_duplicate(user, text, client_id)) is None:
             raise
         return known
@@ -128,7 +128,7 @@ def start(user, text: str, client_id: str, agent: str = "") -> Message:
 def add_message(
     session: ChatSession, user, text: str, client_id: str, agent: str = ""
 ) -> Message:
-    """A message that is answered at once, or waits while another one is being answered."""
+    """Add a message that is answered at once, or queued while a run is live."""
     text = messages.clean_text(text)
     with errors.reraise_as(messages.MessageRejected), transaction.atomic():
         if not queue.lock(session):
@@ -153,7 +153,7 @@ def rename(session: ChatSession, title: str) -> None:
 
 
 def delete(session: ChatSession) -> None:
-    """Messages, runs and traces: nothing of it stays."""
+    """Delete a chat with its messages, runs and traces."""
     with transaction.atomic():
         queue.lock(session)
         Run.objects.filter(message__session=session).delete()
@@ -170,7 +170,7 @@ def _live_runs(topic):
 
 
 def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
-    """Where it stands while this run lives in it, or none."""
+    """Return the chat's status with this live run, or none."""
     queued = tuple(queue.waiting(session))
     return SessionStatus(
         live_run=run and run.pk,
@@ -181,7 +181,7 @@ def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
 
 
 def _check_rate(user) -> None:
-    """Raises NotSaid where this person has said as much in the last minute as they may."""
+    """Raise MessageRejected if the user has reached the rate limit."""
     if not (most := settings.PERSON_MESSAGES):
         return
     quotas.lock_user(user)
@@ -238,14 +238,14 @@ def _queue_message(
 
 
 def _masked_text(user, text: str, agent: str) -> str:
-    """The text as whoever would answer it now lets it be kept; maybe nobody would."""
+    """Mask the text as the agent that would answer it requires."""
     first = agent_factory.default_candidates_for(user.pk)
     answers = messages.find_agent(agent, user) if agent else next(iter(first), None)
     return masking.mask_for_storage(answers, text) if answers else text
 
 
 def _move_to_front(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
-    """Whether it is there, and what lives before it: asked later, that might be its own run."""
+    """Move to front, and return the live run: checked later, that might be its own."""
     with transaction.atomic():
         return queue.move_to_front(session, user, pk), live_run(session)
 
@@ -257,9 +257,9 @@ async def _answer_next(session: ChatSession) -> None:
 
 
 def _claim_next(session: ChatSession) -> Message | None:
-    """The message whose turn it is, with a run of its own; once, whoever else asks.
+    """Return the next message with its new run, claimed once across processes.
 
-    One that cannot be answered waits, and with it what the same person said after it.
+    A message that can't be answered waits, along with later ones of the same author.
     """
     with transaction.atomic():
         if not queue.lock(session) or live_run(session):
@@ -276,7 +276,7 @@ def _claim_next(session: ChatSession) -> Message | None:
 
 
 def _start_message(session: ChatSession, message: Message) -> Message | None:
-    """The message with its run; None where it cannot have one."""
+    """Return the message with its run, or None if it can't have one."""
     try:
         with transaction.atomic():
             agent = messages.select_agent(message.agent_name, message.author)
@@ -284,10 +284,10 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
             message.text = masking.mask_for_storage(agent, message.text)
             return queue.attach_run(message, run)
     except messages.MessageRejected:
-        return None  # the page says why, and the next look may find it mended
+        return None  # the page says why, and a later attempt may succeed
     except OperationalError:
-        raise  # it is not the message
-    except Exception:  # whatever it was, the others need not wait for it
+        raise  # not the message's fault
+    except Exception:  # others must not wait for a failure
         logger.exception("Can't start a run for message %s.", message.pk)
         return None
 
@@ -295,17 +295,17 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
 def _find_duplicate(
     user, text: str, client_id: str, session: ChatSession | None = None
 ) -> Message | None:
-    """The message that was sent under this id before: a double click, or a lost reply."""
+    """Return the message already sent with this id: a double click, or a lost reply."""
     known = None
     is_id = 0 < len(client_id) <= 64 and client_id == messages.storable(client_id)
     if is_id:
         known = next(iter(_by_client_id(user.pk, client_id)), None)
-    # Said in another session it is no double, and to take it for one would lose the text.
+    # In another chat it isn't a duplicate, and treating it as one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
         raise messages.MessageRejected(
             _("The page sent an invalid request. Reload it and try again.")
         )
-    # Neither is another text. An agent may keep texts masked only, so that is the same one.
+    # Neither is different text; but an agent may save it masked, so that counts as equal.
     if known and known.text != text and known.text != masking.mask_value(text):
         raise messages.ClientIdConflict(
             _("Not sent: a different message was sent with the same ID. Send it again.")

@@ -1,4 +1,4 @@
-"""Who else is in a session: named people, and whoever comes by a link in time."""
+"""Members of a chat: added by name, or by an invitation link."""
 
 import secrets
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ READ_ONLY_MESSAGE = gettext_lazy("You have read-only access to this chat.")
 
 
 class SharingRejected(Exception):
-    """Nobody was let in; the text says why, to the person who tried."""
+    """Raised when access isn't granted; the user sees the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembersPanel:
-    """Who is in a session, and what somebody can do about it."""
+    """The members of a chat and what the viewer can change."""
 
     is_owner: bool
     owner: Any
@@ -59,12 +59,12 @@ def build_panel(session: ChatSession, user) -> MembersPanel:
 
 
 def guests(session: ChatSession) -> QuerySet[Member]:
-    """All but its owner."""
+    """Return all members but the owner."""
     return session.members.exclude(user=session.user_id)
 
 
 def has_members(session: ChatSession) -> bool:
-    """Whether it is shared, or was: what others said in it stays."""
+    """Whether the chat is or was shared: what others wrote stays."""
     return session.is_shared or bool(_members(session.pk))
 
 
@@ -74,7 +74,7 @@ def _members(session):
 
 
 def may_write(session: ChatSession, user) -> bool:
-    """Of what the person may see anyway: whether they take part in it."""
+    """Whether the user, who can see the chat, can write in it."""
     return session.user_id == user.pk or bool(_writers(session.pk, user.pk))
 
 
@@ -85,9 +85,9 @@ def _writers(session, user):
 
 
 def add_member(session: ChatSession, name: str, right: str) -> None:
-    """Let somebody in by their name, or change what somebody who is in may do.
+    """Add a user by name, or change a member's access.
 
-    No link gives more than that to them. One that did is withdrawn: it was sent further.
+    No link gives them more than that. A link that did is withdrawn, because it was passed on.
     """
     name = storable(name).strip()
     person = get_user_model().objects.filter(username=name, is_active=True).first()
@@ -109,9 +109,9 @@ def add_member(session: ChatSession, name: str, right: str) -> None:
 
 
 def remove_member(session: ChatSession, user: int) -> None:
-    """Show somebody out; no link lets them in again, until the owner adds them by name.
+    """Remove a member; no link lets them back in until the owner adds them by name.
 
-    Raises Member.DoesNotExist for whoever is not there.
+    Raises Member.DoesNotExist if they aren't a member.
     """
     with _membership_change(session):
         member = guests(session).select_related("user").get(user=user)
@@ -121,7 +121,7 @@ def remove_member(session: ChatSession, user: int) -> None:
 
 
 def leave(session: ChatSession, user) -> None:
-    """Raises Member.DoesNotExist for the owner, and for whoever is not there."""
+    """Leave a chat; raise Member.DoesNotExist for the owner and for non-members."""
     with _membership_change(session):
         _delete_member(
             session, guests(session).select_related("user").get(user=user.pk), by=user
@@ -130,7 +130,7 @@ def leave(session: ChatSession, user) -> None:
 
 @transaction.atomic
 def create_invitation(session: ChatSession, right: str, hours: str) -> str:
-    """A link's token, which is told this once: only its digest is kept."""
+    """Create an invitation and return its token, of which only the digest is saved."""
     if right not in ACCESS_LEVELS or hours not in map(str, LIFETIME_HOURS):
         raise SharingRejected(_("Choose a permission and how long the link is valid."))
     token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -146,7 +146,7 @@ def create_invitation(session: ChatSession, right: str, hours: str) -> str:
 
 @transaction.atomic
 def withdraw_invitation(session: ChatSession, pk: int) -> None:
-    """Raises Invitation.DoesNotExist for one that is not there."""
+    """Withdraw an invitation; raise Invitation.DoesNotExist if there is none."""
     link = session.invitations.get(pk=pk)
     session.invitations.filter(pk=pk, withdrawn_at=None).update(withdrawn_at=timezone.now())
     audit.record(
@@ -155,7 +155,7 @@ def withdraw_invitation(session: ChatSession, pk: int) -> None:
 
 
 def find_invitation(token: str, user) -> Invitation:
-    """A link that leads somewhere for this person; raises NotShared, which says why not."""
+    """Return the invitation if this user can use it; raise SharingRejected with the reason."""
     links = Invitation.objects.select_related("session__user")
     link = links.filter(digest=token_digest(token)).first()
     if link is None or not link.session.user.is_active:
@@ -168,9 +168,10 @@ def find_invitation(token: str, user) -> Invitation:
 
 
 def has_access(user, link: Invitation) -> bool:
-    """Whether they have what it gives.
+    """Whether the user already has what the link gives.
 
-    Also where the owner has given less since: the same link does not give it back.
+    This includes members whose access the owner has reduced since: the same link doesn't
+    restore it.
     """
     sessions = ChatSession.objects
     had = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
@@ -179,7 +180,7 @@ def has_access(user, link: Invitation) -> bool:
 
 
 def join(token: str, user) -> ChatSession:
-    """Let somebody in with the right of the link, the greater one they had, or their limit."""
+    """Add a user with the link's access, their greater one, or their limit."""
     link = find_invitation(token, user)
     session = link.session
     if has_access(user, link):
@@ -198,14 +199,14 @@ def join(token: str, user) -> ChatSession:
 def _check_open(link: Invitation) -> None:
     if Invitation.objects.open().filter(pk=link.pk).exists():
         return
-    link.refresh_from_db(fields=["withdrawn_at"])  # it may have been in this very moment
+    link.refresh_from_db(fields=["withdrawn_at"])  # may have just been withdrawn
     if link.withdrawn_at is not None:
         raise SharingRejected(_("This link was revoked. Ask the sender for a new one."))
     raise SharingRejected(_("This link has expired. Ask the sender for a new one."))
 
 
 def _check_not_removed(session: ChatSession, user) -> None:
-    """Whoever was removed may still know of other links, or be sent one by other members."""
+    """Reject removed users, who may know other links."""
     if session.removed_members.filter(user=user.pk, may_read=False).exists():
         owner = session.user.get_username()
         sentence = _("You were removed from this chat. Ask %(owner)s to add you by username.")
@@ -213,19 +214,19 @@ def _check_not_removed(session: ChatSession, user) -> None:
 
 
 def _restrict(session: ChatSession, person, *, may_read: bool) -> None:
-    """What the owner decided about this person counts for more than any link."""
+    """Save the owner's restriction, which overrides any link."""
     session.removed_members.update_or_create(user=person, defaults={"may_read": may_read})
 
 
 def _apply_restriction(link: Invitation, user) -> None:
-    """For whom the owner limited to reading, every link is one to read by."""
+    """Make every link read-only for a user whom the owner limited to reading."""
     if link.session.removed_members.filter(user=user.pk).exists():
-        link.may_write = False  # in memory: for others it gives what it says
+        link.may_write = False  # in memory only: unchanged for others
 
 
 @contextmanager
 def _membership_change(session: ChatSession) -> Iterator[None]:
-    """Nobody else changes who is in it meanwhile; whoever looks at it is told afterwards."""
+    """Lock the members of a chat, and notify its pages afterwards."""
     with transaction.atomic():
         if not queue.lock(session):
             raise SharingRejected(_("This chat no longer exists."))
@@ -249,7 +250,7 @@ def _admit(session: ChatSession, person, may_write: bool, link: Invitation | Non
 
 
 def _withdraw_used_link(session: ChatSession, person, **right: bool) -> None:
-    """Nobody comes by the link any more that this person came by, if it gives this right."""
+    """Withdraw the link this user joined by, if it gives this access."""
     came_by = session.invitations.filter(members__user=person, withdrawn_at=None, **right)
     for link in came_by:
         withdraw_invitation(session, link.pk)
@@ -269,7 +270,7 @@ def _delete_member(session: ChatSession, member: Member, by) -> None:
 
 
 def _clear_queued(session: ChatSession, person) -> None:
-    """What somebody still had to say before they lost the right to is not said."""
+    """Delete the queued messages of a user who lost write access."""
     session.messages.queued().filter(author=person).delete()
 
 

@@ -54,7 +54,7 @@ EXAMPLE_QUESTIONS = [
 
 @dataclass(frozen=True)
 class AgentChoice:
-    """An agent as the composer offers it, with the model that will answer."""
+    """An agent in the composer, with the model that will answer."""
 
     name: str
     description: str
@@ -109,7 +109,7 @@ async def start(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
-    """A new session that begins with the command, as if it had been typed."""
+    """Start a chat with the workflow's command, as if it had been typed."""
     user = await request.auser()
     try:
         query = await database.run(_workflow_command, request, user, pk)
@@ -135,7 +135,7 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     run = await database.run(sessions.live_run, chat)
-    # The page may be behind: another answer may be under way than the one that was shown.
+    # The page may be outdated: another run may be live than the displayed one.
     if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
         await runs.stop(run)
     return redirect("chat:session", pk)
@@ -151,7 +151,7 @@ async def send_now(request: HttpRequest, pk: int, message: int) -> HttpResponse:
 
 @require_POST
 async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
-    """The page again, with the text where it can be written anew."""
+    """Render the page with the withdrawn text in the composer."""
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     text = await sessions.withdraw(chat, user, message)
@@ -171,7 +171,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
-    await database.run(queue.clear, chat)  # what waits is not to begin now
+    await database.run(queue.clear, chat)  # queued messages must not start now
     run = await database.run(sessions.live_run, chat)
     if run is not None:
         await runs.stop(run)
@@ -193,7 +193,7 @@ def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse
 
 
 def _workflow_command(request: HttpRequest, user, pk: int) -> str:
-    """What would have to be typed for it; raises NotStarted."""
+    """Return the command that starts the workflow; raise WorkflowNotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
     workflow = get_object_or_404(mine, pk=pk)
     return starting.build_request(workflow, starting.form_parameters(request.POST), user).query
@@ -208,7 +208,7 @@ async def _submit(request: HttpRequest, say, *whom):
 def _render_rejected(
     request: HttpRequest, reason: str, chat: ChatSession | None
 ) -> HttpResponse:
-    """The page again with the reason and with what was typed."""
+    """Render the page with the reason and the typed text."""
     draft = request.POST.get("text", "")[: questions.MAX_MESSAGE_BYTES]
     page = _render_page(request, chat, draft=draft, notice=reason, level="problem")
     page.status_code = 422
@@ -230,7 +230,7 @@ def _page_context(request: HttpRequest, chat: ChatSession | None = None) -> dict
     choices = [AgentChoice.of(agent) for agent in agents]
     return _list_context(request) | {
         "session": chat,
-        "messages": [],  # of a chat: else they would be those that the console has left to say
+        "messages": [],  # of a chat; otherwise Django's pending messages of the console
         "agents": choices,
         "chosen": _selected_agent(choices, chat),
         "examples": _example_questions(agents[0], request.user) if choices else [],
@@ -240,7 +240,7 @@ def _page_context(request: HttpRequest, chat: ChatSession | None = None) -> dict
 
 
 def _selected_agent(choices: list[AgentChoice], chat: ChatSession | None) -> str:
-    """The agent that answers next: the one that was asked last here, else the default."""
+    """Return the agent that answers next: the last one used here, or the default."""
     names = [choice.name for choice in choices]
     asked = chat.messages.filter(run__agent_name__in=names).order_by("-pk") if chat else ()
     last = asked and asked.values_list("run__agent_name", flat=True).first()
@@ -255,9 +255,9 @@ def _list_context(request: HttpRequest) -> dict:
 def _conversation_context(
     request: HttpRequest, chat: ChatSession, before: str = "", after: str = ""
 ) -> dict:
-    """The last messages, or those before one of them; `earlier` says that there are more.
+    """Return the last messages, or those before one; `earlier` says if there are more.
 
-    With `after`, those that a page missed: what it has already is not among them.
+    With `after`, only those that a page missed.
     """
     is_discussed = sharing.has_members(chat)
     messages = _load_messages(chat, is_discussed)
@@ -282,12 +282,12 @@ def _conversation_context(
         "may_write": may_write,
         "messages": shown[::-1],
         "earlier": shown[-1].pk if len(found) > len(shown) else None,
-        "missed_after": last,  # where what is earlier ends
+        "missed_after": last,  # where earlier messages end
     }
 
 
 def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
-    """With all that is shown of them, and no more: a run may have found and said megabytes."""
+    """Load messages with only what is displayed: a run can have megabytes of results."""
     steps = AgentStep.objects.defer("observation").annotate(
         found=Left("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
     )
@@ -304,7 +304,7 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
 
 
 def _fill_deferred(message: Message) -> Message:
-    """With what was read in place of what was not."""
+    """Fill deferred fields with the shortened values."""
     run = message.run
     if run is not None:
         run.answer, run.answer_size = message.answer, message.size
@@ -319,7 +319,7 @@ def _parse_pk(text: str) -> int | None:
 
 
 def _example_questions(agent: Agent, user) -> list[ExampleQuestion]:
-    """A question for each tool that this agent has now, for this person."""
+    """Return an example question for each tool this agent has for this user."""
     tools = agent.tools.usable_by(user).filter(enabled=True)
     usable = set(tools.values_list("name", flat=True))
     return [example for example in EXAMPLE_QUESTIONS if example.tool in usable]

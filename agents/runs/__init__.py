@@ -1,6 +1,6 @@
-"""Runs, from preparing one to its last event: what the rest of the product calls.
+"""Runs, from preparation to the last event: the package's public functions.
 
-Everything else in this package is for the package itself, `agents.web`, and tests.
+Everything else here is for the package itself, `agents.web`, and tests.
 """
 
 from .service import (

@@ -1,4 +1,4 @@
-"""What people decide about calls that wait: once, and for exactly what they were shown."""
+"""Decisions about waiting calls: made once, for exactly what was displayed."""
 
 import asyncio
 import json
@@ -28,11 +28,11 @@ MAX_ATTEMPTS = 20
 
 
 class DecisionRejected(Exception):
-    """A decision was not taken; the text says why, to the person who made it."""
+    """Raised when a decision is rejected; the user sees the message."""
 
 
 class InvalidPlan(DecisionRejected):
-    """A plan that a person has changed cannot be carried out; `problems` says why, by step."""
+    """Raised when an edited plan can't be executed; `problems` says why, by step."""
 
     def __init__(self, problems: plan_edits.Problems) -> None:
         super().__init__(_("This plan has errors. Fix them and try again."))
@@ -40,12 +40,12 @@ class InvalidPlan(DecisionRejected):
 
 
 class _RunNotPaused(Exception):
-    """The run is about to pause; in a moment it can be decided."""
+    """Raised while the run is still pausing; a retry will succeed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person says about a call. `digest` is of what they had before their eyes."""
+    """A person's decision about a call. `digest` identifies what was displayed."""
 
     digest: str
     is_approved: bool
@@ -54,7 +54,7 @@ class Decision:
 
 
 class TerminalApprover:
-    """Whoever sits at this machine: they decide what is asked in runs that are nobody's."""
+    """The user of the command line, who decides in runs without a user."""
 
     pk = None
 
@@ -63,9 +63,9 @@ class TerminalApprover:
 
 
 async def decide(user, pk: int, word: Decision) -> Run:
-    """Take the word, tell everyone, and let the run go on if nothing else waits.
+    """Save the decision, publish it, and resume the run if nothing else is pending.
 
-    Raises Approval.DoesNotExist for what is not this person's to decide.
+    Raises Approval.DoesNotExist if this user can't decide it.
     """
     for _attempt in range(MAX_ATTEMPTS):
         try:
@@ -89,11 +89,11 @@ def _apply(user, pk: int, word: Decision) -> tuple[Run, Event, bool]:
     with errors.reraise_as(DecisionRejected):
         shown = mine.select_related("run").get(pk=pk)
         _validate(shown, shown.run, word)
-        # A long plan takes its time to be read, and nobody else is to wait for that.
+        # Before the transaction, because a long plan takes a while to parse.
         changed = _edited_arguments(shown, shown.run, word)
     with errors.reraise_as(DecisionRejected), transaction.atomic():
         run = Run.objects.select_for_update().get(pk=shown.run_id)
-        approval = mine.get(pk=pk)  # again, now that nobody else can change it
+        approval = mine.get(pk=pk)  # again, now that the row is locked
         _validate(approval, run, word)
         event = _resolved_event(approval, run, user, *_mask_for_storage(run, word, changed))
         event_store.save([(run.pk, event)])
@@ -124,7 +124,7 @@ def _validate(approval: Approval, run: Run, word: Decision) -> None:
 
 
 def _validate_answer(word: Decision) -> None:
-    """What somebody wrote is told as they wrote it, or not at all."""
+    """Reject an empty or overlong answer rather than cutting it."""
     text = word.reason.strip()
     if word.is_approved and not text:
         raise DecisionRejected(_("Enter an answer."))
@@ -138,7 +138,7 @@ def _validate_answer(word: Decision) -> None:
 def _mask_for_storage(
     run: Run, word: Decision, changed: str | None
 ) -> tuple[Decision, str | None]:
-    """What a person wrote as it may be kept of this run, which goes on with just that."""
+    """Mask the user's text if the agent stores no personal data; the run uses that."""
     if agent_factory.personal_data_policy(run) != Agent.PersonalData.UNKEPT:
         return word, changed
     word = replace(word, reason=masking.mask_text(word.reason))
@@ -152,7 +152,7 @@ def _resolved_event(
     approval: Approval, run: Run, user, word: Decision, changed: str | None
 ) -> Event:
     questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
-    asked = questions.latest("seq").value  # it may have been asked again, after a restart
+    asked = questions.latest("seq").value  # it may have been requested again after a restart
     stamp = event_store.event_factory(run, asked.agent)
     stamp.parent = asked.data.get("parent")
     return stamp(
@@ -170,7 +170,7 @@ def _resolved_event(
 
 
 def _edited_arguments(approval: Approval, run: Run, word: Decision) -> str | None:
-    """The arguments that the person wrote, if they are others than the model's."""
+    """Return the arguments the user wrote, if they differ from the model's."""
     if not word.is_approved or word.arguments is None or approval.asks_person:
         return None
     value = _parse_object(
@@ -198,7 +198,7 @@ def _edited_plan(approval: Approval, value: dict[str, Any]) -> str | None:
 
 
 def _schema_violations(schema: dict[str, Any], value: dict[str, Any]) -> list[str]:
-    """What is wrong with the arguments; of a schema nobody can use, the tool itself judges."""
+    """Return what is wrong with the arguments; with an unusable schema, the tool validates."""
     try:
         return violations(validate_schema(schema), value)
     except (BadSchema, TooManyChecks):
@@ -229,7 +229,7 @@ def _reject_constant(constant: str) -> None:
 
 
 def _tool_schema(run: Run, approval: Approval) -> dict[str, Any]:
-    """What the tool takes, as the model was told."""
+    """Return the tool's schema as the model was given it."""
     told = [EventType.RUN_STARTED, EventType.HANDOFF]
     events = RunEvent.objects.filter(run=run, type__in=told, agent=approval.agent_name)
     for data in events.order_by("-seq").values_list("data", flat=True):

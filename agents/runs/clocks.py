@@ -1,4 +1,4 @@
-"""The clocks of the runs that this process has to do with, for whoever tells of them."""
+"""The clocks of the runs in this process."""
 
 from collections import OrderedDict
 from datetime import datetime
@@ -11,7 +11,7 @@ _clocks: OrderedDict[int, Clock] = OrderedDict()
 
 
 def get_clock(run: int) -> Clock:
-    """The clock of this run, from now on at the latest."""
+    """Return this run's clock, creating it if needed."""
     clock = _clocks.setdefault(run, Clock())
     while len(_clocks) > MAX_CLOCKS:
         _clocks.popitem(last=False)
@@ -19,6 +19,6 @@ def get_clock(run: int) -> Clock:
 
 
 def now(run: int) -> datetime:
-    """What time it is for a run that goes on."""
+    """Return the current time of a run."""
     known = _clocks.get(run)
     return (known or Clock()).now()

@@ -1,6 +1,6 @@
-"""When a page of whoever asked was away from a run that went on without it.
+"""Records when a user's page was away from a live run.
 
-The server knows when a page goes; how long its connection was lost, only the page itself.
+The server knows when a page disconnects; only the page knows how long its connection was lost.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from django.utils import timezone
 
 from agents.models import Absence, Run
 
-# What a browser takes for an accident, after which its page connects again by itself.
+# Close codes after which a page reconnects by itself.
 LOST_CODES = {1006, 1011, 1012, 1013}
 MAX_PER_RUN = 100
 MAX_AWAY = timedelta(days=7)
 
 
 def record_disconnect(runs: Iterable[int], page: str, code: int) -> None:
-    """A page has gone while these went on."""
+    """Record that a page left while these runs were live."""
     why = Absence.Reason.LOST if code in LOST_CODES else Absence.Reason.CLOSED
     now = timezone.now()
     _save(
@@ -29,12 +29,12 @@ def record_disconnect(runs: Iterable[int], page: str, code: int) -> None:
 
 
 def record_reconnect(runs: Iterable[int], page: str, away: timedelta) -> None:
-    """A page is there again, which had lost its connection for so long."""
+    """Record that a page is back and how long its connection was lost."""
     now = timezone.now()
     left_at = now - min(away, MAX_AWAY)
     known = Absence.objects.filter(run__in=runs, page=page, came_back_at=None)
     noticed = list(known.values_list("run", flat=True))
-    # The page knows best why it was away: one that was closed does not come back.
+    # The page knows best why it was away: a closed one doesn't come back.
     known.update(reason=Absence.Reason.LOST, left_at=left_at, came_back_at=now)
     meanwhile = Q(ended_at=None) | Q(ended_at__gt=left_at)
     missed = Run.objects.filter(meanwhile, pk__in=runs).exclude(pk__in=noticed)
@@ -45,16 +45,16 @@ def record_reconnect(runs: Iterable[int], page: str, away: timedelta) -> None:
 
 
 def record_reopen(runs: Iterable[int]) -> None:
-    """Somebody who had closed the page looks at it again, on whichever one."""
+    """Record that a user who closed a page has opened one again."""
     closed = Absence.objects.filter(
         run__in=runs, reason=Absence.Reason.CLOSED, came_back_at=None
     )
-    if closed.exists():  # asked first: to write nothing would take the database, too
+    if closed.exists():  # checked first, because even an empty update takes the write lock
         closed.update(came_back_at=timezone.now())
 
 
 def _below_limit(runs):
-    """A page that comes and goes without end fills no table."""
+    """Limit the rows per run, in case a page reconnects endlessly."""
     return runs.annotate(kept=Count("absences")).filter(kept__lt=MAX_PER_RUN)
 
 
@@ -63,4 +63,4 @@ def _save(absences: Iterable[Absence]) -> None:
         with transaction.atomic():
             Absence.objects.bulk_create(absences)
     except IntegrityError:
-        pass  # the run was deleted in this very moment, and all that is known of it
+        pass  # the run was deleted meanwhile, with its absences

@@ -1,7 +1,7 @@
-"""What the engine may say, listed for the translators: the engine itself knows no gettext.
+"""The engine's messages, listed for translators: the engine itself has no gettext.
 
-Its sentences are kept as they were said. In the reader's language they are found again by
-their form: `TEMPLATES` have places in them, everything else is said word for word.
+Messages are saved in English and matched again when displayed: `TEMPLATES` have placeholders,
+all others match exactly.
 """
 
 import re
@@ -317,7 +317,7 @@ PLAN_SENTENCES = (
     _("found character that cannot start any token"),
     _("found undefined tag handle"),
 )
-# What a setting of a model must be.
+# Constraints on model parameters.
 SETTING_WORDS = (
     _("a whole number"),
     _("a whole number above 0"),
@@ -340,7 +340,7 @@ EXACT_SENTENCES = {*SENTENCES, *PLAN_SENTENCES, *SETTING_WORDS, *REASONS}
 
 
 def translate(sentence: str) -> str:
-    """A sentence of the engine in the reader's language; unknown ones as they are."""
+    """Translate a message of the engine; unknown ones are returned unchanged."""
     if not sentence:
         return ""
     is_form = sentence not in EXACT_SENTENCES and len(sentence) <= MAX_TRANSLATED_CHARS
@@ -352,7 +352,7 @@ def translate(sentence: str) -> str:
 
 
 class MessageTemplate:
-    """A template, and how a sentence is known that was made of it."""
+    """A template and a pattern that recognizes messages made from it."""
 
     def __init__(self, template: str) -> None:
         parts = re.split(r"%\((\w+)\)s", template)
@@ -364,7 +364,11 @@ class MessageTemplate:
         self.pattern = re.compile("".join(word + place for word, place in pairs), re.S)
 
     def match(self, sentence: str) -> re.Match[str] | None:
-        """Looked for word by word first: a pattern alone tries every blank with every other."""
+        """Match the template.
+
+        Fixed parts are checked first, because the pattern alone would try every placeholder
+        with every other.
+        """
         may_be = sentence.startswith(self.first) and sentence.endswith(self.last)
         if not may_be or any(word not in sentence for word in self.between):
             return None

@@ -1,4 +1,4 @@
-"""Events → rows, and rows → what was said and done: to a person, and to a model."""
+"""Saves events as rows, and reads rows back as text for people and models."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,10 +41,10 @@ UNSTARTED, FAILED = CallOutcome(status="unstarted"), CallOutcome(status="failed"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a run is ended from outside, in a word and in a sentence.
+    """Why a run is ended from outside, as a code and a sentence.
 
-    `fates` says what became of calls that were under way, by their steps. Of others that is
-    known only if whoever made them has obeyed: `is_sure`.
+    `fates` are the outcomes of running calls, by step. Those of other calls are known only if
+    their owner has obeyed: `is_sure`.
     """
 
     reason: StopReason
@@ -54,9 +54,9 @@ class Ending:
     is_sure: bool = True
 
     def fate(self, step: AgentStep, why: str = "") -> CallOutcome:
-        """What became of a step; `why` a person is being asked about it, if one is."""
+        """Return the outcome of a step; `why` is the reason of its approval request, if any."""
         if why == Approval.Why.UNKNOWN:
-            return UNKNOWN  # it was begun once, and nobody has said yet what came of it
+            return UNKNOWN  # it was started once, and its outcome is still unknown
         is_call = step.kind == AgentStep.Kind.TOOL
         if is_call and why and step.action != AskPersonTool.name:
             return UNSTARTED
@@ -70,8 +70,8 @@ class Ending:
 
 
 def save(entries: Sequence[tuple[int, Event]]) -> None:
-    """Write events of any runs, and what they mean for their steps."""
-    ours = connections[DEFAULT_DB_ALIAS]  # looked up once: each thread has its own
+    """Insert events of any runs and apply them to runs and steps."""
+    ours = connections[DEFAULT_DB_ALIAS]  # looked up once; each thread has its own
     execute_many(ours, _insert_sql(), [_column_values(ours, *entry) for entry in entries])
     rows = Projection()
     for run, event in entries:
@@ -81,7 +81,7 @@ def save(entries: Sequence[tuple[int, Event]]) -> None:
 
 @cache
 def _insert_sql() -> str:
-    """Of an event, worked out once: there are many, and little else is done for a word."""
+    """Return the INSERT statement, built once because there are many events."""
     about, quoted = RunEvent._meta, connection.ops.quote_name
     names = ("run", "seq", "type", "agent", "time", "data")
     columns = ", ".join(quoted(about.get_field(name).column) for name in names)
@@ -96,16 +96,16 @@ def _column_values(ours: BaseDatabaseWrapper, run: int, event: Event) -> tuple[A
 
 @transaction.atomic
 def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
-    """End a run that cannot end itself, and give the events that say so.
+    """End a run that can't end itself, and return the events.
 
-    With an epoch, only if it is still that one's: the run may be another process's now.
+    With an epoch, only if the run still has it: another process may own the run now.
     """
     run = Run.objects.live().select_for_update().filter(pk=run_pk).first()
     if run is None or epoch not in (None, run.epoch):
         return []
     emit = partial(event_factory(run, run.agent_name), **_end_fields(run, ending))
     if run.is_waiting:
-        ending = replace(ending, is_sure=True)  # nothing is under way while a person is asked
+        ending = replace(ending, is_sure=True)  # nothing runs while an approval is pending
     asked = dict(
         run.approvals.filter(verdict=Approval.Verdict.WAITING).values_list("step", "why")
     )
@@ -136,7 +136,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
 
 
 def event_factory(run: Run, agent: str) -> EventFactory:
-    """For what is told of a run from outside, by the clock of that run."""
+    """Return a factory for events added from outside, with the run's clock."""
     last = run.events.order_by("-seq").first()
     stamp = EventFactory(agent, after=last.seq if last else 0)
     stamp.clock = clocks.get_clock(run.pk)
@@ -146,14 +146,14 @@ def event_factory(run: Run, agent: str) -> EventFactory:
 
 
 def _redact(run: Run, events: list[Event]) -> list[Event]:
-    """What a tool found out in the last moment may not be kept as it is, either."""
+    """Redact late tool results too, if the agent stores no personal data."""
     if run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT:
         return events
     return list(map(Redactor().event, events))
 
 
 def _stop_detail(run: Run, ending: Ending) -> str:
-    """Whoever stops it need not say so: it is known whether somebody may ask no more."""
+    """Return the detail of a stop: that the user's account was deactivated, or nothing."""
     is_stopped = ending.reason is StopReason.CANCELLED and run.user is not None
     return "" if not is_stopped or run.user.is_active else USER_DEACTIVATED
 
@@ -169,7 +169,7 @@ def _last_seq(run):
 
 
 def last_speaker(run: Run) -> str:
-    """The agent that was heard last; words alone say nothing new of who is at work."""
+    """Return the agent of the last event that isn't a delta."""
     return next(iter(_last_speaker(run.pk)), "")
 
 
@@ -182,9 +182,9 @@ def _last_speaker(run):
 def brief_steps(
     run: Run, most: int = MAX_OBSERVATION_CHARS, without: Sequence[str] = ("request",)
 ) -> list[AgentStep]:
-    """All steps, without what was sent for them, and of what they found only the beginning.
+    """Return all steps without their requests and with shortened observations.
 
-    A run may have found 20 MB: whoever opens a step reads the rest of it.
+    A run can have 20 MB of results; opening a step loads the rest.
     """
     found = run.steps.defer("observation", *without).annotate(
         found=Left("observation", most), found_size=Length("observation")
@@ -196,21 +196,21 @@ def brief_steps(
 
 
 def first_delta_times(run: Run) -> dict[int, datetime]:
-    """When each step said its first word."""
+    """Return the time of each step's first token."""
     words = run.events.filter(type__in=[EventType.DELTA, EventType.THOUGHT_DELTA])
     firsts = words.order_by().values_list("data__step").annotate(first=Min("time"))
     return {step: first for step, first in firsts if step is not None}
 
 
 def streamed_answer(run: Run, until: int | None = None) -> str:
-    """The answer as far as it was streamed: what was said since the last thought."""
+    """Return the answer as streamed so far: the text since the last thought."""
     events = run.events.filter(type__in=[EventType.DELTA, EventType.THOUGHT])
     if until is not None:
         events = events.filter(seq__lte=until)
     text: list[str] = []
     for type, data in events.order_by("seq").values_list("type", "data"):
         if "parent" in data:
-            continue  # what an agent says to another one is no answer yet
+            continue  # text for another agent isn't the answer
         if type == EventType.THOUGHT:
             text.clear()
         else:
@@ -219,7 +219,7 @@ def streamed_answer(run: Run, until: int | None = None) -> str:
 
 
 def streamed_thought(run: Run, step: AgentStep, until: int | None = None) -> str:
-    """The words of a step; what an agent answers another one is among them."""
+    """Return a step's streamed text, including an answer to another agent."""
     kinds = (
         [EventType.THOUGHT_DELTA]
         if step.parent is None
@@ -233,7 +233,7 @@ def streamed_thought(run: Run, step: AgentStep, until: int | None = None) -> str
 
 
 def transcript(run: Run) -> list[Message]:
-    """The run as a model is told of it afterwards: always a whole exchange, or nothing."""
+    """Return the run as history messages: a whole exchange, or nothing."""
     if run.status == Run.Status.BLOCKED:
         return []
     messages: list[Message] = [{"role": "user", "content": _question(run)}]
@@ -250,7 +250,7 @@ def transcript(run: Run) -> list[Message]:
 
 
 def _question(run: Run) -> str:
-    """The question as the model was asked it: what was masked for it stays so."""
+    """Return the question as the model got it, with its masks."""
     if search_tag(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
         return run.query
     masks = run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, action="mask", parent=None)
@@ -259,7 +259,7 @@ def _question(run: Run) -> str:
 
 
 def _final_answer(run: Run) -> str:
-    """The answer, and what a reviewer says that it should have been."""
+    """Return the answer with a reviewer's correction."""
     answer, review = run.answer or _no_answer(run), getattr(run, "review", None)
     if review is None or not review.correction:
         return answer
@@ -297,7 +297,7 @@ def _no_answer(run: Run) -> str:
 
 
 def _end_fields(run: Run, ending: Ending) -> dict[str, str]:
-    """When it ended: now, or, where its server had gone, when it was last heard of."""
+    """Return the end time: now or, if the server died, the time of the last event."""
     last = run.events.order_by("-seq").first()
     if ending.reason is not StopReason.INTERRUPTED or last is None:
         return {}
@@ -305,7 +305,7 @@ def _end_fields(run: Run, ending: Ending) -> dict[str, str]:
 
 
 def _unstarted_events(emit: Callable[..., Event], run: Run) -> Iterator[Event]:
-    """The calls that were decided on in a turn and that nobody came to make, as events."""
+    """Yield events for calls that were decided on but never started."""
     if not (calls := _pending_calls(run)):
         return
     turns = dict(run.steps.values_list("number", "turn"))
@@ -316,7 +316,7 @@ def _unstarted_events(emit: Callable[..., Event], run: Run) -> Iterator[Event]:
 
 
 def _pending_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
-    """Of all agents at work: in which step it was decided, what that is a part of, the call."""
+    """Return pending calls of all agents: the step that decided, its parent, and the call."""
     decided: dict[int | None, dict[str, Any]] = {}
     found = run.events.filter(type__in=DECISION_TYPES).order_by("seq")
     for type, data in found.values_list("type", "data"):
@@ -334,7 +334,7 @@ def _pending_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
 def _closing_events(
     emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending, why: str
 ) -> Iterator[Event]:
-    """What became of a step that was live, as events."""
+    """Yield the events that close a live step."""
     fate = ending.fate(step, why)
     part = {} if step.parent is None else {"parent": step.parent}
     if fate.finished_anyway and step.number in ending.fates:

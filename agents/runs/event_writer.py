@@ -1,7 +1,7 @@
-"""One writer for this process: kept first, then told.
+"""The event writer of this process: saves first, then publishes.
 
-Runs hand over what happened and wait until it is in the database. While one batch is being
-written the next one collects, so a hundred runs cost hardly more commits than one.
+Runs pass it their events and wait until they are committed. While one batch is written, the
+next one collects, so a hundred runs cost hardly more commits than one.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ Reader = Callable[[Run, list[Event]], None]
 
 MAX_PENDING = 8
 LATE_SECONDS = 10.0
-# A database that restarts, is locked or is full: it is asked again for about half a minute.
+# The database is restarting, locked or full: retry for about 30 s.
 DATABASE_ERRORS = (OperationalError, InterfaceError)
 RETRY_DELAYS_SECONDS, RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5), 30.0
 GATHER_SECONDS, MAX_GATHER_SECONDS = 0.0002, 0.01
 REST_SECONDS, MAX_REST_SECONDS = 0.001, 0.03
-# Kept, and nobody told yet.
+# Committed, but not published yet.
 FAULT_POINTS = {
     EventType.TOOL_RESPONSE: "P10",
     EventType.APPROVAL_REQUESTED: "P11",
@@ -45,21 +45,21 @@ FAULT_POINTS = {
 FLUSH_TYPES = {EventType.TOOL_CALL, EventType.RUN_PAUSED, EventType.RUN_FINISHED}
 
 
-# Who else is handed what was kept, such as a monitor: at once, and never to be waited for.
+# Other receivers of saved events, such as exporters: called at once and never awaited.
 readers: list[Reader] = []
 
 
 class RunIsOver(Exception):
-    """This run has ended, or is another process's; nothing can be added to it from here."""
+    """Raised when a run has ended or belongs to another process."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """Something to keep: an event, or the end of a run that cannot end itself."""
+    """An entry to save: an event, or the end of a run that can't end itself."""
 
     run: Run
     kept: asyncio.Future[None]
-    pk: int = field(init=False)  # the run's, which is asked for more often than anything
+    pk: int = field(init=False)  # the run's, read more often than anything else
     event: Event | None = None
     ending: event_store.Ending | None = None
     epoch: int | None = None
@@ -83,40 +83,40 @@ class EventWriter:
         self._task = asyncio.create_task(self._write())
 
     async def keep(self, run: Run, event: Event) -> None:
-        """Come back once this is in the database."""
+        """Save an event and wait for the commit."""
         await self.add(run, event)
 
     def add(self, run: Run, event: Event) -> asyncio.Future[None]:
-        """Done once this is in the database, and everything that was added before it."""
+        """Return a future that is done once this and everything before it is committed."""
         return self._add(_Entry(run, _new_future(), event=sanitize_event(event)))
 
     async def close(
         self, run: Run, ending: event_store.Ending, epoch: int | None = None
     ) -> None:
-        """End a run from outside: whatever is still open in it is closed.
+        """End a run from outside and close everything open in it.
 
-        With an epoch, only while that lasts: a former owner cannot end what is another's now.
+        With an epoch, only while the run has it: a former owner can't end another's run.
         """
         await self._add(_Entry(run, _new_future(), ending=ending, epoch=epoch))
         self._over.add(run.pk)
 
     def forget(self, run: Run) -> None:
-        """Nobody is left who could add to this run."""
+        """Forget a run that nothing can be added to any more."""
         self._over.discard(run.pk)
 
     def lag(self) -> float:
-        """The longest that anything waited to be kept since this was last asked; any thread."""
+        """Return the longest wait for a commit since the last call; thread-safe."""
         waiting = time.monotonic() - asked if (asked := self._asked) is not None else 0.0
         longest, self._longest = max(self._longest, waiting), 0.0
         return longest
 
     async def ask(self, question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
-        """Put a question about runs to the database, between two batches."""
+        """Run a query about runs between two batches."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, _run_query, question, runs)
 
     async def stop(self) -> None:
-        """What was handed over is written; whoever comes later is told that it is over."""
+        """Write everything added so far, and reject what comes later."""
         self._is_closed = True
         self._wake.set()
         await self._task
@@ -135,12 +135,12 @@ class EventWriter:
         loop = asyncio.get_running_loop()
         while self._entries or not self._is_closed:
             await self._wake.wait()
-            # Words are read to a beat: where one run says something, the others are about to.
+            # Streams share a clock: when one run has text, the others are about to.
             await asyncio.sleep(min(MAX_GATHER_SECONDS, GATHER_SECONDS * self._crowd))
             self._wake.clear()
             batch, self._entries = self._entries, []
             if not batch:
-                continue  # it was only to end
+                continue  # woken only to stop
             taken = time.monotonic()
             late = loop.call_later(LATE_SECONDS, self._on_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
@@ -152,29 +152,30 @@ class EventWriter:
             await asyncio.sleep(self._rest_seconds(batch))
 
     def _rest_seconds(self, batch: Iterable[_Entry]) -> float:
-        """A commit costs the same however many share it: the more runs write, the more wait.
+        """Return the pause before the next batch: longer, the more runs write.
 
-        Those who wrote a moment ago will write again, though but one was in this batch.
+        A commit costs the same for any number of runs, and those that wrote recently will write
+        again.
         """
         self._crowd = max(self._crowd // 2, len({entry.pk for entry in batch}))
         return min(MAX_REST_SECONDS, REST_SECONDS * self._crowd)
 
     def _on_late(self, batch: list[_Entry]) -> None:
-        """Nothing can be written: whoever watches should know why nothing moves."""
+        """Tell the pages that the database isn't responding."""
         self._telling = asyncio.create_task(_publish_late({entry.run.topic for entry in batch}))
 
     def _record_lag(self, taken: float) -> None:
-        """How long the oldest of a batch waited; what is left was added after it was taken."""
+        """Record how long a batch's oldest entry waited; remaining entries were added later."""
         if self._asked is not None:
             self._longest = max(self._longest, time.monotonic() - self._asked)
         self._asked = taken if self._entries else None
 
 
 class RunEventBuffer:
-    """The journal of one run. What belongs together is on its way together.
+    """Buffers the events of one run, so that related ones are written together.
 
-    A few events may be under way while the run goes on, but it never acts on the world, nor
-    ends, before all that it has said is kept.
+    A few events may be in flight while the run continues, but it never calls a tool, or ends,
+    before all its events are saved.
     """
 
     def __init__(self, journal: EventWriter, run: Run) -> None:
@@ -194,7 +195,7 @@ class RunEventBuffer:
             await self._under_way.popleft()
 
     def leave(self) -> None:
-        """Nobody waits any more; what is under way is kept all the same."""
+        """Stop waiting; events in flight are saved anyway."""
         for kept in self._under_way:
             kept.add_done_callback(_log_failure)
 
@@ -220,7 +221,7 @@ async def publish(run: Run, events: list[Event]) -> None:
 
 
 def _commit(batch: list[_Entry]) -> None:
-    """All in one transaction; if that fails, each alone, so that one spoils no other."""
+    """Commit all in one transaction; if that fails, each on its own, to isolate the failure."""
     try:
         _commit_with_retry(batch)
     except DATABASE_ERRORS as error:
@@ -239,7 +240,7 @@ def _commit_single(entry: _Entry) -> None:
 
 
 def _commit_with_retry(batch: list[_Entry]) -> None:
-    """Again and again while the database is away, for as long as that can be borne."""
+    """Retry while the database is unavailable, up to the time limit."""
     end = time.monotonic() + RETRY_SECONDS
     for attempt, pause in enumerate(chain(RETRY_DELAYS_SECONDS, repeat(1.0))):
         for entry in batch:
@@ -258,14 +259,14 @@ def _run_query(question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answ
     try:
         return question(runs)
     except DATABASE_ERRORS:
-        connection.close()  # the next question is put to a new one
+        connection.close()  # the next query opens a new connection
         raise
 
 
 def _commit_batch(batch: list[_Entry], is_again: bool) -> None:
     events = [entry for entry in batch if entry.event is not None]
     with transaction.atomic():
-        # The last time may have worked, and only the word of it have been lost.
+        # The last attempt may have succeeded with only its confirmation lost.
         known = [entry for entry in events if is_again and _is_saved(entry)]
         events = [entry for entry in events if entry not in known]
         held = leases.lock_epochs({entry.pk for entry in events}) if events else {}

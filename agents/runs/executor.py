@@ -1,4 +1,4 @@
-"""Where runs are driven: the tasks of one event loop, the journal they write, their pulse."""
+"""The executor drives the runs of one event loop, with their event writer and heartbeat."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ Follower = Callable[[Run | None], Awaitable[None]]
 STOP_TIMEOUT_SECONDS = 1.4
 POLL_SECONDS = 0.4
 HANDOVER, SHUTDOWN, LOST = "handover", "shutdown", "lost"
-# Why a task is cancelled that leaves its run as it is.
+# Reasons to cancel a task without ending its run.
 DETACH_REASONS = {(HANDOVER,), (SHUTDOWN,), (LOST,)}
 ADVICE = "Try again; if it happens again, tell your administrator."
 
@@ -41,7 +41,7 @@ class RunExecutor:
         task.add_done_callback(lambda task: self._on_done(run, task))
 
     async def cancel(self, run: Run) -> bool:
-        """End what is driven here; False where it does not let itself be ended."""
+        """Cancel a run driven here; return False if it doesn't end in time."""
         task = self.tasks[run.pk]
         task.cancel()
         ended, _ = await asyncio.wait([task], timeout=STOP_TIMEOUT_SECONDS)
@@ -56,20 +56,20 @@ class RunExecutor:
             self.journal.forget(run)
 
     def go_on(self, run: Run) -> None:
-        """Let whoever waits for this run know, in a task that no Stop cuts off."""
+        """Notify the followers of this run, in a task that a stop can't cancel."""
         if not self.is_closing:
             task = asyncio.create_task(notify_followers(run))
             self.following.add(task)
             task.add_done_callback(self.following.discard)
 
     async def finish(self) -> None:
-        """From now on nothing begins because something else is over."""
+        """Start nothing new when a run ends from now on."""
         self.is_closing = True
         if self.following:
             await asyncio.wait(self.following)
 
     async def stop(self, grace: float, why: str) -> list[Run]:
-        """End all of it; gives the runs that could not end within the grace."""
+        """Stop all runs; return those that didn't end within the grace period."""
         if self.tasks and grace:
             await asyncio.wait(self.tasks.values(), timeout=grace)
         left = list(self.runs.values())
@@ -79,7 +79,7 @@ class RunExecutor:
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_TIMEOUT_SECONDS)
         for run in left if why == SHUTDOWN else ():
-            # In any case: a task that was cancelled before its first step has done nothing.
+            # In any case: a task cancelled before its first step has done nothing.
             await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
         self.pulse.cancel()
         await asyncio.wait([self.pulse])
@@ -87,7 +87,7 @@ class RunExecutor:
         return left
 
     def _on_done(self, run: Run, task: asyncio.Task[None]) -> None:
-        """The run may have gone on already, in another task."""
+        """Remove a finished task, unless the run already continues in another one."""
         if self.tasks.get(run.pk) is task:
             del self.tasks[run.pk], self.runs[run.pk]
             self.journal.forget(run)
@@ -100,7 +100,7 @@ class RunExecutor:
     async def _run_to_end(
         self, run: Run, course: Course, fates: dict[int, CallOutcome]
     ) -> None:
-        """The one place that may catch everything: whatever happens, the run gets an end."""
+        """Drive a run to its end; the one place that catches everything, so every run ends."""
         pages = RunEventBuffer(self.journal, run)
         try:
             fault_injection.point("P3")
@@ -117,7 +117,7 @@ class RunExecutor:
         except RunIsOver:
             logger.info("Run %s kept executing after it was closed.", run.pk)
         except DATABASE_ERRORS as error:
-            # Nothing can be kept of it now; whoever finds that nobody drives it goes on.
+            # Nothing can be saved now; the run is recovered as abandoned later.
             logger.warning(
                 "Run %s is paused until the database is available: %s", run.pk, error
             )
@@ -130,7 +130,7 @@ class RunExecutor:
             pages.leave()
 
     async def _heartbeat_loop(self) -> None:
-        """Say that the runs are being worked on, and hear which of them are to end."""
+        """Renew the leases and apply stop requests."""
         loop = asyncio.get_running_loop()
         next_beat = loop.time() + leases.HEARTBEAT_SECONDS
         while True:
@@ -140,16 +140,16 @@ class RunExecutor:
                     next_beat = loop.time() + leases.HEARTBEAT_SECONDS
                     await self.journal.ask(leases.renew, list(self.runs.values()))
                 await self._apply_stop_requests()
-            except Exception:  # whatever it was, a heart that stops loses every run
+            except Exception:  # whatever the error, without heartbeats every run is lost
                 logger.exception("Can't save the heartbeat of the runs.")
 
     async def _apply_stop_requests(self) -> None:
-        """Each is told once: a task that is ending already is left to it."""
+        """Cancel the runs that should stop, once each."""
         if not (asked := dict(self.runs)):
             return
         to_stop, lost = await self.journal.ask(leases.stop_requests, list(asked.values()))
         for pk in to_stop | lost:
-            # It may have ended meanwhile, and even gone on again, as another.
+            # The run may have ended meanwhile, and even been resumed in another task.
             if self.runs.get(pk) is asked[pk] and not self.tasks[pk].cancelling():
                 self.tasks[pk].cancel(*([LOST] if pk in lost else []))
 
@@ -158,11 +158,11 @@ followers: list[Follower] = []
 
 
 async def notify_followers(run: Run | None) -> None:
-    """Tell those who wait that this run is over, or that they may look around."""
+    """Notify followers that this run has ended or, with None, that they should check."""
     for follower in followers:
         try:
             await follower(run)
-        except Exception:  # whatever it was, the next look around tries again
+        except Exception:  # the next check tries again
             logger.exception("Can't notify a follower of a run.")
 
 
@@ -170,7 +170,7 @@ _workshops: dict[asyncio.AbstractEventLoop, RunExecutor] = {}
 
 
 def current() -> RunExecutor:
-    """The workshop of this event loop."""
+    """Return the executor of this event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _workshops:
         _workshops[loop] = RunExecutor()
@@ -178,9 +178,10 @@ def current() -> RunExecutor:
 
 
 async def close(grace: float, why: str) -> list[Run]:
-    """End what is driven on this event loop; gives the runs that could not end in time.
+    """Stop all runs on this event loop; return those that didn't end in time.
 
-    Until then it is the same workshop: what still begins is ended, or left, with the rest.
+    The executor stays current until then: runs that still start are stopped or left with the
+    rest.
     """
     loop = asyncio.get_running_loop()
     if (shop := _workshops.get(loop)) is None:
@@ -192,10 +193,10 @@ async def close(grace: float, why: str) -> list[Run]:
 
 
 def active_count() -> int:
-    """How many runs this process drives; may be asked in any thread."""
+    """Return how many runs this process drives; thread-safe."""
     return sum(len(shop.tasks) for shop in list(_workshops.values()))
 
 
 def lag() -> float:
-    """The longest that anything waited to be kept since this was last asked; any thread."""
+    """Return the longest wait for a commit since the last call; thread-safe."""
     return max((shop.journal.lag() for shop in list(_workshops.values())), default=0.0)

@@ -1,4 +1,4 @@
-"""Spans of time in seconds: joined, cut out of each other, added up."""
+"""Time intervals in seconds: union, difference and total length."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def subtract(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
-    """What is left of intervals where others are cut out of them."""
+    """Return what is left of intervals after removing others."""
     left = intervals
     for start, end in taken:
         left = [

@@ -1,7 +1,7 @@
-"""Runs that stand in line for a worker. The line is kept in the database, by Procrastinate.
+"""The job queue for workers, in the database (Procrastinate).
 
-A job is no more than a wish that somebody drives a run: who may, the run's lease says. So it
-does no harm to wish twice, and a job that was lost is wished for again.
+A job only asks for a run to be driven; the run's lease decides who drives it. So duplicate jobs
+do no harm, and lost ones are enqueued again.
 """
 
 import logging
@@ -17,7 +17,7 @@ QUEUE_NAME = "runs"
 
 
 def enqueue(run: int) -> None:
-    """Put it in line, with the rows of the same transaction, unless it stands there already."""
+    """Enqueue a run in the current transaction, unless it is already queued."""
     from procrastinate.contrib.django import app
     from procrastinate.exceptions import AlreadyEnqueued
 
@@ -27,7 +27,7 @@ def enqueue(run: int) -> None:
 
 
 def queued_runs() -> set[int]:
-    """The runs that stand in line."""
+    """Return the queued runs."""
     from procrastinate.contrib.django.models import ProcrastinateJob
 
     jobs = ProcrastinateJob.objects.filter(queue_name=QUEUE_NAME, status="todo")
@@ -35,11 +35,11 @@ def queued_runs() -> set[int]:
 
 
 async def run_worker(drive: Callable[[int], Awaitable[None]], at_once: int) -> None:
-    """Drive what stands in line, so many at once, until this is cancelled."""
+    """Drive queued runs, up to `at_once` concurrently, until cancelled."""
     from procrastinate import App
     from procrastinate.contrib.django import app
 
-    # One of its own: what adds jobs uses Django's connection, and goes on doing so.
+    # A separate app: enqueuing continues to use Django's connection.
     line = App(connector=app.connector.get_worker_connector())
     line.task(drive, name=TASK_NAME, queue=QUEUE_NAME)
     async with line.open_async():
@@ -49,13 +49,13 @@ async def run_worker(drive: Callable[[int], Awaitable[None]], at_once: int) -> N
             concurrency=at_once,
             delete_jobs="always",
             install_signal_handlers=False,
-            # A job that is given up does not end its run: that goes on by itself.
+            # An abandoned job doesn't end its run, which continues by itself.
             shutdown_graceful_timeout=0,
         )
 
 
 async def _drop_stalled_jobs(line) -> None:
-    """Jobs of workers that died: their runs are found by their leases, and wished for anew."""
+    """Delete jobs of dead workers: their runs are found by their leases and enqueued again."""
     from procrastinate.jobs import Status
 
     for job in await line.job_manager.get_stalled_jobs(queue=QUEUE_NAME):

@@ -1,8 +1,8 @@
-"""Which process a run belongs to: one at a time, and no longer than it is heard of.
+"""Leases: which process owns a run, for as long as it sends heartbeats.
 
-A lease is an owner, an epoch and a heartbeat by the database's clock. Whoever takes a run over
-raises its epoch in one statement, so only one can; what a former owner still wants to write
-is refused, because it names an epoch that is over.
+A lease is an owner, an epoch and a heartbeat by the database's clock. Taking over a run raises
+its epoch in one statement, so only one process can; writes of a former owner are rejected,
+because they name an old epoch.
 """
 
 import os
@@ -22,9 +22,9 @@ from django.db.models.functions import Now
 from agents.db.raw_cursor import fetch
 from agents.models import AgentStep, Run
 
-# A number of its own: in a container every process has the same id as the one before it.
+# A random token, because in a container every process has the same PID as its predecessor.
 PROCESS_TOKEN = secrets.token_hex(4)
-# Machines may share a name; ids of processes mean something in one container of one boot only.
+# Hostnames can be shared, and PIDs are only valid in one container and boot.
 NAMESPACE_PATH, BOOT_ID_PATH = (
     Path("/proc/self/ns/pid"),
     Path("/proc/sys/kernel/random/boot_id"),
@@ -45,7 +45,7 @@ def owner() -> str:
 
 
 def owner_fields() -> dict[str, Any]:
-    """Whose a run is that is to go on now: ours, or that of the worker who takes it."""
+    """Return the owner of a run to continue: this process, or none if workers drive runs."""
     if settings.WORKERS:
         return {"owner": "", "heartbeat_at": None}
     return {"owner": owner(), "heartbeat_at": Now()}
@@ -56,9 +56,9 @@ def is_ours(run: Run) -> bool:
 
 
 def lock_epochs(pks: Collection[int]) -> dict[int, int]:
-    """The epoch of each of these runs that goes on: only whoever was given it may write.
+    """Return the epochs of these live runs; only the process with that epoch may write.
 
-    Asked in the transaction that writes for them: their rows are locked until it is over.
+    Call it in the writing transaction: it locks the rows until then.
     """
     ours = connections[DEFAULT_DB_ALIAS]
     return dict(fetch(ours, _epochs_sql(len(pks)), [Run.Status.RUNNING, *pks]))
@@ -66,7 +66,7 @@ def lock_epochs(pks: Collection[int]) -> dict[int, int]:
 
 @lru_cache(maxsize=256)
 def _epochs_sql(count: int) -> str:
-    """Asked in every batch, and so put into SQL by hand."""
+    """Return the SQL, written by hand because every batch runs it."""
     table, blanks = connection.ops.quote_name(Run._meta.db_table), ", ".join(["%s"] * count)
     can_lock = connection.features.has_select_for_update
     lock = connection.ops.for_update_sql() if can_lock else ""
@@ -79,18 +79,18 @@ def renew(runs: Iterable[Run]) -> None:
 
 
 def release(run: Run) -> None:
-    """Whoever comes next may take it at once."""
+    """Release the lease, so that another process can take it at once."""
     Run.objects.filter(pk=run.pk, epoch=run.epoch).update(heartbeat_at=None)
 
 
 def request_stop(run: Run) -> bool:
-    """Tell whoever drives it that it is to end; False where nobody does."""
+    """Ask the owner to stop the run; return False if it has none."""
     driven = Run.objects.running().filter(pk=run.pk, heartbeat_at__isnull=False)
     return bool(driven.update(is_to_stop=True))
 
 
 def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
-    """Of these runs, those that somebody wants to end, and those that are not ours any more."""
+    """Return which of these runs should stop, and which belong to another process now."""
     asked = {run.pk: run.epoch for run in runs}
     rows = Run.objects.live().filter(pk__in=asked).values_list("pk", "epoch", "is_to_stop")
     ours = {pk: is_to_stop for pk, epoch, is_to_stop in rows if asked[pk] == epoch}
@@ -98,7 +98,7 @@ def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
 
 
 def find_abandoned() -> list[Run]:
-    """Runs that nobody drives: released, not heard of for too long, or of a dead process."""
+    """Return runs without an owner: released, expired, or of a dead process."""
     running = Run.objects.running().select_related("agent")
     found = list(running.filter(_expired_filter()))
     known = {run.pk for run in found}
@@ -107,24 +107,24 @@ def find_abandoned() -> list[Run]:
 
 
 def acquire(run: Run) -> Run | None:
-    """The run, now ours; None where somebody was quicker, or it was heard of meanwhile."""
+    """Take over the run; return None if another process was faster or its owner is alive."""
     same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
     if not _is_dead(run.owner):
         same = same.filter(_expired_filter())
-    # One that stood in line had no owner yet.
+    # A queued run had no owner yet.
     before = 1 if run.owner else 0
     ours = {"owner": owner(), "heartbeat_at": Now(), **_crash_fields(run)}
     return _claim(same, run, **ours, takeovers=F("takeovers") + before)
 
 
 def is_crash_looping(run: Run) -> bool:
-    """Whether it ended one process after the other without getting a step further."""
+    """Whether it crashed several processes in a row without progress."""
     is_stuck = _finished_steps(run) <= run.steps_at_crash
     return not _was_released(run) and is_stuck and run.crashes >= MAX_CRASHES
 
 
 def _crash_fields(run: Run) -> dict[str, Any]:
-    """What is counted when a run is taken over; one that was handed over did nobody harm."""
+    """Return the crash counters for a takeover; a released run didn't crash."""
     if not run.owner or _was_released(run):
         return {}
     recorded = _finished_steps(run)
@@ -138,13 +138,13 @@ def _was_released(run: Run) -> bool:
 
 
 def _finished_steps(run: Run) -> int:
-    """The steps that came to an end; one that is cut off is taken again, and is no progress."""
+    """Return the number of finished steps; interrupted ones aren't progress."""
     unfinished = [AgentStep.Status.RUNNING, AgentStep.Status.WAITING, AgentStep.Status.CUT]
     return run.steps.exclude(status__in=unfinished).count()
 
 
 def wake(run: Run) -> Run | None:
-    """A run that waited, now running; None where somebody else was quicker."""
+    """Mark a waiting run as running; return None if another process was faster."""
     same = Run.objects.waiting().filter(pk=run.pk)
     return _claim(same, run, **owner_fields(), status=Run.Status.RUNNING)
 
@@ -164,7 +164,7 @@ def _expired_filter() -> Q:
 
 
 def _is_dead(owner: str) -> bool:
-    """Whether this is a process of this machine that is gone; of others nobody can say."""
+    """Whether the owner is a dead process of this machine; others can't be checked."""
     name, _, host = owner.partition("@")
     pid, _, process = name.partition(".")
     if host != HOST or not pid.isdigit():

@@ -1,4 +1,4 @@
-"""A plan as a person has changed it: what they wrote, and what is wrong with it."""
+"""Edited plans: reads the form and validates the result."""
 
 import json
 from bisect import bisect_right
@@ -28,7 +28,7 @@ from agents.models import Approval, RunEvent
 
 from .engine_messages import translate
 
-# More steps than these are changed as JSON.
+# Plans with more steps are edited as JSON.
 MAX_EDITABLE_STEPS = 40
 MAX_ADDED_STEPS = 20
 WHOLE_PLAN = -1
@@ -40,7 +40,7 @@ Problems = dict[int, list[str]]
 
 @dataclass(frozen=True)
 class PlanCapabilities:
-    """What the steps of a plan can count on: the tools and agents that its run began with."""
+    """The tools and agents that the run started with, for the steps of a plan."""
 
     functions: Mapping[str, Mapping[str, Any]]
     roles: frozenset[str] = frozenset()
@@ -52,11 +52,13 @@ class PlanCapabilities:
             type__in=[EventType.RUN_STARTED, EventType.HANDOFF],
             agent=approval.agent_name,
         )
-        # Whoever writes a plan may be called as whoever has it carried out, and has no tools.
+        # The agent that writes the plan can have the same name as the one that executes it, and
+        # has no tools.
         told = begun.order_by("-seq").values_list("data__tools", flat=True)
         tools = next(filter(None, told), ())
         functions = {tool["function"]["name"]: tool["function"] for tool in tools}
-        # Whom it may ask is said with the question tool; agents have the roles of its steps.
+        # The question tool lists the roles that can be asked; agents have the roles of its
+        # steps.
         person = functions.get(AskPersonTool.name, {}).get("parameters", {})
         experts = person.get("properties", {}).get("role", {}).get("enum", ())
         named = {step.role.lower() for step in original_plan(approval).walk()}
@@ -64,7 +66,7 @@ class PlanCapabilities:
 
     @cached_property
     def tools(self) -> dict[str, Mapping[str, Any]]:
-        """What each tool takes."""
+        """The input schemas of the tools."""
         others = {AskPersonTool.name, *(f"{HANDOFF_PREFIX}{name}" for name in self.agents)}
         return {n: f["parameters"] for n, f in self.functions.items() if n not in others}
 
@@ -78,7 +80,7 @@ class PlanCapabilities:
         ]
 
     def arguments(self, step: Mapping[str, Any]) -> list[str]:
-        """The names of what a step is given, or could be."""
+        """Return the names of a step's arguments, given or possible."""
         given = list(step.get("arguments") or {})
         if step.get("agent"):
             return list(dict.fromkeys(["task", *given]))
@@ -86,7 +88,7 @@ class PlanCapabilities:
         return list(dict.fromkeys([*given, *known]))
 
     def is_text(self, tool: str, name: str) -> bool:
-        """Whether whatever is typed there is meant as it is."""
+        """Whether the argument is plain text."""
         known = self.tools.get(tool, {}).get("properties") or {}
         about = known.get(name, {}) if isinstance(known, dict) else {}
         return not isinstance(about, dict) or about.get("type", "string") == "string"
@@ -98,7 +100,7 @@ def original_plan(approval: Approval) -> ExecutionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class DraftStep:
-    """A step as it stands in the form; its fields are named after its `key`."""
+    """A step in the form; its fields are named after its `key`."""
 
     key: int
     facts: Facts
@@ -107,14 +109,14 @@ class DraftStep:
 
     @property
     def what(self) -> str:
-        """As it is picked: `tool:name`, `agent:name` or `ask:`; of others only the kind."""
+        """The picked value: `tool:name`, `agent:name` or `ask:`; for others only the kind."""
         kind = next((kind for kind in (*PICKABLE_KINDS, "plan") if kind in self.facts), "role")
         return f"{kind}:{self.facts[kind]}" if kind in {"tool", "agent"} else f"{kind}:"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDraft:
-    """All steps as they stand in the form, those that are to be left out, too."""
+    """All steps in the form, including removed ones."""
 
     facts: Facts
     steps: Sequence[DraftStep]
@@ -130,13 +132,13 @@ class PlanDraft:
         return [step for step in self.steps if not step.is_out]
 
     def plan(self) -> Facts:
-        """What it comes to. Nobody waits for a step that is left out."""
+        """Return the resulting plan, without removed steps and dependencies on them."""
         out = {step.facts["name"] for step in self.steps if step.is_out}
         steps = [_drop_dependencies(step.facts, out) for step in self.kept_steps]
         return {**self.facts, "steps": steps}
 
     def added(self, what: str) -> "PlanDraft":
-        """With one more, of the kind that was picked."""
+        """Return the draft with a new step of the picked kind."""
         kind, _colon, name = what.partition(":")
         new = sum(step.is_new for step in self.steps)
         if kind not in PICKABLE_KINDS or new >= MAX_ADDED_STEPS:
@@ -153,7 +155,7 @@ def _drop_dependencies(facts: Facts, out: set[str]) -> Facts:
 
 
 class PlanForm:
-    """What was typed about one plan. Without JavaScript all plans share one form."""
+    """The submitted fields of one plan. Without JavaScript all plans share one form."""
 
     def __init__(self, form: QueryDict, approval: Approval, means: PlanCapabilities) -> None:
         self.form = form
@@ -177,7 +179,7 @@ class PlanForm:
 
     @property
     def is_json(self) -> bool:
-        """Whether another plan was typed as JSON; then that is what counts."""
+        """Whether the plan was edited as JSON, which then takes precedence."""
         return bool(self.typed) and _parse_value(self.typed) not in (
             self.shown.facts,
             self.written,
@@ -188,7 +190,7 @@ class PlanForm:
         return self.typed if self.is_json else json.dumps(self.draft.plan())
 
     def problems(self, found: Problems) -> Problems:
-        """What is wrong with which step of the form, by its key."""
+        """Return the problems of each step in the form, by key."""
         if self.is_json:
             return {WHOLE_PLAN: [sentence for said in found.values() for sentence in said]}
         steps = self.draft.kept_steps
@@ -207,7 +209,7 @@ class PlanForm:
             _set_or_remove(facts, "depends_on", after)
         _set_or_remove(facts, "arguments", dict(self._arguments(step)))
         if step.is_new and step.what == "ask:":
-            facts.setdefault("ask", "")  # still to be written
+            facts.setdefault("ask", "")  # not filled in yet
         is_out = f"{self.name}-{step.key}-out" in self.form
         return replace(step, facts=facts, is_out=is_out)
 
@@ -237,14 +239,14 @@ class PlanForm:
 
 
 def value_text(value: Any) -> str:
-    """A value as it stands in a field of its own."""
+    """Return a value as text for an input field."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _normalize_newlines(text: str) -> str:
-    """As browsers send it, but for their ends of lines."""
+    """Normalize the line ends that browsers send, and drop NUL."""
     return text.replace("\r\n", "\n").replace("\0", "")
 
 
@@ -255,7 +257,7 @@ def _set_or_remove(facts: Facts, name: str, value: Any) -> None:
 
 
 def _parse_value(text: str) -> Any:
-    """JSON as data; text that is none as it is."""
+    """Parse JSON; other text is returned unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -265,7 +267,7 @@ def _parse_value(text: str) -> Any:
 def validate_plan(
     value: Mapping[str, Any], means: PlanCapabilities
 ) -> tuple[ExecutionPlan, Problems]:
-    """The plan, and all that keeps it from being carried out, by the places of its steps."""
+    """Return the plan and its problems, by step index."""
     words = {name: fact for name, fact in value.items() if name != "description"}
     definition = read_definition(
         json.dumps({"name": "plan", **words}, ensure_ascii=False, indent=1)
@@ -275,7 +277,7 @@ def validate_plan(
     begins = _step_lines(definition)
     found: Problems = {}
     for problem in islice(noticed, MAX_PROBLEMS):
-        # It is about the last step that begins before it.
+        # The problem belongs to the last step that starts before its line.
         place = bisect_right(begins, problem.line) - 1
         found.setdefault(place, []).append(translate(problem.message))
     found |= _argument_problems(definition.plan, means, found)
@@ -285,7 +287,7 @@ def validate_plan(
 
 
 def _step_lines(definition: PlanDefinition) -> list[int]:
-    """The lines in which its steps begin."""
+    """Return the lines in which the steps start."""
     root, count = definition.root, len(definition.plan.steps)
     return [root.place(("steps", at))[0] for at in range(count)] if root else []
 
@@ -293,7 +295,7 @@ def _step_lines(definition: PlanDefinition) -> list[int]:
 def _argument_problems(
     plan: ExecutionPlan, means: PlanCapabilities, found: Problems
 ) -> Problems:
-    """What tools do not take, where the arguments are known and nothing else is wrong."""
+    """Return arguments that violate a tool's schema, for steps without other problems."""
     called = {step.tool for step in plan.steps} & means.tools.keys()
     schemas = {name: _usable_schema(means.tools[name]) for name in called}
     steps = [(at, step) for at, step in enumerate(plan.steps) if at not in found]
@@ -302,7 +304,7 @@ def _argument_problems(
 
 
 def _usable_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """None for one that nobody can use: the tool itself judges."""
+    """Return the schema, or None if it is unusable and the tool has to validate."""
     try:
         return validate_schema(schema)
     except BadSchema:

@@ -1,4 +1,4 @@
-"""What each event means for the rows. The events are the truth; a step is what they say."""
+"""Applies events to rows. The events are the source of truth; steps are derived from them."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ STATUS_BY_REASON = {
     StopReason.INTERRUPTED: Run.Status.INTERRUPTED,
 }
 
-# What of the beginning of a run says how it was set up.
+# Fields of a run's start that describe its setup.
 SETUP_FIELDS = ("model", "dialect", "instructions", "tools", "max_steps")
 TASK_FIELDS = ("plan", "work", "what", "expected", "is_each")
 PLAN_FIELDS = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
@@ -47,7 +47,7 @@ NUL_ESCAPE = "\\u0000"
 
 
 class Projection:
-    """What events mean for runs and steps, gathered: each row is written once a batch."""
+    """Collects changes to runs and steps, so that each row is written once per batch."""
 
     def __init__(self) -> None:
         self._runs: dict[int, dict[str, Any]] = {}
@@ -81,18 +81,18 @@ class Projection:
             self._steps.setdefault(place, {}).update(changes)
 
     def steps(self, run: int, event: Event) -> QuerySet[AgentStep]:
-        """The step as it is by now, for those who have to look at it first."""
+        """Return the step with all pending changes written."""
         self._write_steps()
         return AgentStep.objects.filter(run=run, number=event.data["step"])
 
     def marks(self, run: int) -> str:
-        """What its steps are found by, in one line: to look through all of them takes long."""
+        """Return the run's search tags as one string, because scanning all steps takes long."""
         self._write_steps()
         found = {mark for step in _step_summaries(run) for mark in _step_tags(*step)}
         return f"|{'|'.join(sorted(found)[:MAX_TAGS])}|"
 
     def was_declined(self, run: int, number: int) -> bool:
-        """Whether a person's no is all that a step came to nothing by."""
+        """Whether a step failed only because a person rejected it."""
         self._write_steps()
         parts = AgentStep.objects.filter(run=run, parent=number)
         found = set(parts.values_list("status", flat=True))
@@ -107,7 +107,7 @@ class Projection:
         return _start_times(run)[0]
 
     def waits(self, run: int) -> Iterable[tuple[datetime, datetime | None]]:
-        """When people were asked, and when they answered."""
+        """Return when approvals were requested and decided."""
         return _approval_times(run)
 
     def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Projection:
         Approval.objects.filter(run=run, step=step).update(**word)
 
     def withdraw(self, run: int, at: datetime, **which: Any) -> None:
-        """Nobody has to answer any more: the answer would change nothing."""
+        """Withdraw pending approvals, because a decision would change nothing."""
         verdicts = Approval.Verdict
         withdrawn = {"verdict": verdicts.WITHDRAWN, "decided_at": at}
         update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
@@ -139,9 +139,9 @@ class Projection:
 
 
 def decode_json(text: str) -> Any:
-    """JSON as data where it can be kept and shown as such.
+    """Return JSON as data if it can be saved and displayed.
 
-    That cannot be done with NaN and abysses, and not everywhere with NUL and half characters.
+    NaN and deep nesting can't, and NUL and lone surrogates not everywhere.
     """
     try:
         value = json.loads(text)
@@ -165,7 +165,7 @@ def _on_run_started(rows: Projection, run: int, event: Event) -> None:
 
 
 def setup_version(started: Mapping[str, Any]) -> str:
-    """A short name for what a run was set up with: the same for runs set up alike."""
+    """Return a short hash of a run's setup, equal for equal setups."""
     setup = {name: started.get(name) for name in SETUP_FIELDS}
     text = json.dumps(setup, sort_keys=True, ensure_ascii=False, default=str)
     return sha256(text.encode(errors="replace")).hexdigest()[:VERSION_CHARS]
@@ -184,7 +184,7 @@ def _on_step_started(rows: Projection, run: int, event: Event) -> None:
 
 
 def _on_approval_requested(rows: Projection, run: int, event: Event) -> None:
-    """A call that waits: its row is there already, and is the one that shows the question."""
+    """Mark the call as waiting, in the row that displays the request."""
     function = event.data["function"]
     call = {
         "kind": event.data.get("kind", AgentStep.Kind.TOOL),
@@ -197,7 +197,7 @@ def _on_approval_requested(rows: Projection, run: int, event: Event) -> None:
     }
     if event.data.get("effect"):
         call["effect"] = event.data["effect"]
-    if call["kind"] == AgentStep.Kind.PLAN:  # its row says already what it is, and since when
+    if call["kind"] == AgentStep.Kind.PLAN:  # its row already has its name and start time
         call = {name: call[name] for name in ("status", "call_id")}
     if not rows.steps(run, event).update(**call):
         rows.add_step(AgentStep(**_step_columns(rows, run, event), **call))
@@ -211,7 +211,7 @@ def _on_approval_requested(rows: Projection, run: int, event: Event) -> None:
         "role": event.data.get("role", "")[:MAX_ROLE_CHARS],
         "verdict": Approval.Verdict.WAITING,
         "asked_at": event.time,
-        # It may be asked again: what was said to the question before is in the events.
+        # It may be requested again: earlier decisions are in the events.
         "new_arguments": "",
         "reason": "",
         "decided_by": None,
@@ -235,7 +235,7 @@ def _on_approval_resolved(rows: Projection, run: int, event: Event) -> None:
 
 
 def _existing_user(pk: int | None) -> int | None:
-    """This person; nobody, where their account is gone by the time it is told again."""
+    """Return the user's id, or None if the account no longer exists."""
     return pk if get_user_model().objects.filter(pk=pk).exists() else None
 
 
@@ -245,7 +245,7 @@ def _on_run_paused(rows: Projection, run: int, event: Event) -> None:
 
 
 def _on_task(rows: Projection, run: int, event: Event) -> None:
-    """A step of a plan, the plan itself, or a check: a row under which the work for it is."""
+    """Add a row for a plan step, a plan or an evaluation, with its work below it."""
     about = {name: event.data[name] for name in TASK_FIELDS if event.data.get(name)}
     step = AgentStep(
         **_step_columns(rows, run, event),
@@ -292,7 +292,7 @@ def _on_tool_response(rows: Projection, run: int, event: Event) -> None:
 
 
 def _on_status(rows: Projection, run: int, event: Event) -> None:
-    """Notes of a step; where a model is asked again, the row itself says why."""
+    """Add a note to a step; a retry is also recorded in the row itself."""
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
     for step in rows.steps(run, event):
         changes = {"notes": [*step.notes, note]}
@@ -304,7 +304,7 @@ def _on_status(rows: Projection, run: int, event: Event) -> None:
 
 
 def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as it was put to the model that took over."""
+    """Return the request as sent to the fallback model."""
     kept = {name: value for name, value in request.items() if name != "provider_model"}
     behind = {name: note[name] for name in ("provider_model",) if name in note}
     return {**kept, "model": note["to"], **behind}
@@ -312,7 +312,7 @@ def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> di
 
 def _on_usage(rows: Projection, run: int, event: Event) -> None:
     if event.is_replayed:
-        return  # the run that it happened in has paid for it
+        return  # the original run has paid for it
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
     rows.update_step(run, event, **tokens, cost=cost)
@@ -333,20 +333,20 @@ def _on_step(rows: Projection, run: int, event: Event) -> None:
     if data.get("thought"):
         changes["thought"] = data["thought"]
     if data.get("called"):
-        changes["action"] = data["action"]  # another tool did it in the place of that one
+        changes["action"] = data["action"]  # a fallback tool was used instead
     if data["kind"] in OWN_RESULT_KINDS:
         changes["observation"] = data.get("observation", "")
     elif data.get("error"):
         changes["observation"] = data["error"]
     elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
-        changes["observation"] = ""  # what an attempt before it failed of
+        changes["observation"] = ""  # error of an earlier attempt
     rows.update_step(run, event, **changes)
     if data["status"] in ABANDONED_STATUSES:
         rows.withdraw(run, ended, step=data["step"])
 
 
 def _unstarted_step(rows: Projection, run: int, event: Event) -> AgentStep:
-    """A call that the model decided on, and that was not made before the run was stopped."""
+    """Return a row for a call that was decided on but not made before the stop."""
     call = event.data["call"]
     return AgentStep(
         **_step_columns(rows, run, event),
@@ -362,7 +362,7 @@ def _unstarted_step(rows: Projection, run: int, event: Event) -> AgentStep:
 
 
 def _step_status(rows: Projection, run: int, event: Event) -> str:
-    """As it is told; but what a person did not agree to has not failed for the reader."""
+    """Return the step's status; a task that a person rejected hasn't failed."""
     kind, status = event.data["kind"], event.data["status"]
     is_in_doubt = kind == AgentStep.Kind.TASK and status == AgentStep.Status.FAILED
     if is_in_doubt and rows.was_declined(run, event.data["step"]):
@@ -431,13 +431,13 @@ def _on_run_finished(rows: Projection, run: int, event: Event) -> None:
 
 
 def waited_seconds(waits: Iterable[tuple[datetime, datetime | None]], until: datetime) -> float:
-    """For how many seconds people were waited for; each moment counts once."""
+    """Return how many seconds people were waited for, counting overlaps once."""
     spans = [(asked.timestamp(), (said or until).timestamp()) for asked, said in waits]
     return total_length(union((start, min(end, until.timestamp())) for start, end in spans))
 
 
 def search_tag(kind: str, name: str) -> str:
-    """A tool by its name, a guardrail by what it did."""
+    """Return a search tag: a tool by name, a guardrail by action."""
     return f"{kind}={name[:MAX_NAME_CHARS].replace('|', ' ').lower()}"
 
 
@@ -467,7 +467,7 @@ def _start_times(pk):
 
 
 def _step_columns(rows: Projection, run: int, event: Event) -> dict[str, Any]:
-    """What every new row of a step has: its number, whose it is, and what it is a part of."""
+    """Return the columns that every new step has."""
     parent = event.data.get("parent")
     return {
         "run_id": run,

@@ -1,6 +1,6 @@
-"""Telling whoever watches: in this process by a call, in others through the layer.
+"""Notifies subscribers: in this process directly, in others through the channel layer.
 
-The layer may lose a message: it only wakes readers of rows.
+The layer may lose messages: they only make subscribers read the rows.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ Hear = Callable[[str, dict[str, Any]], None]
 
 
 def person_topic(pk: int) -> str:
-    """The topic on which whatever somebody looks at is told to ask again what they may see."""
+    """Return the topic that tells a user's pages to check access again."""
     return f"person.{pk}"
 
 
 async def publish(topic: str, kind: str, **facts: Any) -> None:
-    """All who hear it share these facts, and leave them as they are."""
+    """Publish to a topic; subscribers share these facts and must not change them."""
     if (here := _topics.get(topic)) is not None:
         here.tell(kind, facts)
     if _has_shared_layer():
@@ -46,8 +46,11 @@ async def publish(topic: str, kind: str, **facts: Any) -> None:
 
 
 class _RemoteProcesses:
-    """Those in other processes. They read the rows by themselves, told or not: a layer that is
-    away must cost nobody here more than a moment, now and then."""
+    """Sends to other processes.
+
+    They read the rows anyway, so an unavailable layer must not delay anything here for more
+    than a moment.
+    """
 
     def __init__(self) -> None:
         self.away_until = 0.0
@@ -58,7 +61,7 @@ class _RemoteProcesses:
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 await get_channel_layer().group_send(topic, told)
-        except Exception as error:  # whatever it was, it is not worth a run
+        except Exception as error:  # whatever the error, it isn't worth failing a run
             self.away_until = time.monotonic() + BACKOFF_SECONDS
             logger.warning("Can't publish to other processes: %r", error)
 
@@ -68,7 +71,7 @@ _others = _RemoteProcesses()
 
 @asynccontextmanager
 async def subscribe(topic: str, hear: Hear) -> AsyncIterator[None]:
-    """Have this called with everything that is told to the topic, here or elsewhere."""
+    """Call `hear` with everything published to the topic, here or elsewhere."""
     here = _topics.setdefault(topic, _Topic(topic))
     here.listeners.append(hear)
     try:
@@ -83,7 +86,7 @@ async def subscribe(topic: str, hear: Hear) -> AsyncIterator[None]:
 
 
 class _Topic:
-    """Those in this process who follow a topic, and their one wire to other processes."""
+    """The subscribers of a topic in this process, with one connection to other processes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -96,13 +99,13 @@ class _Topic:
             hear(kind, facts)
 
     async def connect(self) -> None:
-        """Come back once whatever is told elsewhere arrives here, too, or will soon."""
+        """Wait until messages from other processes arrive here, or will soon."""
         self.wire = self.wire or asyncio.create_task(self._listen())
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_SECONDS):
                 await self.is_joined.wait()
         except TimeoutError:
-            self.is_joined.set()  # late: whoever listens then looks at the rows again
+            self.is_joined.set()  # late; subscribers then read the rows again
 
     async def disconnect(self) -> None:
         if self.wire is not None:
@@ -113,7 +116,7 @@ class _Topic:
         while True:
             try:
                 await self._receive_remote()
-            except Exception:  # whatever it was, it is tried again, and the rows can be read
+            except Exception:  # it is retried, and the rows can be read
                 logger.exception(
                     "Can't receive messages from other processes on %s.", self.name
                 )
@@ -126,11 +129,11 @@ class _Topic:
         try:
             await layer.group_add(self.name, channel)
             if self.is_joined.is_set():
-                self.tell(REFRESH_KIND, {})  # nobody knows what was told meanwhile
+                self.tell(REFRESH_KIND, {})  # messages may have been missed meanwhile
             self.is_joined.set()
             while True:
                 told = await layer.receive(channel)
-                if told["by"] != PROCESS_TOKEN:  # what it says itself is heard already
+                if told["by"] != PROCESS_TOKEN:  # own messages were delivered directly
                     self.tell(told["kind"], json.loads(told["facts"]))
         finally:
             await layer.group_discard(self.name, channel)
@@ -140,19 +143,19 @@ _topics: dict[str, _Topic] = {}
 
 
 def _has_shared_layer() -> bool:
-    """Whether there is a layer to reach them by: one in memory is for this process alone."""
+    """Whether the channel layer reaches other processes; one in memory doesn't."""
     return not isinstance(get_channel_layer(), InMemoryChannelLayer)
 
 
 async def ping() -> float:
-    """Seconds until the layer hands back what it was given; raises where it does not."""
+    """Return the channel layer's round-trip time in seconds; raise if it fails."""
     layer, began = get_channel_layer(), time.monotonic()
     async with asyncio.timeout(PING_TIMEOUT_SECONDS):
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "ping"})
         await layer.receive(channel)
     took = time.monotonic() - began
-    # A layer lets go of a channel when somebody gives up waiting for it, and not before.
+    # The layer releases a channel only when a receive is cancelled.
     with suppress(TimeoutError):
         async with asyncio.timeout(0):
             await layer.receive(channel)
@@ -160,12 +163,12 @@ async def ping() -> float:
 
 
 async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
-    """The events of a run as they are kept, to its last; None when none came for a while."""
+    """Yield a run's saved events to the last; None when there were none for a while."""
     woken = asyncio.Event()
     async with subscribe(run.topic, lambda kind, facts: woken.set()):
         while True:
             woken.clear()
-            # Asked first: what a run does last is kept before it is over.
+            # Checked first, because a run's last events are saved before it ends.
             is_live = await Run.objects.live().filter(pk=run.pk).aexists()
             batch = await database.run(_events_after, run.pk, after)
             for event in batch:

@@ -1,4 +1,4 @@
-"""Start and stop runs. A run belongs to the server, not to a browser tab."""
+"""Starts and stops runs. A run belongs to the server, not to a browser tab."""
 
 import asyncio
 import logging
@@ -23,16 +23,16 @@ from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, Fo
 
 logger = logging.getLogger(__name__)
 
-# What PostgreSQL and SQLite call it that a topic has one live run.
+# PostgreSQL's and SQLite's names for the constraint of one live run per topic.
 ONE_LIVE_CONSTRAINT = ("one_live_run_a_topic", "agents_run.topic")
 
 
 class RunInProgress(Exception):
-    """There is a run in this session already."""
+    """Raised when the topic already has a live run."""
 
 
 def on_finished(follower: Follower) -> None:
-    """Have this called with every run that is over, and with None at every look around."""
+    """Call the follower with every finished run, and with None at every periodic check."""
     executor.followers.append(follower)
 
 
@@ -46,11 +46,10 @@ def prepare(
     workflow: WorkflowVersion | None = None,
     parameters: dict[str, Any] | None = None,
 ) -> Run:
-    """A new run, as a row; raises StillAnswering while another one lives on the topic.
+    """Create a run; raise RunInProgress while another one is live on the topic.
 
-    With a workflow it carries that out; the agent is the one whose model and limits it has.
-    Raises planners.NotReady where no model of the agent can be asked, and allowances.UsedUp
-    where this person has asked for all that they may.
+    With a workflow it executes that; the agent provides the model and limits. Raises an
+    AgentError if none of the agent's models can be used, or if the user's quota is used up.
     """
     agent = agent or agent_factory.default_agent(user and user.pk)
     model = planner_factory.model_name(agent)
@@ -72,9 +71,9 @@ def prepare(
 def prepare_rerun(
     origin: Run, *, topic: str, step: int, overrides: dict[str, Any], user: Any, agent: Agent
 ) -> Run:
-    """A run that goes the way of another one up to this step, as a row, on a topic of its own.
+    """Create a rerun of another run up to this step, on its own topic.
 
-    What is told of it again, and how it goes on from there, is `resume`'s to see to.
+    `resume` replays the events and continues from there.
     """
     model = overrides.get("model") or planner_factory.model_name(agent)
     planner_factory.ensure_usable(agent, model, user)
@@ -98,7 +97,7 @@ def prepare_rerun(
 
 
 def prepare_continuation(origin: Run, *, topic: str, user: Any) -> Run:
-    """A run that goes on with the plan of one that was stopped, as a row."""
+    """Create a run that continues the plan of a stopped one."""
     if origin.agent is None or not origin.agent.enabled:
         raise agent_factory.NoAgentAvailable("The agent of this run was switched off.")
     if origin.agent_id in permissions.restrictions_for(user and user.pk).agents:
@@ -112,7 +111,7 @@ def prepare_continuation(origin: Run, *, topic: str, user: Any) -> Run:
 def prepare_draft_run(
     draft: Agent, description: Description, *, query: str, topic: str, user: Any
 ) -> Run:
-    """A run of an agent as it is described, and as no row has it, as a row of its own."""
+    """Create a run of an unsaved draft of an agent."""
     kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
     kept |= {
         "overrides": {agent_factory.DRAFT_KEY: description},
@@ -127,7 +126,7 @@ def prepare_draft_run(
 
 
 def _check_quota(user: Any) -> None:
-    """Whatever of theirs is being begun in the same moment is counted before, or after."""
+    """Check the quota under a lock, so that concurrent runs are counted."""
     if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
         quotas.lock_user(user)
         quotas.check(user)
@@ -142,7 +141,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
         | {name: masking.mask_for_storage(agent, value) for name, value in asked.items()},
         agent_name=agent_factory.workflow_agent_name(workflow) if workflow else agent.name,
         dialect=agent.dialect,
-        # Where a plan is carried out, turns say nothing about how far it is.
+        # With a plan, turns don't measure progress.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,
         marks="",
         **leases.owner_fields(),
@@ -154,7 +153,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
 
 
 def wake(run: Run) -> Run | None:
-    """A run that waited, about to go on; None where somebody else was quicker."""
+    """Resume a waiting run; return None if another process was faster."""
     woken = leases.wake(run)
     if woken is not None:
         _enqueue(woken)
@@ -162,20 +161,20 @@ def wake(run: Run) -> Run | None:
 
 
 def launch(run: Run) -> None:
-    """Set it going, if it is ours to drive; whoever wants to see it watches its topic."""
+    """Start a run if this process owns it; pages watch its topic."""
     if leases.is_ours(run):
         course = agent_factory.resume if run.is_rerun else agent_factory.start
         executor.current().start(run, course)
 
 
 def resume(run: Run) -> None:
-    """Let it go on from its events, if it is ours to drive."""
+    """Resume a run from its events if this process owns it."""
     if leases.is_ours(run):
         executor.current().start(run, agent_factory.resume)
 
 
 async def drive(run: int) -> None:
-    """See a run to its end, as a worker does, unless it is somebody else's by now."""
+    """Drive a run to its end, as a worker does, unless another process owns it."""
     ours = await database.run(_acquire, run)
     if ours is not None:
         resume(ours)
@@ -183,38 +182,38 @@ async def drive(run: int) -> None:
 
 
 async def stop(run: Run) -> None:
-    """End it now, in the model's stream or inside a tool; come back when it has ended."""
+    """Stop a run now, in the model's stream or inside a tool, and wait until it has ended."""
     shop = executor.current()
     is_here = run.pk in shop.tasks
     is_driven = is_here or await database.run(leases.request_stop, run)
     has_ended = is_driven and await (shop.cancel(run) if is_here else _wait_stopped(run))
     if is_driven and not has_ended:
         logger.warning("Run %s didn't stop in time. It is closed anyway.", run.pk)
-    # In any case: a task that was cancelled before its first step has closed nothing, and of
-    # what a process began that is gone by now nobody knows how far it came.
+    # In any case: a task cancelled before its first step has closed nothing, and how far the
+    # calls of a dead process got is unknown.
     await shop.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
     shop.go_on(run)
 
 
 async def wait(run: Run) -> None:
-    """Come back when this run has ended."""
+    """Wait until this run has ended."""
     if (task := executor.current().tasks.get(run.pk)) is not None:
         await asyncio.wait([task])
 
 
 async def recover_periodically() -> None:
-    """Take over what nobody drives any more, for as long as the server runs."""
+    """Recover abandoned runs for as long as the server runs."""
     while True:
         try:
             await recover_abandoned()
-        except Exception:  # whatever it was, the next look may find what this one did not
+        except Exception:  # the next check tries again
             logger.exception("Can't recover abandoned runs.")
         await executor.notify_followers(None)
         await asyncio.sleep(leases.HEARTBEAT_SECONDS)
 
 
 async def recover_abandoned() -> int:
-    """See to it that the runs that were left behind go on; say how many."""
+    """Resume abandoned runs; return how many."""
     mine = set(executor.current().tasks)
     left, ended = await database.run(_claim_abandoned, mine)
     for run, events in ended:
@@ -225,21 +224,21 @@ async def recover_abandoned() -> int:
 
 
 async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
-    """Stop everything that runs on this event loop; leave no thread and no program behind.
+    """Stop everything on this event loop, without leaving threads or processes behind.
 
-    What does not end within the grace is left to whoever comes next, or closed.
+    Runs that don't end within the grace period are handed over or closed.
     """
     left = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
-    # Now that all is written: whoever takes them over starts from what is there.
+    # Now that everything is written, the next owner sees all of it.
     await database.run(_release_all, left)
     await mcp_servers.shut_down()
     await http.close()
 
 
 def _claim_abandoned(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]]]]:
-    """Those that are ours now, and those that were ended, with what is to be told of them.
+    """Return the runs this process took over, and those it ended, with their events.
 
-    Where workers drive the runs, they are lined up instead.
+    With workers, runs are enqueued instead.
     """
     going_on, ended = [], []
     known = mine | (job_queue.queued_runs() if settings.WORKERS else set())
@@ -265,7 +264,7 @@ def _release_all(left: list[Run]) -> None:
 
 
 def _enqueue(run: Run) -> None:
-    """Where workers drive the runs, one of them is to take it."""
+    """Enqueue the run for a worker, if there are any."""
     if settings.WORKERS:
         job_queue.enqueue(run.pk)
 
@@ -276,7 +275,7 @@ def _acquire(pk: int) -> Run | None:
 
 
 async def _wait_stopped(run: Run) -> bool:
-    """Whether the process that drives it ends it in time, now that it was asked to."""
+    """Whether the owner stops the run in time after a request."""
     end = time.monotonic() + STOP_TIMEOUT_SECONDS + POLL_SECONDS
     while is_running := await Run.objects.running().filter(pk=run.pk).aexists():
         if time.monotonic() > end:

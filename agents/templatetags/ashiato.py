@@ -1,4 +1,4 @@
-"""The tags and filters of our templates; their code is in `agents.web.presentation`."""
+"""Template tags and filters; their code is in `agents.web.presentation`."""
 
 from django import template
 
@@ -34,5 +34,5 @@ for code in (
 
 @register.simple_tag(takes_context=True)
 def waiting_count(context: template.Context) -> int:
-    """How many calls wait for the user of this page."""
+    """Return how many approvals wait for the page's user."""
     return Approval.objects.for_user(context["user"]).waiting().count()

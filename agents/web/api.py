@@ -1,4 +1,4 @@
-"""The stream of a run for other programs, as server-sent events."""
+"""A run's events for other programs, as server-sent events."""
 
 import asyncio
 import json
@@ -22,10 +22,10 @@ RECHECK_SECONDS = 5.0  # seconds
 
 @require_GET
 async def events(request: HttpRequest, pk: int) -> HttpResponse:
-    """Everything after `Last-Event-ID` (or `?after=`), and then what happens, to the end.
+    """Stream everything after `Last-Event-ID` (or `?after=`), then live events to the end.
 
-    Of another's run it is masked: words come a little behind, and the last of them only with
-    the event that ends their step.
+    Another user's run is masked: text is slightly delayed, and its end comes with the event
+    that ends its step.
     """
     run, veil = await database.run(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
@@ -49,7 +49,7 @@ def _find(request: HttpRequest, pk: int) -> tuple[Run, Masker | None]:
 async def _stream(
     request: HttpRequest, run: Run, after: int, veil: Masker | None
 ) -> AsyncIterator[str]:
-    # Whatever was said before tells whether what is said now is a part of something personal.
+    # Earlier text decides whether the new text is part of personal data.
     looked = time.monotonic()
     async for row in pubsub.events(run, after if veil is None else 0):
         if row is None or time.monotonic() - looked > RECHECK_SECONDS:
@@ -68,7 +68,7 @@ async def _stream(
 
 
 def _can_still_view(request: HttpRequest, run: Run, veil: Masker | None) -> bool:
-    """Asked anew from time to time: whoever has logged out hears no more."""
+    """Check again from time to time, because the user may have signed out."""
     session = SessionStore(request.session.session_key)
     user = authentication.session_user(session)
     if not user.is_authenticated:

@@ -1,4 +1,4 @@
-"""The sockets that each person has open in this process; there may be so many of them."""
+"""Tracks and limits each user's open sockets in this process."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,15 +11,15 @@ _open: dict[int, dict[str, Close]] = {}
 
 
 class TooManySockets(Exception):
-    """This person has as many open as they may."""
+    """Raised when the user has the maximum number of open sockets."""
 
 
 @contextmanager
 def track_socket(person: int, page: str, close: Close) -> Iterator[None]:
-    """Counted for as long as it is open.
+    """Count a socket while it is open.
 
-    A page that comes back takes the place of its former socket, which the network may have
-    lost without a word: that one is told to close.
+    A reconnecting page replaces its former socket, which may have been lost without notice:
+    that one is closed.
     """
     mine = _open.setdefault(person, {})
     if (former := mine.pop(page, None)) is not None:
@@ -32,6 +32,6 @@ def track_socket(person: int, page: str, close: Close) -> Iterator[None]:
     finally:
         if mine.get(page) is close:
             del mine[page]
-        # One that was replaced may end late, when the person has come and gone since.
+        # A replaced socket may end late, after the user has left and returned.
         if not mine and _open.get(person) is mine:
             del _open[person]

@@ -1,4 +1,4 @@
-"""A socket that watches runs. It never waits for one: it is told, and shows."""
+"""A socket that watches runs. It never awaits one: it is notified and sends frames."""
 
 import asyncio
 import json
@@ -39,17 +39,17 @@ logger = logging.getLogger(__name__)
 
 MAX_FRAME_CHARS = 1_048_576
 NOT_FOUND = 4404
-TRY_AGAIN_LATER = 1013  # what a browser's page does a little later
+TRY_AGAIN_LATER = 1013  # the page reconnects a little later
 REPLACED = 4409  # by a newer socket of the same page
 TOO_MANY = 4429
 FRAME_BURST = 60
 FRAMES_PER_SECOND = 10
 LIVE_POLL_SECONDS = 5
 IDLE_POLL_SECONDS = 300
-# A page to which nothing happened for so long is asked who watches before it is shown more.
+# After this much silence, access is checked again before anything is sent.
 RECHECK_SECONDS = 30
 MAX_QUEUED = 1000
-DELIVERY_GRACE = timedelta(seconds=0.5)  # what is not as old may be on its way
+DELIVERY_GRACE = timedelta(seconds=0.5)  # newer events may still be in delivery
 
 Events = Sequence[dict[str, Any]]
 Told = tuple[str, dict[str, Any]]
@@ -58,24 +58,24 @@ Shown = str | list[str] | None
 
 
 class BadFrame(Exception):
-    """The browser sent something that cannot be read."""
+    """Raised when the browser sends an invalid frame."""
 
 
 class LiveConsumer(AsyncWebsocketConsumer):
-    """Shows live runs to one page, each from where that page stands.
+    """Sends live runs to one page, each from that page's position.
 
-    The topic is joined before the rows are read, and every batch that is told carries its
-    numbers: what was shown already is passed over, and after a gap the rows are read again.
+    The topic is joined before the rows are read, and every batch has its event numbers: known
+    events are skipped, and after a gap the rows are read again.
     """
 
     place = "chat"
-    channel_layer_alias = ""  # what is told comes by agents.runs.pubsub
-    code = 1006  # how it ended: without a word, unless one is heard
+    channel_layer_alias = ""  # notifications come through agents.runs.pubsub
+    code = 1006  # close code, abnormal unless one is received
     language: str | None = None
-    last_word = NOT_FOUND  # the code for a page that may be shown no more
+    last_word = NOT_FOUND  # close code for a page that lost access
 
     async def __call__(self, scope, receive, send) -> None:
-        """Whatever ends one part of it ends all of it."""
+        """Run the socket; if one part ends, all of it ends."""
         self.told: list[Told] = []
         self.woken = asyncio.Event()
         try:
@@ -87,7 +87,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         await self.gone()
 
     async def gone(self) -> None:
-        """The page is not connected any more; a server that is shut down comes not so far."""
+        """Handle the disconnect; not called when the server shuts down."""
 
     async def disconnect(self, code: int) -> None:
         self.code = code
@@ -122,11 +122,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._spawn(self._watch())
 
     def _spawn(self, part: Coroutine[Any, Any, None]) -> None:
-        """Beside what the page sends, for as long as it is there."""
+        """Run a task alongside the socket, for as long as it is open."""
         self.stack.callback(self.tasks.create_task(part).cancel)
 
     async def _watch(self) -> None:
-        """What a page sends meanwhile is not held up by what it is shown first."""
+        """Send the initial frames without blocking what the page sends."""
         try:
             await self.send_initial()
         except first_frames.TooManyWaiting:
@@ -138,7 +138,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         ending = self._end(REPLACED)
         try:
             self._spawn(ending)
-        except RuntimeError:  # it is ending by itself: its place is free, and that is enough
+        except RuntimeError:  # already closing, and its slot is free
             ending.close()
 
     async def _end(self, code: int) -> None:
@@ -146,16 +146,16 @@ class LiveConsumer(AsyncWebsocketConsumer):
         raise StopConsumer
 
     def begin(self) -> None:
-        """Whoever watches was let in."""
+        """Prepare the page once access is granted."""
 
     def hear(self, kind: str, facts: dict[str, Any]) -> None:
-        """A page that is far behind misses some of it, and then reads the rows again."""
+        """Queue a notification; a page too far behind misses some and reads the rows again."""
         if len(self.told) < MAX_QUEUED:
             self.told.append((kind, facts))
             self.woken.set()
 
     async def _process_queue(self) -> None:
-        """One after the other, in the order in which it was told."""
+        """Handle notifications one at a time, in order."""
         while True:
             await self.woken.wait()
             self.woken.clear()
@@ -166,7 +166,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
-        """Answer every frame, whatever it holds; a bad one must not end the socket."""
+        """Handle every frame; an invalid one must not close the socket."""
         if not self.pace.allows():
             await self._warn_rate_limit()
             return
@@ -184,11 +184,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.send_error(_("Something went wrong. Please try again."))
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Straight on; Channels would wait for the database's thread first."""
+        """Dispatch directly; Channels would wait for the database thread first."""
         await getattr(self, get_handler_name(message))(message)
 
     async def _warn_rate_limit(self) -> None:
-        """One sentence a second, for all that came too fast: each would cost as much as it."""
+        """Send one warning per second for all excess frames, to limit the cost."""
         if self.patience.allows():
             await self.send_error(_("Too many requests. Wait a moment and try again."))
 
@@ -201,7 +201,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.show(self.event_frames, run, events)
 
     async def _send_deltas(self, watched: LiveRunView, events: Events) -> None:
-        """Words need no row; a long block of them is rendered beside the event loop."""
+        """Send streamed text, which needs no row; long blocks are rendered in a thread."""
         if watched.render_cost(events) <= MAX_INLINE_CHARS:
             await self.send(watched.words(events))
             return
@@ -209,7 +209,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.send(await asyncio.to_thread(watched.words, events))
 
     def event_frames(self, run: int, events: Events) -> str:
-        """Frames for what happened in a run, where rows have to be read for them."""
+        """Return frames for events that need rows."""
         watched = self.watched.get(run)
         if watched is None or events[-1]["seq"] <= watched.seq:
             return ""
@@ -221,42 +221,42 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return ""
 
     async def run_judged(self, told: dict[str, Any]) -> None:
-        """Somebody has rated an answer, or corrected it."""
+        """Update a rating or correction."""
         if (watched := self.on_page(told["run"])) is not None:
             await self.show(watched.judged)
 
     async def run_commented(self, told: dict[str, Any]) -> None:
-        """Somebody in the conversation has said something about a step."""
+        """Update the comments on a step."""
         if (watched := self.on_page(told["run"])) is not None:
             await self.show(watched.comment_frames, told["step"])
 
     def on_page(self, run: int) -> LiveRunView | None:
-        """A run that stands here: others of its topic may not be for whoever looks."""
+        """Return a run on this page; others of its topic may not be visible to the user."""
         return self.watched.get(run)
 
     async def message_added(self, told: dict[str, Any]) -> None:
-        """Only a chat shows messages, but whoever follows its topic is told of them."""
+        """Ignore messages, which only a chat displays."""
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
-        """Nor does anything else show those that wait."""
+        """Ignore the queue, which only a chat displays."""
 
     async def presence_here(self, told: dict[str, Any]) -> None:
-        """Nor who else looks at it."""
+        """Ignore presence, which only a chat displays."""
 
     async def presence_gone(self, told: dict[str, Any]) -> None:
-        """Nor who has left."""
+        """Ignore departures, which only a chat displays."""
 
     async def people_changed(self, told: dict[str, Any]) -> None:
-        """Who may see what happens here has changed: maybe not the person who looks."""
+        """Check access again, because members or permissions have changed."""
         await self.look_again({})
 
     async def storage_late(self, told: dict[str, Any]) -> None:
-        """Nothing can be kept for a while. A page with a place for notices says so."""
+        """Tell the page that the database isn't responding, if it has a place for notices."""
 
     async def look_again(self, told: dict[str, Any]) -> None:
-        """Read the rows without having been told to: the last word may have been lost.
+        """Read the rows without a notification, in case the last one was lost.
 
-        And ask again who is watching: whoever has logged out is shown no more.
+        Also check access again: a user who signed out gets no more frames.
         """
         self.looked = time.monotonic()
         if await self.show(self._look) is None:
@@ -266,24 +266,24 @@ class LiveConsumer(AsyncWebsocketConsumer):
         return None if self.find_topic() is None else self.missed()
 
     def missed(self) -> str:
-        """Frames for whatever this page should have been told of by now, and was not."""
+        """Return frames for events whose notification is overdue."""
         by_now = timezone.now() - DELIVERY_GRACE
         live = [watched for watched in list(self.watched.values()) if watched.is_live]
         return "".join(w.snapshot() if w.is_behind(by_now) else w.deferred_plan() for w in live)
 
     async def _poll_loop(self) -> None:
-        """Told, so that looking again waits its turn as everything else does."""
+        """Queue a periodic check, so that it waits its turn like everything else."""
         while True:
             due = self.looked + LIVE_POLL_SECONDS - time.monotonic()
             await asyncio.sleep(due if due > 0 else LIVE_POLL_SECONDS)
-            # Asked after the sleep: what was idle when it began may have a run by now.
+            # Checked after the sleep: a run may have started meanwhile.
             is_live = any(watched.is_live for watched in self.watched.values())
             longest = LIVE_POLL_SECONDS if is_live else IDLE_POLL_SECONDS
             if time.monotonic() - self.looked >= longest:
                 self.hear(live.REFRESH_KIND, {})
 
     async def show(self, fragment, *subject: Any, ask: Ask = database.run) -> Shown:
-        """In its turn: what was worked out first is sent first, whoever asked for it."""
+        """Render and send in turn, so that frames are sent in the order they were rendered."""
         async with self.turn:
             html = await ask(self._in_language, fragment, *subject)
             for each in [html] if isinstance(html, str) else html or ():
@@ -295,7 +295,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return fragment(*subject)
 
     async def send(self, html: str) -> None:
-        """A page that has gone in this very moment is no failure; there is nobody to tell."""
+        """Send frames; a page that just disconnected isn't an error."""
         if not html:
             return
         try:
@@ -305,23 +305,23 @@ class LiveConsumer(AsyncWebsocketConsumer):
             raise StopConsumer from None
 
     def find_topic(self) -> str | None:
-        """What to follow; None where there is nothing that this person may see."""
+        """Return the topic to follow, or None if the user can see nothing."""
         return None
 
     def is_signed_in(self) -> bool:
-        """Logging out ends the browser's session, and with it what its open tabs may do."""
+        """Whether the user is still signed in: signing out ends what open tabs can do."""
         self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
         self.scope["user"] = authentication.session_user(self.login)
         return self.scope["user"].is_authenticated
 
     async def send_initial(self) -> None:
-        """What the page is shown once it is connected."""
+        """Send the initial frames after connecting."""
 
     async def handle(self, frame: dict[str, Any]) -> None:
         raise BadFrame(_("This page doesn't accept messages."))
 
     async def send_error(self, sentence: StrPromise | str) -> None:
-        """Tell the person what was wrong with what the page sent."""
+        """Tell the user what was wrong with a frame."""
 
 
 class RunConsumer(LiveConsumer):
@@ -340,7 +340,7 @@ class RunConsumer(LiveConsumer):
         return self.run.topic
 
     def _became_masked(self) -> bool:
-        """Whether what was shown as it is must be masked: the page is to be loaded anew."""
+        """Whether a visible run must now be masked, so the page has to be reloaded."""
         was, user = self.is_masked, self.scope["user"]
         self.is_masked = masking.is_masked_for(self.run, user, self.login)
         return self.is_masked and not was
@@ -355,18 +355,18 @@ class RunConsumer(LiveConsumer):
             await self._end(TRY_AGAIN_LATER)
 
     def initial_frames(self) -> str | None:
-        # It may have waited for its turn: what was allowed when it came may not be by now.
+        # Access may have been revoked while it waited for its turn.
         if self.find_topic() is None:
             return None
         user, run = self.scope["user"], self.run
         audit.record_view(user, run, "socket")
         veil = Masker() if self.is_masked else None
-        # Nobody agrees to what is masked.
+        # Masked calls can't be approved.
         may_decide = veil is None and run.is_decidable_by(user)
         watched = LiveRunView(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
         watched.veil, self.watched[run.pk] = veil, watched
-        # The page of a run that was over when it was loaded shows it as it is, unless it was
-        # away: then something may have been said of it.
+        # The page of a finished run needs no update, unless it was away: then there may be new
+        # feedback.
         if "over" in self.asked and "away" not in self.asked and not run.is_live:
             watched.is_live = False
             return ""
@@ -374,9 +374,9 @@ class RunConsumer(LiveConsumer):
 
 
 def _coalesce(told: list[Told]) -> list[Told]:
-    """What was told of a run in several pieces, as one: a page that is behind catches up.
+    """Merge notifications of the same run, so that a slow page catches up.
 
-    It looks again once, and last: before, it would find itself behind what is told here.
+    A refresh runs once and last; earlier, it would find the page behind the events here.
     """
     if len(told) == 1:
         return told

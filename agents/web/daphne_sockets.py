@@ -1,4 +1,4 @@
-"""Daphne's connections, made for many small frames and for whoever does not read them."""
+"""Daphne's connections, optimized for many small frames and for slow readers."""
 
 import asyncio
 import logging
@@ -9,21 +9,20 @@ from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 logger = logging.getLogger(__name__)
 
 MAX_UNSENT_BYTES = 8_000_000
-LOW_WATER_BYTES = 1_000_000  # of an answer that can wait for its reader
-# The first byte of a frame that is a whole text; how long one may be whose length is a byte,
-# and is two.
+LOW_WATER_BYTES = 1_000_000  # of a streamed response that waits for its reader
+# First byte of a text frame, and the maximum lengths in one and two bytes.
 TEXT_FRAME_BYTE, MIN_EXTENDED_LENGTH, MAX_EXTENDED_LENGTH = 0x81, 126, 0xFFFF
 READ_TIMEOUT_SECONDS, POLL_SECONDS = 60.0, 0.05  # seconds
 
 
 class BackpressureMixin:
-    """A part of Daphne's server: an answer in pieces waits for whoever reads it."""
+    """A mixin for Daphne's server: a streamed response waits for its reader."""
 
-    # No server by itself: whoever imports Daphne's chooses the reactor, which is theirs to do.
+    # Not a server itself: importing Daphne's installs a reactor, which is the caller's choice.
 
     async def handle_reply(self, protocol, message) -> None:
         if _is_text_frame(message) and protocol.state == protocol.STATE_OPEN:
-            # Straight on: what Daphne would ask first is true of a socket that is open.
+            # Sent directly: Daphne's checks always pass for an open socket.
             protocol.sendMessage(message["text"].encode())
             return
         await super().handle_reply(protocol, message)
@@ -36,7 +35,7 @@ def _is_text_frame(message) -> bool:
 
 
 async def _wait_for_reader(request) -> None:
-    """Come back when most of it was taken; whoever takes nothing for long is let go."""
+    """Wait until most data was read; disconnect a reader that reads nothing for long."""
     least, since = float("inf"), time.monotonic()
     while (
         request.channel and (left := _unsent_bytes(request.channel.transport)) > LOW_WATER_BYTES
@@ -51,16 +50,15 @@ async def _wait_for_reader(request) -> None:
 
 
 class LowLatencySocket(WebSocketProtocol):
-    """Hands a frame to the system at once, not in the next round of the event loop.
+    """Writes a frame to the socket at once, not in the next iteration of the event loop.
 
-    Only what the system does not take yet is left to Twisted, which asks to be told when it
-    will, and to be told no more: for every frame that would cost more than to send it. Where
-    too much is left there, nobody reads: a page that is let go connects again by itself, and
-    is shown everything as it is then.
+    Only what the system doesn't accept is left to Twisted, whose registration of writers would
+    cost more per frame than sending it. If too much accumulates, the page isn't reading: it is
+    disconnected, reconnects by itself and gets the current state.
     """
 
     def sendMessage(self, payload, isBinary=False, *more, **options) -> None:
-        """What is short and text in one go: Autobahn has many questions about each frame."""
+        """Send short text directly, because Autobahn has a lot of overhead per frame."""
         is_usual = self.state == self.STATE_OPEN and self._perMessageCompress is None
         size = len(payload)
         if isBinary or more or options or size > MAX_EXTENDED_LENGTH or not is_usual:
@@ -75,7 +73,7 @@ class LowLatencySocket(WebSocketProtocol):
     def sendData(self, data, sync=False, chopsize=None) -> None:
         unsent = _unsent_bytes(self.transport)
         if unsent > MAX_UNSENT_BYTES:
-            # At once and without a word: it would wait behind all that is not read.
+            # Abort without a close frame, which would wait behind the unread data.
             logger.info("%r doesn't read its data. Connection closed.", self)
             self.dropConnection(abort=True)
             return
@@ -86,13 +84,13 @@ class LowLatencySocket(WebSocketProtocol):
             super().sendData(data, sync, chopsize)
 
     def _needs_buffering(self) -> bool:
-        """Whether what is sent is encrypted on its way, or will never arrive."""
+        """Whether data must be encrypted first, or can't be delivered any more."""
         wire = self.transport
         return bool(wire.TLS or wire.disconnecting or not wire.connected)
 
 
 def _unsent_bytes(wire) -> int:
-    """Bytes that the system has not taken yet, in both of Twisted's buffers."""
+    """Return the bytes not yet accepted by the system, in both of Twisted's buffers."""
     return len(wire.dataBuffer) - wire.offset + wire._tempDataLen
 
 

@@ -1,4 +1,4 @@
-"""Files that are made while they are sent, because they can be longer than should be held."""
+"""Streams files that may be too large for memory."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -19,13 +19,13 @@ def download(pieces: Iterator[str | bytes], name: str, type: str) -> StreamingHt
 
 
 async def _stream(pieces: Iterator[str | bytes], language: str) -> AsyncIterator[bytes]:
-    """Each piece is made where rows are read, while the server does other things."""
+    """Create each piece on the database thread, without blocking the event loop."""
     while piece := await database.run(_next_chunk, pieces, language):
         yield piece
 
 
 def _next_chunk(pieces: Iterator[str | bytes], language: str) -> bytes:
-    """As much as is worth a message."""
+    """Return the next chunk, of a size worth sending."""
     taken = bytearray()
     with translation.override(language):
         for piece in pieces:

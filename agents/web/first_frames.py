@@ -1,6 +1,6 @@
-"""What pages are shown that have just come: few at a time, and once for several that are alike.
+"""Initial frames of new pages: a few at a time, shared by identical pages.
 
-After a restart, or when a process died, all of them come at once.
+After a restart or a crash, all pages connect at once.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 MAX_CONCURRENT = 2
-# More than these find somebody who has time for them sooner elsewhere, or a little later.
+# Beyond this, another process or a later attempt is faster.
 MAX_WAITING = 500
 TIMEOUT_SECONDS = 30.0  # seconds
 
@@ -18,7 +18,7 @@ Greeting = TypeVar("Greeting")
 
 
 class TooManyWaiting(Exception):
-    """So many pages came at once that this one is to come again later."""
+    """Raised when too many pages are waiting; this one should retry later."""
 
 
 class _Queue:
@@ -37,13 +37,13 @@ def _queue() -> _Queue:
 
 
 def is_full() -> bool:
-    """Whether whoever comes now had better go elsewhere."""
+    """Whether new pages should go to another process."""
     return _queue().waiting >= MAX_WAITING
 
 
 @asynccontextmanager
 async def acquire_slot() -> AsyncIterator[None]:
-    """Wait for one's turn to be shown everything; raises TooMany where it does not come."""
+    """Wait for a slot to render initial frames; raise TooManyWaiting if there is none."""
     line = _queue()
     if is_full():
         raise TooManyWaiting
@@ -62,17 +62,17 @@ async def acquire_slot() -> AsyncIterator[None]:
 
 
 async def run_shared(key: Hashable, greet: Callable[[], Awaitable[Greeting]]) -> Greeting:
-    """What this makes, in its turn: once for all who want the same before it is begun.
+    """Run `greet` in its turn, once for all who ask before it starts.
 
-    Whoever comes later has it made anew: it says how things were when it was begun, and only
-    those who listened by then are told what has changed since.
+    Later callers start another one: the result shows the state at its start, and only those
+    already subscribed are notified of later changes.
     """
     line = _queue()
     if (task := line.unbegun.get(key)) is None:
         task = line.unbegun[key] = asyncio.create_task(_run_in_slot(line, key, greet))
         line.tasks.add(task)
         task.add_done_callback(line.tasks.discard)
-        # All who wanted it may have gone.
+        # All callers may have left.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return await asyncio.shield(task)
 
@@ -90,6 +90,6 @@ async def _run_in_slot(
 
 
 def _mark_started(line: _Queue, key: Hashable) -> None:
-    """Nobody joins it any more; the next one may be waiting under the same key already."""
+    """Close it to further callers; the next one may already wait under the same key."""
     if line.unbegun.get(key) is asyncio.current_task():
         del line.unbegun[key]

@@ -1,4 +1,4 @@
-"""Frames of a socket: HTML of whole elements, in pieces that every server and browser takes."""
+"""Socket frames: HTML of whole elements, in sizes that every server and browser accepts."""
 
 import logging
 import re
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 logger = logging.getLogger(__name__)
 
-# Daphne closes a socket over which it is to send more than 1 MiB at once.
+# Daphne closes a socket when a frame exceeds 1 MiB.
 MAX_FRAME_BYTES = 524_288
 MAX_TAG_CHARS = 2_000  # characters of a tag
 MAX_CHAR_BYTES = 4  # bytes
@@ -19,10 +19,10 @@ VOID_TAGS = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source"
 
 
 def split_frames(html: str, language: str | None = None) -> list[str]:
-    """The same elements in frames of at most MOST_SENT bytes.
+    """Split elements into frames of at most MAX_FRAME_BYTES.
 
-    Whoever makes elements sees to it that none is longer by itself. Of one that is, a mark is
-    sent in its place, in the language of the page.
+    Callers make sure that no single element is longer. One that is gets replaced by a notice in
+    the page's language.
     """
     if len(html) * MAX_CHAR_BYTES <= MAX_FRAME_BYTES or len(html.encode()) <= MAX_FRAME_BYTES:
         return [html]
@@ -46,7 +46,7 @@ def split_frames(html: str, language: str | None = None) -> list[str]:
 
 
 def _too_long_notice(element: str, language: str | None) -> str:
-    """The element with a sentence in it, so that a page doesn't go on showing what was."""
+    """Return the element with a notice, so that the page doesn't keep its old content."""
     opening = TAG.match(element)
     if opening is None or len(opening[0]) > MAX_TAG_CHARS:
         return ""
@@ -56,7 +56,7 @@ def _too_long_notice(element: str, language: str | None) -> str:
 
 
 def _top_elements(html: str) -> Iterator[str]:
-    """Those at the top; text between them is nothing that a page would show."""
+    """Yield the top-level elements; text between them isn't displayed."""
     depth = start = 0
     for tag in TAG.finditer(html):
         closes, name, is_empty = tag.groups()

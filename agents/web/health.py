@@ -1,6 +1,6 @@
-"""Whether this process can do its work, for balancers and whoever else asks from outside.
+"""Health probes of this process, for load balancers and monitors.
 
-It is asked before anything else is: balancers know no password and call us by any name.
+They are answered before any middleware: balancers have no password and use any host name.
 """
 
 import asyncio
@@ -28,9 +28,10 @@ HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store
 
 
 async def handle_health(scope, receive, send) -> None:
-    """200 while pages can be served, though something may be degraded; 503 otherwise.
+    """Respond 200 while pages can be served, even if degraded; 503 otherwise.
 
-    Without the layer pages follow a few seconds late, and a full disk can still be read.
+    Without the channel layer pages update a few seconds late, and with a full disk reads still
+    work.
     """
     is_down = not await database.is_ok()
     trouble = ["database"] if is_down else await _degradations()
@@ -39,20 +40,20 @@ async def handle_health(scope, receive, send) -> None:
 
 
 async def handle_live(scope, receive, send) -> None:
-    """200 whenever the process answers at all: where it does not, it is to be started anew."""
+    """Respond 200 whenever the process answers; if it doesn't, it should be restarted."""
     await _send(send, 200, "alive", [])
 
 
 async def handle_ready(scope, receive, send) -> None:
-    """200 where this process may be sent people; 503 while it must not be."""
+    """Respond 200 if this process can take traffic, 503 otherwise."""
     trouble = ["leaving"] if _is_leaving else await _readiness_problems()
-    # Many have just come, and wait: whoever comes now is better off elsewhere.
+    # Many pages are waiting, so new ones are better off elsewhere.
     trouble += ["connections"] if first_frames.is_full() else []
     await _send(send, 503 if trouble else 200, "not ready" if trouble else "ready", trouble)
 
 
 def start_draining() -> None:
-    """This process was told to end: whoever asks is to send people elsewhere."""
+    """Report not ready from now on, because this process is shutting down."""
     global _is_leaving
     _is_leaving = True
 
@@ -79,23 +80,23 @@ async def _degradations() -> list[str]:
 
 
 async def layer_latency() -> float | None:
-    """Seconds until the channel layer answers; None where it does not."""
+    """Return the channel layer's latency in seconds, or None if it doesn't respond."""
     try:
         return await pubsub.ping()
-    except Exception as error:  # each layer fails in its own way
+    except Exception as error:  # each layer has its own exceptions
         logger.info("The channel layer isn't responding: %r", error)
         return None
 
 
 def free_bytes() -> int:
-    """Bytes left where our data lives."""
+    """Return the free bytes of the data folder's disk."""
     return shutil.disk_usage(settings.DATA_DIR).free
 
 
 class _Probe:
-    """Asked in a thread of its own, so that a database which hangs holds up nothing else.
+    """Runs a check in its own thread, so that a hanging database blocks nothing else.
 
-    One at a time: whoever comes meanwhile waits for the same answer.
+    One at a time: concurrent callers wait for the same result.
     """
 
     def __init__(self, ask: Callable[[], bool]) -> None:
@@ -127,7 +128,7 @@ def _is_readable() -> bool:
 
 
 class _MigrationCheck:
-    """Whether all of this version are applied; once they are, they stay so."""
+    """Whether all migrations are applied; once they are, the result is cached."""
 
     def __init__(self) -> None:
         self._are_applied = False

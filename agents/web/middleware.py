@@ -16,7 +16,7 @@ RETRY_AFTER_SECONDS = "30"  # seconds
 
 @sync_and_async_middleware
 def audit_context_middleware(get_response: Any) -> Any:
-    """What is kept while a request is answered can say by whom and from where it was asked."""
+    """Bind the request, so that audit entries have its user and origin."""
 
     async def answer_async(request: HttpRequest) -> HttpResponse:
         with request_context.bind_request(request):
@@ -30,7 +30,7 @@ def audit_context_middleware(get_response: Any) -> Any:
 
 
 class RequireMfaMiddleware(MiddlewareMixin):
-    """A session that proves less than is demanded by now has ended: they sign in again."""
+    """Ends sessions that don't meet the current sign-in requirements."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         user = request.user
@@ -41,7 +41,7 @@ class RequireMfaMiddleware(MiddlewareMixin):
 
 
 class AuditRequiredMiddleware(MiddlewareMixin):
-    """Who looks at another's run where that cannot be kept is told so, and shown nothing."""
+    """Blocks viewing other users' runs if the access can't be audited."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, NotRecorded):

@@ -1,4 +1,4 @@
-"""The page that a form was sent from, where somebody can be sent back to it."""
+"""The page a form was sent from, to return to."""
 
 from urllib.parse import urlsplit, urlunsplit
 
@@ -7,10 +7,10 @@ from django.urls import Resolver404, resolve
 
 
 def previous_page(request: HttpRequest) -> str:
-    """Return the path and query of the page in `Referer`; empty unless it is a page of ours.
+    """Return the path and query of the page in `Referer`, or an empty string if it isn't ours.
 
-    The header is whatever a client sends: no path, no address at all, or two slashes that a
-    browser reads as another host.
+    The header can be anything: no path, no URL at all, or two slashes that a browser reads as
+    another host.
     """
     try:
         page = urlsplit(request.headers.get("Referer", ""))

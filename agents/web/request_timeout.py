@@ -1,9 +1,8 @@
-"""Closes connections on which a request is begun and not sent to its end.
+"""Closes connections whose request isn't completed in time.
 
-Headers have to be there within HEADERS seconds. A body may take as long as its line needs, as
-long as LEAST bytes of it come in every IDLE seconds: an upload over a slow line goes on, one
-that only keeps the connection busy doesn't. Once a request is here, nothing of this holds:
-answers in pieces and sockets stay open.
+Headers must arrive within HEADERS_SECONDS. A body may take long, as long as MIN_BODY_BYTES
+arrive every IDLE_SECONDS: a slow upload continues, one that only keeps the connection busy
+doesn't. Once a request is complete, no limit applies: streamed responses and sockets stay open.
 """
 
 import logging
@@ -16,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 HEADERS_SECONDS, IDLE_SECONDS = 10.0, 10.0  # seconds
 MIN_BODY_BYTES = 1_000  # bytes
-# An event loop that was held up hears of its timers before it hears of what came meanwhile.
+# A blocked event loop runs its timers before it reads the data that arrived.
 GRACE_SECONDS = 0.25  # seconds
 TIMEOUT_RESPONSE = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -24,11 +23,11 @@ TIMEOUT_RESPONSE = (
 
 
 class TimedChannel(HTTPChannel):
-    """One connection to Daphne, with a deadline for each request that comes on it."""
+    """One connection to Daphne, with a deadline per request."""
 
-    abortTimeout = 2  # for whoever doesn't even read that it is over
+    abortTimeout = 2  # for clients that don't even read the response
     deadline: Any = None
-    received = 0  # bytes of this request that came since the deadline was set
+    received = 0  # bytes of this request since the deadline was set
     has_headers = is_answering = False
 
     def connectionMade(self) -> None:
@@ -36,14 +35,14 @@ class TimedChannel(HTTPChannel):
         self._set_deadline(HEADERS_SECONDS)
 
     def dataReceived(self, data: bytes) -> None:
-        # Between two requests a browser may keep quiet for longer; Twisted ends that.
+        # Between two requests a browser may be idle for longer; Twisted handles that.
         if self.deadline is None and not self.is_answering:
             self._set_deadline(HEADERS_SECONDS)
         self.received += len(data)
         super().dataReceived(data)
 
     def allHeadersReceived(self) -> None:
-        # Daphne believes any client's header about the path that the site starts at.
+        # Daphne trusts any client's header about the root path.
         self.requests[-1].requestHeaders.removeHeader(b"Daphne-Root-Path")
         super().allHeadersReceived()
         self.has_headers = True

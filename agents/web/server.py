@@ -1,4 +1,4 @@
-"""The web process: Daphne and Twisted on the event loop of uvloop."""
+"""The web process: Daphne and Twisted on uvloop."""
 
 import asyncio
 import gc
@@ -6,7 +6,7 @@ import gc
 import uvloop
 from twisted.internet import asyncioreactor
 
-asyncioreactor.install(uvloop.new_event_loop())  # Daphne takes the one that is there
+asyncioreactor.install(uvloop.new_event_loop())  # Daphne uses the installed one
 
 # ruff: noqa: E402
 from daphne.endpoints import build_endpoint_description_strings
@@ -26,15 +26,13 @@ from . import health, warmup
 from .daphne_sockets import BackpressureMixin, install_socket_class
 from .request_timeout import install_request_timeouts
 
-WARMUP_DELAY_SECONDS = (
-    1.0  # seconds, so that the first page doesn't wait for what the first message needs
-)
+WARMUP_DELAY_SECONDS = 1.0  # seconds, so that the first page doesn't wait for it
 
 _tasks: list[asyncio.Task] = []
 
 
 class DrainingServer(BackpressureMixin, Server):
-    """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
+    """Stops listening as soon as shutdown starts, so that new clients go to another process."""
 
     port = None
 
@@ -55,9 +53,9 @@ def serve(host: str, port: int) -> None:
     reactor.callWhenRunning(_start_background)
     reactor.addSystemEventTrigger("before", "shutdown", health.start_draining)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
-    # Each request has a thread of its own, whose connection nobody else would close.
+    # Each request has its own thread, whose connections would stay open.
     request_finished.connect(_close_connections)
-    # No headers of proxies are read here: who is believed about addresses is asked in one place
+    # No proxy headers are read here: which ones are trusted is decided in one place
     # (agents.access.audit.request_context).
     server = DrainingServer(
         application=import_string(settings.ASGI_APPLICATION),
@@ -73,7 +71,7 @@ def serve(host: str, port: int) -> None:
 
 
 def freeze_gc() -> None:
-    """Programs and settings are no rubbish: looking through them again costs half a second."""
+    """Exclude code and settings from garbage collection, which takes 0.5 s to scan them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
@@ -89,7 +87,7 @@ def _start_background() -> None:
 
 
 def _shut_down() -> Deferred:
-    """Let every run end, or leave it to the next process, before this one has its end."""
+    """Let every run end or hand it over before the process ends."""
     for task in _tasks:
         task.cancel()
     return Deferred.fromFuture(asyncio.ensure_future(_drain(settings.ENVIRONMENT.grace)))

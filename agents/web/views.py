@@ -20,13 +20,13 @@ ADD_STEP = "add"
 
 @require_GET
 def approvals(request: HttpRequest) -> HttpResponse:
-    """What waits for this person: what they are asked, and calls in all their sessions."""
+    """List the user's pending approvals in all their chats."""
     return render(request, "approvals/inbox.html", _approvals_context(_waiting_views(request)))
 
 
 @require_GET
 def new_approvals(request: HttpRequest) -> HttpResponse:
-    """For a list that is open: what waits by now and is not in it, and what waits no more."""
+    """Return new and withdrawn approvals for an open list."""
     waiting = _waiting_views(request)
     shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
     gone = shown - {str(view.pk) for view in waiting}
@@ -52,7 +52,7 @@ def _approvals_context(
 
 @require_GET
 def approvals_link(request: HttpRequest) -> HttpResponse:
-    """The way there, with how many wait; pages ask for it from time to time."""
+    """Render the approvals link with its count; pages poll it."""
     return render(request, "layout/_approvals_link.html")
 
 
@@ -74,7 +74,7 @@ async def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _plan_form(request: HttpRequest, user: Any, pk: int) -> plan_edits.PlanForm | None:
-    """What was typed about a plan, where it is one that this person may decide about."""
+    """Return the submitted plan form, if the user can decide about that plan."""
     approval = Approval.objects.for_user(user).get(pk=pk)
     if not approval.is_plan:
         return None
@@ -84,7 +84,10 @@ def _plan_form(request: HttpRequest, user: Any, pk: int) -> plan_edits.PlanForm 
 def _parse_decision(
     form: QueryDict, pk: int, plan: plan_edits.PlanForm | None = None
 ) -> service.Decision:
-    """Fields are named after their approval: without JavaScript they share one form."""
+    """Read a decision.
+
+    Fields are named per approval, because without JavaScript they share one form.
+    """
     verdict = form.get("verdict", "")
     return service.Decision(
         digest=form.get(f"digest-{pk}", ""),
@@ -100,7 +103,7 @@ def _rejection_response(
     reason: service.DecisionRejected,
     plan: plan_edits.PlanForm | None,
 ) -> HttpResponse:
-    """Why, beside what was typed: nothing of it is lost."""
+    """Render the reason with the typed text, so that nothing is lost."""
     problem = str(reason)
     if isinstance(reason, service.InvalidPlan) and plan:
         typed = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
@@ -121,7 +124,7 @@ def _add_step_response(
 def _form_response(
     request: HttpRequest, pk: int, *, status: int = 200, **about: Any
 ) -> HttpResponse:
-    """What waits, and with it what this person has typed about one of it."""
+    """Render the pending approvals with what the user typed for one of them."""
     named = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
     typed = {name: text.replace("\r\n", "\n") for name, text in named.items()}
     waiting = [
@@ -137,7 +140,7 @@ def _form_response(
 
 
 def _return_url(request: HttpRequest, run: Run) -> str:
-    """To the page on which it was decided, if that is one of ours."""
+    """Return the page on which it was decided, if it is ours."""
     before = previous_page(request).partition("?")[0]
     if before and before != request.path:
         return before
@@ -152,9 +155,9 @@ def _waiting_views(request: HttpRequest) -> list[presentation.ApprovalView]:
 
 
 def _approval_view(request: HttpRequest, approval: Approval) -> presentation.ApprovalView:
-    """Of a run again of what somebody else asked: masked, and then it is not decided here.
+    """Return the view of an approval, masked in a rerun of another user's question.
 
-    Whoever is asked for what they know is shown the question as it is, and nothing else.
+    A masked one can't be decided. An expert sees the question as it is, and nothing else.
     """
     if approval.asks_person and not approval.run.has_participant(request.user):
         return presentation.ApprovalView(approval, is_inside=False)

@@ -1,8 +1,7 @@
-"""What is slow to load, loaded in a thread while nobody waits for it.
+"""Preloads what is slow to load, in a thread.
 
-Certificates, tokenizers, tables and libraries are read when they are first used. Without this
-the first person would wait for them, and with them everybody else: it is the event loop that
-would read them.
+Certificates, tokenizers, tables and libraries are loaded on first use. Without this the first
+user would wait for them, and so would everyone else, because the event loop would load them.
 """
 
 import gc
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def start_tokenizer() -> Thread:
-    """The tokenizer, while nobody is served yet: no other thread runs until it is loaded."""
+    """Load the tokenizer before serving, because it blocks all other threads."""
     gc.freeze()
     return _start_thread(_load_tokenizer)
 
@@ -35,7 +34,7 @@ def start() -> Thread:
 
 
 def _start_thread(work: Callable[[], None]) -> Thread:
-    """One that never holds up the end of the process."""
+    """Start a daemon thread, which never delays shutdown."""
     thread = Thread(target=work, name="warmup", daemon=True)
     thread.start()
     return thread
@@ -47,14 +46,14 @@ def _load_tokenizer() -> None:
 
 
 def run_all() -> None:
-    """Everything, one after the other: what fails here fails again where it is needed."""
+    """Run all steps; what fails here fails again where it is needed."""
     began = time.monotonic()
     for step in (*STEPS, *_optional_steps()):
         try:
             step()
         except Exception:
             logger.warning("A module couldn't be preloaded.", exc_info=True)
-    # What was loaded stays, and is left out when the event loop's garbage is looked for.
+    # Loaded objects stay, so the event loop's garbage collector can skip them.
     gc.freeze()
     logger.debug("Warmed up in %.1f s.", time.monotonic() - began)
 
@@ -68,14 +67,14 @@ STEPS: tuple[Callable[[], object], ...] = (
 
 
 def _optional_steps() -> Iterator[Callable[[], object]]:
-    """What only some installations need."""
+    """Yield steps that only some installations need."""
     try:
         providers, has_servers = (
             _litellm_providers(),
             McpServer.objects.filter(enabled=True).exists(),
         )
     finally:
-        connections.close_all()  # nobody else would close those of this thread
+        connections.close_all()  # this thread's would stay open
     if has_servers:
         yield lambda: import_module("agents.tools.mcp.client")
     for prefix in providers:
@@ -83,7 +82,7 @@ def _optional_steps() -> Iterator[Callable[[], object]]:
 
 
 def _litellm_providers() -> list[str]:
-    """Those that agents ask through LiteLLM."""
+    """Return the providers that agents use through LiteLLM."""
     agents = Agent.objects.filter(enabled=True)
     setups = [
         s

@@ -1,4 +1,4 @@
-"""What somebody can do about what is kept of them."""
+"""Account pages for a user's own data."""
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -31,7 +31,7 @@ def download_data(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def erase(request: HttpRequest) -> HttpResponse:
-    """The account, by its owner, who shows once more that it is theirs."""
+    """Erase the user's own account after they confirm their identity."""
     if not settings.SELF_ERASURE:
         raise Http404
     if not sign_in.is_confirmed(request):
@@ -51,14 +51,14 @@ def erase(request: HttpRequest) -> HttpResponse:
 
 
 def archive_response(request: HttpRequest, user) -> HttpResponse:
-    """All that is kept of somebody, as a file; who took it is kept, too."""
+    """Return a user's data as a file; the download is audited."""
     audit.record(request.user, audit.PERSON_EXPORTED, audit.person(user))
     name = f"ashiato-{user.pk}-{timezone.localdate():%Y-%m-%d}.zip"
     return download(data_export.archive(user), name, "application/zip")
 
 
 def _erase_problem(request: HttpRequest) -> str:
-    """Why it is not to be done, in words; mostly nothing."""
+    """Return why the account can't be erased; usually empty."""
     name = request.user.get_username()
     if request.POST.get("name", "").strip() != name:
         return _("Type your username, %(name)s, to confirm.") % {"name": name}

@@ -1,6 +1,6 @@
-"""Sessions and runs taken away bit by bit, so that nobody has to wait for long to write.
+"""Deletes chats and runs in batches, so that writers never wait long.
 
-Whoever is cut off in the middle begins again, and finds less.
+An interrupted deletion can be repeated.
 """
 
 from datetime import datetime
@@ -17,9 +17,9 @@ EVENT_BATCH = 2_000
 
 
 def delete_session_batch(session: ChatSession, before: datetime | None = None) -> bool:
-    """Take away a bit of a session, or all that is left; whether there may be more.
+    """Delete part of a chat, or all that is left; return whether there may be more.
 
-    With a time, only as long as nobody has used it since.
+    With `before`, only if it wasn't used since.
     """
     with transaction.atomic():
         if not queue.lock(session) or not _is_idle(session, before):
@@ -32,7 +32,7 @@ def delete_session_batch(session: ChatSession, before: datetime | None = None) -
 
 
 def delete_run_batch(runs: QuerySet[Run]) -> bool:
-    """Take away some of these, or a bit of the first; whether there may be more."""
+    """Delete some of these runs, or part of the first; return whether there may be more."""
     with transaction.atomic():
         return _delete_run_batch(runs.order_by("pk"))
 

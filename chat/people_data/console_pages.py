@@ -1,4 +1,4 @@
-"""Pages of the console on which a person's data is downloaded, or erased."""
+"""Console pages to download or erase a user's data."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def download_data(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @permission_required(ERASE_PERMISSION, raise_exception=True)
 def erase(request: HttpRequest, pk: int) -> HttpResponse:
-    """Says what will go; with the name typed once more, it goes."""
+    """Display what will be erased; erase it once the name is typed."""
     person = _get_person(request, pk)
     if request.method == "GET":
         return _render_page(request, person)
@@ -55,7 +55,7 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _get_person(request: HttpRequest, pk: int) -> Any:
-    """Not whoever may do more than they: that person is not theirs to touch."""
+    """Return the user, unless they have more permissions than the administrator."""
     person = get_user_model()._default_manager.filter(pk=pk).first()
     if person is None or not can_edit_user(request.user, person):
         raise Http404

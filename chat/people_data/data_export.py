@@ -1,5 +1,6 @@
-"""What is kept of a person, for them to take along: a ZIP of JSON and Markdown, made while it
-is sent. Of what others said it has what the person may see, and nothing more.
+"""Exports a user's data: a ZIP of JSON and Markdown, streamed.
+
+Of what others wrote it has only what the user can see.
 """
 
 import json
@@ -27,7 +28,7 @@ File = tuple[str, Iterator[str]]
 
 
 def archive(user: Any) -> Iterator[bytes]:
-    """The ZIP, in pieces."""
+    """Yield the ZIP in pieces."""
     outbox = _ChunkBuffer()
     with zipfile.ZipFile(outbox, "w", zipfile.ZIP_DEFLATED) as archived:
         for name, pieces in files(user):
@@ -54,7 +55,7 @@ def files(user: Any) -> Iterator[File]:
 
 
 class _ChunkBuffer:
-    """What was written and not sent yet."""
+    """Written bytes that aren't sent yet."""
 
     def __init__(self) -> None:
         self.written = bytearray()
@@ -64,7 +65,7 @@ class _ChunkBuffer:
         return len(piece)
 
     def flush(self) -> None:
-        """Nothing is held back here."""
+        """Do nothing: there is no buffer to flush."""
 
     def taken(self) -> Iterator[bytes]:
         if self.written:
@@ -144,13 +145,13 @@ def _authored_by(model: type[Model], user: Any) -> QuerySet[Any]:
 
 
 def _runs(user: Any) -> QuerySet[Run]:
-    """Their own, and what was asked where they are: not what they may see as reviewers."""
+    """Return the user's runs and those in shared chats, not those they can review."""
     here = Membership.objects.shared_topics(user)
     return Run.objects.filter(Q(user=user) | Q(topic__in=here)).select_related("user", "origin")
 
 
 def _signins(user: Any) -> Iterator[str]:
-    """What the log has of them coming and going, also where it was in vain."""
+    """Yield the user's sign-ins from the audit log, including failed ones."""
     person = audit.person(user)
     about = Q(person=person) | Q(subject=person.subject)
     rows = AuditEntry.objects.filter(about, action__regex=SIGN_IN_ACTIONS)
@@ -200,7 +201,7 @@ def _session_messages(chat: ChatSession) -> Iterator[Message]:
 
 
 def _paginate(rows: QuerySet[Any]) -> Iterator[Any]:
-    """All of them, a few at a time."""
+    """Yield all rows, a page at a time."""
     last = 0
     while page := list(rows.order_by("pk").filter(pk__gt=last)[:PAGE_SIZE]):
         yield from page
@@ -234,5 +235,5 @@ def _quote(text: str) -> str:
 
 
 def _escape_line(text: str) -> str:
-    """A line in which nothing is Markdown."""
+    """Escape Markdown and put the text on one line."""
     return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

@@ -1,8 +1,8 @@
-"""Everything of a person, taken away: what they said, what was made of it, and their name.
+"""Erases a user: their messages, everything derived from them, and their name.
 
-First their words are replaced where others have them, as long as they are known; then goes
-what is theirs. Each bit is a transaction of its own, and none depends on a later one: whoever
-is cut off in the middle begins again, and finds less. The account goes last.
+Their text is replaced in other users' data first, while it is still known; then their own data
+is deleted. Each part is its own transaction and depends on no later one, so an interrupted
+erasure can be repeated. The account is deleted last.
 """
 
 import json
@@ -49,12 +49,12 @@ DECISION_WORDS = ("approved", "declined")
 
 
 class ErasureRejected(Exception):
-    """This person stays; the text says why, to whoever wanted them gone."""
+    """Raised when a user can't be erased; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureCount:
-    """One kind of thing, and how many there are."""
+    """A kind of row and how many there are."""
 
     what: str
     count: int
@@ -63,7 +63,7 @@ class ErasureCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What goes, and what stays without a name."""
+    """What is deleted, and what stays without a name."""
 
     goes: list[ErasureCount]
     stays: list[ErasureCount]
@@ -71,8 +71,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found where: rows that are gone, rows of others in which words were replaced,
-    what was left as it is, and whether the database has overwritten it all."""
+    """What was deleted, replaced and left.
+
+    `storage` says whether the database has overwritten it.
+    """
 
     removed: list[ErasureCount]
     replaced: list[ErasureCount]
@@ -81,7 +83,7 @@ class Report:
 
     @property
     def sentences(self) -> list[str]:
-        """For whoever had it done."""
+        """Return the report as sentences."""
         parts = [
             (_("Removed: %(found)s."), self.removed),
             (_("Text removed from other users' data: %(found)s."), self.replaced),
@@ -99,7 +101,7 @@ class Report:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For the audit log: counts, and nothing that says whose."""
+        """Return the counts for the audit log, without the user's name."""
         kinds = {"removed": self.removed, "replaced": self.replaced, "left": self.left}
         return {name: {line.kind: line.count for line in kinds[name]} for name in kinds}
 
@@ -164,9 +166,9 @@ def plan(user: Any) -> Plan:
 
 
 async def erase(user: Any, by: Any) -> Report:
-    """All of it: nothing new begins, what runs is stopped, and then it goes, bit by bit.
+    """Erase a user: block new runs, stop live ones, then delete in batches.
 
-    What runs where they took part is stopped, too: it would repeat what it was told.
+    Runs in chats they took part in are stopped too, because they would repeat the text.
     """
     await database.run(begin, user, by)
     topics = await database.run(_topics, user)
@@ -177,7 +179,7 @@ async def erase(user: Any, by: Any) -> Report:
 
 
 def check(user: Any) -> None:
-    """Raises NotErased for the last one who could let anybody in again."""
+    """Raise ErasureRejected for the last administrator."""
     with transaction.atomic():
         is_last = roles.is_last_administrator(user)
     if is_last:
@@ -187,7 +189,7 @@ def check(user: Any) -> None:
 
 
 def begin(user: Any, by: Any) -> None:
-    """From now on they are out, and it is known that they leave."""
+    """Deactivate the account and record that erasure has started."""
     with transaction.atomic():
         check(user)
         person = audit.person(user)
@@ -201,12 +203,12 @@ def begin(user: Any, by: Any) -> None:
 
 
 def finish(user: Any) -> Report:
-    """What is left, to the end."""
+    """Erase everything that is left."""
     said = _PersonTexts(user)
     removed = _count_rows(user)
     since = quotations.latest_pks()
     near = _related_runs(user)
-    # Not in what they are known from: who is cut off in the middle needs it once more.
+    # Not in the rows the text is known from: an interrupted erasure needs them again.
     found = said.replaced(near, {}, but=_source_rows(user))
     _anonymize_decisions(user, said)
     _anonymize_feedback(user)
@@ -221,13 +223,13 @@ def finish(user: Any) -> Report:
     elsewhere.delete()
     while batched_delete.delete_run_batch(Run.objects.filter(_runs_filter(user))):
         pass
-    # What was asked meanwhile was asked with all that had been said before.
+    # Runs started meanwhile were given the earlier history.
     found += said.replaced(near | _related_runs(user, said.topics), since, but={})
     left = said.left()
     _leave_sessions(user)
     with transaction.atomic():
         _delete_account(user)
-        # Nobody's: whoever had it done is named where it began.
+        # Without an actor: the entry for the start names them.
         person = said.person
         lines = {"removed": removed, "replaced": _to_counts(found), "left": _to_counts(left)}
         audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
@@ -250,7 +252,7 @@ def _to_counts(found: Counter) -> list[ErasureCount]:
 
 
 def _count_rows(user: Any) -> list[ErasureCount]:
-    """Rows that will be gone."""
+    """Count the rows that will be deleted."""
     theirs = Run.objects.filter(_runs_filter(user))
     own = ChatSession.objects.owned_by(user)
     rows: list[QuerySet[Any]] = [
@@ -271,7 +273,7 @@ def _count_rows(user: Any) -> list[ErasureCount]:
 
 
 class _PersonTexts:
-    """What a person said, as far as it is known, and where that is looked for."""
+    """A user's texts, as far as known, and where to search for them."""
 
     def __init__(self, user: Any) -> None:
         self.person, self.topics = audit.person(user), _topics(user)
@@ -293,7 +295,7 @@ class _PersonTexts:
     def replaced(
         self, near: set[int], since: dict[Any, int], but: dict[type[Model], Q]
     ) -> Counter:
-        """Replace it: all of it in what they had to do with, and what is long everywhere."""
+        """Replace the texts: all of them in related rows, long ones everywhere."""
         runs_, chats = (
             quotations.run_rows(sorted(near)),
             quotations.session_rows(self._session_pks),
@@ -316,7 +318,7 @@ class _PersonTexts:
         return [int(pk) for kind, _dot, pk in named if kind == "chat" and pk.isdecimal()]
 
     def _replace_answers(self) -> int:
-        """What they were asked is answered in a step of its own, however short the answer."""
+        """Replace answers to questions in their steps, even short ones."""
         count = 0
         for about in self._decided:
             steps = AgentStep.objects.filter(run=about["run"], number=about["step"])
@@ -336,7 +338,7 @@ class _PersonTexts:
 
 
 def _source_rows(user: Any) -> dict[type[Model], Q]:
-    """Rows that what they said is known from, which go, or are cleared, afterwards."""
+    """Return the rows the texts are known from, which are deleted or cleared later."""
     theirs = Run.objects.filter(_runs_filter(user)).values("pk")
     return {
         Message: Q(author=user) | Q(session__user=user),
@@ -353,7 +355,7 @@ def _source_rows(user: Any) -> dict[type[Model], Q]:
 
 
 def _authored_texts(user: Any) -> Iterator[str]:
-    """Everything that they wrote and others may have seen."""
+    """Yield everything the user wrote that others may have seen."""
     runs_ = Run.objects.filter(user=user)
     masks = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
     decided = Approval.objects.filter(decided_by=user)
@@ -386,7 +388,7 @@ def _string_values(value: Any) -> Iterator[str]:
 
 
 def _topics(user: Any) -> set[str]:
-    """Where they said something among others, or decided for them."""
+    """Return topics in which the user wrote or decided something."""
     said = Message.objects.filter(author=user).exclude(session__user=user)
     chats = ChatSession.objects.filter(pk__in=said.values("session"))
     shared = Run.objects.filter(message__session__in=chats)
@@ -396,7 +398,7 @@ def _topics(user: Any) -> set[str]:
 
 
 def _related_runs(user: Any, topics: Iterable[str] = ()) -> set[int]:
-    """Runs of others that may repeat them: where they took part, and what was run again."""
+    """Return other users' runs that may repeat the texts: shared ones and their reruns."""
     there = {*topics, *_topics(user)}
     judged = Q(comments__author=user) | Q(review_notes__author=user) | Q(ratings__user=user)
     judged |= Q(review__flagged_by=user) | Q(review__corrected_by=user)
@@ -411,7 +413,7 @@ def _related_runs(user: Any, topics: Iterable[str] = ()) -> set[int]:
 
 
 def _runs_filter(user: Any) -> Q:
-    """Their runs, and those in sessions of theirs, and what others ran again of these."""
+    """Select the user's runs, runs in their chats, and reruns of these."""
     own = Q(user=user) | Q(message__session__user=user)
     return own | Q(origin__user=user) | Q(origin__message__session__user=user)
 
@@ -426,7 +428,7 @@ def _decisions(user: Any) -> QuerySet[Approval]:
 
 
 def _end_sessions(user: Any) -> None:
-    """Whatever browser they are signed in with; what is open in it closes."""
+    """End all sessions of the user and close their pages."""
     sessions.end(user.visits.all())
     last = ""
     while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:PAGE_SIZE]):
@@ -436,7 +438,7 @@ def _end_sessions(user: Any) -> None:
 
 
 def _anonymize_feedback(user: Any) -> None:
-    """That something was judged stays, for the sake of what was; in which words does not."""
+    """Keep that something was reviewed, but not the author or their text."""
     Note.objects.filter(author=user).update(text=quotations.REDACTED, author=None)
     Review.objects.filter(flagged_by=user).exclude(why="").update(why=quotations.REDACTED)
     corrected = Review.objects.filter(corrected_by=user).exclude(correction="")
@@ -451,14 +453,14 @@ def _anonymize_feedback(user: Any) -> None:
 
 
 def _leave_sessions(user: Any) -> None:
-    """Sessions of others, whose pages are told."""
+    """Leave other users' chats and notify their pages."""
     Membership.objects.filter(user=user, member__session__user=user).delete()
     for chat in ChatSession.objects.shared_with(user):
         sharing.leave(chat, user)
 
 
 def _anonymize_decisions(user: Any, said: "_PersonTexts") -> None:
-    """What was decided stays, for the run's sake; who decided it, and their words, do not."""
+    """Keep decisions for the run's sake, but not who made them or their text."""
     for approval in _decisions(user):
         with transaction.atomic():
             told = approval.run.events.filter(
@@ -476,7 +478,7 @@ def _anonymize_decisions(user: Any, said: "_PersonTexts") -> None:
 
 
 def _delete_account(user: Any) -> None:
-    """The log keeps a token of which nobody knows whose it was."""
+    """Delete the account; the audit log keeps an anonymous token."""
     person = audit.person(user)
     AuditPerson.objects.filter(pk=person.pk).update(name="", key="")
     kind = ContentType.objects.get_for_model(user)

@@ -1,4 +1,4 @@
-"""What a database still has of rows that were deleted, and how it is made to forget it."""
+"""Overwrites what a database still holds of deleted rows."""
 
 import time
 from collections.abc import Iterable
@@ -7,15 +7,15 @@ from django.db import DatabaseError, connection
 
 MAX_ATTEMPTS, RETRY_SECONDS = 20, 0.25  # seconds
 
-# What the report of an erasure says of it.
+# States in the erasure report.
 OVERWRITTEN, VACUUMED, LATER = "overwritten", "vacuumed", "later"
 
 
 def wipe(tables: Iterable[str]) -> str:
-    """Make the database forget what was deleted; say how far that has come.
+    """Overwrite deleted data; return how far that went.
 
-    SQLite overwrites what it deletes (`secure_delete`), and its log is emptied here, which has
-    to wait for whoever reads. PostgreSQL marks the place as free, to be written over.
+    SQLite overwrites what it deletes (`secure_delete`) and its log is truncated here, which
+    waits for readers. PostgreSQL marks the space as free for reuse.
     """
     if connection.vendor == "postgresql":
         return _vacuum(tables)
@@ -36,6 +36,6 @@ def _vacuum(tables: Iterable[str]) -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"VACUUM {named}")
-    except DatabaseError:  # not ours to do: the database comes by itself
+    except DatabaseError:  # no permission; autovacuum will do it
         return LATER
     return VACUUMED

@@ -1,8 +1,7 @@
-"""Where words of a person are repeated: found in rows of others, and replaced there.
+"""Finds and replaces a user's text in other users' rows.
 
-A text is found as it was written, as JSON has it, and where it was cut off. Sentences of a
-longer text are found, too. What is short is anybody's, and so is what somebody else said
-in the same words.
+Text is found as written, as JSON, and where it was cut off; sentences of longer text are found
+too. Short text isn't distinctive, and neither is text that someone else also wrote.
 """
 
 import json
@@ -38,16 +37,16 @@ from agents.review.models import Comment, Example, Label, Note, Rating, Review, 
 from chat.models import ChatSession, Message
 
 REDACTED = "‹…›"
-# What is shorter may be anybody's words; what is longer is nobody else's by chance.
+# Shorter text may be anyone's; longer text isn't repeated by chance.
 MIN_TEXT_CHARS, MIN_SENTENCE_CHARS, MIN_DISTINCTIVE_CHARS = 12, 30, 40
-PREFIX_CHARS = 40  # so much of the beginning is enough to know a text that was cut off
+PREFIX_CHARS = 40  # enough of the start to recognize text that was cut off
 PATTERN_BATCH, PAGE_SIZE = 1_000, 500
 MAX_REGEX_BYTES = 64 << 20
 SENTENCE_BREAK = re.compile(r"(?<=[.!?。！？])\s*|\n+")
 MASK_PATTERN = re.compile(r"‹[^›]*›")
 DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
 
-# Everywhere that words of people get to.
+# All columns that contain users' text.
 TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Message: ("text",),
     ChatSession: ("title",),
@@ -75,14 +74,14 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     AgentVersion: ("note",),
     LogEntry: ("object_repr", "change_message"),
 }
-# What an installation is set up with belongs to it: that it repeats somebody is only told.
+# Configuration belongs to the installation: matches are only reported.
 CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Agent: ("description", "instructions"),
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     Chunk: ("text",),
 }
-# Names and kinds by which rows are read: whatever somebody wrote, these stay.
+# Keys and kinds that rows depend on; these are never replaced.
 STRUCTURAL_KEYS = {
     *("role", "type", "kind", "status", "id", "tool_call_id", "call_id", "model", "digest"),
     *("name", "tool", "effect", "agent", "why", "action", "stopped_reason", "limit"),
@@ -95,7 +94,7 @@ Rows = Iterable[tuple[type[Model], QuerySet[Any]]]
 
 
 class QuotationMatcher:
-    """What somebody said, to be found in what others have."""
+    """A user's texts, to be found in other rows."""
 
     def __init__(
         self,
@@ -103,7 +102,7 @@ class QuotationMatcher:
         phrases: Iterable[str] = (),
         answers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`phrases` go however short they are; `answers` are what was said to which call."""
+        """`phrases` match at any length; `answers` are the answers by call."""
         told = {text.strip() for text in texts} - {"", REDACTED}
         self._answers = {call: text for call, text in answers.items() if text}
         self.short = {text for text in told if len(text) < MIN_TEXT_CHARS}
@@ -123,13 +122,13 @@ class QuotationMatcher:
         return any(pattern.search(text) for pattern in self._patterns)
 
     def may_match(self, text: str) -> bool:
-        """Whether it is worth to read it: what is short is known only by its place."""
+        """Whether a row is worth parsing: short text is only recognized by its place."""
         has_place = '"role"' in text or f'"{AskPersonTool.name}"' in text
         is_answer = any(call in text for call in self._answers)
         return bool(self.short and has_place) or is_answer or self.matches(text)
 
     def without(self, value: Any) -> Any:
-        """The same value with these words replaced in all its texts."""
+        """Return the value with the texts replaced in all its strings."""
         if isinstance(value, str):
             return self._redact_text(value)
         if isinstance(value, list):
@@ -147,7 +146,7 @@ class QuotationMatcher:
             answer = self._answers.get(str(about.get("tool_call_id", "")))
             item = item.replace(answer, REDACTED) if answer else item
         if name == "replaced" and isinstance(item, dict):
-            # What stands for personal data in a request: an alias, and what it was.
+            # Pseudonyms of a request: aliases and their values.
             return {alias: self._redact_alias(value) for alias, value in item.items()}
         return self.without(item)
 
@@ -166,24 +165,24 @@ class QuotationMatcher:
         return text
 
     def _match_length(self, text: str, key: str) -> int:
-        """How far the text goes on as one of these does."""
+        """Return how far the text continues like one of these."""
         forms = self._forms[key]
         agreed = max((os.path.commonprefix([text, form]) for form in forms), key=len)
         if agreed in forms:
             return len(agreed)
-        # Half an escape of JSON would be the end of what it is in.
+        # Half a JSON escape would break the JSON around it.
         escape = agreed.rfind("\\", max(len(agreed) - 6, 0))
         return len(agreed) if escape < 0 else max(escape, 1)
 
 
 def _is_user_text(about: dict[str, Any], name: str) -> bool:
-    """Whether a text has this place because a person said it."""
+    """Whether text in this place was written by a user."""
     is_asked = name == "observation" and about.get("tool") == AskPersonTool.name
     return is_asked or (name == "content" and about.get("role") == "user")
 
 
 def _text_variants(text: str) -> Iterator[str]:
-    """A text, its lines and sentences, also as they are where personal data is masked."""
+    """Yield a text, its lines and sentences, also with personal data masked."""
     yield text
     yield " ".join(text.split())
     sentences = [part.strip() for part in SENTENCE_BREAK.split(text)]
@@ -195,7 +194,7 @@ def _text_variants(text: str) -> Iterator[str]:
 
 
 def _json_encodings(text: str) -> Iterator[str]:
-    """As it stands in a text, in JSON, and in JSON that stands in JSON."""
+    """Yield the text as it is, in JSON, and in nested JSON."""
     yield text
     for is_ascii in (True, False):
         once = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
@@ -209,12 +208,12 @@ def _compile_pattern(keys: Iterable[str]) -> Any:
 
 
 def is_distinctive(text: str) -> bool:
-    """Whether nobody else writes just this by chance."""
+    """Whether the text is too long to be repeated by chance."""
     return _weighted_length(text) >= MIN_DISTINCTIVE_CHARS
 
 
 def _weighted_length(text: str) -> int:
-    """How much a text says, in letters: a sign of Japanese says as much as two."""
+    """Return the length in letters; a Japanese character counts as two."""
     return len(text) + sum(ord(sign) > 0x2E80 for sign in text)
 
 
@@ -224,9 +223,9 @@ def redact_rows(
     but: Mapping[type[Model], Q],
     runs: set[int] | None = None,
 ) -> Counter:
-    """Replace these words in these rows, `but` for some; says in how many of each kind.
+    """Replace the texts in these rows, except `but`; return the counts by kind.
 
-    `runs` is told the runs that had them, whose answers were also sent bit by bit.
+    Runs that contained them are added to `runs`, because their answers were also streamed.
     """
     counts: Counter = Counter()
     hit: set[int] = set() if runs is None else runs
@@ -237,9 +236,9 @@ def redact_rows(
 
 
 def redact_deltas(words: QuotationMatcher, runs: Iterable[int]) -> int:
-    """Replace them in words that were sent bit by bit, where no bit has all of them.
+    """Replace texts that span several deltas.
 
-    The first bit then says all of it, and the others nothing: none is missing.
+    The first delta then has the whole text and the others none, so no event is missing.
     """
     count = 0
     for run in runs:
@@ -252,7 +251,7 @@ def redact_deltas(words: QuotationMatcher, runs: Iterable[int]) -> int:
 
 
 def count_in_config(words: QuotationMatcher) -> Counter:
-    """What an installation is set up with and repeats these words, which stays."""
+    """Count configuration that contains these texts, which stays."""
     counts: Counter = Counter()
     for model, columns in CONFIG_COLUMNS.items():
         for page in _pk_pages(model._default_manager.all()):
@@ -263,7 +262,7 @@ def count_in_config(words: QuotationMatcher) -> Counter:
 
 
 def run_rows(runs: Sequence[int]) -> Rows:
-    """All rows of these runs and of what was said about them."""
+    """Yield all rows of these runs and the feedback on them."""
     for some in _batches(runs, PAGE_SIZE):
         for model in TEXT_COLUMNS:
             names = {field.name for field in model._meta.get_fields()}
@@ -276,21 +275,21 @@ def run_rows(runs: Sequence[int]) -> Rows:
 
 
 def session_rows(sessions: Sequence[int]) -> Rows:
-    """What is said in these sessions, and what they are called."""
+    """Yield the messages and titles of these chats."""
     for some in _batches(sessions, PAGE_SIZE):
         yield ChatSession, ChatSession.objects.filter(pk__in=some)
         yield Message, Message.objects.filter(session__in=some)
 
 
 def all_rows(after: Mapping[type[Model], int]) -> Rows:
-    """All rows that words get to, or those that came after these numbers."""
+    """Yield all rows with text, or those after these ids."""
     for model in TEXT_COLUMNS:
         rows = model._default_manager.filter(pk__gt=after.get(model, 0))
         yield model, rows.exclude(type__in=DELTA_TYPES) if model is RunEvent else rows
 
 
 def latest_pks() -> dict[type[Model], int]:
-    """The last number of each kind."""
+    """Return the highest id of each kind."""
     rows = {model: model._default_manager.order_by("-pk") for model in TEXT_COLUMNS}
     return {model: rows[model].values_list("pk", flat=True).first() or 0 for model in rows}
 
@@ -321,7 +320,7 @@ def _save_row(model: type[Model], pk: int, changed: dict[str, Any]) -> None:
         most = getattr(model._meta.get_field(name), "max_length", None)
         if most and isinstance(value, str):
             changed[name] = value[:most]
-    if model is Example and "name" in changed:  # which has to be one of its kind
+    if model is Example and "name" in changed:  # must be unique
         changed["name"] = f"{REDACTED} {pk}"
     if model is Label and "name" in changed:
         model._default_manager.filter(pk=pk).delete()
@@ -332,7 +331,7 @@ def _save_row(model: type[Model], pk: int, changed: dict[str, Any]) -> None:
 def _row_texts(
     model: type[Model], page: list[int], columns: tuple[str, ...]
 ) -> Iterator[tuple[int, str]]:
-    """Each row as one text: to read it as data takes longer, and mostly nothing is in it."""
+    """Yield each row as one text: parsing it takes longer, and it rarely matches."""
     fields = {name: model._meta.get_field(name) for name in columns}
     as_text = {
         f"text_of_{name}": Cast(name, TextField())
@@ -364,7 +363,7 @@ def _redact_delta_group(words: QuotationMatcher, bits: list[RunEvent]) -> int:
 
 
 def texts_by_others(user: Any, texts: Iterable[str]) -> set[str]:
-    """Those of these texts that somebody else has said, too, word by word."""
+    """Return which of these texts someone else also wrote, exactly."""
     found: set[str] = set()
     for some in _batches(texts, PAGE_SIZE):
         theirs = Message.objects.exclude(author=user).filter(text__in=some)

@@ -1,4 +1,4 @@
-"""What was kept long enough is deleted: by a command, and by the server itself once a day."""
+"""Deletes data past its retention period: by a command, and once a day by the server."""
 
 import logging
 import threading
@@ -33,7 +33,7 @@ PAUSE_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneResult:
-    """How much was deleted, or would be; `spared` is old, and stays for a reason."""
+    """How much was deleted, or would be; `spared` is old but protected."""
 
     sessions: int = 0
     runs: int = 0
@@ -47,7 +47,7 @@ class PruneResult:
 
 
 def prune(*, dry_run: bool = False) -> PruneResult:
-    """Delete what is too old, in small bits; with `dry_run` only count it."""
+    """Delete what is too old, in batches; with `dry_run` only count it."""
     now = timezone.now()
     old = _cutoff(now, settings.KEEP_RUNS_DAYS)
     sessions, runs, spared = _prune_runs(old, dry_run) if old else (0, 0, 0)
@@ -64,7 +64,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
 
 
 async def run_if_due(run: Run | None) -> None:
-    """Once a day, by whichever process comes first, in a thread of its own."""
+    """Prune once a day, in whichever process is first, in its own thread."""
     global _next_look
     if run is not None or time.monotonic() < _next_look:
         return
@@ -78,8 +78,10 @@ _next_look = 0.0
 
 
 def protected_runs(before: datetime) -> set[int]:
-    """Runs that stay however old: live, in review, kept as an example; and what these are
-    runs again of, which they would go with."""
+    """Return runs that stay at any age: live, in review, or saved as an example.
+
+    The origins of their reruns stay too, because deleting them would delete the reruns.
+    """
     open_reviews = Review.objects.open().values("run")
     examples = Example.objects.exclude(run=None).values("run")
     again = Q(origin__isnull=False, started_at__gte=before)
@@ -94,7 +96,7 @@ def protected_runs(before: datetime) -> set[int]:
 
 
 def _claim_turn(now: datetime) -> tuple[bool, bool]:
-    """Whether it is this process's turn, and whether an erasure was cut off."""
+    """Return whether this process should prune, and whether an erasure was interrupted."""
     Upkeep.objects.get_or_create(name=JOB_NAME)
     waits = Q(at=None) | Q(at__lt=now - PRUNE_INTERVAL)
     is_due = Upkeep.objects.filter(waits, name=JOB_NAME).update(at=now) == 1
@@ -111,7 +113,7 @@ def _run_upkeep(is_due: bool) -> None:
             erasure.finish(person.user)
         if is_due:
             prune()
-    except Exception:  # whatever it was, tomorrow is another day
+    except Exception:  # it is tried again tomorrow
         logger.exception("Can't complete the daily cleanup.")
     finally:
         connections.close_all()
@@ -143,7 +145,7 @@ def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
 def _paginate(sessions: QuerySet[ChatSession]) -> Iterator[ChatSession]:
     last = 0
     while page := list(sessions.filter(pk__gt=last)[:PAGE_SIZE]):
-        last = page[-1].pk  # what is deleted has none any more
+        last = page[-1].pk  # a deleted row has no id
         yield from page
 
 
@@ -166,7 +168,7 @@ def _prune_signins(now: datetime, dry_run: bool) -> int:
 
 
 def _save_result(done: PruneResult, now: datetime) -> None:
-    """On the health page always, and in the log where anything was deleted."""
+    """Save the result for the health page; audit it if anything was deleted."""
     Upkeep.objects.update_or_create({"at": now, "report": asdict(done)}, name=JOB_NAME)
     if not done.is_empty:
         audit.record(None, audit.PRUNED, "retention", **asdict(done))

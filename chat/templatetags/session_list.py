@@ -1,4 +1,4 @@
-"""The sessions of a person, as they are listed."""
+"""A user's chats as a list."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -18,13 +18,13 @@ from chat.models import ChatSession
 
 register = template.Library()
 
-# Of no language, and so in no sentence around them.
+# Private-use characters, which no translation contains.
 TITLE_PLACEHOLDER, NAME_PLACEHOLDER = "\ue000", "\ue001"
 
 
 @register.filter
 def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
-    """Under headings that say when they were used last."""
+    """Group chats by when they were last used."""
     headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), listing.day_starts()
     days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
     return [(headings[day], list(group)) for day, group in days]
@@ -32,7 +32,7 @@ def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
 
 @register.simple_tag
 def session_rows(rows: Iterable[ChatSession], here: int | None) -> SafeString:
-    """A hundred of them, and all are alike but for the number and the names."""
+    """Render rows from a cached template, since they only differ in id and names."""
     language = get_language()
     return mark_safe("".join(_render_row(row, row.pk == here, language) for row in rows))
 

@@ -1,4 +1,4 @@
-"""A run as people see it: rows → what the templates show, live and afterwards alike."""
+"""Turns runs into what templates display, live and afterwards alike."""
 
 from .approvals import ApprovalView
 from .comments import CommentThread

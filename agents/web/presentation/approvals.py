@@ -1,4 +1,4 @@
-"""What a person is asked, as it is shown."""
+"""Approval requests for display."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,23 +27,23 @@ from .plan_lines import PlanLine, change_summary, plan_lines
 from .plan_view import MAX_LINES
 from .structured_output import OutputView, split_tables
 
-# What there is room for in a row: characters of the arguments, and of the HTML that shows them.
+# Limits for a row: characters of arguments, and of their HTML.
 MAX_ARGUMENTS_CHARS, MAX_HTML_CHARS = 20_000, 40_000
 MAX_EXCERPT_CHARS = 1_000
 
 
 @dataclass(frozen=True)
 class ApprovalView:
-    """What a person is asked about a call, and what they said."""
+    """An approval request and its decision."""
 
     approval: Approval
     may_decide: bool = True
-    is_inside: bool = True  # False for one who is asked, and sees nothing else of the run
+    is_inside: bool = True  # False for an expert who sees nothing else of the run
     typed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
-    draft: PlanDraft | None = None  # a plan as somebody is changing it
+    draft: PlanDraft | None = None  # a plan while it is edited
     problems: Mapping[int, list[str]] = field(default_factory=dict)  # of its steps
-    is_in_row: bool = False  # True where it stands in a run, on a page that is sent in frames
+    is_in_row: bool = False  # True inside a run, on a page with frames
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
@@ -68,18 +68,18 @@ class ApprovalView:
 
     @property
     def question(self) -> str:
-        """What a person is asked, in the words of the agent."""
+        """The question, in the agent's words."""
         asked = decode_json(self.approval.arguments)
         return str(asked.get("question", "")) if isinstance(asked, dict) else self.readable
 
     @property
     def question_parts(self) -> list[OutputView]:
-        """The question as it is read, its rows as tables, and nothing in it unseen."""
+        """The question with tables rendered and invisible characters revealed."""
         return [_reveal_part(part) for part in split_tables(self.question)]
 
     @property
     def shared_with(self) -> str:
-        """The group that a question would go to."""
+        """The group a question would be sent to."""
         asked = decode_json(self.approval.arguments)
         return reveal_invisible(str(asked.get("role", ""))) if isinstance(asked, dict) else ""
 
@@ -90,12 +90,12 @@ class ApprovalView:
 
     @cached_property
     def has_recipients(self) -> bool:
-        """Whether anybody is known for what is asked for; else it is left to whoever asked."""
+        """Whether the role has members; otherwise the run's user decides."""
         return self.approval.role_members.exists()
 
     @cached_property
     def readable(self) -> str:
-        """The arguments, whole: nobody can agree to what is left out."""
+        """The full arguments: approval needs all of them."""
         return format_json(decode_json(self.approval.arguments))
 
     @property
@@ -112,7 +112,7 @@ class ApprovalView:
 
     @cached_property
     def is_long(self) -> bool:
-        """Whether it is more than a row has room for: it is decided on a page of its own."""
+        """Whether it is too long for a row and has a page of its own."""
         if not self.is_in_row or len(self.approval.arguments) <= MAX_EXCERPT_CHARS:
             return False
         return (
@@ -122,7 +122,7 @@ class ApprovalView:
 
     @property
     def excerpt(self) -> SafeString:
-        """The beginning of it, for whoever looks at the run."""
+        """The beginning, for viewers of the run."""
         return render_exact(self.readable[:MAX_EXCERPT_CHARS])
 
     @property
@@ -131,7 +131,7 @@ class ApprovalView:
 
     @cached_property
     def lines(self) -> list[PlanLine]:
-        """The steps of a plan that a person is asked about."""
+        """The steps of the plan to approve."""
         return plan_lines(self.plan)
 
     @cached_property
@@ -152,7 +152,7 @@ class ApprovalView:
 
     @cached_property
     def steps(self) -> "list[EditedStep]":
-        """Those of a plan that can be changed one by one."""
+        """The plan's steps as editable forms."""
         draft = self.draft or PlanDraft.of(self.plan)
         if len(self.lines) > MAX_EDITABLE_STEPS:
             return []
@@ -160,7 +160,7 @@ class ApprovalView:
 
     @property
     def plan_problems(self) -> list[str]:
-        """What is wrong with a plan as a whole."""
+        """Problems of the plan as a whole."""
         return list(self.problems.get(WHOLE_PLAN, []))
 
     @property
@@ -173,7 +173,7 @@ class ApprovalView:
 
     @cached_property
     def changes(self) -> dict[str, str]:
-        """What a person has made of the plan."""
+        """The user's changes to the plan."""
         changed = self.approval.new_arguments
         if not changed:
             return {}
@@ -185,7 +185,7 @@ class ApprovalView:
 
     @property
     def changed(self) -> list[PlanLine]:
-        """What is not as the agent had it, step by step."""
+        """The changed steps."""
         plan = _parse_plan(self.approval.new_arguments)
         return [
             line for line in plan_lines(plan, self.changes) if line.change not in ("", "kept")
@@ -214,14 +214,14 @@ def _reveal_part(part: OutputView) -> OutputView:
 
 
 def _parse_plan(written: str) -> ExecutionPlan:
-    """As far as it can be read: what is masked may not be."""
+    """Parse a plan as far as readable: a masked one may not be."""
     value = decode_json(written)
     return ExecutionPlan.from_dict(value if isinstance(value, dict) else {}).named()
 
 
 @dataclass(frozen=True)
 class EditedStep:
-    """A step of a plan with fields to change it."""
+    """A plan step with fields to edit it."""
 
     draft: DraftStep
     whole: PlanDraft
@@ -233,7 +233,7 @@ class EditedStep:
 
     @property
     def prefix(self) -> str:
-        """What the names of its fields begin with."""
+        """The prefix of its field names."""
         return f"plan-{self.approval.pk}-{self.draft.key}"
 
     @property
@@ -253,7 +253,7 @@ class EditedStep:
 
     @property
     def others(self) -> list[tuple[str, bool]]:
-        """The other steps, and whether this one waits for them."""
+        """The other steps, and whether this one depends on them."""
         waits = self.draft.facts.get("depends_on", ())
         names = [step.facts["name"] for step in self.whole.steps if step is not self.draft]
         return [(name, name in waits) for name in names if name]

@@ -1,4 +1,4 @@
-"""What people say of a step, as it is shown below it."""
+"""Comments on a step, as displayed below it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from typing import Any
 
 from agents.models import Run
 
-# Characters of what was said, where it stands below a step: pages and frames have a limit.
+# Limits for comments below a step, because pages and frames have limits.
 MAX_COMMENTS_CHARS = 20_000
 MAX_BRIEF_CHARS = 2_000
-OVERHEAD_CHARS = 100  # for who said it, and when
+OVERHEAD_CHARS = 100  # for author and time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentThread:
-    """The comments on a step, or on the whole answer (0), for one who can add to them."""
+    """The comments on a step, or on the whole answer (0), for a user who can add one."""
 
     run: int
     step: int
     viewer: int | None
     comments: Sequence[Any] = ()
-    most: int | None = MAX_COMMENTS_CHARS  # characters; None on the page that shows all of them
+    most: int | None = MAX_COMMENTS_CHARS  # characters; None on the page with all comments
 
     @property
     def shown(self) -> Sequence[Any]:
-        """The newest ones that there is room for, oldest first."""
+        """The newest comments that fit, oldest first."""
         if self.most is None:
             return self.comments
         room = self.most
@@ -51,7 +51,7 @@ class CommentThread:
 
 
 def threads_by_step(run: Run, viewer: int | None) -> dict[int, CommentThread]:
-    """All that was said of a run, by the steps it was said of."""
+    """Return all comments of a run, by step."""
     is_read = "comments" in getattr(run, "_prefetched_objects_cache", ())
     said = run.comments.all() if is_read else run.comments.select_related("author")
     by_step: dict[int, list[Any]] = {}

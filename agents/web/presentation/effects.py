@@ -1,4 +1,4 @@
-"""The side effects of a run beside its answer: named however much of it a reader sees."""
+"""The side effects of a run, listed next to its answer regardless of what is visible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NOT_EXECUTED = {Status.REJECTED, Status.BLOCKED, Status.UNSTARTED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectsView:
-    """`is_in_steps` where the rows of the steps say as much to whoever sees them."""
+    """Side effects for display; `is_in_steps` if the visible steps already show them."""
 
     calls: Sequence[StepView]
     more: int = 0
@@ -36,7 +36,7 @@ class EffectsView:
 def effects_view(
     run: Run, steps: Sequence[StepView], folded: int, plan: "PlanView | None"
 ) -> EffectsView | None:
-    """Of a run that ended early, every call; of any other one, what cannot be undone."""
+    """Return every call of a run that ended early, or only irreversible ones."""
     calls = [step for step in steps if step.step.has_effects and not step.is_replayed]
     has_ended_early = run.status in ENDED_EARLY
     if not has_ended_early:
@@ -54,7 +54,7 @@ def effects_view(
 
 
 def _most_important(calls: Sequence[StepView]) -> Sequence[StepView]:
-    """Where there are too many to name: first what cannot be undone or is in doubt."""
+    """If there are too many calls, list irreversible and uncertain ones first."""
     if len(calls) <= MAX_CALLS:
         return calls
 

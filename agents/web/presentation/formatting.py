@@ -1,4 +1,4 @@
-"""Values as text to read: on a line, or over as many as they need."""
+"""Formats values as text, on one line or several."""
 
 import json
 import re
@@ -12,18 +12,18 @@ from .markdown import truncate
 
 DASH = "—"
 MAX_SHOWN_CHARS = 20_000
-MAX_ROW_CHARS = 4_000  # of each text of a step, in a chat
+MAX_ROW_CHARS = 4_000  # per text of a step, in a chat
 MAX_QUESTION_CHARS = 4_000
 MAX_INTENT_CHARS = 140
 LINE_CHARS = 72
 BIDI_CONTROLS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
-# Made once: a value has many small ones in it.
+# Created once, because values contain many small ones.
 _on_a_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def format_value(value: Any, most: int = MAX_SHOWN_CHARS) -> str:
-    """A value as text to read, its middle left out where it is very long."""
+    """Format a value as text, with its middle omitted if it is very long."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else format_json(value)
@@ -35,7 +35,7 @@ def format_value(value: Any, most: int = MAX_SHOWN_CHARS) -> str:
 
 
 def format_json(value: Any, indent: int = 0) -> str:
-    """JSON over as many lines as it needs and no more: a row of a table stays a row."""
+    """Format JSON on as few lines as fit, so that a table row stays on one line."""
     flat = _on_a_line(value)
     if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE_CHARS:
         return flat
@@ -53,12 +53,12 @@ def format_json(value: Any, indent: int = 0) -> str:
 
 
 def unwrap_single(value: Any) -> Any:
-    """The one argument of a call that has but one."""
+    """Return the only argument of a call that has one."""
     return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
 
 
 def parse_json_text(text: str) -> Any:
-    """JSON as data, so that it is shown unfolded; other text as it is."""
+    """Parse JSON, so that it is displayed formatted; other text stays as it is."""
     if not text.startswith(("{", "[")) or len(text) > MAX_SHOWN_CHARS:
         return text
     return decode_json(text)
@@ -70,13 +70,13 @@ def format_compact(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """One line of it, in the order in which it is written: marks could turn that round."""
+    """Return one line without direction marks, which could reverse its order."""
     line = " ".join(BIDI_CONTROLS.sub("", text[: MAX_INTENT_CHARS * 4]).split())
     return line if len(line) <= MAX_INTENT_CHARS else f"{line[: MAX_INTENT_CHARS - 1]}…"
 
 
 def duration(milliseconds: float | None) -> str:
-    """0.42 s, 12.3 s, 1 min 05 s, 2 h 07 min."""
+    """Format a duration: 0.42 s, 12.3 s, 1 min 05 s, 2 h 07 min."""
     if milliseconds is None:
         return DASH
     seconds = milliseconds / 1000
@@ -90,12 +90,12 @@ def duration(milliseconds: float | None) -> str:
 
 
 def integer(milliseconds: float) -> str:
-    """For programs to read, and so in no language."""
+    """Format for programs, without localization."""
     return f"{milliseconds:.0f}"
 
 
 def cost(dollars: float | None) -> str:
-    """$0.0012 below a dollar, $1.50 above; a free run says $0."""
+    """Format a cost: $0.0012 below a dollar, $1.50 above; a free run is $0."""
     if dollars is None:
         return DASH
     if dollars == 0:
@@ -106,15 +106,15 @@ def cost(dollars: float | None) -> str:
 
 
 def count(number: int | None) -> str:
-    """1,234; nothing counted is a dash."""
+    """Format a count: 1,234, or a dash for zero."""
     return f"{number:,}" if number else DASH
 
 
 def is_scrollable(text: str, most: int) -> bool:
-    """Whether it may be too long for its box: then a keyboard must be able to get there."""
+    """Whether the text may overflow its box, which must then be focusable by keyboard."""
     return len(text) > most or text.count("\n") > most // 20
 
 
 def shorten(text: str, most: int) -> str:
-    """As much of a text as there is room for."""
+    """Cut the text to this length."""
     return text if len(text) <= most else f"{truncate(text, most)}…"

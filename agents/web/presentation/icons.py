@@ -1,4 +1,4 @@
-"""Small pieces of HTML that stand on many pages: icons, status marks, addresses."""
+"""Small pieces of HTML used on many pages: icons, status marks, URLs."""
 
 from functools import cache, lru_cache
 
@@ -11,7 +11,7 @@ ICON_ALIASES = {"completed": "done", "stopped": "cancelled", "interrupted": "unk
 
 @cache
 def icon(name: str) -> SafeString:
-    """A symbol of `_icons.html`, for the eye only: the word beside it is read out."""
+    """Render a symbol of `_icons.html`, hidden from screen readers."""
     return format_html(
         '<svg class="icon icon-{0}" aria-hidden="true"><use href="#i-{0}"/></svg>',
         ICON_ALIASES.get(name, name),
@@ -20,12 +20,12 @@ def icon(name: str) -> SafeString:
 
 @cache
 def status_mark(status: str, label: str) -> SafeString:
-    """How something stands, for the eye and in a word."""
+    """Render a status as icon and text."""
     html = '<span class="status" data-status="{}">{}<span>{}</span></span>'
     return format_html(html, status, icon(status), label)
 
 
 @lru_cache(maxsize=4096)
 def cached_url(name: str, *arguments: int) -> str:
-    """As `url`, but worked out once: a long list has hundreds of them."""
+    """Reverse a URL with a cache, because long lists have hundreds."""
     return reverse(name, args=arguments)

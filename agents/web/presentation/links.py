@@ -1,4 +1,4 @@
-"""Where runs are found, and how long things took: what all views of a run share."""
+"""Links and durations that all views of a run share."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -14,12 +14,12 @@ def trace_url(run: int) -> str:
 
 
 def text_url(run: int, name: str) -> str:
-    """All of a text of which a page shows the beginning: `question`, `answer`, `correction`."""
+    """Return the URL of a full text: `question`, `answer` or `correction`."""
     return f"{trace_url(run)}text/{name}/"
 
 
 def chat_url(run: Run) -> str:
-    """Where it was asked, if that was in a conversation."""
+    """Return the URL of the run's chat, if it has one."""
     name, _, pk = run.topic.partition(".")
     return f"/chat/{pk}/#run-{run.pk}" if name == "chat" else ""
 

@@ -1,4 +1,4 @@
-"""HTML for a page that watches a run: whole elements, found by id, as they are now."""
+"""HTML for a page that watches a run: whole elements, identified by id."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ CHANGED_ROW_TYPES = {
     EventType.THOUGHT,
 }
 PLAN_KINDS = {"plan", "task"}
-# What is said of a run that is over; a thumb is only shown to whoever gave it.
+# Feedback on a finished run; only its author sees a rating.
 FEEDBACK_TEMPLATES = {
     "chat": ("run/_rating.html", "run/_corrected.html", "run/_correction.html"),
     "trace": ("run/_corrected.html", "run/_correction.html"),
@@ -63,38 +63,38 @@ FEEDBACK_TEMPLATES = {
 
 @dataclass
 class LiveRunView:
-    """What one page has been shown of one run."""
+    """What one page has rendered of one run."""
 
     run_pk: int
     place: str = "chat"
     may_decide: bool = True
-    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
-    is_discussed: bool = False  # where several people can talk about it
+    viewer: int | None = None  # the viewer, if it may not be the run's user
+    is_discussed: bool = False  # if several people can comment
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
     is_judged: bool = True
     rows: Outline = field(default_factory=Outline)
     folded: set[int] = field(default_factory=set)
-    is_owed: bool = False  # whether its plan went on, and was not shown again yet
+    is_owed: bool = False  # whether the plan has changed since it was sent
     rests_until: float = 0.0
     growing: set[int] = field(default_factory=set)
-    thought: dict[int, int] = field(default_factory=dict)  # characters shown of each
-    speaker: str = ""  # the agent that was heard last
+    thought: dict[int, int] = field(default_factory=dict)  # characters sent, per step
+    speaker: str = ""  # agent of the last event
     prose: StreamingMarkdown = field(default_factory=BoundedMarkdown)
-    veil: Masker | None = None  # where personal data is masked for this page
-    begun: Run | None = None  # the row of a run that was asked for just now
+    veil: Masker | None = None  # masks personal data for this page
+    begun: Run | None = None  # the row of a run that was just created
 
-    # A plan of a thousand steps takes long to draw: then that is done less often.
+    # A plan of a thousand steps takes long to render, so it is sent less often.
     rest: ClassVar[float] = 8.0
 
     def snapshot(self) -> SafeString:
-        """The whole run as it is now; what comes afterwards is added to it."""
+        """Render the whole run; later frames add to it."""
         return template_cache.run_section(self.view())
 
     def view(self) -> RunView:
-        # The number first: what is kept while the row is read will be told. Of a run that
-        # has ended by then, all was kept before.
+        # The number first: events saved while the row is read will be announced. If the run has
+        # ended by then, everything was saved before.
         self.seq, self.has_asked, self.is_judged = self.last_saved_seq(), True, True
         self.speaker = ""
         run = self._row()
@@ -103,12 +103,12 @@ class LiveRunView:
         return self._reset_view(run)
 
     def begin(self, run: Run) -> RunView:
-        """A run that was asked for just now: nothing of it has been told yet."""
+        """Start with a run that was just created and has no events."""
         self.seq, self.has_asked, self.begun = 0, False, run
         return self._reset_view(run)
 
     def judged(self) -> str:
-        """What people say of it by now, if it is over."""
+        """Return the feedback on the run, if it has ended."""
         run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or run.is_live:
             return ""
@@ -117,12 +117,12 @@ class LiveRunView:
         return "".join(_render(name, {"view": view}) for name in parts)
 
     def comment_frames(self, step: int) -> str:
-        """What people say of one step by now, and how many have."""
+        """Return the comments on a step and their number."""
         run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or not self.is_discussed:
             return ""
         thread = {"thread": CommentThread.of(run, step, self.viewer)}
-        parts = ("said", "count") if step else ("said",)  # an answer has no row to count on
+        parts = ("said", "count") if step else ("said",)  # an answer has no row with a count
         return "".join(_render(f"run/_comments.html#{part}", thread) for part in parts)
 
     def _reset_view(self, run: Run) -> RunView:
@@ -133,7 +133,7 @@ class LiveRunView:
         self.rows.take(rows)
         self.growing = {step.number for step in rows if step.is_streaming}
         self.prose = view.prose if run.is_live else BoundedMarkdown()
-        # Counted where a row is shown whole: from then on its words come one by one.
+        # Counted where a row is sent whole; later text is sent piece by piece.
         self.thought = {step.number: len(step.live_text) for step in rows if step.is_streaming}
         return view
 
@@ -141,32 +141,32 @@ class LiveRunView:
         return event_store.last_seq(Run(pk=self.run_pk))
 
     def is_behind(self, moment: datetime) -> bool:
-        """Whether something happened before that moment that this page was not shown."""
+        """Whether this page misses an event from before that moment."""
         return any(at < moment for at in _event_times(self.run_pk, self.seq + 1))
 
     def is_contiguous(self, events: Sequence[dict[str, Any]]) -> bool:
-        """Whether these come right after what was shown."""
+        """Whether these follow directly on what was sent."""
         return events[0]["seq"] == self.seq + 1
 
     def are_deltas(self, events: Sequence[dict[str, Any]]) -> bool:
-        """Whether these are words, and the next ones."""
+        """Whether these are only text, and the next events."""
         return self.is_contiguous(events) and all(
             event["type"] in DELTA_TYPES for event in events
         )
 
     def render_cost(self, events: Sequence[dict[str, Any]]) -> int:
-        """How much has to be read for these words, as with `prose.weight`."""
+        """Return the cost of rendering this text, as in `markdown.weight`."""
         return self.prose.render_cost(_collect_deltas(events)[0])
 
     def words(self, events: Sequence[dict[str, Any]]) -> str:
-        """Frames for events that are nothing but words: no row has to be read."""
+        """Return frames for text events, without reading a row."""
         self.seq = events[-1]["seq"]
         answer, thoughts = self._masked_deltas(events)
         frames = [self._thought_frame(step, text) for step, text in thoughts.items()]
         return "".join([*frames, self._answer_frame(answer)])
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
-        """Frames for whatever happened."""
+        """Return frames for any events."""
         run, types = self._row_after(events), {event["type"] for event in events}
         self.seq, self.speaker = events[-1]["seq"], _last_agent(events)
         self.has_asked |= EventType.APPROVAL_REQUESTED in types
@@ -187,7 +187,7 @@ class LiveRunView:
         return "".join(frames)
 
     def deferred_plan(self) -> str:
-        """The plan as it is by now, if it went on since it was shown."""
+        """Return the plan, if it has changed since it was sent."""
         if not self.is_owed:
             return ""
         self.rests_until = 0.0
@@ -200,14 +200,14 @@ class LiveRunView:
         plan = PlanView.of(view.run, self.place, view.shown)
         html = _render("run/_plan.html", {"view": view, "plan": plan})
         if plan is not None and not template_cache.fits(html):
-            now = replace(plan, versions=plan.versions[-1:])  # earlier ones are in the trace
+            now = replace(plan, versions=plan.versions[-1:])  # earlier ones: see the trace
             html = _render("run/_plan.html", {"view": view, "plan": now})
         ended = time.monotonic()
         self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
         return html
 
     def _masked_deltas(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
-        """What was said, as far as this page may be shown it by now."""
+        """Return the new text that this page may display by now."""
         answer, thoughts = _collect_deltas(events)
         if self.veil is None:
             return answer, thoughts
@@ -215,7 +215,7 @@ class LiveRunView:
         return self.veil.add(ANSWER_STEP, answer), shown
 
     def _redraw(self, run: Run, answer: str) -> SafeString:
-        """The run is another one now: it ended, it waits, or it goes on again."""
+        """Render the whole run again, because its status changed."""
         self.is_judged = False
         self.prose.feed(answer)
         return template_cache.run_section(self._reset_view(run))
@@ -246,7 +246,7 @@ class LiveRunView:
         return _render("run/_folded.html", about)
 
     def _track_row(self, step: StepView) -> None:
-        """A row is shown as it is now: its step may be over before its last words are told."""
+        """Note what a row contains now: its step may end before its last text is announced."""
         if step.is_streaming:
             self.growing.add(step.number)
             self.thought[step.number] = len(step.live_text)
@@ -254,7 +254,7 @@ class LiveRunView:
             self.growing.discard(step.number)
 
     def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
-        """The row as it is by now; how each run begins is known without reading it."""
+        """Return the current row; at a run's start it is known without reading."""
         run, self.begun = self.begun, None
         if run is None or [event["type"] for event in events] != START_TYPES:
             return self._row()
@@ -286,7 +286,7 @@ class LiveRunView:
         )
 
     def _insert_row(self, step: StepView, row: SafeString) -> SafeString:
-        """A new row stands below what it is a part of, though others have begun since."""
+        """Insert a new row below its parent, even if others have started since."""
         match self.rows.add(step):
             case None:
                 target = f"beforeend:#run-{self.run_pk}-steps"
@@ -316,7 +316,7 @@ class LiveRunView:
         taken = self.prose.taken
         ended = self.prose.feed(text)
         if self.prose.left_out:
-            # A cut answer grows no more; only how long it is by now is told.
+            # A truncated answer doesn't grow; only its length is updated.
             tail = self._tail() if self.prose.taken > taken else ""
             tail += self._more_frame()
         else:
@@ -331,7 +331,7 @@ class LiveRunView:
         return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
 
     def _more_frame(self) -> str:
-        """How much more of the answer there is than is shown."""
+        """Return a frame with the length of the hidden rest."""
         prose, about = self.prose, {"pk": str(self.run_pk), "is_live": True}
         about |= {"size": prose.taken + prose.left_out, "shown": prose.taken}
         return _render(
@@ -339,7 +339,7 @@ class LiveRunView:
         )
 
     def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
-        """What looked like an answer was a thought: the answer begins anew."""
+        """Start the answer over, because the text was a thought."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
         said = _collect_deltas(events[last + 1 :])[0]
         said = self.veil.begin(ANSWER_STEP, said) if self.veil else said
@@ -352,7 +352,7 @@ class LiveRunView:
 
 @compiled_query
 def _runs_by_pk(pk):
-    return Run.objects.filter(pk=pk).defer("history")  # long, and shown nowhere here
+    return Run.objects.filter(pk=pk).defer("history")  # long, and not displayed here
 
 
 @compiled_query
@@ -365,17 +365,17 @@ def _is_thought(event: dict[str, Any]) -> bool:
 
 
 def _last_agent(events: Sequence[dict[str, Any]]) -> str:
-    """Who did what came last, unless it is but words."""
+    """Return the agent of the last event that isn't a delta."""
     return next((e["agent"] for e in reversed(events) if e["type"] not in DELTA_TYPES), "")
 
 
 def _affects_plan(event: dict[str, Any]) -> bool:
-    """Whether it may have changed how a plan stands."""
+    """Whether the event may change the plan's progress."""
     return event["type"] == EventType.PLAN or event["data"].get("kind") in PLAN_KINDS
 
 
 def _collect_deltas(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:
-    """What was said in these events: of the answer, and of each step's thought."""
+    """Return the text in these events: of the answer, and per step of thoughts."""
     answer, thoughts = [], {}
     for event in events:
         data = event["data"]

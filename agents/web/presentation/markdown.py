@@ -1,6 +1,6 @@
-"""Text becomes HTML here and nowhere else: Markdown without raw HTML, then an allow-list.
+"""The only place where text becomes HTML: Markdown without raw HTML, then an allow-list.
 
-What that costs has an end, whatever the text: see `weight`, `MOST_MARKS` and `GrowingProse`.
+The cost is bounded for any text: see `weight`, `MAX_MARKS` and `StreamingMarkdown`.
 """
 
 import importlib
@@ -23,15 +23,15 @@ from pygments.util import ClassNotFound
 
 from agents.engine.guardrails import LINK_TARGET, MAX_GAP_CHARS
 
-# Limits of one text. Beyond them it is shown as plain text, or without colours: a mark costs
-# up to 30 µs, a line 50 µs, a cell 20 µs, and a character of code 25 µs.
+# Limits per text. Beyond them it is plain text, or not highlighted: a mark costs up to 30 µs, a
+# line 50 µs, a cell 20 µs, and a character of code 25 µs.
 MAX_MARKS = 10_000
 MAX_LINES = 6_000
-MAX_PIPES = 20_000  # between the cells of its tables
+MAX_PIPES = 20_000  # separators of table cells
 MAX_TEXT_CHARS = 400_000
 MAX_HIGHLIGHTED_CHARS = 20_000
-MAX_FILLED_CELLS = 4_096  # empty cells that a table's short rows get
-# Code is coloured by patterns that take quadratic time on what no code looks like.
+MAX_FILLED_CELLS = 4_096  # empty cells added to short table rows
+# Highlighting uses patterns that are quadratic on text unlike any code.
 MAX_CODE_LINE_CHARS = 300
 RUN_OF_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){40}")
 LANGUAGES = {
@@ -43,12 +43,12 @@ LANGUAGES = {
     *("scala", "scss", "sh", "shell", "sql", "swift", "tex", "toml", "ts", "tsx"),
     *("typescript", "xml", "yaml", "yml", "zsh"),
 }
-# What makes Markdown slow to read, in characters of plain text.
+# What makes Markdown slow to parse, in equivalents of plain characters.
 MARKS, MARK_WEIGHT = "[]!*_~`<&\\", 16
 BREAKS, BREAK_WEIGHT = "\n|", 10
-# Up to this weight the open block is read at every flush. What is heavier is read again only
-# when so much was written since that all of it together weighs at most RENDERED times as much
-# as the answer, or LOOKED times where the end of a block seems to have come.
+# Up to this weight the open block is rendered at every flush. A heavier one is rendered again
+# only after enough new text, so that all rendering together costs at most RENDER_BUDGET times
+# the answer, or SCAN_BUDGET times if the block seems to have ended.
 SMALL_WEIGHT = 4_000
 RENDER_BUDGET, SCAN_BUDGET = 4, 8
 BLOCK_END = re.compile(r"^[ \t]*\n(?=[^\s>|*+\-\d])", re.MULTILINE)
@@ -59,13 +59,13 @@ TRAILING_TAGS = re.compile(
 )
 SMALL_TEXT_CHARS = 20_000
 MAX_CODE_HTML_CHARS = (
-    200_000  # characters of HTML: each sign of dense code may have a tag of its own
+    200_000  # characters of HTML: in dense code every character may have a tag
 )
-MAX_ANSWER_CHARS = 20_000  # characters that a page shows of an answer
+MAX_ANSWER_CHARS = 20_000  # characters of an answer on a page
 MAX_ANSWER_HTML_CHARS = 100_000
 MIN_SHOWN_CHARS = 500
-CHECK_CHARS = 2_000  # characters, after which it is asked how much HTML they have become
-# One line of plain words, which Markdown leaves as it is: most of what is streamed.
+CHECK_CHARS = 2_000  # characters between checks of the HTML size
+# One line of plain words, which Markdown leaves unchanged: most streamed text.
 PLAIN_START = re.compile(r"[^\W\d_]|[@(]")
 PLAIN_REST = re.compile(r"[\w ,.;:?()%/@-]*")
 UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
@@ -91,25 +91,25 @@ ATTRIBUTES = {
 
 
 class LimitUsage(NamedTuple):
-    """What the blocks of a text have used up of its limits."""
+    """How much of its limits a text has used."""
 
     marks: int = 0
     highlighted: int = 0
 
 
 def weight(text: str) -> int:
-    """How much work Markdown has with this: as much as with so many plain characters."""
+    """Return the cost of rendering, in equivalents of plain characters."""
     marks, breaks = sum(map(text.count, MARKS)), sum(map(text.count, BREAKS))
     return len(text) + MARK_WEIGHT * marks + BREAK_WEIGHT * breaks
 
 
 def render_markdown(text: str) -> SafeString:
-    """Safe HTML for anything a model, a tool or a person wrote."""
+    """Render safe HTML from text of any origin."""
     return _render_blocks(text, LimitUsage())[0]
 
 
 def _render_blocks(text: str, spent: LimitUsage) -> tuple[SafeString, LimitUsage]:
-    """HTML of these blocks, and what has been spent after them."""
+    """Render blocks; return the HTML and the updated usage."""
     return (
         _few_blocks(text, spent) if len(text) <= SMALL_TEXT_CHARS else _many_blocks(text, spent)
     )
@@ -139,12 +139,12 @@ def _exceeds(length: int, lines: int, bars: int) -> bool:
 
 
 def _plain_block(text: str) -> SafeString:
-    """The text as it was written, in its lines."""
+    """Render the text as written, with its line breaks."""
     return format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
 
 
 def truncate(text: str, most: int) -> str:
-    """The beginning of a text, up to the end of a paragraph, a line or a word."""
+    """Cut a text at the end of a paragraph, line or word."""
     if len(text) <= most:
         return text
     for end in ("\n\n", "\n", " "):
@@ -154,7 +154,7 @@ def truncate(text: str, most: int) -> str:
 
 
 def _plain_end(text: str, start: int = 0) -> int:
-    """Up to where this is plain, if it is known to be so up to its start."""
+    """Return up to where the text is plain, given that it is up to `start`."""
     if not start and not PLAIN_START.match(text):
         return 0
     end = PLAIN_REST.match(text, start).end()
@@ -178,19 +178,18 @@ def _render_safe(text: str, about: dict[str, Any]) -> SafeString:
 
 
 class StreamingMarkdown:
-    """Markdown that is still being written.
+    """Markdown that is still being streamed.
 
-    Blocks that have ended are rendered once, by `feed`; only the open `tail` is rendered
-    again and again. Where that is long, it happens at growing intervals, and what was written
-    since is added to it as plain text.
+    Finished blocks are rendered once, by `feed`; only the open `tail` is rendered repeatedly. A
+    long one is rendered at growing intervals, with new text appended as plain text.
     """
 
-    left_out = taken = 0  # characters, where not all of it is shown
+    left_out = taken = 0  # characters, if the text is truncated
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
         self.tail = ""
-        self.work = 0  # the weight of all that was read so far
-        self._credit_used = 0  # of which in large blocks
+        self.work = 0  # weight of everything rendered so far
+        self._credit_used = 0  # of it, in large blocks
         self._name = name
         self._said: list[str] = []
         self._ended: list[str] = []
@@ -202,10 +201,10 @@ class StreamingMarkdown:
     def _reset_tail(self, tail: str) -> None:
         self.tail, self._weight, self._plain = tail, weight(tail), 0
         self._head, self._read, self._told = SafeString(), 0, 0
-        self._is_due = self._weight <= SMALL_WEIGHT  # whether the tail may be read now
+        self._is_due = self._weight <= SMALL_WEIGHT  # whether the tail may be rendered now
 
     def feed(self, text: str) -> SafeString:
-        """HTML of the blocks that have ended by now."""
+        """Add text and return HTML of the blocks that are finished."""
         text = text.replace("\0", "")
         self._said.append(text)
         self._append(text)
@@ -234,7 +233,7 @@ class StreamingMarkdown:
         self._length += len(text)
         self._lines += text.count("\n")
         self._bars += text.count("|")
-        # Looked at for its end, and rendered: so it is read twice.
+        # It is scanned for its end and rendered, so it counts twice.
         has_credit = self._credit_used + 2 * self._weight <= RENDER_BUDGET * self._given
         self._is_due = self._weight <= SMALL_WEIGHT or (has_credit and not self._is_too_large)
 
@@ -258,7 +257,7 @@ class StreamingMarkdown:
         return mark_safe("".join(self._ended))
 
     def render_cost(self, text: str) -> int:
-        """The weight of what has to be read when this comes."""
+        """Return the cost of rendering when this text is added."""
         heavy = weight(text)
         tail = self._weight + heavy
         is_read = tail <= SMALL_WEIGHT or self._credit_used + tail <= SCAN_BUDGET * (
@@ -268,7 +267,7 @@ class StreamingMarkdown:
 
     @property
     def tail_html(self) -> SafeString:
-        """All of the tail; where it is long, what comes next can be added at its end."""
+        """Return the whole tail; if it is long, later text can be appended."""
         if not self.tail:
             return SafeString()
         if self._is_due:
@@ -279,7 +278,7 @@ class StreamingMarkdown:
         return _append_rest(self._head, self.tail[self._read :], self._name)
 
     def take_more(self) -> SafeString | None:
-        """What is new since, to be added at the end; None where all of it is to be shown."""
+        """Return new text to append, or None if the tail must be replaced."""
         if self._is_due or not self._told:
             return None
         new, self._told = self.tail[self._told :], len(self.tail)
@@ -295,23 +294,23 @@ class StreamingMarkdown:
         self._charge(self._weight)
 
     def is_whole(self, text: str) -> bool:
-        """Whether this is all of it, and no block of it says what another one means."""
+        """Whether this is the whole text and no block depends on another one."""
         is_apart = "]:" not in text and not self._is_too_large
         return is_apart and "".join(self._said) == text.replace("\0", "")
 
     @property
     def is_short(self) -> bool:
-        """Whether all of it is as much HTML as a page shows of an answer."""
+        """Whether the HTML is within the limit of a page."""
         return len(self.whole) <= MAX_ANSWER_HTML_CHARS
 
     @property
     def whole(self) -> SafeString:
-        """All of it, now that nothing more will come."""
+        """All HTML, now that the text is complete."""
         return mark_safe(self.frozen + _render_blocks(self.tail, self._spent)[0])
 
 
 def _append_rest(html: str, rest: str, name: str) -> SafeString:
-    """With text that was not read yet at the end of its last block."""
+    """Append text that isn't rendered yet to the last block."""
     end = html[-400:]
     found = TRAILING_TAGS.search(end)
     at = len(html) - len(end) + found.start() if found else len(html)
@@ -320,17 +319,14 @@ def _append_rest(html: str, rest: str, name: str) -> SafeString:
 
 
 class BoundedMarkdown(StreamingMarkdown):
-    """Markdown that is still being written, as much of it as a page shows.
-
-    What comes after that costs nothing but to be counted.
-    """
+    """Streaming Markdown up to the limit of a page. Text beyond it is only counted."""
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
         self.left_out = self.taken = 0  # characters
         self._room, self._html = (
             MAX_ANSWER_CHARS,
             0,
-        )  # characters left to take, and of HTML made
+        )  # remaining characters, and HTML created
         super().__init__(text, name)
 
     def feed(self, text: str) -> SafeString:
@@ -344,7 +340,7 @@ class BoundedMarkdown(StreamingMarkdown):
         return mark_safe("".join(ended))
 
     def _count(self, taken: int, html: int) -> None:
-        """Looked at in the same places, however it came."""
+        """Count text; the limit is checked at the same positions, however it is split."""
         self.taken += taken
         self._room -= taken
         self._html += html
@@ -359,7 +355,7 @@ class BoundedMarkdown(StreamingMarkdown):
 
 
 def render_excerpt(text: str, most: int = MAX_ANSWER_CHARS) -> tuple[SafeString, int]:
-    """Safe HTML for the beginning of a text, and how many characters of it that is."""
+    """Render the beginning of a text; return the HTML and its number of characters."""
     text = truncate(text, most)
     html = render_markdown(text)
     while len(html) > MAX_ANSWER_HTML_CHARS and len(text) > MIN_SHOWN_CHARS:
@@ -369,9 +365,9 @@ def render_excerpt(text: str, most: int = MAX_ANSWER_CHARS) -> tuple[SafeString,
 
 
 def _closed_length(text: str) -> int:
-    """Up to where nothing can change any more, counting whole lines only.
+    """Return up to where nothing can change, in whole lines.
 
-    That is where the last block begins, or its end where an empty line or a fence has ended it.
+    This is the start of the last block, or its end after a blank line or a closing fence.
     """
     whole = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
     tokens: list[Token] = []
@@ -388,7 +384,7 @@ def _closed_length(text: str) -> int:
 
 
 def _is_closed_fence(block: Token, lines: list[str]) -> bool:
-    """Whether this is code in fences, and the last one is there."""
+    """Whether this is fenced code with its closing fence."""
     if block.type != "fence" or block.map[1] - block.map[0] < 2:
         return False
     last = lines[block.map[1] - 1]
@@ -400,7 +396,7 @@ def _is_closed_fence(block: Token, lines: list[str]) -> bool:
 
 
 def _parse_inline(state: StateCore) -> None:
-    """What is within blocks, as long as the text has not had too many marks already."""
+    """Parse inline content until the text has too many marks."""
     spent: LimitUsage = state.env.get("spent", LimitUsage())
     for token in state.tokens:
         if token.type != "inline":
@@ -415,7 +411,7 @@ def _parse_inline(state: StateCore) -> None:
 
 
 def _render_fence(tokens: list[Token], at: int, options: Any, about: dict[str, Any]) -> str:
-    """Code in colours, but not while it grows: it would be coloured anew for every word."""
+    """Render code with highlighting, but not while it grows: every token would repeat it."""
     token = tokens[at]
     language = token.info.strip().split(" ")[0].lower()
     code = escape(token.content)
@@ -443,20 +439,20 @@ def _highlight(code: str, language: str) -> str:
 
 
 def warm() -> None:
-    """Load the lexers: each takes up to a tenth of a second when it is first used."""
+    """Load the lexers, each of which takes up to 0.1 s on first use."""
     for language in sorted(LANGUAGES):
         _highlight("1\n", language)
 
 
 def _render_image(tokens: list[Token], at: int, *_: Any) -> str:
-    """A link instead: an image from elsewhere would tell elsewhere who reads this."""
+    """Render a link instead: an external image would reveal who reads this."""
     token = tokens[at]
     source = escape(str(token.attrs.get("src", "")))
     return f'<a href="{source}">{escape(token.content or "image")}</a>'
 
 
 def _open_cell(tokens: list[Token], at: int, *_: Any) -> str:
-    """Alignment as a class, because styles in attributes are not allowed on our pages."""
+    """Use a class for alignment, because inline styles are blocked by the CSP."""
     token = tokens[at]
     style = str(token.attrs.get("style", ""))
     label = f' class="{style.removeprefix("text-align:")}"' if style else ""
@@ -472,12 +468,12 @@ def _close_heading(tokens: list[Token], at: int, *_: Any) -> str:
 
 
 def _heading_tag(token: Token) -> str:
-    """The page has headings of its own above those of an answer."""
+    """Return a lower heading level, below the page's own headings."""
     return f"h{min(6, int(token.tag[1]) + 2)}"
 
 
 def _parse_destination(source: str, start: int, end: int) -> Any:
-    """Where a link goes, if guardrails take it for a link as well and not for its source."""
+    """Parse a link target, if guardrails recognize it as a link too."""
     found = helpers.parseLinkDestination(source, start, end)
     before = source[max(0, start - MAX_GAP_CHARS - 3) : start].rstrip(" \t\r\n")
     is_inline = not before or before.endswith("(")
@@ -495,7 +491,7 @@ def _create_parser() -> MarkdownIt:
         parseLinkDestination=_parse_destination,
         parseLinkTitle=helpers.parseLinkTitle,
     )
-    # The library has no option for it, and 65,536 cells take more than a second.
+    # The library has no option for this, and 65,536 cells take more than a second.
     tables = importlib.import_module("markdown_it.rules_block.table")
     tables.MAX_AUTOCOMPLETED_CELLS = MAX_FILLED_CELLS
     markdown.renderer.rules |= {
@@ -513,12 +509,12 @@ MARKDOWN = _create_parser()
 
 
 def render_exact(text: str) -> SafeString:
-    """The text as it is, to agree to: what cannot be seen in it is made visible."""
+    """Render the exact text for approval, with invisible characters revealed."""
     return mark_safe(UNUSUAL.sub(_mark_invisible, escape(text)))
 
 
 def reveal_invisible(text: str) -> str:
-    """The same as plain text, for where no markup can stand."""
+    """Reveal invisible characters in plain text."""
     return UNUSUAL.sub(
         lambda match: _code_point(match[0]) if _is_invisible(match[0]) else match[0], text
     )
@@ -538,6 +534,6 @@ def _mark_invisible(match: re.Match[str]) -> str:
 
 
 def _is_invisible(character: str) -> bool:
-    """Controls, joiners, direction marks, tags, odd spaces, and letters that are blank."""
+    """Whether it is a control, joiner, direction mark, tag, unusual space or blank letter."""
     is_odd = unicodedata.category(character)[0] in "CZ"
     return is_odd or BLANK_NAMES.search(unicodedata.name(character, "")) is not None

@@ -1,4 +1,4 @@
-"""A panel as people see it: who said what, who agrees with whom, and what came of it."""
+"""A panel for display: answers, agreement and result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ Stand = Literal["chosen", "agrees", "differs", "silent"]
 
 
 def is_panel(step: AgentStep) -> bool:
-    """Whether this row compares the answers of a panel."""
+    """Whether this row compares a panel's answers."""
     facts = step.action_input
     is_check = step.kind == AgentStep.Kind.EVALUATION and isinstance(facts, dict)
     return is_check and (facts.get("merge") or facts.get("what")) in Agent.Merge.values
 
 
 def summary(step: AgentStep) -> str:
-    """What such a row says in one line."""
+    """Return the row's summary."""
     return translate(step.observation) or _("Comparing the answers")
 
 
 @dataclass(frozen=True)
 class PanelMemberView:
-    """One member, and where it stands among the others."""
+    """One member and its position among the others."""
 
     name: str
     stand: Stand
@@ -46,7 +46,7 @@ class PanelMemberView:
 
 @dataclass(frozen=True)
 class PanelView:
-    """What a panel made of its answers: the facts of the row that compares them."""
+    """How a panel merged its answers, from the row that compares them."""
 
     facts: Mapping[str, Any]
     sentence: str
@@ -59,7 +59,7 @@ class PanelView:
 
     @property
     def groups(self) -> list[str]:
-        """Those who gave the same answer, by name."""
+        """The members of each group with equal answers."""
         return [", ".join(group) for group in self.facts["groups"]]
 
     @property
@@ -88,6 +88,6 @@ class PanelView:
 
 
 def from_step(step: AgentStep) -> PanelView | None:
-    """None for any other row, and while the answers are being compared."""
+    """Return the panel, or None for other rows and while answers are compared."""
     is_there = is_panel(step) and "heads" in step.action_input
     return PanelView(step.action_input, translate(step.observation)) if is_there else None

@@ -1,6 +1,6 @@
-"""A plan as a drawing: steps in columns, each behind what it depends on, and how they stand.
+"""Draws a plan: steps in columns after their dependencies, with their status.
 
-Where there is no room for columns, all of them stand in one, and lines pass by at its sides.
+Where there is no room for columns, all steps are in one, and the lines pass on its sides.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ NARROW_WIDTH = 640
 BAR_PITCH, BARS_HEIGHT = 10, 120
 NAME_CHARS, DETAIL_CHARS = 24, 32
 PENDING = "pending"
-# Those that are over come first in a bar, as they did in time.
+# Finished steps come first in a bar, as they did in time.
 STATUS_ORDER = [PENDING, *AgentStep.Status.values]
 
 Href = Callable[[ExecutionStep, "StepState"], str]
@@ -43,7 +43,7 @@ Href = Callable[[ExecutionStep, "StepState"], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepState:
-    """How a step stands; `number` is that of the step of the run, `note` a few words more."""
+    """A step's status; `number` is its row in the run, `note` a few words."""
 
     status: str = PENDING
     number: int | None = None
@@ -58,7 +58,7 @@ class StepState:
 def render_graph(
     plan: ExecutionPlan, states: Mapping[str, StepState], href: Href, *, label: str = ""
 ) -> SafeString:
-    """The drawing; with very many steps, columns become bars of how many stand how."""
+    """Render the graph; with many steps, columns become bars of counts by status."""
     columns = levels(plan.steps)
     named = {step.name: states.get(step.name, StepState()) for step in plan.steps}
     context = {"label": label or _("Plan"), "count": len(plan.steps), "is_empty": not columns}
@@ -73,7 +73,7 @@ def render_graph(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
-    """A step, where it is drawn, and what it says."""
+    """A step with its position and text."""
 
     x: int
     y: int
@@ -111,7 +111,7 @@ class GraphNode:
 
     @property
     def sentence(self) -> str:
-        """Everything about it, for whoever cannot see the drawing, and for a pointer."""
+        """The full description, for screen readers and the tooltip."""
         return " · ".join([f"{self.step.name}: {self.state.label}", *_sentence_parts(self)])
 
 
@@ -135,13 +135,13 @@ class GraphLayout:
 
     @property
     def is_short(self) -> bool:
-        """Whether it fits beside something else."""
+        """Whether it fits next to something else."""
         return self.width <= NARROW_WIDTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusSegment:
-    """So many steps of a bar that stand alike."""
+    """The steps of a bar with the same status."""
 
     status: str
     y: str
@@ -159,7 +159,7 @@ class StatusBar:
 
 
 def shorten_end(text: str, fits: int) -> str:
-    """So much of it as fits, where a Japanese character takes the room of two others."""
+    """Cut text to a width in which a Japanese character counts as two."""
     room = fits
     for place, character in enumerate(text):
         room -= 2 if east_asian_width(character) in "WF" else 1
@@ -169,7 +169,7 @@ def shorten_end(text: str, fits: int) -> str:
 
 
 def shorten_middle(text: str, fits: int) -> str:
-    """As `shortened`, but with its end, too: that is often what tells two steps apart."""
+    """Cut text in the middle, because the end often distinguishes two steps."""
     if shorten_end(text, fits) == text:
         return text
     end = shorten_end(text[::-1], fits // 2).removesuffix("…")
@@ -200,7 +200,7 @@ def _sentence_parts(node: GraphNode) -> Iterator[str]:
 
 
 def _order_columns(columns: Sequence[Sequence[ExecutionStep]]) -> list[list[ExecutionStep]]:
-    """Each column in the order of what it depends on, so that few lines cross."""
+    """Sort each column by its dependencies, so that few lines cross."""
     row: dict[str, float] = {}
     ordered = []
     for column in columns:
@@ -248,7 +248,7 @@ def _place_columns(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionS
 
 
 def _place_stacked(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
-    """One below the other; what can be done at the same time stands closer together."""
+    """Place steps below one another; parallel ones are closer together."""
     y = MARGIN
     for column in rows:
         for step in column:
@@ -266,10 +266,10 @@ def _edges(
     is_before = precedence(plan.steps)
     for node in nodes:
         here = level[node.step.name]
-        # Those of a circle stand in one column: a line between them would lead back.
+        # Steps in a cycle share a column, so a line between them would lead back.
         known = [name for name in dependencies(node.step) if level.get(name, here) < here]
         for name in known:
-            # What another line leads to already needs none of its own.
+            # An indirect dependency needs no line of its own.
             if not any(is_before(name, other) for other in known):
                 start = by_name[name]
                 way = (
@@ -289,7 +289,7 @@ def _horizontal_path(start: GraphNode, end: GraphNode) -> tuple[str, str]:
 
 
 def _vertical_path(start: GraphNode, end: GraphNode, is_lowest: bool) -> tuple[str, str]:
-    """Straight to the next; past others at the left, or past those beside it at the right."""
+    """Return a straight line to the next step, or one that passes others on a side."""
     if end.y - start.y == NODE_HEIGHT + LEVEL_GAP:
         x, y = start.x + NODE_WIDTH // 2, end.y - 1
         return f"M{x} {start.y + NODE_HEIGHT}V{y - 5}", f"M{x} {y}l-4 -7h8Z"
@@ -303,7 +303,7 @@ def _vertical_path(start: GraphNode, end: GraphNode, is_lowest: bool) -> tuple[s
 def _bars(
     columns: Sequence[Sequence[ExecutionStep]], states: Mapping[str, StepState], href: Href
 ) -> Iterator[StatusBar]:
-    """Neighbouring columns in one bar, where there are more of them than can be told apart."""
+    """Group neighboring columns into bars, if there are too many to tell apart."""
     size = ceil(len(columns) / MAX_BARS)
     groups = [
         [step for column in columns[at : at + size] for step in column]

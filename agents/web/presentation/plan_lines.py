@@ -1,4 +1,4 @@
-"""The steps of a plan in words: who does each, with what, when, and what should come of it."""
+"""The steps of a plan as text: who, with what, when, and the expected result."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -17,11 +17,11 @@ from .plan_graph import ICONS, StepState
 
 @dataclass(frozen=True, kw_only=True)
 class PlanLine:
-    """A step of a plan, as it is listed."""
+    """A plan step as listed."""
 
     place: int
     step: ExecutionStep
-    change: str = ""  # what became of it since the plan before
+    change: str = ""  # change since the previous version
     state: StepState = StepState()
     href: str = ""
 
@@ -34,7 +34,7 @@ class PlanLine:
 
     @property
     def what(self) -> str:
-        """Who or what does it."""
+        """The tool, agent or person that does it."""
         step = self.step
         if step.plan is not None:
             count = len(step.plan.steps)
@@ -53,7 +53,7 @@ class PlanLine:
 
     @property
     def terms(self) -> list[str]:
-        """When it is done and how often, where that is not simply once."""
+        """When and how often it runs, unless simply once."""
         return list(_terms(self.step))
 
     @property
@@ -96,7 +96,7 @@ def _terms(step: ExecutionStep) -> Iterable[str]:
 def plan_lines(
     plan: ExecutionPlan, changes: Mapping[str, str] | None = None, **about: Any
 ) -> list[PlanLine]:
-    """Its steps, and those of the plan before that are gone."""
+    """Return the plan's steps and those removed since the previous version."""
     changes = changes or {}
     listed = [
         PlanLine(place=place, step=step, change=changes.get(step.name, ""), **about)
@@ -109,7 +109,7 @@ def plan_lines(
 
 
 def change_summary(changes: Mapping[str, str]) -> str:
-    """1 changed, 1 added, 2 kept."""
+    """Summarize changes: 1 changed, 1 added, 2 kept."""
     counted = Counter(changes.values())
     words = [
         (counted["changed"], _("%(count)d changed")),

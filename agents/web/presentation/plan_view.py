@@ -1,4 +1,4 @@
-"""A plan as people see it: its steps, how far it came, and the plans that came before it."""
+"""A plan for display: steps, progress and earlier versions."""
 
 import re
 from collections import Counter
@@ -24,10 +24,10 @@ Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, stat
 Shown = Callable[[AgentStep], AgentStep]
 
 MAX_LINES = 50
-MAX_CHAT_STEPS = 200  # rows; all of them are in the trace
-# A task of a step that is done for each item of a list is called after it: name[3].
+MAX_CHAT_STEPS = 200  # rows; the trace has all of them
+# The task of one item in a `for_each` step is named name[3].
 ITEM_SUFFIX = re.compile(r"\[\d+\]\Z")
-# What was expected is a sentence of its own, and stands in brackets within another one.
+# An expectation is a sentence of its own, in brackets within another one.
 BRACKETED_PERIOD = re.compile(r"[.。]\)(?=: )")
 PROGRESS_STATUSES = (
     Status.RUNNING,
@@ -40,7 +40,7 @@ PROGRESS_STATUSES = (
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """What the row of a plan tells of it; of one that is not written yet, nothing."""
+    """A plan's row; empty until the plan is written."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class PlanFacts:
 
     @property
     def text(self) -> str:
-        """All of it as plain text."""
+        """The whole plan as plain text."""
         return "\n".join(line.text for line in self.lines)
 
     @cached_property
@@ -93,14 +93,14 @@ class PlanFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanVersion:
-    """One plan of a run, and how its steps stand."""
+    """One version of a plan, with the status of its steps."""
 
     number: int
     of: int
     facts: PlanFacts
     states: Mapping[str, StepState]
     href: Callable[[int | None], str]
-    workflow: WorkflowVersion | None = None  # where it was written beforehand
+    workflow: WorkflowVersion | None = None  # set if it comes from a workflow
 
     @property
     def title(self) -> str:
@@ -152,7 +152,7 @@ class PlanVersion:
 
     @property
     def figures(self) -> list[tuple[str, str]]:
-        """Everything that is neither done nor still to come, by status."""
+        """Counts by status, except done and pending."""
         return [
             (status.value, _("%(count)d %(status)s") % self._figure(status))
             for status in PROGRESS_STATUSES
@@ -172,7 +172,7 @@ class PlanVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanView:
-    """All plans of a run; the last one is what it works by."""
+    """All versions of a run's plan; the last one is current."""
 
     versions: Sequence[PlanVersion]
     is_planning: bool = False
@@ -183,7 +183,7 @@ class PlanView:
 
     @property
     def not_started(self) -> list[str]:
-        """The steps that nobody came to begin, by name."""
+        """The names of steps that were never started."""
         states = self.current.states.items()
         return [name for name, state in states if state.status == PENDING]
 
@@ -193,7 +193,7 @@ class PlanView:
 
     @classmethod
     def of(cls, run: Run, place: str, shown: Shown) -> "PlanView | None":
-        """Few columns of few rows: it is looked at again and again while the plan goes on."""
+        """Load few columns of few rows, because it is repeated while the plan runs."""
         rows = [row for row in _plans(run) if row.parent is None]
         written = [row for row in rows if PlanFacts.of(row)]
         if not written:
@@ -214,7 +214,7 @@ class PlanView:
 
 
 class _StepStates:
-    """How the steps of each plan stand, by the names that were given to them."""
+    """The status of each version's steps, by their original names."""
 
     def __init__(self, run: Run, tasks: Iterable[Task], plans: Sequence[ExecutionPlan]) -> None:
         self.run = run
@@ -228,7 +228,7 @@ class _StepStates:
                 self.items.setdefault(parent, Counter())[status] += 1
 
     def states(self, place: int, turn: int, as_shown: ExecutionPlan) -> dict[str, StepState]:
-        """By the names that are shown, which may be masked."""
+        """Return states by displayed name, which may be masked."""
         pairs = zip(self.plans[place].steps, as_shown.steps, strict=True)
         return {seen.name: self._state(place, turn, step) for step, seen in pairs}
 
@@ -248,7 +248,7 @@ class _StepStates:
         return _("%(done)d of %(all)d items") % facts
 
     def _earlier_state(self, place: int, turn: int, step: ExecutionStep) -> StepState | None:
-        """What was done for a plan before, and is the same in this one, is not done again."""
+        """Return the state of an equal step in an earlier version, which isn't repeated."""
         for earlier in range(turn - 1, 0, -1):
             number, status = self.known.get((earlier, step.name), (None, ""))
             if status == Status.DONE and any(step in plan.steps for plan in self.plans[:place]):
@@ -258,7 +258,7 @@ class _StepStates:
 
 
 def is_folded(step: AgentStep, folded: set[int]) -> bool:
-    """Whether it is a part of what is done for one item of a list: there may be a thousand."""
+    """Whether it belongs to one item of a `for_each` list: there may be a thousand."""
     is_item = step.kind == AgentStep.Kind.TASK and bool(ITEM_SUFFIX.search(step.action))
     return step.parent is not None and (is_item or step.parent in folded)
 

@@ -1,4 +1,4 @@
-"""A run as people see it: its rows, its answer, and what was said of it."""
+"""A run for display: its rows, answer and feedback."""
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
@@ -39,26 +39,26 @@ from .waterfall import THINKING_KINDS, TimeBreakdown, Waterfall
 
 MAX_FINDINGS = 5
 MAX_ROWS = 100
-# Where all steps are read at once: nobody reads more of each than is shown of it.
+# Fields not needed where all steps are loaded at once.
 DEFERRED_FIELDS = {"compare": ("request",), "shared": ()}
 WRITTEN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 DEMO_MODEL = "demo"
-# How much of a run is shown: all that there is room for, its rows without what is in them, or
-# hardly more than its answer.
+# How much of a run is rendered: everything that fits, rows without content, or little more than
+# the answer.
 FULL, BRIEF, BARE = range(3)
 BARE_ROWS = 20
 MAX_THREAD_CHARS = {
     FULL: MAX_COMMENTS_CHARS,
     BRIEF: MAX_BRIEF_CHARS,
     BARE: 0,
-}  # characters of each thread
-# Pages of their own, which show one answer whole.
+}  # characters per thread
+# Pages that display one answer in full.
 FULL_ANSWER_PLACES = {"compare", "shared"}
 
 
 @dataclass(frozen=True)
 class CorrectionView:
-    """What a reviewer says that an answer should have been, signed."""
+    """A reviewer's correction, with its author."""
 
     review: Any
 
@@ -72,7 +72,7 @@ class CorrectionView:
 
     @property
     def left_out(self) -> int:
-        """So many characters more were written than are shown."""
+        """Number of characters that aren't displayed."""
         return len(self.review.correction) - self._excerpt[1]
 
     @property
@@ -91,21 +91,21 @@ class CorrectionView:
 
 @dataclass(frozen=True)
 class RunView:
-    """A run with its rows and its answer; `until` shows it as it was after that event."""
+    """A run with its rows and answer; with `until`, as it was after that event."""
 
     run: Run
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
-    speaker: str = ""  # the agent that was heard last, where somebody listens
-    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
-    is_discussed: bool = False  # True where several people can talk about it
-    has_asked: bool = True  # False where it is known that nobody was asked anything
-    is_whole: bool = False  # True where a page begins with all rows, however many
-    is_judged: bool = True  # False where it ended just now, and nobody can have judged it
-    grown: StreamingMarkdown | None = None  # the answer, where somebody has watched it grow
-    veil: Masker | None = None  # where it is another's: `run` is masked, and so are its rows
-    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
+    speaker: str = ""  # agent of the last event, if known
+    viewer: int | None = None  # the viewer, if it may not be the run's user
+    is_discussed: bool = False  # True if several people can comment
+    has_asked: bool = True  # False if there were no approvals
+    is_whole: bool = False  # True if a page starts with all rows
+    is_judged: bool = True  # False if it just ended and can't have feedback yet
+    grown: StreamingMarkdown | None = None  # the answer, if it was streamed to this page
+    veil: Masker | None = None  # set for another user's run: `run` and its rows are masked
+    now: datetime | None = None  # the time of a replayed moment
     size: int = FULL
 
     def __getattr__(self, name: str) -> Any:
@@ -119,14 +119,14 @@ class RunView:
         return row if self.veil is None else masking.mask_row(row)
 
     def asked(self, row: Approval) -> ApprovalView:
-        """What a person is asked, and whether it is whoever looks that can say it."""
+        """Return an approval request and whether the viewer can decide it."""
         viewer = self.run.user_id if self.viewer is None else self.viewer
         may_decide = self.may_decide and not (row.is_waiting and row.is_forbidden_for(viewer))
         return ApprovalView(self.shown(row), may_decide, is_in_row=True)
 
     @property
     def is_unstarted(self) -> bool:
-        """Whether nobody has heard more of it than that it was asked for."""
+        """Whether the run was only created so far."""
         return self.until == 0
 
     @cached_property
@@ -159,7 +159,7 @@ class RunView:
 
     @cached_property
     def first_steps(self) -> list[StepView]:
-        """Those that a page begins with; the others follow when they are looked for."""
+        """The rows a page starts with; the others are loaded on request."""
         if self.size == BARE:
             return self.steps[:BARE_ROWS]
         if self.place == "chat":
@@ -167,7 +167,7 @@ class RunView:
         return self.steps[:MAX_ROWS] if self.waterfall and not self.is_whole else self.steps
 
     def of(self, size: int) -> "RunView":
-        """The same with less of it."""
+        """Return a smaller version of the view."""
         return replace(self, size=size)
 
     @property
@@ -176,17 +176,17 @@ class RunView:
 
     @property
     def more_steps(self) -> int:
-        """Those that follow on this page."""
+        """The number of rows loaded later on this page."""
         return 0 if self.place == "chat" else len(self.steps) - len(self.first_steps)
 
     @property
     def folded(self) -> int:
-        """Those that are nowhere but in the trace."""
+        """The number of rows that are only in the trace."""
         return len(self.steps) - len(self.first_steps) if self.place == "chat" else 0
 
     @cached_property
     def plan(self) -> PlanView | None:
-        """What it works by, if that is a plan and there is room for it."""
+        """The run's plan, if it has one and it fits."""
         return self._plan_view if self.size < BARE else None
 
     @cached_property
@@ -196,7 +196,7 @@ class RunView:
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
 
     def path(self, step: AgentStep) -> tuple[str, ...]:
-        """The agents through which a step was handed on, down to the one that does it."""
+        """Return the agents a step was handed through, ending with its own."""
         if step.agent_name == self.run.agent_name or not step.depth:
             return ()
         names, parent = [step.agent_name], step.parent
@@ -206,7 +206,7 @@ class RunView:
         return tuple(reversed(names))
 
     def job(self, step: AgentStep) -> str:
-        """Who writes a plan or a check in this step, where one is written."""
+        """Return who writes a plan or an evaluation in this step, if any."""
         if (
             not step.depth
             or step.kind not in THINKING_KINDS
@@ -217,13 +217,13 @@ class RunView:
 
     @cached_property
     def _parents_by_step(self) -> dict[int | None, tuple[int | None, str, str]]:
-        """The step that each step is a part of, who does it, and what it is."""
+        """Each step's parent, agent and kind."""
         known = _parents(self.run.pk)
         return {number: (parent, agent, kind) for number, parent, agent, kind in known}
 
     @cached_property
     def active_agent(self) -> str:
-        """Who is at work just now, and for whom."""
+        """The agent currently working, and for whom."""
         if not self.run.is_live:
             return ""
         speaker = self.speaker or event_store.last_speaker(self.run)
@@ -234,7 +234,7 @@ class RunView:
         return heard[-1].full_path if heard else ""
 
     def thread(self, step: int = 0) -> CommentThread | None:
-        """What people say of a step, or of all of it; None where nobody is to say anything."""
+        """Return the comments on a step or on the run; None if comments are off."""
         if not self.is_discussed:
             return None
         empty = CommentThread(run=self.run.pk, step=step, viewer=self.viewer)
@@ -246,7 +246,7 @@ class RunView:
 
     @cached_property
     def waterfall(self) -> Waterfall | None:
-        """The steps on the run's clock, once it has stopped."""
+        """The steps on a timeline, once the run has ended."""
         if self.place != "trace" or self.run.ended_at is None:
             return None
         return Waterfall(
@@ -263,13 +263,13 @@ class RunView:
 
     @cached_property
     def side_effects(self) -> SideEffects | None:
-        """Of what is only told again in this run, another one's says what it did."""
+        """The run's side effects, without those of replayed steps."""
         done = [step for step in self.steps if not step.is_replayed]
         return SideEffects.of(done) if self.waterfall else None
 
     @cached_property
     def effects(self) -> EffectsView | None:
-        """What it did outside, to be named beside the answer of a run that is over."""
+        """Side effects to list next to the answer of a finished run."""
         if self.place != "chat" or self.run.is_live:
             return None
         return effects_view(self.run, self.steps, self.folded, self._plan_view)
@@ -287,7 +287,7 @@ class RunView:
 
     @cached_property
     def _answer_excerpt(self) -> tuple[SafeString, int]:
-        """The answer as it is shown, and how many characters of it that are."""
+        """The answer's HTML and how many characters it has."""
         answer = self.run.answer
         if self.place in FULL_ANSWER_PLACES:
             return render_markdown(answer), len(answer)
@@ -298,7 +298,7 @@ class RunView:
 
     @property
     def answer_size(self) -> int:
-        """Of it all: where many runs are shown, no more of each is read than is shown."""
+        """The answer's full length; in lists, only the displayed part is loaded."""
         if self.run.is_live:
             return self.answer_shown + self.answer_left_out
         return vars(self.run).get("answer_size") or len(self.run.answer)
@@ -309,7 +309,7 @@ class RunView:
 
     @property
     def answer_left_out(self) -> int:
-        """So many characters more were said than are shown."""
+        """Number of characters that aren't displayed."""
         if self.run.is_live:
             return self.prose.left_out
         return self.answer_size - self._answer_excerpt[1]
@@ -324,13 +324,13 @@ class RunView:
 
     @cached_property
     def output_view(self) -> OutputView | None:
-        """The structured answer to read; in a trace it is the JSON itself."""
+        """The structured answer; a trace displays the JSON itself."""
         is_there = self.run.output is not None and self.place == "chat" and not self.is_brief
         return build_output_view(self.run.output) if is_there else None
 
     @cached_property
     def panel(self) -> panel_view.PanelView | None:
-        """Who said what, where it was a panel's to answer; once it has ended."""
+        """The panel's answers, once the run has ended."""
         steps = () if self.run.is_live or self.is_brief else self.steps
         return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
@@ -344,7 +344,7 @@ class RunView:
 
     @property
     def pk(self) -> str:
-        """A name of elements, not an amount: those are written as people write them."""
+        """The id for elements, not localized like a number."""
         return str(self.run.pk)
 
     @property
@@ -365,7 +365,7 @@ class RunView:
 
     @property
     def route_label(self) -> str:
-        """How the model was asked, for whoever reads a trace."""
+        """How the model was called, for the trace."""
         if self.place != "trace":
             return ""
         roads = {"direct": _("direct"), "litellm": _("via LiteLLM")}
@@ -373,19 +373,19 @@ class RunView:
 
     @property
     def duration_ms(self) -> float | None:
-        """How long it worked; waiting for people is told apart."""
+        """How long the run worked, without waiting for people."""
         return None if self.run.active is None else self.run.active * 1000
 
     @property
     def elapsed_ms(self) -> float:
-        """How long it has worked so far."""
+        """How long the run has worked so far."""
         since = milliseconds(self.run.started_at, self._now) or 0
-        # In whole microseconds: the noise of floats would let it change while nothing goes on.
+        # In whole microseconds, so that float noise doesn't change it while nothing happens.
         return max(0.0, round(since - self.waited_ms, 3))
 
     @cached_property
     def waited_ms(self) -> float:
-        """How long it waited for people, or has so far."""
+        """How long the run waited for people, or has so far."""
         if not self.run.is_live:
             return self.run.waited * 1000
         asked = [(row.asked_at, row.decided_at) for row in self.questions]
@@ -393,12 +393,12 @@ class RunView:
 
     @property
     def has_waited(self) -> bool:
-        """Whether people were waited for: known as soon as one is asked, whatever the clock."""
+        """Whether anyone was waited for, known as soon as there is a request."""
         return bool(self.questions) if self.run.is_live else self.run.waited > 0
 
     @property
     def is_waiting_now(self) -> bool:
-        """Whether a person is being waited for: then only that time goes on."""
+        """Whether a person is being waited for; only that time is running."""
         return self.run.is_live and any(row.is_waiting for row in self.questions)
 
     @property
@@ -407,14 +407,14 @@ class RunView:
 
     @cached_property
     def questions(self) -> list[Approval]:
-        """What people were asked, where anybody was."""
+        """The run's approvals, if there were any."""
         return (
             list(self.run.approvals.all()) if self.has_asked and not self.is_unstarted else []
         )
 
     @cached_property
     def waits(self) -> dict[int, list[Wait]]:
-        """When a person was waited for in each step, and in what it is a part of."""
+        """Times waited for a person, per step and its parents."""
         found: dict[int, list[Wait]] = {}
         for row in self.questions:
             number: int | None = row.step
@@ -441,17 +441,17 @@ class RunView:
 
     @cached_property
     def findings(self) -> list[StepView]:
-        """What was found by a run that has no answer: nobody should have to look for it."""
+        """Results of a run without an answer, so that they are easy to find."""
         if self.run.is_live or self.run.answer or self.run.status == Run.Status.BLOCKED:
             return []
         calls = [step for step in self.steps if step.kind == AgentStep.Kind.TOOL]
-        done = [call for call in calls if not call.step.has_effects]  # those stand below
+        done = [call for call in calls if not call.step.has_effects]  # those are listed below
         found = [step for step in done if step.status == AgentStep.Status.DONE]
         return found[-MAX_FINDINGS:]
 
     @property
     def can_continue(self) -> bool:
-        """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
+        """Whether another run can continue: this one ran out of steps or was cut off."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
         goes_on = is_cut or is_out or self.run.can_continue
@@ -469,21 +469,21 @@ class RunView:
 
     @cached_property
     def rating(self) -> Any:
-        """What whoever asked thinks of it."""
+        """The user's rating."""
         is_shown = self.is_judged and self.veil is None and not self.run.is_live
         given = self.run.ratings.all() if is_shown else ()
         return next((row for row in given if row.user_id == self.run.user_id), None)
 
     @cached_property
     def judgement(self) -> Any:
-        """What reviewers make of it, if it is with them."""
+        """The review, if there is one."""
         is_there = self.is_judged and not self.run.is_live
         review = getattr(self.run, "review", None) if is_there else None
         return review and self.shown(review)
 
     @property
     def is_flagged(self) -> bool:
-        """Whether whoever asked has asked for a reviewer, who has not looked yet."""
+        """Whether the user asked for a review that is still open."""
         review = self.judgement
         return (
             review is not None and review.is_open and review.flagged_by_id == self.run.user_id
@@ -491,13 +491,13 @@ class RunView:
 
     @property
     def correction(self) -> CorrectionView | None:
-        """What the answer should have been."""
+        """The corrected answer."""
         review = self.judgement
         return CorrectionView(review) if review is not None and review.correction else None
 
 
 def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
-    """The rows of a run, or `only` some of them, with what a person was asked about them."""
+    """Return a run's rows, or `only` some, with their approvals."""
     run, until = view.run, view.until
     asked = {row.step: view.asked(row) for row in view.questions}
     return [
@@ -523,9 +523,9 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
 def visible_steps(
     steps: Sequence[StepView], folded: set[int], shown: Set[int] = frozenset()
 ) -> list[StepView]:
-    """Those that a chat has room for, beside the ones that are `shown`: the first that began.
+    """Return the rows that fit in a chat besides those `shown`: the first that started.
 
-    What is done for each item of a list is left out, unless a person is asked about it.
+    Work for the items of a list is omitted, unless it waits for approval.
     """
     room = MAX_CHAT_STEPS - len(shown - folded)
     for view in sorted(steps, key=lambda view: view.number):

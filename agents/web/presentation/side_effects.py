@@ -1,4 +1,4 @@
-"""Side effects of a run: what it read and wrote, what cannot be undone, what never began."""
+"""Side effects of a run: reads, writes, irreversible calls, and calls never started."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from agents.models import AgentStep
 
 Effect, Status = AgentStep.Effect, AgentStep.Status
 
-# What was not done cannot have changed anything.
+# A call that wasn't made can't have changed anything.
 NOT_EXECUTED = {Status.REJECTED, Status.BLOCKED, Status.WAITING, Status.UNSTARTED}
 
 
@@ -15,12 +15,12 @@ NOT_EXECUTED = {Status.REJECTED, Status.BLOCKED, Status.WAITING, Status.UNSTARTE
 class SideEffects:
     changes: list[AgentStep]
     reads: int
-    unclear: int  # calls of which nobody kept what they could do
+    unclear: int  # calls with an unknown effect
     not_started: list[AgentStep]
 
     @classmethod
     def of(cls, steps: Iterable[AgentStep]) -> "SideEffects":
-        """Tasks for other agents have no effect of their own, and what was declined none."""
+        """Collect side effects; handoffs and rejected calls have none."""
         steps = list(steps)
         parents = {step.parent for step in steps}
         calls = [step for step in steps if step.kind == AgentStep.Kind.TOOL]
@@ -34,7 +34,7 @@ class SideEffects:
 
     @property
     def rows(self) -> list[AgentStep]:
-        """Each call with effects: made, perhaps made, or stopped before it began."""
+        """Calls with effects: made, possibly made, or never started."""
         return sorted(self.changes + self.not_started, key=lambda call: call.number)
 
     @property

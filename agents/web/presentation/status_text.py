@@ -1,4 +1,4 @@
-"""What happened, in a sentence for the person who asked."""
+"""Status sentences for the user."""
 
 import re
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.engine_messages import translate
 
-# What the engine says of a workflow that ended by a person's no.
+# The engine's message for a workflow that a person declined.
 DECLINED_PATTERN = re.compile(
     r"“(?P<step>.+)”: (?P<person>.+?) declined\.(?: They said: “(?P<words>.+)”\.)?", re.DOTALL
 )
 
 
 def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
-    """What became of a run, where that is not simply an answer; several may have seen to it."""
+    """Return how a run ended, unless simply with an answer; others may have been involved."""
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
             return translate(run.detail)
@@ -59,7 +59,7 @@ def _declined_sentence(step: str, person: str, words: str | None) -> str:
 
 
 def note_sentence(facts: dict[str, Any]) -> str:
-    """What happened on the way of a step: waited, asked again, fallen back, left out."""
+    """Return a note about a step: waited, retried, fell back, shortened."""
     facts = {**facts, "message": translate(facts.get("message", ""))}
     match facts["kind"]:
         case "slow":
@@ -86,7 +86,7 @@ def note_sentence(facts: dict[str, Any]) -> str:
 
 
 def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
-    """What a step that has not ended is waiting for, where its last note says that."""
+    """Return what a live step is waiting for, according to its last note."""
     facts = notes[-1] if notes else {"kind": ""}
     match facts["kind"]:
         case "slow":

@@ -1,7 +1,7 @@
-"""The order in which steps stand: each is followed by what was done for it.
+"""The order of rows: each is followed by its parts.
 
-Steps are numbered as they begin. What goes on side by side begins in turns, but whoever reads
-wants to see together what belongs together.
+Steps are numbered as they start. Parallel work is interleaved, but readers want to see together
+what belongs together.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ def sort_steps(steps: Iterable[AStep]) -> list[AStep]:
 
 @dataclass(slots=True)
 class Outline:
-    """The rows that one page shows, as they stand there."""
+    """The rows on one page, in order."""
 
     numbers: list[int] = field(default_factory=list)
     parents: dict[int, int | None] = field(default_factory=dict)
@@ -47,14 +47,14 @@ class Outline:
         return self.parents.keys()
 
     def take(self, steps: Iterable[Step]) -> None:
-        """These, and no others."""
+        """Replace the rows."""
         self.numbers, self.parents = [], {}
         for step in steps:
             self.numbers.append(step.number)
             self.parents[step.number] = step.parent
 
     def add(self, step: Step) -> int | None:
-        """The row that a new one stands right behind: 0 for the first, None for the last."""
+        """Insert a row; return the one it follows: 0 at the start, None at the end."""
         at = self._insert_position(step)
         self.numbers.insert(at, step.number)
         self.parents[step.number] = step.parent
@@ -63,7 +63,7 @@ class Outline:
         return self.numbers[at - 1] if at else 0
 
     def _insert_position(self, step: Step) -> int:
-        """Behind those that began before it and are a part of the same, and all below them."""
+        """Return the position after earlier siblings and everything below them."""
         parent = step.parent if step.parent in self.parents else None
         for at in range(len(self.numbers), 0, -1):
             other = self.numbers[at - 1]
@@ -74,7 +74,7 @@ class Outline:
         return 0
 
     def _sibling_ancestor(self, number: int, parent: int | None) -> float:
-        """The row itself, or what it is below, that is a part of this; infinite if none is."""
+        """Return the row or its ancestor with this parent; infinite if there is none."""
         while (above := self._parent(number)) != parent:
             if above is None:
                 return inf

@@ -1,4 +1,4 @@
-"""A step as people see it: one row."""
+"""One row of a run, for display."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ from .structured_output import OutputView, inline_text, table_preview
 from .waterfall import THINKING_KINDS, StepBar
 
 MAX_EXCERPT_CHARS = 300
-MAX_THOUGHT_CHARS = 8_000  # of what is being thought; all of it is in the trace afterwards
-# What differs from one plain step to another; in all else they have nothing.
+MAX_THOUGHT_CHARS = 8_000  # of a live thought; the trace has all of it
+# Fields that differ between plain steps; all others are empty.
 VARIABLE_FIELDS = {
     *("id", "run", "number", "turn", "first_seq", "agent_name", "kind", "status", "request"),
     *("prompt_tokens", "completion_tokens", "cost", "started_at", "ended_at"),
@@ -46,7 +46,7 @@ EMPTY_DEFAULTS = {
     if field.name not in VARIABLE_FIELDS
 }
 ERROR_PREFIX = "Error: "
-Wait = tuple[datetime, datetime | None]  # asked and answered
+Wait = tuple[datetime, datetime | None]  # requested and decided
 JOB_LABELS: dict[str, Callable[[], str]] = {
     PLANNER: lambda: _("Writing the plan"),
     MONITOR: lambda: _("Checking the result"),
@@ -57,29 +57,29 @@ JOB_LABELS: dict[str, Callable[[], str]] = {
 
 @dataclass(frozen=True)
 class StepView:
-    """One row. `place` is the page it stands on: there are many runs in a chat."""
+    """One row. `place` is its page: a chat has many runs."""
 
     step: AgentStep
     run: Run
     place: str = "chat"
     until: int | None = None
     approval: ApprovalView | None = None
-    words: str | None = None  # what it has said so far, where that is known
+    words: str | None = None  # text so far, if known
     veil: Masker | None = None
-    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
-    waits: tuple[Wait, ...] = ()  # when a person was waited for in it
-    bar: StepBar | None = None  # on the run's clock, where that has stopped
-    thread: CommentThread | None = None  # where several people can talk about it
-    path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
-    job: str = ""  # whose it is, where a plan or a check is written: data, not words to read
-    is_brief: bool = False  # True where there is no room for what is in it
+    now: datetime | None = None  # the time of a replayed moment
+    waits: tuple[Wait, ...] = ()  # when a person was waited for
+    bar: StepBar | None = None  # on the timeline, once the run has ended
+    thread: CommentThread | None = None  # if several people can comment
+    path: tuple[str, ...] = ()  # agents it was handed through
+    job: str = ""  # agent that writes a plan or an evaluation: data, not text to read
+    is_brief: bool = False  # True if its content doesn't fit
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
 
     @property
     def pk(self) -> str:
-        """The name of its element on the page."""
+        """The id of its element."""
         number = str(self.step.number)
         return number if self.place == "trace" else f"{self.run.pk}-{number}"
 
@@ -89,7 +89,7 @@ class StepView:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it only thinks or answers, in a chat, and nobody has said anything of it."""
+        """Whether it is just a thought or answer in a chat, without comments."""
         about = self.approval, self.thread, self.bar, self.veil, self.run.origin_step
         return (
             self.place == "chat"
@@ -101,7 +101,7 @@ class StepView:
 
     @property
     def detail_href(self) -> str:
-        """All of it: the request, what was new in it, what it cost, its events."""
+        """The URL of its details: request, cost and events."""
         return f"{trace_url(self.run.pk)}steps/{self.step.number}/"
 
     @property
@@ -115,13 +115,13 @@ class StepView:
 
     @property
     def outcome_label(self) -> str:
-        """What became of a call with effects, in words that leave no doubt about the doubt."""
+        """The outcome of a call with effects, clear about any uncertainty."""
         is_unknown = self.status == AgentStep.Status.UNKNOWN
         return _("may have completed") if is_unknown else self.status_label
 
     @property
     def kind(self) -> str:
-        """A plan or a check that is written is no answer."""
+        """The kind; writing a plan or an evaluation isn't an answer."""
         return AgentStep.Kind.THOUGHT.value if self.job else self.step.kind
 
     @property
@@ -130,24 +130,24 @@ class StepView:
 
     @property
     def thought(self) -> str:
-        """Of what broke off in a form there is only data, which whoever opens the step sees."""
+        """The thought; interrupted structured output is only data, visible in the details."""
         is_data = self.job and self.step.status != AgentStep.Status.DONE
         return "" if is_data else self.step.thought
 
     @property
     def thought_excerpt(self) -> str:
-        """As much of it as a row has room for."""
+        """The part of the thought that fits in a row."""
         thought = self.thought
         return thought if len(thought) <= self.most else f"{truncate(thought, self.most)}…"
 
     @property
     def is_replayed(self) -> bool:
-        """Whether another run did this, and it was only told again in this one."""
+        """Whether this happened in another run and was replayed here."""
         return self.step.number < (self.run.origin_step or 0)
 
     @property
     def is_live(self) -> bool:
-        """While a person is waited for, nothing moves: not even what has begun."""
+        """Whether it is running; nothing is while a person is waited for."""
         return self.step.is_live and not self.run.is_waiting
 
     @property
@@ -161,7 +161,7 @@ class StepView:
 
     @property
     def speaker(self) -> str:
-        """Who does this, where that is not the agent that was asked; through whom, if any."""
+        """The agents a step was handed through, if any."""
         return " → ".join(self.path[1:])
 
     @property
@@ -170,14 +170,14 @@ class StepView:
 
     @property
     def colleague(self) -> str:
-        """Which agent is given a task here; such a call has no effect of its own."""
+        """The agent a task is handed to; the call itself has no effect."""
         is_asked = self.step.action.startswith(HANDOFF_PREFIX) and not self.step.effect
         name = self.step.action.removeprefix(HANDOFF_PREFIX)
         return name if is_asked and self.step.action != AskPersonTool.name else ""
 
     @property
     def _question_intent(self) -> str:
-        """What a person is asked, or somebody of a group."""
+        """Return the question to a person or a group."""
         asked = self.step.action_input
         asked = asked if isinstance(asked, dict) else {"question": format_compact(asked)}
         question = reveal_invisible(inline_text(str(asked.get("question", ""))))
@@ -196,7 +196,7 @@ class StepView:
 
     @cached_property
     def intent(self) -> str:
-        """What the row says in one line."""
+        """The row's summary."""
         step = self.step
         if panel_view.is_panel(step):
             return one_line(panel_view.summary(step))
@@ -227,16 +227,16 @@ class StepView:
 
     @property
     def _guardrail_intent(self) -> str:
-        """What a guardrail says, and of which tool where it is about one."""
+        """Return a guardrail's message, with the tool it is about."""
         tool, words = self.facts.get("tool", ""), translate(self.step.observation)
         return f"{tool}: {words}" if tool else words
 
     @property
     def _task_intent(self) -> str:
-        """A step of a plan and who does it; or why it was not done, or not well."""
+        """Return a plan step and who does it, or why it failed or was skipped."""
         step = self.step
         is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
-        # A question stands in the row below, with what it refers to filled in.
+        # The question is in the row below, with its references filled in.
         what = "" if self.facts.get("work") == "ask" else self.facts.get("what", "")
         about = what if is_well else translate(step.observation)
         is_told = about in {"", step.action}
@@ -264,7 +264,7 @@ class StepView:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the row of a plan, of a step of it, or of a check says beside its name."""
+        """The facts of a plan, task or evaluation row."""
         facts = self.step.action_input
         return facts if isinstance(facts, dict) else {}
 
@@ -275,7 +275,7 @@ class StepView:
 
     @property
     def panel(self) -> panel_view.PanelView | None:
-        """What a panel made of its answers, if that is what this row is about."""
+        """The panel's result, if this row compares answers."""
         return panel_view.from_step(self.step)
 
     @property
@@ -284,7 +284,7 @@ class StepView:
 
     @property
     def why(self) -> str:
-        """What a check found, in the reader's language."""
+        """The evaluation's reason, translated."""
         return translate(self.facts.get("reason", ""))
 
     @property
@@ -293,7 +293,7 @@ class StepView:
 
     @property
     def duration_ms(self) -> float | None:
-        """How long it worked, without the time that a person was waited for in it."""
+        """How long it worked, without waiting for people."""
         if self.step.status == AgentStep.Status.UNSTARTED:
             return None
         took = milliseconds(self.step.started_at, self.step.ended_at)
@@ -321,7 +321,7 @@ class StepView:
 
     @property
     def bar_waits(self) -> list[tuple[float, float]]:
-        """Where on its bar, and how wide, a person was waited for."""
+        """Position and width of waits on its bar."""
         return [
             (self._clock_percent(asked), self._width(asked, said)) for asked, said in self.waits
         ]
@@ -334,12 +334,12 @@ class StepView:
 
     @property
     def most(self) -> int:
-        """So many characters of each text are shown."""
+        """Maximum characters per text."""
         return MAX_ROW_CHARS if self.place == "chat" else MAX_SHOWN_CHARS
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is more in it than a chat has room for."""
+        """Whether its content doesn't fit in a chat."""
         if self.place != "chat":
             return False
         texts = self.step.thought, self.input_text, self.request_text
@@ -357,10 +357,10 @@ class StepView:
 
     @cached_property
     def result_text(self) -> str:
-        """In a trace only the beginning: whoever wants more opens the step."""
+        """The result; in a trace only its beginning, with the rest in the details."""
         if self.left_out:
             return self.step.observation[: event_store.MAX_OBSERVATION_CHARS]
-        if self._observation_size > MAX_SHOWN_CHARS:  # there may be no more at hand than that
+        if self._observation_size > MAX_SHOWN_CHARS:  # no more may be loaded
             left_out = _("%(count)d characters omitted") % {
                 "count": self._observation_size - self.most
             }
@@ -373,7 +373,7 @@ class StepView:
 
     @property
     def left_out(self) -> int:
-        """So many characters more were found than the row shows."""
+        """Number of characters that the row doesn't display."""
         return (
             max(0, self._observation_size - event_store.MAX_OBSERVATION_CHARS)
             if self.is_trace
@@ -382,18 +382,18 @@ class StepView:
 
     @property
     def excerpt(self) -> str:
-        """The beginning of what a tool said."""
+        """The beginning of a tool's result."""
         text = " ".join(self.step.observation[: MAX_EXCERPT_CHARS * 2].split())
         return text if len(text) <= MAX_EXCERPT_CHARS else f"{text[: MAX_EXCERPT_CHARS - 1]}…"
 
     @cached_property
     def few_rows(self) -> OutputView | None:
-        """The same, where it is rows."""
+        """The first rows of the result, if it is a table."""
         return table_preview(self.step.observation)
 
     @property
     def is_streaming(self) -> bool:
-        """Whether its words are for people to read as they come."""
+        """Whether its text is streamed to readers."""
         return self.is_live and not self.job
 
     @cached_property
@@ -407,7 +407,7 @@ class StepView:
         return told[:MAX_THOUGHT_CHARS]
 
     def _clock_percent(self, moment: datetime) -> float:
-        """Where on the run's clock, in percent."""
+        """Return the position on the timeline, in percent."""
         start, end = (
             self.run.started_at,
             self.run.ended_at or self.now or clocks.now(self.run.pk),

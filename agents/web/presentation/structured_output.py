@@ -1,4 +1,4 @@
-"""A structured answer as people see it: rows as a table, fields with their names."""
+"""A structured answer for display: tables and named fields."""
 
 import json
 import re
@@ -18,7 +18,7 @@ MAX_JSON_CHARS = 20_000
 GROUPING_MIN = 10_000
 DASH = "—"
 PREVIEW_ROWS = 5
-# A text full of brackets is not looked through for each of them.
+# Limits decoding in text with many brackets.
 MAX_DECODE_ATTEMPTS = 20
 OPENING_BRACKET = re.compile(r"[\[{]")
 DECODER = json.JSONDecoder()
@@ -29,7 +29,7 @@ Kind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputColumn:
-    """Numbers below one another are written alike: with as many decimals, grouped or not."""
+    """A column; its numbers have the same decimals and grouping."""
 
     name: str
     is_number: bool
@@ -38,7 +38,7 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputView:
-    """A value, or what it is made of; `more` says what of it is left out."""
+    """A value or its parts; `more` says what is omitted."""
 
     kind: Kind
     text: str = ""
@@ -51,7 +51,7 @@ class OutputView:
 
 
 def build_output_view(value: Any) -> OutputView:
-    """The value as it is shown; as JSON where it is more than anybody could read."""
+    """Return the view of a value; as JSON if it is too large to read."""
     try:
         return _OutputBuilder().view(value, MAX_DEPTH)
     except _TooManyValues:
@@ -59,7 +59,7 @@ def build_output_view(value: Any) -> OutputView:
 
 
 def split_tables(text: str) -> list[OutputView]:
-    """A text as it is read: its words, and the rows that stand between them as tables."""
+    """Split a text into plain text and the tables in it."""
     parts, at = [], 0
     for start, end, rows in _find_tables(text):
         parts += [OutputView(kind="text", text=text[at:start].strip()), rows]
@@ -69,13 +69,13 @@ def split_tables(text: str) -> list[OutputView]:
 
 
 def inline_text(text: str) -> str:
-    """The same on a line, where no table has room."""
+    """Return the text on one line, without tables."""
     parts = (part.text if part.kind == "text" else "…" for part in split_tables(text))
     return " ".join(parts)
 
 
 def table_preview(text: str) -> OutputView | None:
-    """The first rows of a text that is nothing but a table."""
+    """Return the first rows of a text that is only a table."""
     parts = split_tables(text) if text.startswith(("{", "[")) else []
     if [part.kind for part in parts] != ["table"]:
         return None
@@ -85,7 +85,7 @@ def table_preview(text: str) -> OutputView | None:
 
 
 def _find_tables(text: str) -> Iterator[tuple[int, int, OutputView]]:
-    """Where rows begin and end in a text. Nothing of them is left out: it may be decided on."""
+    """Yield the tables in a text. Nothing is omitted, because it may be up for approval."""
     at = 0
     for _try in range(MAX_DECODE_ATTEMPTS):
         if (found := OPENING_BRACKET.search(text, at)) is None:
@@ -112,7 +112,7 @@ def _table_view(value: Any) -> OutputView | None:
 
 
 def _to_objects(value: Any) -> tuple[Any, bool]:
-    """What a database gives, its columns told once, as a list of rows; and if it was cut."""
+    """Convert a database result to a list of rows; also return if it was truncated."""
     if not isinstance(value, dict) or set(value) | {"truncated"} != RESULT_KEYS:
         return value, False
     names, rows = value["columns"], value["rows"]
@@ -125,11 +125,11 @@ def _to_objects(value: Any) -> tuple[Any, bool]:
 
 
 class _TooManyValues(Exception):
-    """A page of this would take long to make, and nobody would read it."""
+    """Raised when a value is too large to render or read."""
 
 
 class _OutputBuilder:
-    """Makes the views of one value, and counts them."""
+    """Builds the views of one value, and counts them."""
 
     def __init__(self) -> None:
         self.left = MAX_VALUES
@@ -181,7 +181,7 @@ class _OutputBuilder:
         )
 
     def _cell(self, row: Mapping[str, Any], column: OutputColumn) -> OutputView:
-        """Nothing stands in line with the numbers above and below it."""
+        """Return a cell, with empty ones aligned to the numbers."""
         value = row.get(column.name)
         view = self._scalar(value)
         if not column.is_number:
@@ -199,11 +199,11 @@ def _build_column(name: str, rows: Sequence[Mapping[str, Any]]) -> OutputColumn:
 
 
 def _number_format(numbers: Sequence[int | float]) -> str:
-    """Grouped from ten thousand on: a year is not."""
+    """Return the format of a column; grouped from 10,000 on, so that years aren't."""
     written = [repr(number) for number in numbers]
     grouped = "," if any(abs(number) >= GROUPING_MIN for number in numbers) else ""
     if any("e" in number for number in written):
-        return grouped  # very large or very small: as they are
+        return grouped  # very large or very small: unformatted
     decimals = max(len(number.partition(".")[2].rstrip("0")) for number in written)
     return f"{grouped}.{decimals}f"
 

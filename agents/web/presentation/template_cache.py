@@ -1,6 +1,6 @@
-"""Parts of a run that are alike in all of them but for some figures: drawn once, and filled in.
+"""Caches rendered parts of a run that only differ in a few values.
 
-A template takes as long for the thousandth run as for the first.
+Rendering a template costs as much for the thousandth run as for the first.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from . import BARE, BRIEF, FULL, RunView, StepView
 from .formatting import cost, count, duration, integer
 
 RUN_PLACEHOLDER = 987_654_321_987_654_321
-# Of no other figure on the page a part, and so found again when it is drawn.
+# Values that don't occur within others on the page, so they can be found and replaced.
 STEP_PLACEHOLDER, TURN_PLACEHOLDER, COST_PLACEHOLDER = 246_813_579, 357_924_681, 468_135_792.0
 PROMPT_TOKENS_PLACEHOLDER, COMPLETION_TOKENS_PLACEHOLDER = 579_246_813, 681_357_924
 DURATION_PLACEHOLDER = timedelta(milliseconds=135_792_468)
@@ -32,7 +32,7 @@ MAX_RUN_BYTES = 200_000  # bytes of HTML
 
 
 def cached_part(template: str, view: RunView) -> SafeString:
-    """A part that all runs have, as it is in those that have nothing to say in it."""
+    """Return a part that is the same in all runs without content for it."""
     return mark_safe(_part_format(get_language(), template) % {"run": view.pk})
 
 
@@ -43,7 +43,7 @@ def _part_format(language: str, template: str) -> str:
 
 
 def run_section(view: RunView) -> SafeString:
-    """The whole run, as far as there is room for it: a page has many, a frame a limit."""
+    """Render the whole run as far as it fits: pages and frames have limits."""
     for size in (FULL, BRIEF, BARE):
         html = render_to_string(
             "run/_run.html", {"view": view if size == FULL else view.of(size)}
@@ -54,7 +54,7 @@ def run_section(view: RunView) -> SafeString:
 
 
 def run_header(view: RunView) -> SafeString:
-    """The line above a run."""
+    """Render the header of a run."""
     run = view.run
     head = _header_format(
         get_language(),
@@ -133,7 +133,7 @@ def _header_format(
 
 
 def step_row(step: StepView) -> SafeString:
-    """The row of a step, as far as there is room for it: a frame has a limit."""
+    """Render a step's row as far as it fits in a frame."""
     if step.is_plain:
         return _plain_row(step)
     html = render_to_string("run/_step.html", {"step": step})
@@ -143,7 +143,7 @@ def step_row(step: StepView) -> SafeString:
 
 
 def fits(html: str) -> bool:
-    """Whether there is room for it among the others on a page, and in a frame."""
+    """Whether it fits on a page and in a frame."""
     return len(html) * 4 <= MAX_RUN_BYTES or len(html.encode()) <= MAX_RUN_BYTES
 
 
@@ -196,7 +196,10 @@ def _duration_fields(milliseconds: float | None) -> Mapping[str, str]:
 
 
 def to_format_string(html: str, **places: str) -> str:
-    """With places that are filled in all at once: nothing is looked for in what was put in."""
+    """Turn HTML into a format string.
+
+    It is filled in one pass, so inserted text is never scanned.
+    """
     took = DURATION_PLACEHOLDER / timedelta(milliseconds=1)
     places |= {
         "run": str(RUN_PLACEHOLDER),
@@ -214,7 +217,7 @@ def to_format_string(html: str, **places: str) -> str:
 
 
 def unstarted_run(view: RunView) -> SafeString:
-    """A run of which nothing was told yet: like every other that the same agent begins."""
+    """Render a run without events, which is the same for every run of an agent."""
     run = view.run
     html = _unstarted_run(get_language(), view.place, run.agent_name, run.model, run.max_steps)
     return mark_safe(html.replace(str(RUN_PLACEHOLDER), view.pk))
@@ -228,7 +231,7 @@ def _unstarted_run(language: str, place: str, agent: str, model: str, max_steps:
 
 
 def rating(view: RunView) -> SafeString:
-    """The thumbs below an answer: most of them nobody has touched, and those are all alike."""
+    """Render the rating; most are empty and identical."""
     if view.rating or view.is_flagged:
         return render_to_string("run/_rating.html", {"view": view})
     return mark_safe(_empty_rating(get_language()).replace(str(RUN_PLACEHOLDER), view.pk))
@@ -241,7 +244,7 @@ def _empty_rating(language: str) -> str:
 
 
 def run_columns() -> SafeString:
-    """What the rows of steps hold: the same above all of them."""
+    """Render the column headers, identical for all runs."""
     return _run_columns(get_language())
 
 

@@ -1,4 +1,4 @@
-"""What is different between two texts: by words, and where none are written, by scripts."""
+"""Compares two texts by word or, without spaces, by script."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 HIRAGANA, KATAKANA = "ぁ-ゟ", "゠-ヿㇰ-ㇿ"
 KANJI = "々〆㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
 JAPANESE = re.compile(f"[{HIRAGANA}{KATAKANA}{KANJI}]+")
-# Where a Japanese word ends is not written, but it hardly ever goes on in another script.
+# Japanese words have no visible end, but rarely continue in another script.
 WORD = re.compile(
     rf"\s+|[{HIRAGANA}]+|[{KATAKANA}]+|[{KANJI}]+"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?"
@@ -31,7 +31,7 @@ class DiffPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDiff:
-    """Both texts whole, in pieces; in a coarse one some are too long to be read by words."""
+    """Both texts in pieces; in a coarse diff, some are too long for word comparison."""
 
     left: tuple[DiffPiece, ...]
     right: tuple[DiffPiece, ...]
@@ -44,7 +44,7 @@ class TextDiff:
 
 @dataclass(frozen=True, slots=True)
 class _DiffSpan:
-    """A stretch of both texts that is the same, or what one has in place of the other's."""
+    """A span that is equal in both texts, or that replaces another."""
 
     left: str
     right: str
@@ -53,7 +53,7 @@ class _DiffSpan:
 
 
 class TextDiffer:
-    """Compares texts for one page, and no longer than a reader waits for it."""
+    """Compares texts for one page, within the time a reader would wait."""
 
     def __init__(self, work: int = PAGE_WORK) -> None:
         self.work = work
@@ -80,7 +80,7 @@ class TextDiffer:
     def _diff_parts(
         self, parts: Callable[[str], list[str]], left: str, right: str
     ) -> list[_DiffSpan]:
-        """What both begin and end with is the same; only between is there work to do."""
+        """Diff two texts; their common start and end need no work."""
         ours, theirs = parts(left), parts(right)
         start, end = _common_ends(ours, theirs)
         before, after = "".join(ours[:start]), "".join(ours[len(ours) - end :])
@@ -91,7 +91,7 @@ class TextDiffer:
         return [_DiffSpan(before, before, False), *spans, _DiffSpan(after, after, False)]
 
     def _can_afford(self, left: Sequence[str], right: Sequence[str]) -> bool:
-        """What is often in both texts is what makes matching them slow."""
+        """Whether the diff is affordable: parts that are frequent in both are slow to match."""
         counts = Counter(right)
         work = (
             len(left) + len(right) + sum(counts[part] for part in left if _is_significant(part))
@@ -112,7 +112,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _common_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
-    """How many parts are the same at the beginning, and of the rest at the end."""
+    """Return the number of equal parts at the start and, of the rest, at the end."""
     start = _common_length(zip(left, right, strict=False))
     rest = min(len(left), len(right)) - start
     end = _common_length(zip(reversed(left), reversed(right), strict=False))
@@ -124,7 +124,7 @@ def _common_length(pairs: Iterable[tuple[str, str]]) -> int:
 
 
 def _match_parts(left: Sequence[str], right: Sequence[str]) -> list[_DiffSpan]:
-    """Blanks and marks alone say nothing: they match where the words around them do."""
+    """Match parts; spaces and punctuation only match together with the words around them."""
     matcher = SequenceMatcher(
         lambda part: not _is_significant(part), left, right, autojunk=False
     )
@@ -140,7 +140,7 @@ def _match_parts(left: Sequence[str], right: Sequence[str]) -> list[_DiffSpan]:
 
 
 def _narrow_japanese(left: str, right: str) -> list[_DiffSpan]:
-    """Japanese endings follow their words without a gap: what they share is not different."""
+    """Narrow a Japanese change to what differs, because endings follow without a space."""
     if not (JAPANESE.fullmatch(left) and JAPANESE.fullmatch(right)):
         return [_DiffSpan(left, right, True)]
     start, end = _common_ends(left, right)
@@ -153,7 +153,7 @@ def _narrow_japanese(left: str, right: str) -> list[_DiffSpan]:
 
 
 def _merge_small(spans: Iterable[_DiffSpan]) -> list[_DiffSpan]:
-    """Little that is the same between much that is not would only make it hard to read."""
+    """Merge small equal spans between changes, which only make a diff hard to read."""
     found: list[_DiffSpan] = []
     for span in spans:
         if found and found[-1].is_changed == span.is_changed:
@@ -179,7 +179,7 @@ def _is_small(before: _DiffSpan, same: _DiffSpan, after: _DiffSpan) -> bool:
 
 
 def _align_lines(spans: list[_DiffSpan]) -> list[_DiffSpan]:
-    """What is added or left out may be read as whole lines, where it can be moved to be so."""
+    """Shift insertions and deletions to whole lines where possible."""
     for at in range(1, len(spans) - 1):
         before, span, after = spans[at - 1 : at + 2]
         if span.is_changed and not (span.left and span.right):

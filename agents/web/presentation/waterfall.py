@@ -1,4 +1,4 @@
-"""Steps on the clock of their run: where each began and ended, and what time went into."""
+"""Steps on the run's timeline: when each started and ended, and how time was spent."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -9,7 +9,7 @@ from datetime import datetime
 from agents.models import AgentStep, Approval
 from agents.runs.intervals import Interval, clip, subtract, total_length, union
 
-# A wait longer than this may be drawn shorter, as so much of what is left of the clock.
+# A wait longer than this may be compressed to this share of the timeline.
 LONG_WAIT_SECONDS = 2.0
 GAP_SHARE = 0.03
 HEAT_LEVELS = (0.05, 0.15, 0.3, 0.5)
@@ -19,7 +19,7 @@ THINKING_KINDS = {AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER}
 
 @dataclass(frozen=True, slots=True)
 class TimeSegment:
-    """A part of a bar, in percent of the clock."""
+    """A part of a bar, in percent of the timeline."""
 
     kind: str
     start: float
@@ -28,7 +28,7 @@ class TimeSegment:
 
 @dataclass(frozen=True, slots=True)
 class StepBar:
-    """One step: on the clock as it ran, and on the one whose long waits are shortened."""
+    """One step on the real and on the compressed timeline."""
 
     pieces: list[TimeSegment]
     short: list[TimeSegment]
@@ -37,7 +37,7 @@ class StepBar:
 
     @property
     def heat(self) -> int:
-        """0 for what took hardly any of the run's time, 4 for half of it and more."""
+        """From 0 (hardly any of the run's time) to 4 (half of it or more)."""
         return bisect_right(HEAT_LEVELS, self.share)
 
     @property
@@ -47,7 +47,7 @@ class StepBar:
 
 @dataclass(frozen=True, slots=True)
 class TimeBreakdown:
-    """What the time of a run went into, in seconds."""
+    """How the time of a run was spent, in seconds."""
 
     whole: float
     model: float = 0.0
@@ -78,7 +78,7 @@ class TimeBreakdown:
 
 @dataclass
 class Waterfall:
-    """All steps of a run that is over."""
+    """All steps of a finished run."""
 
     began: datetime
     ended: datetime
@@ -108,7 +108,7 @@ class Waterfall:
         parts, waits = [(_segment_kind(step), start, end)], union(self._below[step.number])
         parts += [("waiting", *wait) for wait in waits]
         if (wait := self.waits.get(step.number)) is not None:
-            # A call is made after it was asked about; a plan is written before.
+            # A call is made after its approval; a plan is written before.
             parts.insert(1 if wait[0] > start else 0, ("waiting", *wait))
             waits = union([*waits, wait])
         waited = total_length(clip(waits, start, end))
@@ -120,7 +120,7 @@ class Waterfall:
         )
 
     def _waits_below(self) -> Mapping[int, list[Interval]]:
-        """When a person was waited for in what is a part of each step."""
+        """Times waited for a person below each step."""
         above = {step.number: step.parent for step in self.steps}
         found: dict[int, list[Interval]] = defaultdict(list)
         for number, wait in self.waits.items():
@@ -129,7 +129,7 @@ class Waterfall:
         return found
 
     def split(self) -> TimeBreakdown:
-        """Each moment counts once: for a person first, then for a tool, then for the model."""
+        """Attribute each moment once: to a person first, then a tool, then the model."""
         waiting = union(self.waits.values())
         tools = union(self._kind_intervals(AgentStep.Kind.TOOL))
         model = union(i for kind in THINKING_KINDS for i in self._kind_intervals(kind))
@@ -139,13 +139,13 @@ class Waterfall:
         return TimeBreakdown(self.whole, model=thought, tools=used, waiting=waited)
 
     def _kind_intervals(self, kind: str) -> Iterable[Interval]:
-        """When steps of a kind ran; a task for another agent is what that one did."""
+        """Yield when steps of a kind ran; for a handoff, when the other agent worked."""
         for step in self.steps:
             if step.kind == kind and step.number not in self.parents:
                 yield self._interval(step.started_at, step.ended_at)
 
     def _idle_intervals(self) -> Iterable[Interval]:
-        """When nothing was done: between steps, and while a person was waited for."""
+        """Yield when nothing was done: between steps, and while waiting for a person."""
         work = (
             i
             for kind in (*THINKING_KINDS, AgentStep.Kind.TOOL)
@@ -170,7 +170,7 @@ class Waterfall:
         return moment / self.whole * 100
 
     def _compressed_percent_at(self, moment: float) -> float:
-        """The same moment where every long wait takes but a little of the clock."""
+        """Return a moment's position on the timeline with compressed waits."""
         short = GAP_SHARE * max(self.kept, 0.001)
         passed = moment
         for start, end in self.gaps:
@@ -180,7 +180,7 @@ class Waterfall:
         return passed / (self.kept + short * len(self.gaps)) * 100
 
     def _interval(self, start: datetime, end: datetime | None) -> Interval:
-        """In seconds since the run began, and within it."""
+        """Return the interval in seconds since the run's start, clamped to the run."""
         first = (start - self.began).total_seconds()
         last = ((end or self.ended) - self.began).total_seconds()
         first = min(max(0.0, first), self.whole)
@@ -196,6 +196,6 @@ def _was_started(step: AgentStep) -> bool:
 
 
 def _parallel_key(step: AgentStep) -> tuple[int | None, int, str | int]:
-    """Calls of the same turn stand beside each other; everything else stands alone."""
+    """Return a key for parallel steps: calls of the same turn share one."""
     is_call = step.kind == AgentStep.Kind.TOOL
     return step.parent, step.turn, "calls" if is_call else step.number

@@ -1,4 +1,4 @@
-"""Everything of a person, taken away."""
+"""Erases a user's data."""
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model

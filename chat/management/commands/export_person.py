@@ -1,4 +1,4 @@
-"""Everything of a person, as a file."""
+"""Exports a user's data to a file."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was kept long enough, deleted."""
+"""Deletes data past its retention period."""
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
