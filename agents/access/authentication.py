@@ -1,6 +1,6 @@
-"""Who looks at a page. It is asked for every frame and every request, and so the short way.
+"""Authentication of requests and frames, cached because every frame needs it.
 
-The rows are Django's own, and so is everything that is decided about them.
+The rows are Django's own, and so are the decisions about them.
 """
 
 from typing import Any
@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from agents.db.compiled_queries import compiled_query
 
-MFA_SESSION_KEY = "proved_twice"  # in a session: more than one thing showed who it is
+MFA_SESSION_KEY = "proved_twice"  # in a session: the user passed multi-factor authentication
 
 
 def session_user(session: "SessionStore") -> Any:
-    """Whose session it is, or nobody: one that has ended, or that proves too little."""
+    """Return the session's user, or an anonymous one if it has ended or proves too little."""
     request = HttpRequest()
     request.session = session
     user = get_user(request)
@@ -29,18 +29,18 @@ def session_user(session: "SessionStore") -> Any:
 
 
 def has_required_mfa(session: "SessionStore", user: Any) -> bool:
-    """Whether they have shown who they are as well as this installation demands of them."""
+    """Whether the session meets the sign-in requirements for this user."""
     return not requires_mfa(user) or bool(session.get(MFA_SESSION_KEY))
 
 
 def requires_mfa(user: Any) -> bool:
-    """Whether a password alone is too little for this person."""
+    """Whether a password alone isn't enough for this user."""
     demanded = settings.REQUIRE_MFA
     return demanded == "all" or (demanded == "staff" and is_privileged(user))
 
 
 def is_privileged(user: Any) -> bool:
-    """Administrators and reviewers: whoever has their account sees more than their own."""
+    """Whether the user is an administrator or reviewer, who see more than their own data."""
     return user.is_staff or user.has_perm("agents.review_runs")
 
 
@@ -54,7 +54,7 @@ class AccountBackend(ModelBackend):
 
 
 class SessionStore(db.SessionStore):
-    """For SESSION_ENGINE, which takes it from here by its name."""
+    """For SESSION_ENGINE, which imports it by name."""
 
     def _get_session_from_db(self):
         for session in _sessions_by_key(self.session_key):

@@ -1,4 +1,4 @@
-"""Rows as a reviewer may see them: the same rows, with personal data masked in every text."""
+"""Masks personal data in rows for reviewers."""
 
 from collections.abc import Hashable, Iterable, MutableMapping
 from copy import copy
@@ -13,7 +13,7 @@ from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 
 UNMASK_PERMISSION = "agents.see_personal_data"
 UNMASKED_SESSION_KEY = "unmasked"
-ANSWER_STEP = 0  # steps are counted from 1
+ANSWER_STEP = 0  # steps start at 1
 MAX_LABELLED_CHARS = 200
 HIDDEN = "…"
 DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
@@ -37,9 +37,9 @@ Session = MutableMapping[str, Any]
 
 
 def is_masked_for(run: Run, user: Any, session: Session) -> bool:
-    """Whether this person is shown the run masked: unless it is theirs, or they said why.
+    """Whether the run is masked for this user: unless it is theirs, or they gave a reason.
 
-    Whoever shares a conversation shows it as it is.
+    Members of a shared chat see it unmasked.
     """
     if run.user_id is not None and is_participant(run, user):
         return False
@@ -49,13 +49,13 @@ def is_masked_for(run: Run, user: Any, session: Session) -> bool:
 
 
 def is_own(run: Run, user: Any) -> bool:
-    """Whether its words are this person's; those asked at a terminal are nobody's."""
+    """Whether the run's text is this user's; runs from a terminal have no user."""
     whose = asker_id(run)
     return whose is not None and whose == user.pk
 
 
 def is_participant(run: Run, user: Any) -> bool:
-    """Whether its words are this person's, or were said where they were let in."""
+    """Whether the run's text is this user's, or in a chat shared with them."""
     if is_own(run, user):
         return True
     first = _root_run(run)
@@ -63,9 +63,9 @@ def is_participant(run: Run, user: Any) -> bool:
 
 
 def asker_id(run: Run) -> int | None:
-    """Whose words it is about: a run again belongs to whoever wanted it, and its words do not.
+    """Return the author of the run's question, also for a rerun by someone else.
 
-    Where its origin is gone nobody can say, and so it is nobody's.
+    If the origin is deleted, the author is unknown: None.
     """
     first = _root_run(run)
     return first and first.user_id
@@ -80,7 +80,7 @@ def _root_run(run: Run) -> Run | None:
 
 
 def load_origins(runs: Iterable[Run]) -> list[Run]:
-    """These runs, with all that `asker` will want to know of them read in one go."""
+    """Return runs with everything `asker_id` needs, loaded in few queries."""
     found = list(runs)
     again = [run for run in found if run.origin_id is not None]
     while again:
@@ -94,7 +94,7 @@ def load_origins(runs: Iterable[Run]) -> list[Run]:
 
 
 def unmask(run: Run, session: Session) -> None:
-    """Show this run as it is, for as long as this session of the browser lasts."""
+    """Unmask this run for the rest of the browser session."""
     session[UNMASKED_SESSION_KEY] = sorted({*session.get(UNMASKED_SESSION_KEY, ()), run.pk})
 
 
@@ -105,14 +105,14 @@ def remask(run: Run, session: Session) -> None:
 
 
 def masked_columns(model: type[models.Model]) -> tuple[str, ...]:
-    """The columns of these rows that are masked for others."""
+    """Return the columns of this model that are masked for others."""
     return MASKED_COLUMNS.get(model) or getattr(model, "personal", ())
 
 
 def mask_row(row: Row) -> Row:
-    """A copy to show; rows of others say themselves what in them may be `personal`.
+    """Return a masked copy; models list their own `personal` columns.
 
-    What was not read of the row is empty: it would be read as it is.
+    Deferred columns are emptied, because they would be loaded unmasked.
     """
     shown = copy(row)
     for name in masked_columns(type(row)):
@@ -124,16 +124,14 @@ def mask_row(row: Row) -> Row:
 
 def _mask_column(row: models.Model, name: str, value: Any) -> Any:
     if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
-        return StreamingMasker().feed(
-            value
-        )  # it is cut, maybe in the middle of something personal
+        return StreamingMasker().feed(value)  # may be cut in the middle of personal data
     if isinstance(row, RunEvent) and row.type in DELTA_TYPES:
-        return {**value, "content": HIDDEN}  # a word alone does not tell what it is a part of
+        return {**value, "content": HIDDEN}  # a single delta doesn't show what it is part of
     return mask_value(value)
 
 
 def mask_for_storage(agent: Agent, value: Any) -> Any:
-    """The value as it may be kept of what this agent is asked."""
+    """Mask the value if this agent stores no personal data."""
     return mask_value(value) if agent.personal_data == Agent.PersonalData.UNKEPT else value
 
 
@@ -141,11 +139,11 @@ def mask_text(text: str) -> str:
     return mask(text).text
 
 
-_named = lru_cache(maxsize=4096)(mask_text)  # the same few names, again and again
+_named = lru_cache(maxsize=4096)(mask_text)  # the same few names are frequent
 
 
 def mask_value(value: Any, label: str = "") -> Any:
-    """Every text and number in it; what a field is called says what is in it."""
+    """Mask every string and number; a field's name can identify its value."""
     if isinstance(value, str):
         return _mask_leaf(value, label)
     if isinstance(value, dict):
@@ -159,12 +157,12 @@ def mask_value(value: Any, label: str = "") -> Any:
 
 
 def _mask_fields(value: dict[str, Any]) -> dict[str, Any]:
-    """Two names that are masked alike stay two."""
+    """Mask fields; names that become equal get a number."""
     shown: dict[str, Any] = {}
     for key, item in value.items():
         name = _named(key)
         name = f"{name} {len(shown)}" if name in shown else name
-        # A field that is called by an alias holds what the model was not shown.
+        # A field named by an alias contains what the model wasn't sent.
         shown[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
     return shown
 
@@ -179,22 +177,22 @@ def _mask_leaf(text: str, label: str) -> str:
 
 
 class Masker:
-    """What a page shows of words that are still being said: masked, and a little behind."""
+    """Masks text that is still being streamed, with a short delay."""
 
     def __init__(self) -> None:
         self._growing: dict[Hashable, StreamingMasker] = {}
 
     def begin(self, step: Hashable, text: str) -> str:
-        """What can be shown of a text that is known up to here."""
+        """Start with the text so far and return what can be displayed."""
         self._growing[step] = StreamingMasker()
         return self._growing[step].feed(text)
 
     def add(self, step: Hashable, text: str) -> str:
-        """What more can be shown, now that more was said."""
+        """Add text and return what else can be displayed."""
         return self._growing.setdefault(step, StreamingMasker()).feed(text)
 
     def event(self, row: RunEvent) -> RunEvent:
-        """The next event; what its words leave out is in the one that ends their step."""
+        """Mask an event; text held back is in the event that ends the step."""
         if row.type not in DELTA_TYPES:
             return mask_row(row)
         shown, words = copy(row), self.add((row.type, row.data["step"]), row.data["content"])

@@ -1,4 +1,4 @@
-"""Which agents and tools are closed to a person: asked for every run, and so the short way."""
+"""Which agents and tools a user can't use; cached because every run needs it."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from agents.models import Agent, ToolRegistration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restrictions:
-    """What somebody may not use, by the numbers of its rows."""
+    """What a user can't use, by row ids."""
 
     agents: frozenset[int] = frozenset()
     tools: frozenset[int] = frozenset()
 
 
 def restrictions_for(user: int | None) -> Restrictions:
-    """Nothing is to whoever has no account, and works at the terminal."""
+    """Return the restrictions of a user; none without an account, as in a terminal."""
     if user is None:
         return Restrictions()
     return Restrictions(

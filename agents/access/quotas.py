@@ -1,4 +1,4 @@
-"""What one person may ask for: so many runs at once, and so many tokens a day."""
+"""Quotas per user: concurrent runs and tokens per day."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ class QuotaExceeded(AgentError):
 
 
 def lock_user(user: Any) -> None:
-    """Nobody else asks in this person's name until this transaction is over."""
+    """Lock the user's row, so that concurrent runs are counted one by one."""
     people = get_user_model()._default_manager.select_for_update()
     list(people.filter(pk=user.pk).values_list("pk"))
 
 
 def check(user: Any) -> None:
-    """Raises UsedUp where this person may not begin another run now."""
+    """Raise QuotaExceeded if the user can't start another run now."""
     if user is None:
         return
     most = settings.PERSON_RUNS

@@ -1,4 +1,4 @@
-"""People and groups in the console, and its way in, which is the one that everybody takes."""
+"""Users and groups in the console, and its sign-in page."""
 
 from functools import partial
 from typing import Any
@@ -82,7 +82,7 @@ class PersonAdmin(ConsoleAdmin):
         return may and (obj is None or can_edit_user(request.user, obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever leaves is switched off: what they asked is not gone with them."""
+        """Users are deactivated, not deleted, so that their data stays."""
         return False
 
     @admin.display(description=_("name"))
@@ -145,7 +145,7 @@ class PersonAdmin(ConsoleAdmin):
         sessions.recheck_access(person.pk)
 
     def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
-        """What is told nowhere else: that a name or an address was changed, and not to what."""
+        """Record that a name or address was changed, but not to what."""
         told = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
         if action == audit.CHANGED and told:
             subject = factors.audit_subject(row)
@@ -183,7 +183,7 @@ class PersonAdmin(ConsoleAdmin):
         }
 
     def link(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """A link by which they choose a password, shown this once."""
+        """Display a link to choose a password, once."""
         return self._render_password_link(request, self._get_person(request, pk))
 
     def _render_password_link(self, request: HttpRequest, person: Any) -> HttpResponse:
@@ -238,7 +238,7 @@ class PersonAdmin(ConsoleAdmin):
 
 
 class GroupAdmin(ConsoleAdmin):
-    """Groups say who may use what. What else their people may do is a superuser's to give."""
+    """Groups control who can use what. Only a superuser grants them other permissions."""
 
     list_display = ["name", "what", "people"]
     search_fields = ["name"]
@@ -265,7 +265,7 @@ class GroupAdmin(ConsoleAdmin):
         return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") or "—"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """What a role may do is the same in every installation."""
+        """Roles can't be edited, because they are the same in every installation."""
         may = super().has_change_permission(request, obj)
         return may and (obj is None or (self._can_manage(request, obj) and not _is_role(obj)))
 
@@ -278,7 +278,7 @@ class GroupAdmin(ConsoleAdmin):
         return request.user.is_superuser or is_grantable
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What would be for everybody is given to others first, or deleted."""
+        """Protect rows that would become available to everyone without this group."""
         told, count, missing, protected = super().get_deleted_objects(objs, request)
         rows = exclusive_to([group.pk for group in objs])
         names = [f"{capfirst(row._meta.verbose_name)}: {row}" for row in rows]
@@ -309,7 +309,7 @@ admin.site.register(Group, GroupAdmin)
 
 @login_not_required
 def sign_in(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-    """Through the same door as everybody; whoever is in already has no business here."""
+    """Redirect to the common sign-in page; signed-in users without access get an error."""
     onward = request.GET.get("next") or reverse("admin:index")
     if not request.user.is_authenticated:
         return redirect_to_login(onward)

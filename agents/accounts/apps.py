@@ -9,8 +9,9 @@ class AccountsConfig(AppConfig):
     verbose_name = _("Users")
 
     def ready(self) -> None:
-        # These need the rows, which are there only now.
+        # These need the models, which are only loaded now.
         from . import roles
 
-        # What a role may do follows from the models, whose rights are made after migrating.
+        # Role permissions follow from the models, whose permissions are created after
+        # migrating.
         post_migrate.connect(roles.sync_groups, dispatch_uid="roles")

@@ -1,4 +1,4 @@
-"""What shows who somebody is, besides a password: codes of an app, codes on paper, passkeys."""
+"""Second factors: authenticator apps, recovery codes and passkeys."""
 
 import base64
 import logging
@@ -22,7 +22,7 @@ RECOVERY_CODE_COUNT, RECOVERY_CODE_BYTES = 10, 10
 
 
 def audit_subject(user: Any) -> str:
-    """As the audit log calls somebody."""
+    """Return the user's subject in the audit log."""
     return audit.person(user).subject
 
 
@@ -34,7 +34,7 @@ def has_second_factor(user: Any) -> bool:
 
 @transaction.atomic
 def add_authenticator(user: Any, secret: str, step: int) -> list[str]:
-    """Keep it, and give codes for the day on which it is lost, where there are none yet."""
+    """Save an authenticator; return recovery codes if there are none yet."""
     Authenticator.objects.filter(user=user).delete()
     Authenticator.objects.create(user=user, secret=secret, last_step=step)
     audit.record(user, audit.MFA_ADDED, audit_subject(user), what="totp")
@@ -50,7 +50,7 @@ def remove_authenticator(user: Any) -> None:
 
 @transaction.atomic
 def remove_all(user: Any, by: Any) -> None:
-    """Everything but the password: for somebody who has lost it."""
+    """Remove all second factors, for a user who lost them."""
     for rows in (Authenticator.objects, Passkey.objects, RecoveryCode.objects):
         rows.filter(user=user).delete()
     audit.record(by, audit.MFA_REMOVED, audit_subject(user), what="all")
@@ -58,7 +58,7 @@ def remove_all(user: Any, by: Any) -> None:
 
 @transaction.atomic
 def create_recovery_codes(user: Any) -> list[str]:
-    """Codes that are told this once; those before them are of no use any more."""
+    """Create recovery codes, displayed once; earlier ones become invalid."""
     made = [
         _format_code(secrets.token_bytes(RECOVERY_CODE_BYTES))
         for _ in range(RECOVERY_CODE_COUNT)
@@ -70,13 +70,13 @@ def create_recovery_codes(user: Any) -> list[str]:
 
 
 def drop_unneeded_codes(user: Any) -> None:
-    """With the last of what they are for, they go, too."""
+    """Delete the recovery codes if no second factor is left."""
     if not has_second_factor(user):
         user.recovery_codes.all().delete()
 
 
 def consume_code(user: Any, text: str) -> str:
-    """Which kind of code this is, now used; nothing where it is none of theirs."""
+    """Use up a code and return its kind; empty if it isn't the user's."""
     if _consume_totp(user, text):
         return "totp"
     is_code, _rows = user.recovery_codes.filter(digest=_digest(text)).delete()
@@ -84,7 +84,7 @@ def consume_code(user: Any, text: str) -> str:
 
 
 def sign_in_methods(user: Any) -> list[str]:
-    """How somebody can sign in, in words."""
+    """Return the user's sign-in methods as text."""
     keys, codes = user.passkeys.count(), user.recovery_codes.count()
     found = [
         (user.has_usable_password(), _("password")),
@@ -105,7 +105,7 @@ def _consume_totp(user: Any, text: str) -> bool:
         return False
     if not step:
         return False
-    # Of two who come with the same code at once, one is let in.
+    # If the same code is used twice at once, only one succeeds.
     unused = Authenticator.objects.filter(pk=app.pk, last_step__lt=step)
     return unused.update(last_step=step, used_at=timezone.now()) == 1
 

@@ -1,4 +1,4 @@
-"""Who may be changed by whom, and the form in which that is done."""
+"""Who can edit which users, and the form for it."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to cert
 
 
 def can_edit_user(asker: Any, person: Any) -> bool:
-    """Nobody changes whoever may do more than they: they could become that person."""
+    """Whether the editor has all of the user's permissions: they could become that user."""
     if asker.is_superuser:
         return True
     return not person.is_superuser and granted_permissions(asker) >= granted_permissions(person)
 
 
 def granted_permissions(person: Any) -> set[str]:
-    """Whoever is switched off still has what they have: they can be switched on again."""
+    """Return a user's permissions, even if deactivated: they can be activated again."""
     their = Q(group__user=person) | Q(user=person)
     rights = Permission.objects.filter(their).distinct()
     named = rights.values_list("content_type__app_label", "codename").order_by()
@@ -32,7 +32,7 @@ def granted_permissions(person: Any) -> set[str]:
 
 
 def grantable_groups(asker: Any) -> QuerySet[Group]:
-    """The groups, roles aside, that give nobody more than the asker has."""
+    """Return groups, except roles, that grant no more than the editor has."""
     groups = Group.objects.exclude(name__in=Role.values)
     if asker.is_superuser:
         return groups
@@ -44,7 +44,7 @@ def grantable_groups(asker: Any) -> QuerySet[Group]:
 
 class PermissionsField(forms.ModelMultipleChoiceField):
     def shown_of(self, person: Any) -> list[int]:
-        """For whoever saves what another has changed meanwhile."""
+        """Return the saved values, to detect concurrent changes."""
         apart = person.user_permissions.filter(codename__in=roles.INDIVIDUAL_PERMISSIONS)
         return sorted(apart.values_list("pk", flat=True))
 
@@ -105,7 +105,7 @@ class PersonForm(forms.ModelForm):
             there["role"].help_text = _("Superusers have all permissions.")
 
     def clean_groups(self) -> list[Group]:
-        """With those that are not theirs to choose, as they were."""
+        """Return the chosen groups, plus those the editor can't change."""
         chosen = list(self.cleaned_data["groups"])
         if self.instance.pk is None:
             return chosen

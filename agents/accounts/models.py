@@ -1,4 +1,4 @@
-"""What people sign in with, from where they are signed in, and who tried in vain."""
+"""Sign-in methods, sessions and failed attempts."""
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
@@ -19,15 +19,12 @@ def _user_foreign_key(**options):
 
 class VisitQuerySet(models.QuerySet):
     def for_user(self, user):
-        """A person's own, those that still last, the last one seen first."""
+        """Return the user's active sessions, last seen first."""
         return self.filter(user=user.pk, session__expire_date__gt=models.functions.Now())
 
 
 class Visit(models.Model):
-    """A session of somebody who has signed in: with what, from where, and when last seen.
-
-    It goes with its session: whoever ends one has deleted the row of the other.
-    """
+    """A signed-in session: method, origin and last use. It is deleted with its session."""
 
     session = models.OneToOneField(
         Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="visit"
@@ -51,7 +48,7 @@ class Visit(models.Model):
 
 
 class Authenticator(models.Model):
-    """An app that shows a new code every half minute (TOTP)."""
+    """An app that shows a new code every 30 s (TOTP)."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -77,7 +74,7 @@ class Authenticator(models.Model):
 
 
 class Passkey(models.Model):
-    """A key of a device or of a password manager (WebAuthn). What is kept of it is public."""
+    """A passkey of a device or password manager (WebAuthn). What is saved is public."""
 
     user = _user_foreign_key(related_name="passkeys")
     name = models.CharField(_("name"), max_length=60)
@@ -101,7 +98,7 @@ class Passkey(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """One of those that are kept on paper; only its digest is kept here, until it is used."""
+    """A recovery code; only its digest is saved, until it is used."""
 
     user = _user_foreign_key(related_name="recovery_codes")
     digest = models.CharField(_("digest"), max_length=64)
@@ -118,7 +115,7 @@ class RecoveryCode(models.Model):
 
 
 class Identity(models.Model):
-    """Who somebody is to the provider by which they sign in (OpenID Connect)."""
+    """A user's identity at the OpenID Connect provider."""
 
     user = _user_foreign_key(related_name="identities")
     issuer = models.CharField(_("issuer"), max_length=200)
@@ -137,7 +134,7 @@ class Identity(models.Model):
 
 
 class Attempts(models.Model):
-    """How often somebody tried to sign in, under a name, from an address, or both."""
+    """Sign-in attempts for a name, an address, or both."""
 
     key = models.CharField(_("key"), max_length=64, primary_key=True)
     count = models.PositiveIntegerField(_("failed attempts"), default=0)

@@ -1,8 +1,8 @@
-"""Signing in by another service (OpenID Connect); `oidc_client` speaks the protocol.
+"""Sign-in by another service (OpenID Connect); `oidc_client` implements the protocol.
 
-An account is found by who somebody is to that service, or by an address that it has verified,
-never by one that it has not, and never the account of an administrator or a reviewer: whoever
-runs the service could otherwise become one. It counts as two factors only where it says so.
+An account is found by its identity there or by a verified address, never by an unverified one,
+and never the account of an administrator or reviewer: an operator of the service could take it
+over. It counts as two factors only if the service says so.
 """
 
 import hmac
@@ -31,19 +31,19 @@ from .roles import Role
 
 COOKIE_NAME, SALT, LOGIN_SECONDS = "oidc", "agents.accounts.oidc", 600
 MAX_USERNAME_CHARS, MAX_SUBJECT_CHARS = 150, 255
-# What is used to sign in there, by what it proves (RFC 8176).
+# Authentication methods by what they prove (RFC 8176).
 AMR_KNOWLEDGE = {"pwd", "pin", "kba"}
 AMR_POSSESSION = {"otp", "hwk", "swk", "pop", "sc", "sms", "tel"}
 AMR_INHERENCE = {"face", "fpt", "iris", "retina", "vbm"}
 
 
 class OidcError(Exception):
-    """Nobody was let in; the text says why, to the person who tried."""
+    """Raised when sign-in fails; the user sees the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginState:
-    """What a browser was sent away with, and has to bring back."""
+    """What a browser is sent away with and must bring back."""
 
     state: str
     nonce: str
@@ -55,9 +55,9 @@ class LoginState:
 def start_login(
     request: HttpRequest, onward: str, *, is_fresh: bool = False
 ) -> tuple[str, str]:
-    """Where to send the browser, and what to have it keep meanwhile, signed.
+    """Return the URL for the browser and the signed state for its cookie.
 
-    With `is_fresh` the service is to ask who it is, even if it knows.
+    With `is_fresh` the service has to authenticate the user again.
     """
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     kept = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
@@ -84,7 +84,7 @@ def set_state_cookie(response: HttpResponse, kept: str) -> None:
 
 
 def load_login_state(request: HttpRequest) -> LoginState:
-    """What this browser was sent away with, if that is what it comes back with."""
+    """Return the login state, if the browser came back with the same one."""
     try:
         kept = signing.loads(
             request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=LOGIN_SECONDS
@@ -97,7 +97,7 @@ def load_login_state(request: HttpRequest) -> LoginState:
 
 
 def fetch_claims(request: HttpRequest, kept: LoginState) -> dict[str, Any]:
-    """What the service says of whoever has signed in there."""
+    """Return the service's claims about the signed-in user."""
     if "code" not in request.GET:
         raise OidcError(
             _("%(service)s didn't complete the sign-in. Try again.")
@@ -116,7 +116,7 @@ def fetch_claims(request: HttpRequest, kept: LoginState) -> dict[str, Any]:
 
 
 def _is_recent(moment: Any) -> bool:
-    """Not every service says when somebody signed in; where one does, it was just now."""
+    """Whether the sign-in is recent; services that don't say when are accepted."""
     return moment is None or (
         isinstance(moment, int | float)
         and time.time() - moment < LOGIN_SECONDS + oidc_client.LEEWAY_SECONDS
@@ -124,7 +124,7 @@ def _is_recent(moment: Any) -> bool:
 
 
 def is_multi_factor(found: dict[str, Any]) -> bool:
-    """Whether the service says that more than one thing showed who it is."""
+    """Whether the service says that it used more than one factor."""
     if found.get("acr") in _accepted_acr():
         return True
     told = found.get("amr")
@@ -141,7 +141,7 @@ def _accepted_acr() -> list[str]:
 
 @transaction.atomic
 def get_or_create_user(found: dict[str, Any]) -> Any:
-    """Whose account it is: known, found by a verified address, or made."""
+    """Return the account: known, found by a verified address, or new."""
     subject = found["sub"]
     is_one = isinstance(subject, str) and subject.strip() and subject == _storable(subject)
     if not is_one or len(subject) > MAX_SUBJECT_CHARS:
@@ -204,7 +204,7 @@ def _create_user(found: dict[str, Any]) -> Any:
 
 
 def _unique_username(found: dict[str, Any]) -> str:
-    """What the service calls them, as a name that looks like nobody else's here."""
+    """Return the service's name for the user, made distinct from all others here."""
     told = found.get("preferred_username") or str(found.get("email") or "").split("@")[0]
     plain = unicodedata.normalize("NFKC", _storable(str(told)))
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MAX_USERNAME_CHARS - 10] or "person"
@@ -215,7 +215,7 @@ def _unique_username(found: dict[str, Any]) -> str:
 
 
 def _sync_role(user: Any, found: dict[str, Any]) -> None:
-    """The one that their groups there stand for, where roles are left to the service."""
+    """Set the role from the user's groups at the service, if it manages roles."""
     environment = settings.ENVIRONMENT
     if not environment.oidc_groups_claim or user.is_superuser:
         return
@@ -254,7 +254,7 @@ def _client(request: HttpRequest) -> oidc_client.Client:
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Turn what went wrong in the protocol into a sentence for the person."""
+    """Turn protocol errors into messages for the user."""
     service = {"service": provider_name()}
     try:
         yield

@@ -1,7 +1,7 @@
-"""The protocol half of OpenID Connect, on Authlib: discovery, the code flow and the ID token.
+"""The OpenID Connect protocol, on Authlib: discovery, code flow and ID token.
 
-What Authlib leaves to its caller is added here: answers have a deadline and a size, redirects
-aren't followed, and a token's signature algorithm must be on a list of our own.
+Added here: responses have a deadline and a size limit, redirects aren't followed, and a token's
+signature algorithm must be on our own list.
 """
 
 import time
@@ -44,12 +44,12 @@ class NonceMismatch(TokenRejected):
 
 
 class _Registry(JWSRegistry):
-    max_header_length = 8192  # some providers put their certificates into the header
+    max_header_length = 8192  # some providers put certificates into the header
 
 
 class _IDToken(CodeIDToken):
     def validate_amr(self) -> None:
-        """Leave it to the caller: some providers send one string instead of a list."""
+        """Skip the check, because some providers send a string instead of a list."""
 
 
 class _Http(OAuth2Client):
@@ -70,7 +70,7 @@ class _Http(OAuth2Client):
 
 
 def _read(response: httpx2.Response, deadline: float) -> bytes:
-    """Read the raw body: a compressed one could be of any size and wasn't asked for."""
+    """Read the raw body: a compressed one could be of any size and wasn't requested."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("The response is compressed.", request=response.request)
     body = bytearray()
@@ -93,7 +93,7 @@ class Client:
     redirect_uri: str
 
     def authorization_url(self, *, state: str, nonce: str, verifier: str, **more: str) -> str:
-        """Return where to send the browser; `more` are further parameters, such as `prompt`."""
+        """Return the URL for the browser; `more` are further parameters, such as `prompt`."""
         endpoint = self._endpoint("authorization_endpoint")
         with self._http() as http:
             url, _ = _request(

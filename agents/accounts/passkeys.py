@@ -1,4 +1,4 @@
-"""Passkeys (WebAuthn): what a browser is asked to do with them, and whether it did."""
+"""Passkeys (WebAuthn): options for the browser, and verification."""
 
 import logging
 import time
@@ -39,11 +39,11 @@ MAX_NAME_CHARS = 60
 
 
 class PasskeyRejected(Exception):
-    """A passkey was not accepted; the text says so to the person."""
+    """Raised when a passkey is rejected; the user sees the message."""
 
 
 def registration_options(request: HttpRequest, user: Any) -> dict[str, Any]:
-    """What the browser needs to make one for this person."""
+    """Return the browser's options to create a passkey."""
     known = [_descriptor(key) for key in user.passkeys.all()]
     if len(known) >= MAX_PASSKEYS:
         raise PasskeyRejected(
@@ -63,7 +63,7 @@ def registration_options(request: HttpRequest, user: Any) -> dict[str, Any]:
 
 
 def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: str) -> Passkey:
-    """Keep what the browser has made."""
+    """Save the passkey the browser created."""
     state = _pop_challenge(request, "make")
     data = _verify(lambda: _server(request).register_complete(state, answer))
     found, key_id = data.credential_data, websafe_encode(data.credential_data.credential_id)
@@ -81,9 +81,9 @@ def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: s
 
 
 def authentication_options(request: HttpRequest, user: Any = None) -> dict[str, Any]:
-    """What the browser needs to show one: of this person, or of whoever it is.
+    """Return the browser's options to use a passkey, of this user or any.
 
-    Where it is all that is shown, it is to see to it that it is the right person.
+    If it is the only factor, it must verify the user.
     """
     known = [_descriptor(key) for key in user.passkeys.all()] if user else None
     needed = UserVerificationRequirement
@@ -94,7 +94,7 @@ def authentication_options(request: HttpRequest, user: Any = None) -> dict[str, 
 
 
 def verify_assertion(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
-    """Whose passkey was shown; if it has to be this person's, it is."""
+    """Verify an assertion and return its user, which must be `user` if given."""
     state = _pop_challenge(request, _authentication_purpose(user))
     response = _verify(lambda: AuthenticationResponse.from_dict(answer))
     whose = Q(user=user.pk) if user else Q()
@@ -109,7 +109,7 @@ def verify_assertion(request: HttpRequest, answer: Mapping[str, Any], user: Any 
 
 
 def _authentication_purpose(user: Any) -> str:
-    """Less is asked of a known person: that is no answer where anybody may come."""
+    """Return the purpose: challenges for a known user are weaker, so they can't be reused."""
     return f"show {user.pk}" if user else "show"
 
 
@@ -123,7 +123,7 @@ def remove(user: Any, pk: int) -> bool:
 
 
 def _update_sign_count(key: Passkey, uses: int) -> None:
-    """A key that counts less than it did is a copy; of two at once, one is taken."""
+    """Update the counter; a lower one means a copy, and of two at once one is accepted."""
     same = Passkey.objects.filter(pk=key.pk)
     fresh = same.filter(uses__lt=uses) if uses else same.filter(uses=0)
     if not fresh.update(uses=uses, used_at=timezone.now()):
@@ -156,7 +156,7 @@ def _save_challenge(
 
 
 def _pop_challenge(request: HttpRequest, what: str) -> Any:
-    """What was asked of this browser a moment ago, for one answer."""
+    """Return this browser's recent challenge, for a single use."""
     asked = request.session.pop(CHALLENGE_KEY, None)
     if not asked or asked["what"] != what or time.time() - asked["at"] > CHALLENGE_SECONDS:
         raise PasskeyRejected(_("The request timed out. Try again."))
@@ -164,7 +164,7 @@ def _pop_challenge(request: HttpRequest, what: str) -> Any:
 
 
 def _verify(act: Any) -> Any:
-    """What comes from a browser may be anything, and the library says so in many ways."""
+    """Verify browser data, which can be anything and fails in many ways."""
     try:
         return act()
     except Exception as error:

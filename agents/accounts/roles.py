@@ -1,4 +1,4 @@
-"""What people may do, as one choice: person, reviewer or administrator."""
+"""Roles as one choice: user, reviewer or administrator."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.access.audit import request_context
 
 REVIEW_PERMISSION = "review_runs"
-# Each is given to a person by itself, by a superuser: no role has them.
+# Granted individually by a superuser; no role includes them.
 INDIVIDUAL_PERMISSIONS = {
     "see_personal_data": _("View personal data in other users' runs"),
     "use_stdio_servers": _("Set up MCP servers that run on this machine (stdio)"),
@@ -43,7 +43,7 @@ def get_role(user: Any) -> Role:
 
 @transaction.atomic
 def set_role(user: Any, role: Role) -> None:
-    """This role and no other; whoever is a superuser stays one."""
+    """Set this role and remove others; superusers stay superusers."""
     others = Group.objects.filter(name__in=Role.values).exclude(name=role)
     user.groups.remove(*others)
     user.groups.add(role_group(role))
@@ -52,7 +52,7 @@ def set_role(user: Any, role: Role) -> None:
 
 
 def role_group(role: Role) -> Group:
-    """The group in which all people of a role are."""
+    """Return the group of a role."""
     found, is_new = Group.objects.get_or_create(name=role.value)
     if is_new:
         found.permissions.set(_permissions(role))
@@ -60,16 +60,16 @@ def role_group(role: Role) -> Group:
 
 
 def administrators() -> QuerySet:
-    """Those who can set things up now."""
+    """Return active administrators."""
     people = get_user_model()._default_manager.filter(is_active=True)
     members = people.filter(groups__name=Role.ADMINISTRATOR).values("pk")
     return people.filter(Q(is_superuser=True) | Q(pk__in=members))
 
 
 def is_last_administrator(user: Any) -> bool:
-    """Whether nobody could set anything up any more without this person.
+    """Whether this is the last administrator.
 
-    Asked in the transaction that changes them: two do not go at once.
+    Call it in the changing transaction, so that two can't leave at once.
     """
     rows = administrators().select_for_update().order_by("pk")
     there = set(rows.values_list("pk", flat=True))
@@ -77,9 +77,9 @@ def is_last_administrator(user: Any) -> bool:
 
 
 def sync_groups(using: str = "default", **about: Any) -> None:
-    """The groups of the roles, with the rights that there are by now; and everybody in one.
+    """Create the role groups with current permissions, and give everyone a role.
 
-    Asked after each application was migrated: only the last has them all.
+    Called after each app's migration; only after the last one are all permissions there.
     """
     if about["sender"].label != _last_migrated_app() or using != "default":
         return
@@ -102,7 +102,7 @@ def _permissions(role: Role) -> QuerySet[Permission]:
             codename=REVIEW_PERMISSION, content_type__app_label="agents"
         )
     ours = Permission.objects.filter(content_type__app_label__in=APP_LABELS)
-    # Whoever could change what rights there are could give themselves any.
+    # Editing permissions would allow granting oneself any.
     return ours.exclude(codename__in=INDIVIDUAL_PERMISSIONS).exclude(
         content_type__model="permission"
     )

@@ -1,4 +1,4 @@
-"""Where somebody is signed in, and how that ends: at once, wherever they look."""
+"""Sessions of users, and how they end: at once, in all open pages."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ def start(request: HttpRequest, user: Any, way: str) -> Visit:
 
 
 def end(visits: QuerySet[Visit]) -> int:
-    """End these sessions, and tell whatever is open in them; say how many there were."""
+    """End these sessions and notify their pages; return how many there were."""
     with transaction.atomic():
         people = set(visits.order_by().values_list("user", flat=True))
         keys = list(visits.order_by().values_list("session", flat=True))
@@ -71,7 +71,7 @@ def end(visits: QuerySet[Visit]) -> int:
 
 
 def recheck_access(person: int) -> None:
-    """Have everything that somebody looks at ask what they may see, once that is kept."""
+    """Make the user's pages check access again after the commit."""
     tell = partial(
         async_to_sync(pubsub.publish), pubsub.person_topic(person), pubsub.REFRESH_KIND
     )
@@ -79,7 +79,7 @@ def recheck_access(person: int) -> None:
 
 
 def stop_runs(user: Any) -> None:
-    """End what still goes on for somebody who may ask no more."""
+    """Stop the live runs of a deactivated user."""
     async_to_sync(_stop_all)(list(Run.objects.live().filter(user=user)))
 
 
@@ -88,7 +88,7 @@ async def _stop_all(live_runs: list[Run]) -> None:
 
 
 def device_name(agent: str) -> str:
-    """The browser and the system that call themselves so, in a few words."""
+    """Return a short name of the browser and system."""
     browser = next((name for mark, name in BROWSERS.items() if f"{mark}/" in agent), "")
     system = next((name for mark, name in SYSTEMS.items() if re.search(mark, agent)), "")
     if browser and system:
@@ -97,7 +97,7 @@ def device_name(agent: str) -> str:
 
 
 class LastSeenMiddleware:
-    """Keeps, once a minute at most, that a session is in use."""
+    """Records that a session is in use, at most once per minute."""
 
     sync_capable = async_capable = True
 
@@ -130,7 +130,7 @@ class LastSeenMiddleware:
 
 
 def _touch(visit: QuerySet[Visit]) -> None:
-    """A page is shown whether that can be kept or not."""
+    """Save the time; a failure must not affect the page."""
     try:
         visit.update(seen_at=timezone.now())
     except OperationalError as error:

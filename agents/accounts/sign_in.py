@@ -1,4 +1,4 @@
-"""The way in: what somebody has shown so far, and the session that they are let in with."""
+"""Sign-in: factors passed so far, and the resulting session."""
 
 import time
 from collections.abc import Callable
@@ -28,9 +28,9 @@ Found = TypeVar("Found")
 def check_throttled(
     request: HttpRequest, name: str, way: str, check: Callable[[], Found]
 ) -> Found:
-    """Judge a password or a code that was given for this name: counted first, then judged.
+    """Check a password or code for this name, counting the attempt first.
 
-    Every page that takes one asks here; raises throttle.TooOften.
+    Every page that accepts one calls this; raises throttle.TooManyAttempts.
     """
     place = request_context.client_address(request)
     throttle.count_attempt(name, place)
@@ -43,7 +43,7 @@ def check_throttled(
 
 
 def verify_password(request: HttpRequest, user: Any, typed: str, way: str) -> bool:
-    """Whether this is the password of somebody who is signed in; raises throttle.TooOften."""
+    """Check a signed-in user's password; raise throttle.TooManyAttempts."""
     name = user.get_username()
     is_right = check_throttled(
         request, name, way, lambda: user.check_password(typed[:MAX_PASSWORD_CHARS])
@@ -54,20 +54,20 @@ def verify_password(request: HttpRequest, user: Any, typed: str, way: str) -> bo
 
 
 def require_second_factor(request: HttpRequest, user: Any) -> None:
-    """The password was right. Nothing may be done with that but to show more."""
+    """Remember that the password was right, which only allows the second factor."""
     request.session.cycle_key()
     about = {"user": user.pk, "at": time.time(), "password": user.get_session_auth_hash()}
     request.session[PENDING_USER_KEY] = about
 
 
 def pending_user(request: HttpRequest) -> Any:
-    """Whose password was right a moment ago, in this browser, and still is; None for nobody."""
+    """Return the user whose password was right recently in this browser, or None."""
     known = request.session.get(PENDING_USER_KEY) or {"user": None, "at": 0}
     if time.time() - known["at"] > CONFIRMATION_SECONDS:
         return None
     people = get_user_model()._default_manager
     user = people.filter(pk=known["user"], is_active=True).first()
-    # Whoever changes a password because somebody else knows it shuts out that one, too.
+    # Changing a stolen password must also end a pending sign-in.
     is_same = user is not None and constant_time_compare(
         known.get("password", ""), user.get_session_auth_hash()
     )
@@ -84,20 +84,20 @@ def complete(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
     try:
         audit.record(user, audit.SIGNED_IN, factors.audit_subject(user), way=way)
     except audit.NotRecorded:
-        request.session.flush()  # or they would be in all the same
+        request.session.flush()  # otherwise they would be signed in anyway
         raise
 
 
 def record_failure(request: HttpRequest, name: str, way: str) -> None:
-    """Keep that somebody did not get in, and whose name they gave."""
+    """Record a failed sign-in and the name that was given."""
     known = get_user_model()._default_manager.filter(username=name).first()
-    # What nobody is called may be a password in the wrong field, and is not kept.
+    # An unknown name may be a password in the wrong field, so it isn't saved.
     subject = factors.audit_subject(known) if known else "person:unknown"
     audit.record(None, audit.SIGN_IN_FAILED, subject, way=way)
 
 
 def mark_confirmed(request: HttpRequest) -> None:
-    """They have just shown who they are."""
+    """Note that the user has just confirmed their identity."""
     request.session[CONFIRMED_AT_KEY] = time.time()
 
 
@@ -106,7 +106,7 @@ def is_confirmed(request: HttpRequest) -> bool:
 
 
 def request_confirmation(request: HttpRequest, onward: str = "") -> str:
-    """Where somebody shows once more who they are; afterwards they come to `onward`."""
+    """Return the page to confirm the identity, which leads to `onward`."""
     request.session[NEXT_URL_KEY] = onward or reverse("people:account")
     return reverse("people:confirm")
 
@@ -116,13 +116,13 @@ def url_after_confirmation(request: HttpRequest) -> str:
 
 
 def sso_name() -> str:
-    """What the other service is called by which one can sign in; nothing for none."""
+    """Return the name of the sign-in service, or an empty string."""
     about = settings.ENVIRONMENT
     return about.oidc_name if about.oidc_issuer else ""
 
 
 def next_url(request: HttpRequest, default: str = "chat:new") -> str:
-    """Where they wanted to go, if that is one of our pages."""
+    """Return the requested page, if it is ours."""
     wanted = request.POST.get("next", request.GET.get("next", ""))
     is_ours = url_has_allowed_host_and_scheme(
         wanted, {request.get_host()}, require_https=request.is_secure()

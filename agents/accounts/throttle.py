@@ -1,8 +1,8 @@
-"""How fast passwords may be tried: under a name, from an address, and under a name from there.
+"""Throttles sign-in attempts by name, by address, and by both.
 
-Waits grow with each attempt, and are kept in rows, for all processes. Whoever tries the name
-of somebody else can make that person wait a minute at most, and not at all where they have
-signed in from before.
+Waits grow with each attempt and are saved in rows, for all processes. Guessing another user's
+password can make that user wait a minute at most, and not at all from where they have signed in
+before.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ TRUSTED_FOR = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """So many at once; then a wait that doubles from a second on, to its longest."""
+    """A number of free attempts, then a wait that doubles from 1 s up to a maximum."""
 
     free: int
     longest: timedelta
@@ -40,7 +40,7 @@ NAME_LIMIT = Limit(free=10, longest=timedelta(minutes=1))
 
 
 class TooManyAttempts(Exception):
-    """There were too many attempts; `seconds` says when there may be another one."""
+    """Raised after too many attempts; `seconds` is the remaining wait."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(seconds)
@@ -48,17 +48,20 @@ class TooManyAttempts(Exception):
 
 
 def count_attempt(name: str, address: str) -> None:
-    """Count an attempt before it is judged, so that many at once are many; raises TooOften."""
+    """Count an attempt before it is checked, so that concurrent ones count.
+
+    Raises TooManyAttempts.
+    """
     now = timezone.now()
     with transaction.atomic():
         both, there, under = _lock_rows(_keys(name, address), now)
         is_known = both.succeeded_at is not None and now - both.succeeded_at < TRUSTED_FOR
-        # Whoever signed in from there before waits only for what was done in their name there.
+        # A user known at this address only waits for attempts with their name there.
         judging = [both] if is_known else [both, there, under]
         late = max(row.wait_until or now for row in judging)
         if late <= now:
             _increment(both, NAME_AND_ADDRESS_LIMIT, now)
-            # Whoever is known adds to the count, and never makes others there wait longer.
+            # A known user adds to the count, but never makes others there wait longer.
             _increment(there, ADDRESS_LIMIT, now, waits=not is_known)
             if not is_known:
                 _increment(under, NAME_LIMIT, now)
@@ -67,10 +70,10 @@ def count_attempt(name: str, address: str) -> None:
 
 
 def refund_attempt(name: str, address: str) -> None:
-    """Take back the attempt that `enter` counted for the address: this one was no guess.
+    """Take back the attempt counted for the address, because it succeeded.
 
-    Only this one: otherwise anybody with an account could try the passwords of others, and
-    sign in with their own in between.
+    Only this one: otherwise anyone with an account could guess others' passwords and sign in
+    with their own in between.
     """
     _both, there, _under = _keys(name, address)
     with transaction.atomic():
@@ -82,7 +85,7 @@ def refund_attempt(name: str, address: str) -> None:
 
 
 def record_success(name: str, address: str) -> None:
-    """Clear what is held against the account. What is held against the address stays."""
+    """Clear the attempts for the account. Those for the address stay."""
     now = timezone.now()
     both, _there, under = _keys(name, address)
     calm = {"count": 0, "wait_until": None, "last_at": now}
@@ -93,7 +96,7 @@ def record_success(name: str, address: str) -> None:
 
 def _keys(name: str, address: str) -> tuple[str, str, str]:
     place = parse_address(address)
-    # Whoever has one address of the sixth version has all that begin like it.
+    # An IPv6 client controls its whole /64 network.
     near = ip_network((place, 64), strict=False) if isinstance(place, IPv6Address) else place
     who = name.casefold()
     return _digest("both", who, str(near)), _digest("there", str(near)), _digest("name", who)
@@ -104,7 +107,7 @@ def _digest(*parts: str) -> str:
 
 
 def _lock_rows(keys: Iterable[str], now: datetime) -> list[Attempts]:
-    """The rows, in an order in which nobody waits for another in a circle."""
+    """Return the rows, locked in an order that can't deadlock."""
     ordered = sorted(keys)
     rows = [Attempts(key=key, last_at=now) for key in ordered]
     Attempts.objects.bulk_create(rows, ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Codes of an app that shows a new one every half minute (TOTP, RFC 6238)."""
+"""Time-based one-time codes (TOTP, RFC 6238)."""
 
 import base64
 import hmac
@@ -16,7 +16,7 @@ SECRET_BYTES, DIGITS, PERIOD_SECONDS = 20, 6, 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QrSvg:
-    """A QR code as one line of an SVG, and the side of its square."""
+    """A QR code as an SVG path, and its side length."""
 
     path: str
     side: int
@@ -27,7 +27,7 @@ def new_secret() -> str:
 
 
 def provisioning_uri(secret: str, name: str) -> str:
-    """What the app reads: whose secret it is, and for what."""
+    """Return the URI for the app: account and secret."""
     label = quote(f"{ISSUER}:{name}")
     return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': ISSUER})}"
 
@@ -41,7 +41,7 @@ def render_qr(text: str) -> QrSvg:
 
 
 def generate_code(secret: str, step: int) -> str:
-    """What the app shows in that half minute."""
+    """Return the code of that period."""
     digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), sha1)
     at = digest[-1] & 0xF
     number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFFFFFF
@@ -49,7 +49,7 @@ def generate_code(secret: str, step: int) -> str:
 
 
 def matching_step(secret: str, text: str, after: int = 0) -> int | None:
-    """The half minute to which this code belongs: this one, or one beside it, not used yet."""
+    """Return the unused period this code belongs to: the current or an adjacent one."""
     now, given = (
         int(time.time()) // PERIOD_SECONDS,
         "".join(text.split()).encode(errors="replace"),

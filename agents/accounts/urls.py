@@ -11,7 +11,7 @@ app_name = "people"
 
 
 def lazy_oidc_view(name: str) -> Callable[[HttpRequest], HttpResponse]:
-    """Loaded by the first who comes: few need it, and it would hold up every start."""
+    """Import the view on first use, because few need it and it slows down every start."""
 
     def view(request: HttpRequest) -> HttpResponse:
         return getattr(import_module("agents.accounts.views.oidc"), name)(request)

@@ -1,4 +1,4 @@
-"""The pages of Django's admin, one module a subject."""
+"""The admin console, one module per subject."""
 
 from . import (
     access,

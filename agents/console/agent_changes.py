@@ -1,4 +1,4 @@
-"""Descriptions of agents in words, field by field, and what is different between two."""
+"""Agent descriptions as text, field by field, and differences between two."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ CODE_FIELDS = {"output_schema"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """A field that is not the same in two descriptions, as texts."""
+    """A field that differs between two descriptions, as texts."""
 
     label: str
     difference: TextDiff
@@ -36,13 +36,13 @@ def changes(old: Description, new: Description) -> Iterator[FieldChange]:
 
 
 def field_texts(description: Description) -> Iterator[tuple[str, str, bool]]:
-    """All that is not empty: its name, its text, and whether that is code."""
+    """Yield all fields that aren't empty: label, text, and whether it is code."""
     for name in changed_names({}, description):
         yield label(name), format_value(name, description[name]), name in CODE_FIELDS
 
 
 def changed_names(old: Description, new: Description) -> list[str]:
-    """What is different, in the order of the row; what is no field any more at the end."""
+    """Return the changed fields in the model's order, removed fields last."""
     known = [
         *(field.name for field in agent_spec.own_fields()),
         "tools",
@@ -62,7 +62,7 @@ def label(name: str) -> str:
 
 
 def format_value(name: str, value: Any) -> str:
-    """A value as people read it."""
+    """Return a value as readable text."""
     if name == "tools":
         return "\n".join(_format_tool(*pair) for pair in sorted((value or {}).items()))
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What a new agent can start from: descriptions of agents that have proved themselves."""
+"""Templates for new agents."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +66,7 @@ REPORTING_PROMPT = _(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentTemplate:
-    """A kind of agent: how it is called and told of, and what is set up in it."""
+    """An agent template: title, description and settings."""
 
     key: str
     title: Any
@@ -77,14 +77,14 @@ class AgentTemplate:
     asks_others: bool = False
 
     def description(self) -> Description:
-        """As an agent of its own, in the language of whoever starts from it."""
+        """Return a description of a new agent, in the user's language."""
         told = {"description": str(self.about), "instructions": str(self.instructions)}
         members = _panel_members() if self.asks_others else []
         about = {"name": _unused_name(self.key), "tools": self.tools, "handoffs": members}
         return about | told | self.setup
 
     def initial(self) -> dict[str, Any]:
-        """What a form begins with; tools and agents that are not there are left out."""
+        """Return a form's initial values; missing tools and agents are omitted."""
         told = self.description()
         made = agent_spec.resolve(told)
         columns = {f.name: f.value_from_object(made.agent) for f in agent_spec.own_fields()}
@@ -154,7 +154,7 @@ TEMPLATES_BY_KEY = {starter.key: starter for starter in AGENT_TEMPLATES}
 
 
 def _panel_members() -> list[str]:
-    """Those that a panel could ask, as far as anybody can know."""
+    """Return the agents that a panel could ask, as far as can be known."""
     alone = Agent.objects.filter(enabled=True, mode=Agent.Mode.REACT)
     alone = alone.filter(output_schema__isnull=True)
     names = alone.order_by("-is_default", "name").values_list("name", flat=True)

@@ -1,4 +1,4 @@
-"""The tools of an agent as a table: a switch for each, and its settings on the same row."""
+"""The tools of an agent as a table: a switch per tool, with its settings in the same row."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,12 +13,12 @@ from agents.models import Agent, AgentTool, ToolRegistration
 
 from .tool_settings import effect, load_tool, requires_approval
 
-# From so many on there is a field to look for one.
+# From this number on there is a search field.
 MIN_SEARCH_ROWS = 8
 
 
 class ToolRow(forms.ModelForm):
-    """One tool: whether the agent has it, and what is different about it there."""
+    """One tool: whether the agent has it, and its settings there."""
 
     is_given = forms.BooleanField(required=False)
 
@@ -43,7 +43,7 @@ class ToolRow(forms.ModelForm):
         self._label_controls()
 
     def _label_controls(self) -> None:
-        """Each control says what it is of, and what it would be if left empty."""
+        """Label each control with its tool and its default value."""
         for name, field in self.fields.items():
             label = self.tool.name if name == "is_given" else f"{self.tool}: {field.label}"
             field.widget.attrs["aria-label"] = label
@@ -63,12 +63,12 @@ class ToolRow(forms.ModelForm):
 
     @property
     def about(self) -> str:
-        """What it does, in the words that models are told."""
+        """Its description for models."""
         return self.tool.description or getattr(load_tool(self.tool), "description", "") or ""
 
     @property
     def state(self) -> str:
-        """Why an agent that has it could not use it now, if so."""
+        """Why an agent couldn't use it now, if so."""
         if not self.tool.enabled:
             return _("disabled")
         if self.tool.is_gone:
@@ -85,7 +85,7 @@ def _label_default(field: forms.ChoiceField, what: Any) -> None:
 def rows(
     links: Iterable[AgentTool] = (), data: Mapping[str, Any] | None = None
 ) -> list[ToolRow]:
-    """All tools there are, or that were sent; those that the agent has come first."""
+    """Return rows for all tools, or those submitted; the agent's own come first."""
     given = {link.tool.pk: link for link in links}
     tools = ToolRegistration.objects.select_related("server")
     sent = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
@@ -109,7 +109,7 @@ class ToolTable(forms.Widget):
 
 
 class ToolsField(forms.Field):
-    """Its value are the tools that an agent is to have, as rows that are not kept yet."""
+    """A field whose value is an agent's tools, as unsaved rows."""
 
     widget = ToolTable
 
@@ -124,7 +124,7 @@ class ToolsField(forms.Field):
         return [row.instance for row in chosen]
 
     def shown_of(self, agent: Agent) -> list[Any]:
-        """What a page that is open shows of it: another one may have changed that since."""
+        """Return the saved values, to detect concurrent changes."""
         return [(link.tool_id, *link.settings.values()) for link in agent.links.order_by("pk")]
 
     def has_changed(self, initial: Any, data: list[ToolRow]) -> bool:

@@ -1,4 +1,4 @@
-"""What an agent was: its versions, what changed from one to the next, and the way back."""
+"""An agent's versions: what changed from one to the next, and how to restore one."""
 
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -27,14 +27,14 @@ MAX_VERSIONS = 100
 
 @dataclass(frozen=True)
 class VersionEntry:
-    """A version in the list, beside the one that it came from."""
+    """A version in the list, with its predecessor."""
 
     version: AgentVersion
     before: AgentVersion | None
 
     @cached_property
     def changed(self) -> list[str]:
-        """What is different in it, by name."""
+        """The labels of its changed fields."""
         if self.before is None:
             return []
         different = agent_changes.changed_names(self.before.snapshot, self.version.snapshot)
@@ -42,7 +42,7 @@ class VersionEntry:
 
 
 class VersionHistoryAdmin(ConsoleAdmin):
-    """The pages of an agent's versions, and a way to begin another agent as a copy."""
+    """Pages for an agent's versions, and for copying an agent."""
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -57,20 +57,20 @@ class VersionHistoryAdmin(ConsoleAdmin):
         return [*own, *super().get_urls()]
 
     def save_model(self, request: Any, obj: Agent, form: Any, change: bool) -> None:
-        """What an agent was before its first change is kept as well."""
+        """Save a version of the agent as it was before its first change."""
         if change and not obj.version:
             agent_versions.save(obj, None)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: Any, form: Any, formsets: Any, change: bool) -> None:
-        """Last of all that is saved, also where it is changed in the list."""
+        """Save a version last, also for changes made in the list."""
         super().save_related(request, form, formsets, change)
         agent_versions.save(form.instance, request.user, form.cleaned_data.get("note", ""))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """All versions, the newest first."""
+        """List all versions, newest first."""
         self._require_permission(self.has_view_permission(request))
         agent = self.get_object(request, unquote(object_id))
         if agent is None:
@@ -86,7 +86,7 @@ class VersionHistoryAdmin(ConsoleAdmin):
 
     @method_decorator(require_GET)
     def version_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-        """One version: what it changed, or what is different from it now, and all of it."""
+        """Display one version: its changes, or the differences to the current one."""
         self._require_permission(self.has_view_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
         this = get_object_or_404(agent.versions.select_related("author"), number=number)
@@ -135,7 +135,7 @@ class VersionHistoryAdmin(ConsoleAdmin):
         return redirect("admin:agents_agent_change", made.pk)
 
     def _require_permission(self, may: bool) -> None:
-        """Before anything is looked for: who may not know is not told what there is."""
+        """Check permission before any lookup, so that nothing is revealed."""
         if not may:
             raise PermissionDenied
 

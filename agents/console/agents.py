@@ -96,7 +96,7 @@ class AgentForm(forms.ModelForm):
             self.initial["given"] = list(self.instance.links.select_related("tool"))
 
     def clean_model(self) -> str:
-        """A label that is not there yet is warned of; a provider nobody knows is refused."""
+        """Accept a label that doesn't exist yet with a warning; reject unknown providers."""
         name: str = self.cleaned_data["model"]
         labels = LanguageModel.objects.filter(label=name)
         is_named = "/" in name or model_info.is_listed(name)
@@ -160,7 +160,7 @@ class AgentForm(forms.ModelForm):
             self.add_error("output_schema", SCHEMA_NEEDS_SYNTHESIS)
 
     def clean_name(self) -> str:
-        """Those that may ask it know it by its name, and may have a tool that is called so."""
+        """Reject a name that collides with a tool of an agent that hands off to this one."""
         renamed = Agent(name=self.cleaned_data["name"])
         callers = self.instance.asked_by.all() if self.instance.pk else Agent.objects.none()
         if caller := callers.filter(tools__name=renamed.handoff_tool_name).first():
@@ -229,7 +229,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         return UsageChangeList
 
     def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
-        """First the question what it is to start from."""
+        """Ask for a template first."""
         is_asked = request.method == "GET" and not {"start", IS_POPUP_VAR} & request.GET.keys()
         if not is_asked or not self.has_add_permission(request):
             return super().add_view(request, *args, **more)
@@ -246,7 +246,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         return starter.initial() if starter else {}
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
-        """What applies to an agent is known once there is one."""
+        """Add guardrails only for a saved agent."""
         return [*self.fieldsets, *([GUARDRAILS_FIELDSET] if obj else []), self.at_last]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
@@ -272,7 +272,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
 
     @admin.display(description=_("guardrails"))
     def guardrails(self, agent: Agent) -> SafeString | str:
-        """Those that look at what it is asked and what it says."""
+        """List the guardrails that apply to the agent."""
         change = "admin:agents_guardrailpattern_change"
         links = (
             (reverse(change, args=[row.pk]), row.name, row.get_action_display())
@@ -283,7 +283,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
 
     @admin.display(description=_("version"), ordering="version")
     def changed(self, agent: Agent) -> SafeString | str:
-        """Its number, and who has made it and when."""
+        """Return the version number, its author and time."""
         if agent.newest is None:
             return "—"
         page = reverse("admin:agents_agent_history", args=[agent.pk])
@@ -320,7 +320,7 @@ GUARDRAILS_FIELDSET = (
 
 
 def ago(moment: datetime) -> str:
-    """How long it is since then, in one unit."""
+    """Return the time since then, in one unit."""
     if timezone.now() - moment < timedelta(minutes=1):
         return gettext("just now")
     return gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}

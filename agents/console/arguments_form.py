@@ -1,4 +1,4 @@
-"""A form for the arguments of a tool, made of its JSON Schema."""
+"""A form for a tool's arguments, generated from its JSON Schema."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from .schema_summary import MISSING, Parameter, parse_parameters
 
 RAW_FIELD = "whole"
 CONFIRM_FIELD = "confirmed"
-MAX_EXACT_INT = 2**53  # up to here, a number without a fraction is a whole one
+MAX_EXACT_INT = 2**53  # up to here a float without a fraction is exact
 SINGLE_LINE_CHARS = 200
 OPEN_KEYWORDS = {"additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
 BOOLEAN_CHOICES = [("true", _("yes")), ("false", _("no"))]
@@ -28,7 +28,7 @@ JSON_HELP = _("Enter as JSON.")
 
 
 class JsonArgument(JsonValueField):
-    """A list, an object or whatever else: an empty one is not nothing."""
+    """A list, an object or other JSON; an empty one isn't missing."""
 
     widget = forms.Textarea(
         attrs={"class": "vLargeTextField code", "rows": 4, "spellcheck": "false"}
@@ -47,7 +47,7 @@ class NumberArgument(forms.FloatField):
 
 
 class ChoiceArgument(forms.TypedChoiceField):
-    """One of several values of any kind, which the page carries as JSON."""
+    """One of several values of any type, carried as JSON."""
 
     def __init__(self, choices: list[tuple[str, Any]], **about: Any) -> None:
         if not about["required"] or about["initial"] is None:
@@ -59,7 +59,7 @@ class ChoiceArgument(forms.TypedChoiceField):
 
 
 class ArgumentsForm(forms.Form):
-    """What the schema asks for, a field each; `arguments` is what was given."""
+    """One field per parameter; `arguments` has the submitted values."""
 
     def __init__(
         self, schema: Mapping[str, Any], data: Any = None, *, must_confirm: bool = False
@@ -78,7 +78,7 @@ class ArgumentsForm(forms.Form):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """As the tool is given them: what was left empty is left out."""
+        """The arguments for the tool, without empty ones."""
         given = {
             parameter.name: self.cleaned_data.get(name)
             for name, parameter in self.parameters.items()
@@ -110,7 +110,7 @@ class ArgumentsForm(forms.Form):
             )
 
     def _standalone_schema(self, parameter: Parameter) -> dict[str, Any]:
-        """Its schema with what it may refer to."""
+        """Return a parameter's schema with the definitions it may refer to."""
         defined = {word: self.schema.get(word, {}) for word in ("$defs", "definitions")}
         return {**parameter.schema, **defined}
 
@@ -122,7 +122,7 @@ def _field_names():
 
 
 def _load_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """With what it says and whether that can be checked here; otherwise the tool does it."""
+    """Return the schema, and whether it can be validated here; otherwise the tool does."""
     try:
         return validate_schema(schema), True
     except BadSchema:

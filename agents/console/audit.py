@@ -1,4 +1,4 @@
-"""The audit log: found, read, taken along and verified, and nothing else."""
+"""The audit log: list, search, export and verification."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ EXPORT_FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryView:
-    """An entry as somebody may read it."""
+    """An entry as this user can read it."""
 
     number: int
     time: str
@@ -98,7 +98,7 @@ class KindFilter(admin.SimpleListFilter):
 
 
 class PersonFilter(admin.SimpleListFilter):
-    """Those whom the log knows, by their tokens."""
+    """Filters by person, by their tokens."""
 
     title = _("user")
     parameter_name = "who"
@@ -124,7 +124,7 @@ class EntryChangeList(ChangeList):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
-    """The log can be read, and that is all."""
+    """A read-only list of entries."""
 
     list_display = ["time", "sentence", "shortly", "address"]
     list_display_links = ["sentence"]
@@ -155,18 +155,18 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Each word, wherever it is: SQLite keeps signs in JSON as they are escaped."""
+        """Search each word in all columns; SQLite stores escaped characters in JSON."""
         for word in search_term.replace("\0", "").split()[:8]:
             queryset = queryset.alias(words=Cast("detail", TextField())).filter(
                 _search_filter(word)
             )
         return queryset, False
 
-    # What is shown
+    # Columns
 
     @admin.display(description=_("time"), ordering="number")
     def time(self, entry: AuditEntry) -> str:
-        """To the second: what came first matters."""
+        """Return the time to the second, because the order matters."""
         return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
 
     @admin.display(description=_("type"))
@@ -213,7 +213,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *more: Any, **options: Any
     ) -> HttpResponse:
-        """Its heading says what happened, in words."""
+        """Use the entry's sentence as the heading."""
         context["subtitle"] = context["original"].view.sentence
         return super().render_change_form(request, context, *more, **options)
 
@@ -225,7 +225,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         context |= extra_context or {}
         return super().changelist_view(request, context)
 
-    # Pages of its own
+    # Pages
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -239,7 +239,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @method_decorator(require_POST)
     def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """Of the newest entries, as many as nobody has to wait for."""
+        """Verify the newest entries, as many as finish quickly."""
         self._require_view(request)
         found = hash_chain.verify(newest=MAX_VERIFIED)
         save_verification(found)
@@ -251,7 +251,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @method_decorator(require_POST)
     def export_view(self, request: HttpRequest, form: str) -> HttpResponse:
-        """What the list shows with these filters, all of it."""
+        """Export everything the list displays with these filters."""
         self._require_view(request)
         if form not in EXPORT_FORMATS:
             return redirect("admin:agents_auditentry_changelist")
@@ -267,7 +267,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
 
 def save_verification(found: hash_chain.ChainVerification) -> None:
-    """What came of looking, for whoever looks next."""
+    """Save the result of a verification, for display."""
     report = {"checked": found.checked, "since": found.since, "number": found.number}
     report |= {"flaw": found.flaw, "end": asdict(found.end)}
     Upkeep.objects.update_or_create(
@@ -284,7 +284,7 @@ def load_verification(report: dict[str, Any]) -> hash_chain.ChainVerification:
 
 
 def export_lines(rows: QuerySet[AuditEntry], user: Any, form: str) -> Iterator[str]:
-    """Line by line, from the oldest to the newest that there was."""
+    """Yield lines from oldest to newest."""
     if form == "csv":
         yield _csv_line(list(EntryView.__dataclass_fields__))
     last, rows = 0, rows.order_by("number").select_related("person")
@@ -306,7 +306,7 @@ def _csv_line(cells: list[str]) -> str:
 
 
 def _escape_formula(cell: str) -> str:
-    """What a spreadsheet would take for a formula is a text."""
+    """Escape a cell that a spreadsheet would treat as a formula."""
     return f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell
 
 

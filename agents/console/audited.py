@@ -1,4 +1,4 @@
-"""What administrators add, change and delete, as entries of the audit log."""
+"""Audit entries for what administrators add, change and delete."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,9 +19,9 @@ Changes = dict[str, Any]
 
 
 class AuditedMixin:
-    """For a ModelAdmin: whatever is kept of its rows is kept together with who did it."""
+    """A ModelAdmin mixin that records who changed its rows."""
 
-    # Whether rows have names and values that anybody set up, rather than words of people.
+    # Whether rows contain configuration rather than users' text.
     tells_values = True
 
     def construct_change_message(
@@ -39,7 +39,7 @@ class AuditedMixin:
         return super().log_change(request, object, message)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-        """Before they are deleted: what cannot be kept is not done."""
+        """Record deletions first: what can't be recorded isn't done."""
         for row in queryset:
             self.keep(request, audit.DELETED, row)
         return super().log_deletions(request, queryset)
@@ -53,7 +53,7 @@ class AuditedMixin:
         audit.record(request.user, action, row, **told)
 
     def _stash_changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
-        """Kept until the row is logged, which is next."""
+        """Remember the changes until the row is logged next."""
         request.changes = {
             name: change for form in changed for name, change in changes(form).items()
         }
@@ -69,7 +69,7 @@ def changed_forms(form: Any, formsets: Any) -> Iterable[Any]:
 
 
 def changes(form: Any) -> Changes:
-    """What was changed, as [before, after]; of a secret only what became of it."""
+    """Return the changes as [before, after]; for a secret only what happened to it."""
     return {name: _field_change(form, name) for name in form.changed_data}
 
 
@@ -82,7 +82,7 @@ def _field_change(form: Any, name: str) -> Any:
 
 
 def is_secret(form: Any, name: str) -> bool:
-    """By its column, by its field, or by its name."""
+    """Whether a field is secret, by its column, widget or name."""
     field = form.fields.get(name)
     if SECRET_PATTERN.search(name) or isinstance(
         getattr(field, "widget", None), forms.PasswordInput
@@ -95,7 +95,7 @@ def is_secret(form: Any, name: str) -> bool:
 
 
 def _display_value(field: Any, value: Any) -> Any:
-    """As people read it: a row by its name."""
+    """Return a readable value: a related row by its name."""
     if isinstance(field, forms.ModelChoiceField) and value is not None:
         try:
             value = field.to_python(value) if not isinstance(value, list) else value
@@ -111,5 +111,5 @@ def _display_value(field: Any, value: Any) -> Any:
 
 
 def _mask_secret(name: Any, value: Any) -> Any:
-    """Of settings in a JSON field, too, some are secret."""
+    """Mask secrets inside a JSON field."""
     return SET if SECRET_PATTERN.search(str(name).lower()) else _display_value(None, value)

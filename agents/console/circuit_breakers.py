@@ -1,4 +1,4 @@
-"""How models and tools have been lately, and a way to say that one works again."""
+"""Circuit breakers of models and tools, and a page to close one."""
 
 import logging
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitView:
-    """A circuit in words."""
+    """A circuit as text."""
 
     key: str
     kind: str
@@ -58,7 +58,7 @@ class CircuitView:
 
 
 def tool_state(name: str) -> str:
-    """How a tool has been lately, in words."""
+    """Return a tool's recent state as text."""
     key = f"tool:{name}"
     state = next((state for state in CIRCUITS.state() if state.key == key), None)
     if state is None or state.state == "closed":
@@ -69,12 +69,12 @@ def tool_state(name: str) -> str:
 
 
 def reset_tool(tool: str) -> None:
-    """What failed before says nothing of a tool that was changed since."""
+    """Close a changed tool's circuit, because earlier failures no longer apply."""
     CIRCUITS.close(f"tool:{tool}")
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
-    """Pages without rows of their own, so they are kept with those of the agents."""
+    """Return URLs of pages without a model, registered with those of agents."""
     return [
         path("circuits/", site.admin_view(page), name="agents_circuits"),
         path("circuits/close/", site.admin_view(close), name="agents_circuits_close"),
@@ -98,7 +98,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @require_POST
 @permission_required(PERMISSION, raise_exception=True)
 def close(request: HttpRequest) -> HttpResponse:
-    """The next use goes through, because a person says that it works again."""
+    """Close a circuit, because an administrator says that it works again."""
     key = request.POST.get("key", "")
     if key in {state.key for state in CIRCUITS.state()}:
         CIRCUITS.close(key)
@@ -121,7 +121,7 @@ def _next_try(state: CircuitState) -> str:
 
 
 def _tool_pages() -> dict[str, str]:
-    """Where tools are changed, by the keys of their circuits."""
+    """Return the edit pages of tools, by circuit key."""
     rows = ToolRegistration.objects.values_list("pk", "name")
     change = "admin:agents_toolregistration_change"
     return {f"tool:{name}": reverse(change, args=[pk]) for pk, name in rows}

@@ -1,4 +1,4 @@
-"""The configuration as a file: taken away, compared and taken over."""
+"""Console pages to export, compare and import the configuration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ TOO_LONG = _("The file is too large. The limit is %(limit)d bytes.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """A field that would not be the same, as texts."""
+    """A field that would change, as texts."""
 
     name: str
     label: str
@@ -60,7 +60,7 @@ class ItemChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportItemView:
-    """A thing on the page."""
+    """An item on the page."""
 
     thing: ImportItem
     page: str
@@ -125,7 +125,7 @@ class ConfigImportForm(forms.Form):
             raise forms.ValidationError(NOT_UTF8) from error
 
     def clean(self) -> dict[str, Any]:
-        """One text, with the line ends that a page sends made those of a file."""
+        """Return one text with normalized line ends."""
         cleaned = super().clean()
         text = cleaned.get("file") or cleaned.get("text", "")
         if not self.errors and not text.strip():
@@ -134,7 +134,7 @@ class ConfigImportForm(forms.Form):
 
 
 class ApplyForm(ConfigImportForm):
-    """What was shown, as it was shown."""
+    """The preview, as displayed."""
 
     seal = forms.CharField()
 
@@ -170,7 +170,7 @@ def download(request: HttpRequest) -> HttpResponse:
 
 @permission_required(PERMISSION, raise_exception=True)
 def difference(request: HttpRequest) -> HttpResponse:
-    """What a file would do. It is asked by POST, because a file is long."""
+    """Preview a file. It is a POST, because a file is long."""
     if request.method != "POST":
         return redirect("admin:agents_configuration")
     form = ConfigImportForm(request.POST, request.FILES)
@@ -185,7 +185,7 @@ def difference(request: HttpRequest) -> HttpResponse:
 @require_POST
 @permission_required(PERMISSION, raise_exception=True)
 def apply(request: HttpRequest) -> HttpResponse:
-    """Does what was shown, and nothing else."""
+    """Apply exactly what was previewed."""
     form = ApplyForm(request.POST)
     if not form.is_valid():
         return _render_page(request, ExportForm(request.user), form, status=422)

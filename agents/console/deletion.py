@@ -1,4 +1,4 @@
-"""Runs and sessions are deleted as a whole; the rows in them are never deleted alone."""
+"""Deletes runs and chats as a whole; their rows are never deleted alone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from .read_only import ReadOnlyAdmin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionContents:
-    """What goes with a row: how many rows of each kind, and which runs."""
+    """What is deleted with a row: counts by kind, and run ids."""
 
     counts: Mapping[type[Model], int]
     numbers: Mapping[str, list[int]] = field(default_factory=dict)
@@ -29,10 +29,10 @@ class DeletionContents:
 
 
 class CascadeDeleteAdmin(ReadOnlyAdmin):
-    """Rows that can be deleted with everything in them, by a page or by an action.
+    """Rows that can be deleted with everything in them, by a page or an action.
 
-    The audit entry says whose it was and how much went with it. It holds none of the words:
-    it could not be erased with the person who said them.
+    The audit entry has the owner and the counts. It has none of the text, which couldn't be
+    erased with its author.
     """
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -42,17 +42,17 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
         raise NotImplementedError
 
     def shown(self, row: Any, user: Any) -> Any:
-        """The row as this person may see it."""
+        """Return the row as this user can see it."""
         return row
 
     def stop(self, row: Any) -> None:
-        """End what still goes on in it, before it is deleted."""
+        """Stop what is still running in it, before it is deleted."""
 
     def remove(self, row: Any) -> None:
         row.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Each row by its name, and how much goes with all of them."""
+        """Return each row by name, and the total that is deleted with them."""
         rows = list(objs)
         counts = {str(self.opts.verbose_name_plural): len(rows)}
         for row in rows:
@@ -67,7 +67,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Not in one transaction: what still runs is stopped by its owner, who has to write."""
+        """Delete without a transaction: the owner of a live run must be able to end it."""
         return self._delete_view(request, object_id, extra_context)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
@@ -77,7 +77,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
         self._delete(request, list(queryset.values_list("pk", flat=True)))
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
-        """Entries are written with each deletion; Django's own would keep words of people."""
+        """Skip Django's log, which would keep users' text; each deletion is audited."""
 
     def _delete(self, request: HttpRequest, numbers: Iterable[int]) -> None:
         rows = list(self.model._default_manager.filter(pk__in=numbers).order_by("pk"))

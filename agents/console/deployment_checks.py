@@ -1,4 +1,4 @@
-"""What Django's own checks say of a server that others reach, in words of ours."""
+"""Django's deployment checks, in our own words."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ PACKAGES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckWarning:
-    """A warning of a check; one that does not apply here says why, and wants nothing."""
+    """A check's warning; one that doesn't apply here says why and has no advice."""
 
     name: str
     words: str
@@ -33,14 +33,14 @@ class CheckWarning:
 
 
 def deploy_warnings() -> list[CheckWarning]:
-    """What needs a look comes first."""
+    """Return the warnings, those that need attention first."""
     return sorted(
         map(_explain_check, _run_checks()), key=lambda remark: (not remark.advice, remark.name)
     )
 
 
 def versions() -> Iterator[tuple[str, str]]:
-    """Of the product and of what it stands on, as they are installed."""
+    """Yield the versions of the product and its main dependencies."""
     yield "Ashiato", process_status.version()
     yield "Python", platform.python_version()
     for name, package in PACKAGES.items():
@@ -49,7 +49,7 @@ def versions() -> Iterator[tuple[str, str]]:
 
 @cache
 def _run_checks() -> list[checks.CheckMessage]:
-    """Once: settings do not change while a process lives."""
+    """Run the checks once, because settings don't change in a process."""
     found = checks.run_checks(include_deployment_checks=True)
     return [message for message in found if not message.is_silenced()]
 
@@ -68,7 +68,7 @@ def _explain_check(message: checks.CheckMessage) -> CheckWarning:
 
 
 def _plain_http_warning(name: str) -> CheckWarning:
-    """Cookies that are not secure and no HSTS: the same matter, told by three checks."""
+    """Return one warning for insecure cookies and missing HSTS, reported by three checks."""
     if all(urlsplit(origin).hostname in LOOPBACK for origin in settings.ORIGINS):
         words = _("Only this machine can connect, so plain HTTP is safe.")
         return CheckWarning(name=name, words=words)

@@ -1,4 +1,4 @@
-"""A draft of an agent is tried before it is saved: a real run, in nobody's conversation."""
+"""Tests an unsaved agent with a real run, outside of any chat."""
 
 from typing import Any
 from uuid import uuid4
@@ -29,11 +29,11 @@ MAX_QUESTION_CHARS = 20_000
 
 
 class DraftRunRejected(Exception):
-    """No trial was begun; the text says why, to the person who wants one."""
+    """Raised when a test run can't start; the user sees the reason."""
 
 
 class DraftRunAdmin(ConsoleAdmin):
-    """A pane beside the form, in which the agent of the form is asked something."""
+    """A pane next to the form in which the edited agent can be tried."""
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -47,27 +47,27 @@ class DraftRunAdmin(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    # The pane shows a page of its own: the design of the product, and none of the admin's.
+    # The pane is a page of its own, with the product's design instead of the admin's.
     @method_decorator(csp_update({"frame-src": [SELF]}))
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         return super().changeform_view(request, *args, **kwargs)
 
     async def try_view(self, request: HttpRequest) -> HttpResponse:
-        """Begin a run of what the form says, on the loop of the server."""
+        """Start a run of the submitted form, on the server's event loop."""
         answer = await self._answered(self._create_run, request)
         if isinstance(answer, DraftRunResponse):
             runs.launch(answer.run)
         return answer
 
     async def _answered(self, view: Any, request: HttpRequest, *args: Any) -> HttpResponse:
-        """What a page of the admin answers, with all that is checked for each of them."""
+        """Return the response of an admin page, with all its checks."""
         checked = self.admin_site.admin_view(require_POST(view))
         return await database.run(checked, request, *args)
 
     def _create_run(self, request: HttpRequest) -> HttpResponse:
-        """The run as a row; what is wrong with the draft is told by field."""
+        """Create the run; problems of the draft are returned by field."""
         agent = self._get_agent(request)
-        # Whatever others have saved meanwhile: a draft is tried as it stands.
+        # Regardless of concurrent changes: the draft is tried as it is.
         make = super(ConsoleAdmin, self).get_form(request, agent, change=agent is not None)
         form = make(request.POST, instance=agent)
         question = clean_question(request.POST.get("question", ""))
@@ -81,7 +81,7 @@ class DraftRunAdmin(ConsoleAdmin):
             return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)
 
     def _get_agent(self, request: HttpRequest) -> Agent | None:
-        """The agent whose form it is; None for a new one."""
+        """Return the agent of the form; None for a new one."""
         pk = request.POST.get("tried", "")
         may = self.has_change_permission if pk else self.has_add_permission
         if not may(request):
@@ -94,7 +94,7 @@ class DraftRunAdmin(ConsoleAdmin):
     @method_decorator([require_GET, xframe_options_sameorigin])
     @method_decorator(csp_replace({"frame-ancestors": [SELF]}))
     def run_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The run as a trace shows it, live, for the pane."""
+        """Display the live run for the pane."""
         view = RunView(_own_run(request, pk), "trace", viewer=request.user.pk)
         return render(request, "admin/agents/agent/trial.html", {"view": view})
 
@@ -110,7 +110,7 @@ class DraftRunAdmin(ConsoleAdmin):
 
 
 class DraftRunResponse(JsonResponse):
-    """The run of a trial, and where it is seen."""
+    """A test run and its URL."""
 
     def __init__(self, run: Run) -> None:
         page = reverse("admin:agents_agent_trial", args=[run.pk])
@@ -119,13 +119,13 @@ class DraftRunResponse(JsonResponse):
 
 
 def clean_question(text: str) -> str:
-    """As every database takes it."""
+    """Return the text as every database accepts it."""
     text = text.replace("\r\n", "\n").replace("\0", "")[:MAX_QUESTION_CHARS].strip()
     return text.encode(errors="replace").decode()
 
 
 def form_errors(form: Any) -> dict[str, list[str]]:
-    """What is wrong, by the names of inputs; of tools, by those on their rows."""
+    """Return errors by input name; those of tools by their rows' names."""
     found = {name: [str(each) for each in errors] for name, errors in form.errors.items()}
     for row in form["given"].value() if "given" in found else ():
         if row.is_on and not row.is_valid():
@@ -134,7 +134,7 @@ def form_errors(form: Any) -> dict[str, list[str]]:
 
 
 def prepare(form: Any, question: str, user: Any) -> Run:
-    """A run of the draft, as a row that keeps the whole of it."""
+    """Create a run that contains the whole draft."""
     if Run.objects.live().draft_runs().filter(user=user).count() >= MAX_LIVE_RUNS:
         sentence = _(
             "You already have %(most)d test runs in progress. Wait for one "

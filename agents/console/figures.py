@@ -1,4 +1,4 @@
-"""Figures as people read them: how long ago, how many, how long."""
+"""Formats figures: ages, counts and durations."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ def ago(moment: datetime) -> str:
 
 
 def calls(used: ToolUsage) -> str:
-    """How many, and how many of them failed."""
+    """Return the number of calls and how many failed."""
     count = number_format(used.calls, force_grouping=True)
     if not used.errors:
         return count
@@ -24,7 +24,7 @@ def calls(used: ToolUsage) -> str:
 
 
 def percent(share: float) -> str:
-    """2.5 %; what is not nothing is never told as nothing, nor what is not all as all."""
+    """Format a percentage; only an exact 0 or 1 is displayed as 0 % or 100 %."""
     shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
     return f"{number_format(shown, 0 if shown in (0, 100) else 1)} %"
 

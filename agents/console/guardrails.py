@@ -1,4 +1,4 @@
-"""What may be asked, answered and done: rules, tried before they hold and judged afterwards."""
+"""Guardrails in the console: edit, test, backtest and judge."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ TEMPLATE_DIR = "admin/agents/guardrailpattern"
 
 
 class PatternDraftForm(forms.Form):
-    """A pattern as it is in the form, kept or not."""
+    """A pattern as in the form, saved or not."""
 
     name = forms.CharField(max_length=80, required=False)
     pattern = forms.CharField(max_length=1000, required=False, strip=False)
@@ -127,7 +127,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         return format_html('<code class="pattern">{}</code>', row.pattern)
 
     def get_list_display(self, request: HttpRequest) -> list[str]:
-        """Whoever may review is led to the hits."""
+        """Link to the hits for reviewers."""
         is_led = request.user.has_perm(REVIEW_PERMISSION)
         return ["fired_where" if is_led and n == "fired" else n for n in self.list_display]
 
@@ -150,7 +150,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def try_view(self, request: HttpRequest) -> HttpResponse:
-        """The text that was typed, with what the pattern of the form matches in it."""
+        """Display the sample with the form pattern's matches."""
         if not self.has_view_or_change_permission(request) and not self.has_add_permission(
             request
         ):
@@ -163,7 +163,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def backtest_view(self, request: HttpRequest) -> HttpResponse:
-        """On how many of the last runs the pattern of the form would have fired."""
+        """Display on how many recent runs the form's pattern would have fired."""
         self._require_reviewer(request)
         form, context = PatternDraftForm(request.POST), {}
         if form.is_valid():
@@ -183,7 +183,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
 
     @method_decorator(require_GET)
     def hits_view(self, request: HttpRequest) -> HttpResponse:
-        """Where patterns fired, the newest first."""
+        """List guardrail hits, newest first."""
         self._require_reviewer(request)
         pattern = self._selected_pattern(request)
         page = hits.list_hits(
@@ -201,7 +201,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """A reviewer says whether a hit was right; the row as it is then."""
+        """Save a reviewer's verdict on a hit, and return its row."""
         self._require_reviewer(request)
         visible = GuardrailHit.objects.for_user(request.user).select_related("pattern", "run")
         hit = get_object_or_404(visible, pk=pk)
@@ -215,7 +215,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         return render(request, f"{TEMPLATE_DIR}/_hit.html", {"hit": shown})
 
     def sets_view(self, request: HttpRequest) -> HttpResponse:
-        """Patterns to begin with: seen first, then added."""
+        """Display and add preset patterns."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":

@@ -1,4 +1,4 @@
-"""How everything is at this moment, on one page."""
+"""The health page."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ PERMISSION = "agents.view_serverprocess"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessView:
-    """A process in words."""
+    """A process as text."""
 
     name: str
     kind: str

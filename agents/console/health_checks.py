@@ -1,4 +1,4 @@
-"""How each part is at this moment, in words, and what to do where it is not good."""
+"""Health checks: status of each part, and advice if something is wrong."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ Processes = Sequence[ServerProcess]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
-    """One line: what, how it is, and what to do where it is not good."""
+    """One line: subject, status and advice."""
 
     what: str
     now: str
@@ -78,7 +78,7 @@ def all_checks(processes: Processes) -> Iterator[HealthCheck]:
 
 
 def queue_depth() -> int | None:
-    """How many runs stand in line for a worker; None where web processes drive them."""
+    """Return how many runs wait for a worker; None without workers."""
     return Run.objects.queued().count() if settings.WORKERS else None
 
 
@@ -135,7 +135,7 @@ def _queue_advice(processes: Processes, waited: timedelta) -> str:
 
 
 def check_approvals() -> HealthCheck:
-    """That somebody takes their time over a decision is no fault."""
+    """Check pending approvals; slow decisions aren't a fault."""
     what, waiting = _("Pending approvals"), Approval.objects.waiting().order_by("asked_at")
     count, first = waiting.count(), waiting.first()
     if first is None:
@@ -268,7 +268,7 @@ def check_data_folder() -> HealthCheck:
 
 
 def check_models() -> HealthCheck:
-    """Those that agents think with: how they are set up, and whether they were left alone."""
+    """Check the models that agents use: their setup and circuits."""
     what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
     agents = Agent.objects.filter(enabled=True)
     names = sorted({name for agent in agents for name in planner_factory.model_names(agent)})
@@ -315,7 +315,7 @@ def check_circuits() -> HealthCheck:
 
 
 def check_retention() -> HealthCheck:
-    """What is deleted once a day because it was kept long enough."""
+    """Check the daily deletion of expired data."""
     what, row = _("Retention"), Upkeep.objects.filter(name="prune").first()
     if row is None or row.at is None:
         return HealthCheck(what=what, now=_("Cleanup hasn't run yet."))
@@ -340,7 +340,7 @@ def check_mcp_servers() -> HealthCheck:
 
 
 def check_sandbox() -> HealthCheck:
-    """What keeps servers that are programs from reading the secret key and the database."""
+    """Check the sandbox that keeps MCP programs from the secret key and the database."""
     what, level = _("MCP sandbox"), sandbox_status.general_level()
     has_programs = McpServer.objects.filter(enabled=True, transport="stdio").exists()
     advice = sandbox_status.advice() if level == "none" and has_programs else ""

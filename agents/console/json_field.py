@@ -15,7 +15,7 @@ NOT_AN_OBJECT = _("Enter a JSON object: {…}.")
 
 
 class JsonValueField(forms.JSONField):
-    """JSON in lines; a mistake is told by its place, in the text as it was typed."""
+    """JSON over several lines; errors are reported with their position."""
 
     widget = forms.Textarea(
         attrs={"class": "vLargeTextField code", "rows": 12, "spellcheck": "false"}
@@ -59,6 +59,6 @@ def format_json(value: Any) -> str:
 
 @keep_lazy(SafeString)
 def help_with_example(sentence: Any, value: Any) -> SafeString:
-    """A sentence of help, with an example that can be opened and copied."""
+    """Return help text with an example that can be opened and copied."""
     form = '{}<details class="example"><summary>{}</summary><pre>{}</pre></details>'
     return format_html(form, sentence, _("Example"), format_json(value))

@@ -8,7 +8,7 @@ from .read_only import ReadOnlyAdmin
 
 @admin.register(Document)
 class DocumentAdmin(CascadeDeleteAdmin):
-    """Deleted with its passages, so that a search finds the whole of it or nothing."""
+    """Documents; deleted with their passages, so that a search finds all or nothing."""
 
     list_display = ["title", "source", "language", "added_at"]
     list_filter = ["language"]

@@ -1,7 +1,7 @@
-"""The gate of every console list: an address can only use what the list declares.
+"""Restricts console lists to the filters they declare.
 
-Django filters a list by any column that its address names, so `?password__regex=^a` answers
-a letter at a time. The console's site puts this gate in front of every list it registers.
+Django filters a list by any column named in the URL, so `?password__regex=^a` would reveal it
+letter by letter. The console's site applies this to every list it registers.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ from django.utils.translation import gettext as _
 
 TEMPLATE = "admin/lookup_refused.html"
 MAX_SEARCH_CHARS = 200
-# A value that a filter or a database can't take; which of them depends on the database.
+# Values that a filter or the database rejects, which depends on the database.
 INVALID_VALUE_ERRORS = (
     IncorrectLookupParameters,
     ValidationError,
@@ -43,11 +43,11 @@ DATE_PARTS = ("year", "month", "day")
 
 
 class LookupRefused(BadRequest):
-    """The address asks for what the list does not declare; the text says what."""
+    """Raised when the URL asks for an undeclared lookup; the message says which."""
 
 
 class DeclaredChangeList(ChangeList):
-    """Sorts by the columns that the list declares as sortable, whatever `o=` says."""
+    """Sorts only by columns declared as sortable, whatever `o=` says."""
 
     def get_ordering_field(self, field_name: str) -> Any:
         return super().get_ordering_field(field_name) if self._is_sortable(field_name) else None
@@ -57,7 +57,7 @@ class DeclaredChangeList(ChangeList):
 
 
 class DeclaredLookups:
-    """For a ModelAdmin: filters by `list_filter` and `linked_lookups`, and by nothing else."""
+    """A ModelAdmin mixin that filters only by `list_filter` and `linked_lookups`."""
 
     # Exact lookups that pages of the console link to, such as ("run__id__exact",).
     linked_lookups: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class DeclaredLookups:
         except DisallowedModelAdminToField as error:
             raise LookupRefused(_no_filter_message(["_to_field"])) from error
         except INVALID_VALUE_ERRORS as error:
-            if not request.GET:  # nothing that the address says can be the reason
+            if not request.GET:  # the URL can't be the reason
                 raise
             raise LookupRefused(
                 _("The URL contains a value that this list can't filter by.")
@@ -96,7 +96,7 @@ class DeclaredLookups:
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """PostgreSQL takes no NUL, and nobody searches for a page of text."""
+        """Search without NUL, which PostgreSQL rejects, and with limited length."""
         term = search_term.replace("\0", "")[:MAX_SEARCH_CHARS]
         return super().get_search_results(request, queryset, term)  # type: ignore[misc]
 
@@ -111,14 +111,14 @@ class DeclaredLookups:
 
 
 def restrict_lookups(kind: type[admin.ModelAdmin]) -> type[admin.ModelAdmin]:
-    """The same pages behind the gate."""
+    """Return the ModelAdmin with restricted lookups."""
     if issubclass(kind, DeclaredLookups):
         return kind
     return type(kind.__name__, (DeclaredLookups, kind), {"__module__": kind.__module__})
 
 
 def declared_lookups(pages: Any, request: HttpRequest) -> set[str]:
-    """What the address of this list can filter by, exactly."""
+    """Return the exact lookups this list's URL can use."""
     names = {*pages.linked_lookups}
     if date := pages.date_hierarchy:
         names |= {f"{date}__{part}" for part in DATE_PARTS}
@@ -138,7 +138,7 @@ def _filter_parameters(each: Any, pages: Any, request: HttpRequest) -> list[str 
 
 
 def _check_characters(request: HttpRequest) -> None:
-    """No database takes a NUL everywhere; the search box has a word of its own for it."""
+    """Reject NUL, which no database accepts everywhere; the search box handles it itself."""
     for name, values in request.GET.lists():
         if name != SEARCH_VAR and any("\0" in text for text in [name, *values]):
             raise LookupRefused(_("The URL contains a value that this list can't filter by."))
@@ -150,7 +150,7 @@ def _no_filter_message(names: list[str]) -> str:
 
 
 class DeclaredAutocomplete(AutocompleteJsonView):
-    """Suggests rows only for fields whose form has such a box, to people who may fill it in."""
+    """Suggests rows only for fields with such a box, to users who can fill it in."""
 
     def process_request(self, request: HttpRequest) -> Any:
         term, pages, source, to_field = super().process_request(request)

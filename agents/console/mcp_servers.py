@@ -1,4 +1,4 @@
-"""MCP servers: set up, tried, imported; and what changed in their tools, accepted."""
+"""MCP servers: setup, test, import, and acceptance of changed tools."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -38,13 +38,13 @@ from . import circuit_breakers, figures, uptime_strip
 from . import sandbox_status as isolation
 from .model_admin import ConsoleAdmin
 
-# Each with what it was entrusted to: where that changes, it has to be entered again.
+# Each secret with the fields it was entered for: if they change, it must be entered again.
 MAX_ARG_CHARS = 2_000
 SECRET_FIELDS = {"env": ("command", "args"), "headers": ("url",)}
 
 
 class ServerForm(forms.ModelForm):
-    """Says no, in the words of the checks themselves, before anything is kept or started."""
+    """Rejects invalid servers, with the messages of the checks, before saving or starting."""
 
     user: Any = None
 
@@ -72,9 +72,9 @@ class ServerForm(forms.ModelForm):
         cleaned = super().clean()
         kept = McpServer.objects.filter(pk=self.instance.pk).first()
         secrets = {name: self._resolve_secret(name, cleaned, kept) for name in SECRET_FIELDS}
-        unread = {*self.errors}  # of what cannot be read nothing more is known
+        unread = {*self.errors}  # invalid fields can't be checked further
         if "args" in unread:
-            unread.add("command")  # which is judged by what it is given
+            unread.add("command")  # which depends on its arguments
         self.wanted = self._build_config(cleaned, secrets)
         for mistake in mcp_servers.validate(self.wanted, self.user):
             if mistake.field not in unread:
@@ -90,7 +90,7 @@ class ServerForm(forms.ModelForm):
     def _resolve_secret(
         self, name: str, cleaned: dict[str, Any], kept: McpServer | None
     ) -> Any:
-        """As it will be: what was typed, or else what was kept; nothing where that is wrong."""
+        """Return the secret as it will be: typed, or saved; empty if invalid."""
         if name in self.errors:
             return {}
         typed = cleaned.get(name)
@@ -122,7 +122,7 @@ class ServerForm(forms.ModelForm):
         )
 
     def _error_field(self, mistake: ConfigProblem) -> str | None:
-        """Its field; the top of the page where that is not to be changed."""
+        """Return the problem's field, or None for the top of the page if it isn't editable."""
         return mistake.field if mistake.field in self.fields else None
 
 
@@ -137,9 +137,9 @@ SECRET_NOT_SET = _('Not set. Example: {"NAME": "value"}')
 
 
 def _is_redirected(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
-    """Whether a secret that nobody typed would go elsewhere than it was meant to.
+    """Whether a saved secret would be sent elsewhere than intended.
 
-    It is asked of the row: of what is changed, a form believes its own hidden fields.
+    It checks the row, because a form trusts its own hidden fields about what changed.
     """
     where = SECRET_FIELDS[name]
     is_moved = any(cleaned.get(field) != getattr(kept, field) for field in where)
@@ -158,7 +158,7 @@ class ServerImportForm(forms.Form):
     )
 
     def made(self, user: Any) -> list[McpServer]:
-        """The new servers; none where something is wrong, which it then says."""
+        """Return the new servers; none if anything is invalid, which adds errors."""
         try:
             return mcp_servers.import_config(self.cleaned_data["text"], user)
         except InvalidServerConfig as refusal:
@@ -203,7 +203,7 @@ class McpServerAdmin(ConsoleAdmin):
         },
     )
 
-    # What is shown
+    # Columns
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[McpServer]:
         held = Count("tools", filter=Q(tools__pending__isnull=False))
@@ -222,7 +222,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @admin.display(description=_("full command"))
     def argv(self, server: McpServer) -> SafeString | str:
-        """Each argument by itself, so that a space in one is no space between two."""
+        """List the arguments one by one, so that spaces inside them are visible."""
         if server.transport != McpServer.Transport.STDIO or not server.pk:
             return "—"
         config = _public_config(server)
@@ -237,7 +237,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @admin.display(description=_("isolation"))
     def isolation(self, server: McpServer) -> SafeString | str:
-        """How far it is kept apart from this server's own files."""
+        """Return how far it is isolated from this server's files."""
         if server.pk and server.transport != McpServer.Transport.STDIO:
             return "—"
         return isolation.describe_config(_public_config(server))
@@ -248,21 +248,21 @@ class McpServerAdmin(ConsoleAdmin):
         return "—" if ms is None else figures.milliseconds(ms)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Of a server that is not there yet, nothing was heard."""
+        """Add the status only for saved servers."""
         return [*self.fieldsets, self.heard_of] if obj else self.fieldsets
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        """The name begins the names of its tools, so it stays."""
+        """Make the name read-only, because it is the prefix of its tools' names."""
         return ["name", *self.readonly_fields] if obj else self.readonly_fields
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> type[ServerForm]:
         form = super().get_form(request, *args, **kwargs)
         return type("Form", (form,), {"user": request.user})
 
-    # What may be done
+    # Permissions
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A program on this machine is changed only by those who may start one."""
+        """Only those who may start a program can change one on this machine."""
         may = super().has_change_permission(request, obj)
         is_program = obj is not None and obj.transport == McpServer.Transport.STDIO
         return may and (not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION))
@@ -285,7 +285,7 @@ class McpServerAdmin(ConsoleAdmin):
             _disconnect_on_commit(name)
             transaction.on_commit(partial(mcp_servers.delete_files, pk))
 
-    # Pages of its own
+    # Pages
 
     def get_urls(self) -> list[URLPattern]:
         def page(view: Any) -> Any:
@@ -308,7 +308,7 @@ class McpServerAdmin(ConsoleAdmin):
             (row, mcp_servers.pending_changes(row), mcp_servers.pending_digest(row))
             for row in rows
         ]
-        tools.sort(key=lambda tool: not tool[1])  # what has to be decided comes first
+        tools.sort(key=lambda tool: not tool[1])  # pending decisions first
         may_accept = request.user.has_perm("agents.change_toolregistration")
         context |= {"tools": tools, "may_accept": may_accept}
         context["strip"] = uptime_strip.build_strip(server) if server else None
@@ -316,7 +316,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Connects once, lists the tools, and says what was found."""
+        """Connect once, list the tools, and report the result."""
         server = get_object_or_404(McpServer, pk=pk)
         if not self.has_change_permission(request, server):
             raise PermissionDenied
@@ -343,13 +343,13 @@ class McpServerAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def try_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
-        """Connects to what is in the form, which is neither saved before nor after."""
+        """Connect to the server in the form, without saving it."""
         server = get_object_or_404(McpServer, pk=pk) if pk else None
         may_change = server is not None and self.has_change_permission(request, server)
         if not (may_change if server else self.has_add_permission(request)):
             raise PermissionDenied
         form = self.get_form(request, server, change=may_change)(request.POST, instance=server)
-        with transaction.atomic():  # in which a form may lock what it looks at
+        with transaction.atomic():  # the form may lock rows
             is_valid = form.is_valid()
         if is_valid:
             told = {"name": form.wanted.name, "is_saved": False}
@@ -369,7 +369,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def switch_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """One tool of a server on or off, for all agents."""
+        """Enable or disable one tool of a server, for all agents."""
         row = get_object_or_404(ToolRegistration, pk=pk, server__isnull=False)
         if not request.user.has_perm("agents.change_toolregistration"):
             raise PermissionDenied
@@ -409,7 +409,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Takes the change that was shown, and no later one."""
+        """Accept the displayed change, and no later one."""
         row = get_object_or_404(ToolRegistration, pk=pk, server__isnull=False)
         if not request.user.has_perm("agents.change_toolregistration"):
             raise PermissionDenied
@@ -425,19 +425,19 @@ class McpServerAdmin(ConsoleAdmin):
 
 
 def _form_problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
-    """What is wrong, each with the name of its field."""
+    """Yield problems with their field's label."""
     for name, errors in form.errors.items():
         yield str(form.fields[name].label) if name in form.fields else "", list(errors)
 
 
 def _disconnect_on_commit(*names: str) -> None:
-    """Once it is certain: a run that connects before would do so as it was."""
+    """Disconnect after the commit: a run that connects earlier would use the old settings."""
     for name in names:
         transaction.on_commit(partial(mcp_servers.disconnect, name))
 
 
 def _public_config(server: McpServer) -> ServerConfig:
-    """The server without its secrets, for what is said of how it starts."""
+    """Return the server without its secrets, to describe how it starts."""
     return ServerConfig(
         name=server.name,
         command=server.command,

@@ -1,4 +1,4 @@
-"""What all pages of the console have in common: nobody overwrites what they have not seen."""
+"""Common base of all console pages: prevents overwriting concurrent changes."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ SAVE_AGAIN_HINT = _(
 
 
 class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
-    """A form tells what it showed; where somebody has changed that since, it is shown again."""
+    """A form remembers what it displayed; if that changed meanwhile, it is displayed again."""
 
     def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
         form = super().get_form(request, obj, **options)
@@ -44,12 +44,12 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Named after what is in it: not everybody who reads a list may change it."""
+        """Use the model's name as title, because not every reader can change the list."""
         title = {"title": capfirst(self.opts.verbose_name_plural)}
         return super().changelist_view(request, title | (extra_context or {}))
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None):
-        """Who may not look is not told either whether there is such a row."""
+        """Check permission first, so that it isn't revealed whether the row exists."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
@@ -67,7 +67,7 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
 
 
 class _ListRowForm(forms.ModelForm):
-    """A row in a list: only what was changed on this very page is taken from it."""
+    """A row in a list; only fields changed on this page are saved."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -85,11 +85,11 @@ class _ConflictCheckForm(forms.BaseModelForm):
         return cleaned
 
     def _conflicting_fields(self) -> list[str]:
-        """What is not any more as it was shown; asked with the row locked until it is saved."""
+        """Return fields that changed since the page was rendered; locks the row until saved."""
         try:
             seen = json.loads(self.seen)
         except ValueError:
-            return []  # it was not sent by a page of ours
+            return []  # not submitted by our page
         now = _field_digests(_current_row(self.instance, locked=True), self)
         names = [n for n in now if isinstance(seen, dict) and seen.get(n, now[n]) != now[n]]
         return [str(self.fields[name].label or name) for name in names]
@@ -101,7 +101,7 @@ def _current_row(row: models.Model, *, locked: bool = False) -> models.Model:
 
 
 def _field_digests(row: models.Model, form: forms.BaseForm) -> dict[str, str]:
-    """A fingerprint of each field of the form: it tells apart, and nothing else."""
+    """Return a digest of each field of the form, for comparison only."""
     fields = [*row._meta.concrete_fields, *row._meta.many_to_many]
     own = {n: f.shown_of(row) for n, f in form.fields.items() if hasattr(f, "shown_of")}
     shown = {f.name: _field_value(f, row) for f in fields if f.name in form.fields}
@@ -119,7 +119,7 @@ def _digest(value: Any) -> str:
 
 
 def _reveal_secret(value: Any) -> Any:
-    """A secret is sealed anew whenever it is kept, and is the same for all that."""
+    """Return a secret's value, because its encrypted form differs after every save."""
     if not isinstance(value, EncryptedValue):
         return value
     try:

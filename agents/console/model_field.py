@@ -1,4 +1,4 @@
-"""A model, chosen from those that are set up or typed as LiteLLM names it."""
+"""A model field: configured labels, or a name in LiteLLM's format."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from agents.models import LanguageModel
 
 
 class ModelInput(forms.TextInput):
-    """A text with suggestions: labels, with the model behind each, and the demo model."""
+    """A text input with suggestions: labels with their models, and the demo model."""
 
     def render(
         self, name: str, value: Any, attrs: Any = None, renderer: Any = None

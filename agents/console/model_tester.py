@@ -1,4 +1,4 @@
-"""A model tried out, in words: on the page as they come, or all at once as a page."""
+"""Tests a model: streamed to the page, or as a whole page."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -27,7 +27,7 @@ TEMPLATE = "admin/agents/languagemodel/trial.html"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeLine:
-    """One thing that was found out."""
+    """One result of a test."""
 
     part: str
     is_good: bool
@@ -38,13 +38,13 @@ class ProbeLine:
 def respond(
     request: HttpRequest, row: LanguageModel, about: dict[str, Any], wrong: Sequence[ProbeLine]
 ) -> HttpResponse:
-    """What was found out: line by line where a script asks for that, else as a page.
+    """Return the results: streamed for a script, otherwise as a page.
 
-    `wrong` is what has to be mended in the form first.
+    `wrong` are problems that must be fixed in the form first.
     """
     if request.accepts(NDJSON_TYPE) and not request.accepts("text/html"):
         pieces = _stream_lines(request.user, row, wrong, translation.get_language() or "en")
-        # Nobody in between may hold it back until it is whole.
+        # Proxies must not buffer it.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(pieces, content_type=NDJSON_TYPE, headers=headers)
     words, results = ("", []) if wrong else async_to_sync(_collect_results)(request.user, row)
@@ -56,7 +56,7 @@ def respond(
 async def _stream_lines(
     user: Any, row: LanguageModel, wrong: Sequence[ProbeLine], language: str
 ) -> AsyncIterator[str]:
-    """Words as they are; everything else as an element for the page."""
+    """Yield text as it comes, and everything else as elements for the page."""
     results: list[ProbeResult] = []
     if wrong:
         yield _render_lines(wrong, language)
@@ -82,7 +82,7 @@ async def _collect_results(user: Any, row: LanguageModel) -> tuple[str, list[Pro
 
 
 async def run_probe(user: Any, row: LanguageModel) -> AsyncGenerator[str | ProbeResult, None]:
-    """The test itself; what came of it is recorded, also where nobody waited for its end."""
+    """Run the test; the result is recorded even if the page was left."""
     results: list[ProbeResult] = []
     tried = probe(planner_factory.llm_from_row(row), row.label or row.model, row.parameters)
     try:
@@ -108,7 +108,7 @@ def audit_subject(row: LanguageModel) -> Any:
 
 
 def audit_details(row: LanguageModel) -> dict[str, str]:
-    """What the log is told of a model: where it is asked, and no secret."""
+    """Return a model's details for the audit log, without secrets."""
     told = {"model": row.model, "provider": row.provider, "address": row.base_url}
     endpoint = row.options.get("aws_bedrock_runtime_endpoint") or row.region
     told["address"] = told["address"] or str(endpoint or "")
@@ -152,7 +152,7 @@ def _result_line(result: ProbeResult) -> ProbeLine:
 
 
 def _part_texts() -> dict[str, tuple[str, str, str]]:
-    """Of each part its name, and what is said where it works and where it does not."""
+    """Return the label and the two outcomes of each part."""
     return {
         "reply": (
             _("Response"),
@@ -195,7 +195,7 @@ def _format_figures(result: ProbeResult) -> str:
 
 
 def _total_lines(results: Sequence[ProbeResult]) -> list[ProbeLine]:
-    """All parts together, where there was more than one."""
+    """Return the totals, if there was more than one part."""
     if len(results) < 2:
         return []
     seconds = sum(result.seconds for result in results)

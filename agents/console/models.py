@@ -1,4 +1,4 @@
-"""Models: set up for the common providers and any other, tried before they are saved."""
+"""Models: configured for common or any other providers, and tested before saving."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from .model_admin import ConsoleAdmin
 
 Provider = LanguageModel.Provider
 
-# The first is put before a name that has none of them.
+# The first one is added to a name without a prefix.
 PREFIXES = {
     Provider.OPENAI: ("openai",),
     Provider.ANTHROPIC: ("anthropic",),
@@ -50,7 +50,7 @@ EXAMPLES = {
     Provider.COMPATIBLE: {"model": "my-model", "base_url": "http://localhost:8000/v1"},
     Provider.OTHER: {"model": "mistral/mistral-large-4"},
 }
-# Fields that only some providers need; the others are shown for all.
+# Fields that only some providers need; all others are always visible.
 PROVIDER_FIELDS = {
     "base_url": [Provider.AZURE, Provider.OLLAMA, Provider.COMPATIBLE, Provider.OTHER],
     "api_version": [Provider.AZURE],
@@ -68,12 +68,12 @@ CONNECTION_FIELDS = [
 SECRET_PATTERN = re.compile(r"key|token|secret|password|credential", re.I)
 PRICE_ATTRS = {"class": "vIntegerField", "step": "any", "min": 0}
 PRINTABLE_ASCII = re.compile(r"[!-~]+")
-# The row itself says these of its address.
+# The row itself reports these about its URL.
 ROW_PROBLEMS = {gate.INVALID_ADDRESS, gate.ADDRESS_HAS_PASSWORD}
 
 
 class LanguageModelForm(forms.ModelForm):
-    """Knows the common providers, and says no to what could not be asked."""
+    """Knows common providers, and rejects models that couldn't be called."""
 
     forget_key = forms.BooleanField(label=_("Remove key"), required=False)
 
@@ -133,7 +133,7 @@ class LanguageModelForm(forms.ModelForm):
             self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
 
     def clean_model(self) -> str:
-        """The name as LiteLLM wants it, with its provider before it."""
+        """Return the name in LiteLLM's format, with its provider prefix."""
         name, provider = self.cleaned_data["model"], self.cleaned_data.get("provider")
         prefixes = PREFIXES.get(provider, ())
         before = name.partition("/")[0]
@@ -206,18 +206,18 @@ class LanguageModelForm(forms.ModelForm):
         return cleaned
 
     def _check_settings(self, cleaned: dict[str, Any]) -> None:
-        """The same that is checked before each request, told of the fields that say it."""
+        """Run the checks made before each request, and report problems by field."""
         try:
             settings = planner_factory.model_settings(self._pending_row(cleaned))
         except UnreadableSecret:
-            return  # which is an error of the field already
+            return  # already an error of the field
         for problem in gate.find_problems(settings):
             is_here = problem.field in self.fields and problem.field not in self.errors
             if is_here and problem.sentence not in ROW_PROBLEMS:
                 self.add_error(problem.field, translate(problem.sentence))
 
     def _pending_row(self, cleaned: dict[str, Any]) -> LanguageModel:
-        """The row as it would be saved; a secret that nobody typed stays as it is."""
+        """Return the row as it would be saved; secrets that weren't typed stay."""
         row = LanguageModel()
         for name in TESTED_FIELDS:
             typed = cleaned.get(name)
@@ -228,7 +228,7 @@ class LanguageModelForm(forms.ModelForm):
     def _check_stored_secret(
         self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
     ) -> None:
-        """A secret that nobody typed must be readable, and not go elsewhere than it was for."""
+        """Check that a saved secret is readable and isn't sent to another destination."""
         secret = getattr(self.instance, name)
         if name in self.errors or not secret or cleaned.get(name) not in (None, ""):
             return
@@ -242,7 +242,7 @@ class LanguageModelForm(forms.ModelForm):
 
 
 def _destination(row: LanguageModel) -> tuple[Any, ...]:
-    """Asked of the row: of what is changed, a form believes its own hidden fields."""
+    """Return the row's destination; a form trusts its own hidden fields."""
     return gate.destination(planner_factory.model_settings(row, secrets=False), row.provider)
 
 
@@ -302,11 +302,11 @@ class LanguageModelAdmin(ConsoleAdmin):
         return ", ".join(agents_using(row)) or "—"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        """Agents know it by its label, so that stays."""
+        """Make the label read-only, because agents refer to it."""
         return ["label"] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """A key that is not there cannot be forgotten."""
+        """Offer to forget the key only if there is one."""
         if obj is not None and obj.api_key:
             return self.fieldsets
         shown = [name for name in CONNECTION_FIELDS if name != "forget_key"]
@@ -315,7 +315,7 @@ class LanguageModelAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        CIRCUITS.close(f"model:{obj.label}")  # what failed before says nothing of it now
+        CIRCUITS.close(f"model:{obj.label}")  # earlier failures no longer apply
         if obj.enabled and (error := planner_factory.configuration_error(obj.label)):
             messages.warning(request, translate(str(error)))
 
@@ -337,7 +337,7 @@ class LanguageModelAdmin(ConsoleAdmin):
         about = {"own": planner_factory.default_model(), **(extra_context or {})}
         return super().changelist_view(request, about)
 
-    # Trying it
+    # Testing
 
     def get_urls(self) -> list[URLPattern]:
         test = self.admin_site.admin_view(self.test_view)
@@ -355,15 +355,15 @@ class LanguageModelAdmin(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
-        """Asks the model as the form describes it; nothing of that is kept."""
+        """Test the model as described by the form; nothing is saved."""
         is_new = pk is None
         may = self.has_add_permission if is_new else self.has_change_permission
         if not may(request):
             raise PermissionDenied
         row = None if is_new else get_object_or_404(LanguageModel, pk=pk)
         form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
-        with transaction.atomic():  # it looks at the row as if it were to be saved
-            form.is_valid()  # a label, say, is of no matter yet
+        with transaction.atomic():  # validates the row as if it were saved
+            form.is_valid()  # a missing label doesn't matter yet
         wrong = [
             model_tester.ProbeLine(
                 part=str(form[name].label), is_good=False, sentence=" ".join(errors)
@@ -377,7 +377,7 @@ class LanguageModelAdmin(ConsoleAdmin):
 
 
 def _record_test(user: Any, row: LanguageModel, wrong: list[model_tester.ProbeLine]) -> None:
-    """Saved before anything is asked: a test sends the key to the address that was typed."""
+    """Record the test before it starts, because it sends the key to the typed URL."""
     refused = {"refused": [line.part for line in wrong]} if wrong else {}
     audit.record(
         user,
@@ -392,7 +392,7 @@ MODEL_STILL_USED = _("%(model)s was deleted, but these agents still use it: %(ag
 
 
 def agents_using(row: LanguageModel) -> list[str]:
-    """The agents that think with it, or fall back to it."""
+    """Return the agents that use it, also as a fallback."""
     names = {row.label, row.model}
     used = Agent.objects.values_list("name", "model", "fallback_models")
     return [name for name, model, others in used if names & {model, *others.split()}]

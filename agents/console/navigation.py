@@ -1,4 +1,4 @@
-"""The one menu of the console, in the order of what an administrator wants to do."""
+"""The console's menu, ordered by an administrator's tasks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from . import circuit_breakers, configuration, health
 
-Entry = dict[str, Any]  # as Django's templates take it
+Entry = dict[str, Any]  # in the format of Django's templates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolePage:
-    """A page of our own; whoever has the permission finds it in the menu."""
+    """A page without a model; its permission decides who sees it in the menu."""
 
     name: str | Promise
     about: str | Promise
@@ -38,7 +38,7 @@ class ConsolePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MenuSection:
-    """A heading, and under it rows by their labels, with what they are for, and pages."""
+    """A heading with models, their descriptions, and pages."""
 
     key: str
     name: str | Promise
@@ -125,12 +125,12 @@ OTHER_SECTION = MenuSection(key="rows", name=_("Raw data"), rows={})
 
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
-    """The pages of our own."""
+    """Return the URLs of our own pages."""
     return [*health.urls(site), *circuit_breakers.urls(site), *configuration.urls(site)]
 
 
 def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
-    """All that this person may open, under our headings instead of those of Django's apps."""
+    """Return everything this user can open, under our headings instead of Django's apps."""
     models = {_model_label(entry): entry for app in apps for entry in app["models"]}
     parts = [
         _section_entry(part, [*_pop_entries(part, models), *_page_entries(part, request)])
@@ -146,7 +146,7 @@ def build_menu(apps: list[Entry], request: HttpRequest) -> list[Entry]:
 
 
 def _mark_current(entries: list[Entry], path: str) -> None:
-    """Where one is: of pages below one another, the one whose address says most."""
+    """Mark the current entry: of nested URLs, the longest match."""
     around = [entry for entry in entries if path.startswith(entry["admin_url"] or path + "/")]
     for entry in sorted(around, key=lambda entry: len(entry["admin_url"]))[-1:]:
         entry["is_here"] = True
@@ -157,7 +157,7 @@ def _model_label(entry: Entry) -> str:
 
 
 def _pop_entries(part: MenuSection, models: dict[str, Entry]) -> Iterator[Entry]:
-    """The rows of this part; what nobody takes comes last, so that nothing is out of reach."""
+    """Yield the models of this section; unassigned ones come last, so none is missing."""
     for label, about in part.rows.items():
         if entry := models.pop(label, None):
             yield {**entry, "name": capfirst(entry["name"]), "about": about}

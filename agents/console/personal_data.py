@@ -1,4 +1,4 @@
-"""What an agent does with personal data, as a choice that explains itself."""
+"""What an agent does with personal data, as a self-explanatory choice."""
 
 from typing import Any
 

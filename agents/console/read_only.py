@@ -4,7 +4,7 @@ from .model_admin import ConsoleAdmin
 
 
 class ReadOnlyAdmin(ConsoleAdmin):
-    """What happened can be looked at, and neither rewritten nor deleted, by anybody."""
+    """Records that can be viewed, but neither changed nor deleted."""
 
     tells_values = False
 

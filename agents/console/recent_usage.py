@@ -1,4 +1,4 @@
-"""How agents are used: by whom they were changed last, and how their runs went lately."""
+"""Recent usage of agents: last change, and how their runs went."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -24,7 +24,7 @@ class UsageChangeList(ChangeList):
 
 
 def attach_usage(agents: Iterable[Agent]) -> None:
-    """Put beside each agent its figures, and the version that is in use."""
+    """Attach usage figures and the current version to each agent."""
     pks = [agent.pk for agent in agents]
     figures = {row["agent"]: row for row in _usage_rows(pks)}
     newest = AgentVersion.objects.filter(agent__in=pks, number=F("agent__version"))

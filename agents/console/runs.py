@@ -20,7 +20,7 @@ MAX_TEXT_CHARS = 80
 
 
 def visible_row(row: Any, user: Any) -> Any:
-    """The row as this person may see it: another's is masked here as everywhere."""
+    """Return the row as this user can see it: masked if it is another's."""
     run = row if isinstance(row, Run) else row.run
     if masking.is_own(run, user):
         return row
@@ -28,18 +28,18 @@ def visible_row(row: Any, user: Any) -> Any:
     if not isinstance(row, Run):
         hidden.run = masking.mask_row(run)
     elif run.origin is not None:
-        hidden.origin = masking.mask_row(run.origin)  # it is named by its question
+        hidden.origin = masking.mask_row(run.origin)  # its name is its question
     return hidden
 
 
 def count_rows(runs: QuerySet[Run]) -> dict[type[Model], int]:
-    """How many rows go with these runs, by kind."""
+    """Return how many rows are deleted with these runs, by kind."""
     kinds = (AgentStep, RunEvent, Approval)
     return {kind: kind._default_manager.filter(run__in=runs).count() for kind in kinds}
 
 
 def stop_all(rows: QuerySet[Run]) -> None:
-    """End those of these runs that still go on, wherever they do."""
+    """Stop the live ones of these runs, in any process."""
     live = list(rows.live())
     if live:
         async_to_sync(_stop_runs)(live)
@@ -50,7 +50,7 @@ async def _stop_runs(live: list[Run]) -> None:
 
 
 def _rerun_ids(origins: list[int]) -> list[int]:
-    """Runs that were run again from these, and from those: they go with them."""
+    """Return all reruns of these, which are deleted with them."""
     found: list[int] = []
     while origins:
         again = Run.objects.filter(origin__in=origins).order_by("pk")
@@ -67,9 +67,9 @@ class MaskedChangeList(ChangeList):
 
 
 class RecordAdmin(ReadOnlyAdmin):
-    """What happened in runs. Whoever looks at another's leaves an entry in the audit log."""
+    """Records of runs. Viewing another user's is audited."""
 
-    # What is in them is masked, and must not be found by those who cannot read it.
+    # Masked columns, which users who can't read them must not search.
     personal_search_fields: tuple[str, ...] = ()
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
@@ -80,12 +80,12 @@ class RecordAdmin(ReadOnlyAdmin):
         return self._unmasked_names(request, super().get_list_filter(request))
 
     def get_sortable_by(self, request: HttpRequest) -> list[str]:
-        """No masked column: a row of one's own among the others would tell what is in them."""
+        """Exclude masked columns: the position of one's own row would reveal others' values."""
         hidden = masking.masked_columns(self.model)
         return [name for name in self.get_list_display(request) if name not in hidden]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """A search of masked text leaves an entry; what was searched for may be personal."""
+        """Search; a search of masked text is audited, without the possibly personal query."""
         if search_term and self.personal_search_fields and self._can_see_all(request):
             audit.record_search(request.user, self.opts.model_name, search_term, "admin")
         if search_term and not self.get_search_fields(request):
@@ -93,7 +93,7 @@ class RecordAdmin(ReadOnlyAdmin):
         return super().get_search_results(request, queryset, search_term)
 
     def _unmasked_names(self, request: HttpRequest, names: Any) -> list[Any]:
-        """Those columns that this person is not shown masked."""
+        """Return the columns that aren't masked for this user."""
         hidden = () if self._can_see_all(request) else masking.masked_columns(self.model)
         return [name for name in names if name not in hidden]
 

@@ -1,4 +1,4 @@
-"""How far MCP servers that are programs are kept apart from this server, in sentences."""
+"""Describes how MCP programs are isolated from this server."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -37,13 +37,13 @@ MIN_SCOPED_VERSION, MIN_TRUNCATE_VERSION = 6, 3
 
 
 def general_level() -> Level:
-    """What is in force for programs that no container engine runs."""
+    """Return the isolation of programs that don't run in a container."""
     policy = mcp_servers.sandbox_policy()
     return "none" if policy.mode == "off" else sandbox.available_level(policy.levels)
 
 
 def advice() -> str:
-    """What to do where nothing is in force."""
+    """Return what to do if there is no isolation."""
     return str(ENABLE_ADVICE if mcp_servers.sandbox_policy().mode == "off" else INSTALL_ADVICE)
 
 
@@ -52,7 +52,7 @@ def describe_config(config: ServerConfig) -> str:
 
 
 def describe_level(level: Level) -> str:
-    """What a level means, with what an old kernel leaves open."""
+    """Describe a level, including what an old kernel leaves open."""
     version = sandbox.landlock_version() if level == "landlock" else 0
     said = [str(LEVEL_TEXTS[level]) % {"version": version}]
     if level == "landlock" and version < MIN_TRUNCATE_VERSION:

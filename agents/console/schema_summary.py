@@ -1,4 +1,4 @@
-"""What a tool takes, as its JSON Schema says it: in words, for people who read no schemas."""
+"""Describes a tool's parameters from its JSON Schema, for people who don't read schemas."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ MAX_CHOICES = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One argument; `schema` is its own, with what it refers to put in its place."""
+    """One parameter; `schema` is its own, with references resolved."""
 
     name: str
     schema: Mapping[str, Any]
@@ -45,13 +45,13 @@ class Parameter:
 
     @property
     def type(self) -> str:
-        """The one type that it has; empty where there are several, or none is named."""
+        """Its single type; empty if there are several or none."""
         kind = self.schema.get("type")
         return kind if isinstance(kind, str) and kind in TYPE_LABELS else ""
 
     @property
     def kind(self) -> str:
-        """Its type in words."""
+        """The type as text."""
         if not self.type:
             return str(_("any JSON"))
         items = self.schema.get("items")
@@ -78,7 +78,7 @@ class Parameter:
 
     @property
     def default(self) -> Any:
-        """What is taken where it is left out; NOTHING where that is not said."""
+        """The default value; MISSING if there is none."""
         return self.schema.get("default", MISSING)
 
     @property
@@ -97,7 +97,7 @@ class Parameter:
 
 
 def parse_parameters(schema: Mapping[str, Any]) -> list[Parameter]:
-    """The arguments of a schema, those that must be there first."""
+    """Return a schema's parameters, required ones first."""
     return sorted(_iter_parameters(schema), key=lambda parameter: not parameter.is_required)
 
 
@@ -116,7 +116,7 @@ def _iter_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
 
 
 def _resolve_ref(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference within the schema points at, with the words beside it; one step far."""
+    """Resolve a reference within the schema by one level, with its siblings."""
     if not isinstance(part, Mapping):
         return {}
     ref = part.get("$ref")
@@ -130,7 +130,7 @@ def _resolve_ref(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _strip_null(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """Without the “or nothing” that optional arguments are written with, and whether it was."""
+    """Remove the null type of an optional parameter; also return if there was one."""
     kind, either = part.get("type"), part.get("anyOf")
     if isinstance(kind, list) and "null" in kind and len(kind) == 2:
         rest = next(each for each in kind if each != "null")

@@ -1,4 +1,4 @@
-"""The form of a tool: says no, in words, to what the engine could not use."""
+"""The form of a tool, which rejects what the engine couldn't use."""
 
 from copy import copy
 from typing import Any
@@ -39,7 +39,7 @@ EXAMPLE_DEFINITION = {
 
 
 def invalid_part(row: ToolRegistration) -> tuple[str, str] | None:
-    """The part of an HTTP tool that does not fit, and why: they are put in one by one."""
+    """Return the invalid part of an HTTP tool and why, by adding parts one by one."""
     trial = ToolRegistration(name=row.name, method=row.method, endpoint=PLACEHOLDER_URL)
     for field in ("definition", "headers", "endpoint"):
         setattr(trial, field, getattr(row, field))
@@ -51,7 +51,7 @@ def invalid_part(row: ToolRegistration) -> tuple[str, str] | None:
 
 
 def fallback_problem(row: ToolRegistration, stand_in: ToolRegistration) -> str | None:
-    """Why the one would never be used, or must not be, in place of the other."""
+    """Return why the fallback would never be used, or must not be."""
     names = {"name": row.name, "other": stand_in.name}
     if row.pk == stand_in.pk:
         return _("A tool can't be its own fallback.")
@@ -85,7 +85,7 @@ def _harm_rank(row: ToolRegistration) -> int:
 
 
 class ToolForm(forms.ModelForm):
-    """Says no, in words, to what the engine could not use."""
+    """Rejects what the engine couldn't use, with a message."""
 
     class Meta:
         widgets = {
@@ -126,7 +126,7 @@ class ToolForm(forms.ModelForm):
         self._set_help_texts()
 
     def _set_help_texts(self) -> None:
-        """Help that depends on the tool: what it says of itself, whether it has headers."""
+        """Set help that depends on the tool: its own description, saved headers."""
         words = {"fallback": FALLBACK_HELP}
         tool = load_tool(self.instance) if self.instance.pk else None
         if tool:
@@ -143,7 +143,7 @@ class ToolForm(forms.ModelForm):
             self.fields[name].help_text = words[name]
 
     def clean_name(self) -> str:
-        """An agent that has it may ask a colleague by that very name."""
+        """Reject a name that collides with a handoff of an agent that has it."""
         name: str = self.cleaned_data["name"]
         for agent in self.instance.agents.all() if self.instance.pk else ():
             if name in {colleague.handoff_tool_name for colleague in agent.handoffs.all()}:
@@ -201,7 +201,7 @@ class ToolForm(forms.ModelForm):
             )
 
     def _is_redirected(self) -> bool:
-        """Whether headers that nobody typed would go where they were not meant for."""
+        """Whether saved headers would be sent to another endpoint."""
         is_kept = self.instance.headers and self.cleaned_data.get("headers") in (None, "")
         return bool(is_kept) and "endpoint" in self.changed_data
 

@@ -1,4 +1,4 @@
-"""What a tool is like: as its row says or else, where the row leaves it to the tool, itself."""
+"""A tool's settings: from its row or, where empty, from the tool itself."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
 
 
 def load_tool(row: ToolRegistration) -> Any:
-    """The tool as it describes itself, whatever the row says; None where there is none."""
+    """Return the tool as it describes itself, or None if there is none."""
     if row.source == Source.MCP:
         is_trusted = row.server is not None and row.server.trusts_annotations
         return (
@@ -33,13 +33,13 @@ def load_http_tool(row: ToolRegistration) -> Any:
 
 
 def input_schema(row: ToolRegistration) -> dict[str, Any] | None:
-    """The JSON Schema of what it takes; None where there is no such tool."""
+    """Return the JSON Schema of its input; None if there is no such tool."""
     tool = load_tool(row)
     return None if tool is None else dict(getattr(tool, "parameters", TEXT_INPUT_SCHEMA))
 
 
 def effect(row: ToolRegistration) -> Effect | None:
-    """What a repetition would do, as the row says or else the tool."""
+    """Return the effect of repeating a call, from the row or the tool."""
     known = row.effect or getattr(load_tool(row), "effect", None)
     return Effect(known) if known else None
 

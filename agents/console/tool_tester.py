@@ -1,4 +1,4 @@
-"""Running one tool by hand: with what it would be given in a run, and what came of it."""
+"""Runs one tool by hand, with the input and limits of a run."""
 
 import json
 import time
@@ -28,7 +28,7 @@ from .tool_settings import Effect, Source, effect, input_schema, requires_approv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRunResult:
-    """What came of a call, as a step shows it."""
+    """The result of a call, as displayed in a step."""
 
     given: str
     seen: str
@@ -57,14 +57,14 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
 
 
 def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistration) -> bool:
-    """Whoever may change it; what starts a program needs the right to that, too."""
+    """Whether the user can change it and, for a program, start one."""
     is_program = row.server is not None and row.server.transport == McpServer.Transport.STDIO
     may_start = not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION)
     return console.has_change_permission(request, row) and may_start
 
 
 def refusal_reason(row: ToolRegistration) -> str:
-    """Why it cannot be run at all; empty where it can."""
+    """Return why it can't be run, or an empty string."""
     if row.is_gone:
         return _("The server no longer provides this tool.")
     if row.pending:
@@ -79,7 +79,7 @@ def refusal_reason(row: ToolRegistration) -> str:
 
 
 def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> ToolRunResult:
-    """Kept first who does it, without the values; then done, once."""
+    """Record the user and argument names, then run the tool once."""
     audit.record(user, audit.TOOL_RUN, row, name=row.name, arguments=sorted(arguments))
     began = time.perf_counter()
     try:
@@ -89,7 +89,7 @@ def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Too
             given=_format_arguments(arguments), seen=str(error), is_error=True, took="—"
         )
     if not result.is_error:
-        circuit_breakers.reset_tool(row.name)  # a person has seen that it works
+        circuit_breakers.reset_tool(row.name)  # verified by a person
     return ToolRunResult(
         given=_format_arguments(arguments),
         seen=translate(result.error)
@@ -101,7 +101,7 @@ def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Too
 
 
 async def _call_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Any:
-    """Once, with the limits that it has in a run; no circuit keeps a person from trying."""
+    """Call the tool once with its usual limits, ignoring its circuit."""
     async with _open_tool(row, user) as tool:
         tried = await FallbackStrategy(max_retries=0).execute_with_fallback(tool, arguments)
     return tried.result

@@ -1,4 +1,4 @@
-"""Tools: those that are there are tuned, those behind an HTTP endpoint are made here."""
+"""Tools: settings of existing ones, and creation of HTTP tools."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ Source, Approval = ToolRegistration.Source, ToolRegistration.Approval
 
 
 class _SwitchForm(forms.BaseModelForm):
-    """A row of the list, whose box says what it switches."""
+    """A row of the list, whose checkbox names its tool."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,7 +108,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("arguments"))
     def takes(self, row: ToolRegistration) -> SafeString | str:
-        """Its schema in words, and as it is."""
+        """Return the schema as text, and as JSON."""
         schema = input_schema(row)
         if schema is None:
             return "—"
@@ -154,7 +154,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return super().render_change_form(request, context, **about)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A tool of this installation would be back at the next start."""
+        """Built-in tools can't be deleted, because they return at the next start."""
         is_own = obj is not None and obj.source == Source.OWN
         return super().has_delete_permission(request, obj) and not is_own
 

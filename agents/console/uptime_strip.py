@@ -1,4 +1,4 @@
-"""The last day of an MCP server: a strip to see, and the same in words."""
+"""The last day of an MCP server: as a chart and as text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ Samples = Sequence[ServerSample]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UptimeBar:
-    """A quarter of an hour: as high as it was slow, or all the way where it was down."""
+    """A quarter of an hour: height by latency, or full height if down."""
 
     x: int
     height: int
@@ -109,7 +109,7 @@ def _summary(samples: Samples) -> str:
 
 
 def _outages(samples: Samples) -> Iterator[str]:
-    """When it was out of order, the latest first: from a look that failed to a good one."""
+    """Yield outages, latest first: from a failed check to a good one."""
     spans: list[tuple[datetime, datetime | None]] = []
     began = None
     for sample in samples:

@@ -1,7 +1,7 @@
-"""How tools have done lately: calls, errors and how long they took, in one look at the steps.
+"""Recent tool usage: calls, errors and durations, in one query of the steps.
 
-Steps have no index of their own by time. Runs are numbered in the order in which they began, so
-the newest of them, up to so many, are looked through by their numbers.
+Steps have no index by time. Run ids are chronological, so the newest runs, up to a limit, are
+selected by id.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CALL_STATUSES = (AgentStep.Status.DONE, AgentStep.Status.FAILED, AgentStep.Statu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUsage:
-    """A tool in the last seven days; `median` is in seconds."""
+    """A tool's last seven days; `median` is in seconds."""
 
     calls: int
     errors: int
@@ -36,7 +36,7 @@ class ToolUsage:
 
 
 class _UsageCache:
-    """All of them by name, looked at once a minute however many pages ask."""
+    """All usage by name, queried at most once a minute."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -58,7 +58,7 @@ lately = _UsageCache()
 
 
 def load_usage() -> dict[str, ToolUsage]:
-    """Each tool that was called; the row in the middle of its calls has their median."""
+    """Return the usage of each called tool; the middle row of its calls has the median."""
     of_one = {"partition_by": F("action")}
     seconds = F("ended_at") - F("started_at")
     calls = _recent_calls().annotate(
@@ -77,7 +77,7 @@ def load_usage() -> dict[str, ToolUsage]:
 
 
 def _recent_calls() -> QuerySet[AgentStep]:
-    """Those that were made; what a run only repeats of another was made there."""
+    """Return recent calls, without those replayed from another run."""
     since = timezone.now() - RECENT_PERIOD
     calls = AgentStep.objects.order_by().filter(
         run__gte=_oldest_run_id(since),
@@ -90,7 +90,7 @@ def _recent_calls() -> QuerySet[AgentStep]:
 
 
 def _oldest_run_id(since: datetime) -> int:
-    """The number from which on runs are looked at."""
+    """Return the first run id to include."""
     newest = Run.objects.order_by("-pk").values_list("pk", flat=True)
     runs = Run.objects.filter(started_at__gte=since).aggregate(first=Min("pk"))
     oldest = newest[MAX_RUNS - 1 : MAX_RUNS].first()

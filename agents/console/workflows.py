@@ -1,4 +1,7 @@
-"""Workflows are written on pages of their own; here they are switched, and given times."""
+"""Workflows in the console: enable and schedule them.
+
+They are written on pages of their own.
+"""
 
 from typing import Any
 
@@ -45,7 +48,7 @@ class WorkflowAdmin(ConsoleAdmin):
 
     @admin.display(description=_("workflow page"))
     def way(self, workflow: Workflow) -> SafeString:
-        """Where it is started, edited and looked at."""
+        """Link to its page."""
         url = reverse("workflows:workflow", args=[workflow.pk])
         return format_html('<a href="{}">{}</a>', url, _("Start or edit"))
 
@@ -54,10 +57,10 @@ SUPERUSER_ONLY = _("Only a superuser can make a workflow run as another user.")
 
 
 class ScheduleForm(forms.ModelForm):
-    asker: Any = None  # who fills it in
+    asker: Any = None  # the user of the form
 
     def clean_user(self) -> Any:
-        """What runs by the clock has the rights of whom it is for."""
+        """Restrict the owner, because a scheduled run has that user's permissions."""
         user = self.cleaned_data["user"]
         is_new = user.pk != self.instance.user_id
         if is_new and self.asker and not self.asker.is_superuser and user != self.asker:
@@ -104,7 +107,7 @@ class ScheduleAdmin(ConsoleAdmin):
 
     @admin.display(description=_("state"))
     def state(self, schedule: Schedule) -> SafeString | str:
-        """Whether it starts anything, and if not, who has to do what."""
+        """Return whether it is active, and if not, who has to do what."""
         if schedule.pk is None:
             return "—"
         held = acceptance.why_held(schedule, schedule.workflow.newest)
@@ -126,7 +129,7 @@ class ScheduleAdmin(ConsoleAdmin):
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """For oneself, and with what the workflow of the address can be given."""
+        """Prefill the user, and the parameters of the workflow in the URL."""
         asked = super().get_changeform_initial_data(request)
         return {"user": request.user.pk, "parameters": _default_parameters(request), **asked}
 
@@ -141,7 +144,7 @@ class ScheduleAdmin(ConsoleAdmin):
 
 
 def _default_parameters(request: HttpRequest) -> dict[str, Any]:
-    """All parameters by name; null stands where one has to be written."""
+    """Return all parameters by name; null where a value is required."""
     pk = request.GET.get("workflow", "")
     is_number = pk.isascii() and pk.isdigit()
     mine = Workflow.objects.for_user(request.user)

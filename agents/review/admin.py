@@ -15,9 +15,9 @@ PERSONAL_FIELDS = {"question", "history", "observations"}
 
 @admin.register(Example)
 class ExampleAdmin(ConsoleAdmin):
-    """What was recorded stays as it was; what is expected of the agent may change."""
+    """Saved recordings don't change; the expected answer may."""
 
-    tells_values = False  # they are words of whoever asked
+    tells_values = False  # they are users' text
 
     list_display = ["name", "agent_name", "score", "scored_at", "saved_by", "saved_at"]
     list_filter = ["agent_name"]
@@ -30,7 +30,7 @@ class ExampleAdmin(ConsoleAdmin):
     readonly_fields = [name for name in fields if name not in {"name", "expected", "agent"}]
 
     def get_fields(self, request: HttpRequest, obj: object = None) -> list[str]:
-        """What somebody asked is kept as they asked it, so not everybody may read it."""
+        """Hide users' questions from administrators without permission to see them."""
         may_read = request.user.has_perm(masking.UNMASK_PERMISSION)
         return [name for name in self.fields if may_read or name not in PERSONAL_FIELDS]
 
@@ -39,7 +39,7 @@ class ExampleAdmin(ConsoleAdmin):
 
     @admin.display(description=_("run"))
     def recorded(self, example: Any) -> str:
-        """By its number: a run's own name is what somebody asked."""
+        """Link by number, because a run's name is the user's question."""
         if example.run_id is None:
             return "—"
         url = reverse("admin:agents_run_change", args=[example.run_id])

@@ -1,4 +1,4 @@
-"""Two courses of steps side by side: those that do the same stand in one row."""
+"""Aligns two lists of steps, so that equal ones share a row."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -7,14 +7,14 @@ Step = TypeVar("Step")
 Pair = tuple[Step | None, Step | None]
 Likeness = Callable[[Step, Step], float]
 
-# The table has a cell for each step of one with each of the other; longer ones go by stretches.
+# The table has a cell per pair of steps, so long runs are aligned in chunks.
 CHUNK_STEPS = 200
 
 
 def align(
     left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
 ) -> list[Pair[Step]]:
-    """Every step once, in its order. Pairs that are not alike at all (0) are never made."""
+    """Return every step once, in order. Pairs with a similarity of 0 are never made."""
     pairs: list[Pair[Step]] = []
     for at in range(0, max(len(left), len(right)), CHUNK_STEPS):
         ours, theirs = left[at : at + CHUNK_STEPS], right[at : at + CHUNK_STEPS]
@@ -25,7 +25,7 @@ def align(
 def _score_table(
     left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
 ) -> list[list[tuple[float, float]]]:
-    """How alike the rest of both is from each place on, at best; and these two steps alone."""
+    """Return the best similarity of the rest from each position, and of each pair."""
     below = [(0.0, 0.0)] * (len(right) + 1)
     table = [below]
     for ours in reversed(left):

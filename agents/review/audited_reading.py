@@ -1,4 +1,4 @@
-"""A run as one person may read it: another's is masked, and every look at it is kept."""
+"""Opens a run for one user: another's run is masked, and every view is audited."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from agents.web.presentation import RunView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadableRun:
-    """`row` is the run as it is kept, `run` as it is shown."""
+    """A run for a reader; `row` is as saved, `run` as displayed."""
 
     row: Run
     run: Run
@@ -27,11 +27,11 @@ class ReadableRun:
         return self.veil is not None
 
     def shown(self, row: Row) -> Row:
-        """Another row of this run, as it may be read."""
+        """Return another row of this run, masked if needed."""
         return masking.mask_row(row) if self.is_masked else row
 
     def view(self) -> RunView:
-        # What is masked cannot be agreed to: a person would not see what they agree to.
+        # Masked calls can't be approved: the user wouldn't see what they approve.
         may_decide = self.may_decide and self.veil is None
         return RunView(
             self.run,
@@ -44,7 +44,7 @@ class ReadableRun:
 
 
 def open_run(request: HttpRequest, pk: int | None, door: str = "page") -> ReadableRun:
-    """What is not this person's to see is a 404, as what is not there."""
+    """Return the run; one the user can't see is a 404, like a missing one."""
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.record_view(request.user, row, door)
     user = request.user

@@ -1,4 +1,4 @@
-"""The lines above the list: how many runs, how many failed, how long they were at work."""
+"""Charts above the list: runs, failures and active time."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from agents.web.presentation.formatting import duration
 BAR_COUNT = 40
 WIDTH, HEIGHT = 160, 32
 MIN_RUNS, MIN_BAR_HEIGHT = 2, 1.5
-# What a bar stands for: something one would say of a time.
+# The time span of a bar, in round numbers.
 BUCKET_SPANS = [timedelta(minutes=n) for n in (1, 2, 5, 10, 20, 30)]
 BUCKET_SPANS += [timedelta(hours=n) for n in (1, 2, 3, 4, 6, 8, 12)]
 BUCKET_SPANS += [timedelta(days=n) for n in (1, 2, 3, 5, 7, 14, 30, 90, 365)]
@@ -26,7 +26,7 @@ Written = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartBar:
-    """A place on the drawing, as it is written there."""
+    """A bar's position, as written to the SVG."""
 
     x: str
     y: str
@@ -35,7 +35,7 @@ class ChartBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One measure over time, drawn and in words."""
+    """One measure over time, as a chart and as text."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Chart:
 
 
 def build_charts(found: Sequence[RunMatch]) -> list[Chart]:
-    """Of runs that were found, newest first; of one alone there is nothing to draw."""
+    """Build charts of the matches, newest first; a single run has none."""
     if len(found) < MIN_RUNS:
         return []
     line = RunHistogram.of(found)
@@ -69,7 +69,7 @@ def build_charts(found: Sequence[RunMatch]) -> list[Chart]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHistogram:
-    """Runs put into `BARS` spans of time, the last of which is that of the newest."""
+    """Runs in `BARS` time spans, ending with the newest run's."""
 
     found: Sequence[RunMatch]
     buckets: list[list[RunMatch]]
@@ -109,7 +109,7 @@ def _bar(at: int, share: float) -> ChartBar:
 
 
 def p95(found: Iterable[RunMatch]) -> float:
-    """What all but the slowest twentieth stay below; 0 where none is over yet."""
+    """Return the 95th percentile; 0 if no run has ended."""
     took = sorted(run.active for run in found if run.active is not None)
     return took[min(len(took) - 1, int(len(took) * 0.95))] if took else 0.0
 

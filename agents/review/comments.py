@@ -1,4 +1,4 @@
-"""What people in a conversation say to each other about what was done in it."""
+"""Comments by the members of a chat."""
 
 from functools import partial
 
@@ -17,12 +17,12 @@ MAX_COMMENTS = 200
 
 
 def commentable_runs(user) -> QuerySet[Run]:
-    """The runs of conversations that this person shares with others."""
+    """Return runs of chats the user shares with others."""
     return Run.objects.filter(topic__in=Membership.objects.shared_topics(user))
 
 
 def add(user, run: Run, step: int, text: str) -> Comment:
-    """Keep it, and tell every page on which it can be read."""
+    """Save a comment and notify every page that displays it."""
     words = clean_text(text)
     if not words:
         raise FeedbackRejected(_("Enter some text first."))
@@ -40,7 +40,7 @@ def add(user, run: Run, step: int, text: str) -> Comment:
 
 
 def delete(user, pk: int) -> Comment:
-    """One of one's own; raises Comment.DoesNotExist for any other."""
+    """Delete one's own comment; raise Comment.DoesNotExist for others."""
     comment = Comment.objects.for_user(user).select_related("run").get(author=user, pk=pk)
     with transaction.atomic():
         Comment.objects.filter(pk=comment.pk).delete()

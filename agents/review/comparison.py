@@ -1,4 +1,4 @@
-"""Two runs side by side: where they part, what was set up differently, what came of it."""
+"""Compares two runs: where they diverge, their setups and results."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ Why = Literal[
 ]
 Kind = Literal["same", "coming", "format_value"]
 Started = Mapping[str, Any]
-Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
+Words = tuple[str, str, str, bool]  # label, both texts, whether they are code
 
 TOOL = AgentStep.Kind.TOOL
 PLAN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.TASK, AgentStep.Kind.EVALUATION}
@@ -41,7 +41,7 @@ MAX_SIGNATURE_CHARS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedText:
-    """One text of a step, or of a setup, in both runs."""
+    """A text of a step or setup in both runs."""
 
     label: str
     difference: TextDiff
@@ -50,7 +50,7 @@ class ComparedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRow:
-    """A step of one run beside that of the other which does the same, if there is one."""
+    """A step of one run next to the matching one of the other, if any."""
 
     at: int
     left: StepView | None
@@ -95,14 +95,14 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows that follow each other, and are the same, still to come, or different."""
+    """Consecutive rows that are the same, pending or different."""
 
     kind: Kind
     rows: list[ComparisonRow]
 
     @property
     def label(self) -> str:
-        """What it says where it is folded; what is different is not."""
+        """The label of a collapsed group; different rows aren't collapsed."""
         count = len(self.rows)
         if self.kind == "same":
             words = ngettext("%(count)d identical step", "%(count)d identical steps", count)
@@ -133,7 +133,7 @@ class Comparison:
 
     @cached_property
     def first(self) -> ComparisonRow | None:
-        """The row in which the runs part."""
+        """The row where the runs diverge."""
         return next((row for row in self.rows if row.differs), None)
 
     @cached_property
@@ -142,7 +142,7 @@ class Comparison:
 
     @cached_property
     def setup(self) -> list[ComparedText]:
-        """What was set up differently, as both runs said when they began."""
+        """Differences in the setup, as recorded at the start."""
         return self._diff_texts(_setup_texts(self.left, self.right))
 
     @property
@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def question(self) -> str:
-        """What both were asked, if that is the same."""
+        """The question, if both have the same."""
         return self.left.run.query if self.left.run.query == self.right.run.query else ""
 
     @property
@@ -164,7 +164,7 @@ class Comparison:
 
     @property
     def is_running(self) -> bool:
-        """Something moves; while a person is waited for, nothing does."""
+        """Whether anything is running; nothing is while waiting for a person."""
         return any(view.run.status == Run.Status.RUNNING for view in self.sides)
 
     @property
@@ -192,7 +192,7 @@ class Comparison:
         )
 
     def _unpaired_reason(self, at: int, ends: Sequence[int], side: int) -> Why:
-        """Why there is no step on this side."""
+        """Return why there is no step on this side."""
         if at < ends[side]:
             return "only"
         return "yet" if self.sides[side].run.is_live else "ended"
@@ -208,7 +208,7 @@ class Comparison:
 
 
 class _StepSignature:
-    """A step with the few signs by which another one is told to be like it."""
+    """A step with the features used to match it with another."""
 
     __slots__ = ("name", "signs", "step")
 
@@ -226,7 +226,7 @@ _Pair = tuple[_StepSignature | None, _StepSignature | None]
 
 
 def _similarity(left: _StepSignature, right: _StepSignature) -> float:
-    """From 0 to 1. What is done weighs more than the words in which it is done."""
+    """Return a similarity from 0 to 1; the action weighs more than the text."""
     if left.name == right.name:
         either = len(left.signs | right.signs)
         return 0.5 + 0.5 * (len(left.signs & right.signs) / either if either else 1.0)
@@ -237,13 +237,13 @@ def _similarity(left: _StepSignature, right: _StepSignature) -> float:
 
 
 def _last_row(pairs: Sequence[_Pair], side: int) -> int:
-    """The row of the last step on this side."""
+    """Return the row of the last step on this side."""
     there = [at for at, pair in enumerate(pairs, start=1) if pair[side] is not None]
     return there[-1] if there else 0
 
 
 def _difference_reason(left: StepView, right: StepView) -> Why:
-    """In what two steps differ first; one that goes on may still become the same."""
+    """Return how two steps differ first; a running one may still become equal."""
     is_open = left.is_open or right.is_open
     if left.kind == right.kind == TOOL:
         if left.action != right.action:
@@ -271,7 +271,7 @@ def _step_texts(left: StepView, right: StepView) -> list[Words]:
 
 
 def _thought_text(step: StepView) -> str:
-    """That of a call is the one that stands in the row above it."""
+    """Return the thought; that of a call is in the row above."""
     return "" if step.kind == TOOL else format_value(step.thought)
 
 
@@ -284,7 +284,7 @@ def _answer_text(view: RunView) -> str:
 
 
 def _setup_texts(one: RunView, other: RunView) -> list[Words]:
-    """What there is to say of how both were set up."""
+    """Return both runs' setup texts."""
     ours, theirs = _start_data(one), _start_data(other)
     left, right = one.run, other.run
     labels = {

@@ -1,7 +1,7 @@
-"""Runs kept as cases: the same question is asked again, and held against what was said then.
+"""Examples: saved runs whose question is asked again and compared with the recording.
 
-Tools answer from the recording, so nothing outside is touched. There is no row of such a run:
-it is nobody's, and would count as a person's in every list and figure.
+Tools answer from the recording, so nothing outside is affected. Such a run has no row: it
+belongs to no user and would count in every list and figure.
 """
 
 import json
@@ -37,7 +37,7 @@ NEEDS_PERSON = "The run needs approval, and nobody can approve while examples ru
 
 
 def save(user, run: Run, name: str, expected: str) -> Example:
-    """Keep a run that is over, with what its tools said; raises NotTaken in words."""
+    """Save a finished run with its tool results; raise FeedbackRejected."""
     name = " ".join(clean_text(name).split())
     if run.is_live:
         raise FeedbackRejected(
@@ -72,7 +72,7 @@ def save(user, run: Run, name: str, expected: str) -> Example:
 
 
 def observations(run: Run) -> list[dict[str, Any]]:
-    """What tools and people said, in order; what colleagues did is not: they are asked."""
+    """Return the results of tools and people in order, without handoffs, which run again."""
     is_colleague = Q(action__startswith=HANDOFF_PREFIX) & ~Q(action=AskPersonTool.name)
     calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(is_colleague)
     return [
@@ -87,21 +87,21 @@ def observations(run: Run) -> list[dict[str, Any]]:
 
 
 def _called_tool(step: AgentStep) -> str:
-    """The tool that the model called; another one may have done it in its place."""
+    """Return the tool the model called, even if a fallback was used."""
     replaced = (note["tool"] for note in step.notes if note.get("kind") == "tool_fallback")
     return next(replaced, step.action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleResult:
-    """What came of an example that was asked again."""
+    """The result of rerunning an example."""
 
     name: str
     agent: str
     model: str
     answer: str = ""
-    calls: float = 0.0  # how far the same tools were used with the same arguments
-    likeness: float | None = None  # of the answers; None where none was expected
+    calls: float = 0.0  # share of equal tool calls with equal arguments
+    likeness: float | None = None  # of the answers; None without an expected one
     not_recorded: tuple[str, ...] = ()
     problem: str = ""
 
@@ -112,7 +112,7 @@ class ExampleResult:
 
 
 class RecordedCalls:
-    """What the tools said then; a call that was made twice is answered as it was each time."""
+    """The recorded tool results; a repeated call gets the results in order."""
 
     def __init__(self, recorded: Iterable[Mapping[str, Any]]) -> None:
         self.expected: list[str] = []
@@ -141,7 +141,7 @@ class RecordedCalls:
         own: Iterable[Tool],
         more: Iterable[Tool] = (),
     ) -> ToolRegistry:
-        """The tools that an agent has now, as it is told of them, answering from this."""
+        """Return the agent's current tools, answering from the recording."""
         tools = [RecordedTool(self, specification(tool)) for tool in own]
         tools += [
             RecordedTool(self, _remote_spec(row)) for row in rows if mcp_servers.is_offered(row)
@@ -154,7 +154,7 @@ class RecordedCalls:
 
 
 class RecordedPerson(AskPersonTool):
-    """The person that a plan asks, who says what was said then."""
+    """A person asked by a plan, who gives the recorded answer."""
 
     waits = False
 
@@ -168,7 +168,7 @@ class RecordedPerson(AskPersonTool):
 
 @dataclass(slots=True)
 class RecordedTool:
-    """A tool as the model knows it, that does nothing."""
+    """A tool with the real specification that does nothing."""
 
     tape: RecordedCalls
     told: Mapping[str, Any]
@@ -188,13 +188,13 @@ class RecordedTool:
 
 
 def call_key(tool: str, arguments: Any) -> str:
-    """A call in one line, the same for the same arguments in whatever order."""
+    """Return a key for a call, independent of the order of arguments."""
     text = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=dict)
     return f"{tool} {text}"
 
 
 async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleResult:
-    """Ask again, as the agent is set up now, and compare."""
+    """Run the example with the current agent, and compare."""
     model = model or planner_factory.model_name(agent)
     trial = {"name": example.name, "agent": agent.name, "model": model}
     tape = RecordedCalls(example.observations)
@@ -237,7 +237,7 @@ def _tool_result(row: Mapping[str, Any]) -> ToolResult:
 
 
 def _remote_spec(row: ToolRegistration) -> Mapping[str, Any]:
-    """A server's tool, as it was accepted: the server itself is not asked."""
+    """Return an MCP tool's accepted definition, without contacting the server."""
     about = row.definition
     return {
         "function": {

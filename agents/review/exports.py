@@ -1,6 +1,6 @@
-"""A run as a file: JSON for programs (docs/trace-schema.md), Markdown for people.
+"""Exports a run: JSON for programs (docs/trace-schema.md), Markdown for people.
 
-Both come in pieces, because a run can be longer than what should be held at once.
+Both are streamed, because a run can be too long for memory.
 """
 
 import json
@@ -29,7 +29,7 @@ PERSON_FIELDS = {"by", "by_name"}
 
 
 def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
-    """Words as they were streamed are left out: whole texts are in the steps."""
+    """Export without streamed deltas: the steps have the whole texts."""
     head = {"schema": SCHEMA, "exported_at": _isoformat(timezone.now()), "masked": is_masked}
     yield f"{_to_json(head)[:-1]},\n"
     yield f'"run": {_to_json(_run_dict(_mask_row(run, is_masked), is_masked))},\n'
@@ -52,7 +52,7 @@ def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
 
 
 def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
-    """A document: the question, the answer, every step, and what it came to."""
+    """Export a document: question, answer, steps and totals."""
     view = RunView(_mask_row(run, is_masked), place="trace")
     yield f"# {_escape_line(view.query)}\n\n{_summary(view)}\n"
     if len(view.query.splitlines()) > 1:
@@ -71,7 +71,7 @@ def _mask_row(row: Any, is_masked: bool) -> Any:
 
 
 def _paginate(rows: QuerySet[Any], key: str, is_masked: bool) -> Iterator[Any]:
-    """All of them, a page at a time."""
+    """Yield all rows, a page at a time."""
     last = -1
     while page := list(rows.filter(**{f"{key}__gt": last}).order_by(key)[:PAGE_SIZE]):
         yield from (_mask_row(row, is_masked) for row in page)
@@ -165,7 +165,7 @@ def _event_dict(row: RunEvent, is_masked: bool) -> dict[str, Any]:
 
 
 def _summary(view: RunView) -> str:
-    """One line a fact, as people read them."""
+    """Return the facts of a run, one per line."""
     started = timezone.localtime(view.started_at).strftime("%Y-%m-%d %H:%M:%S")
     facts = {
         _("Run"): f"#{view.pk}",
@@ -189,7 +189,7 @@ def _agent_label(view: RunView) -> str:
 
 
 def _answer_markdown(view: RunView) -> str:
-    """Quoted, so that whatever it leaves open ends with it."""
+    """Quote the answer, so that its open Markdown ends with it."""
     if view.output is not None:
         return _code_block(view.output_text, "json").rstrip()
     lines = (view.answer or _("No answer.")).splitlines()
@@ -197,7 +197,7 @@ def _answer_markdown(view: RunView) -> str:
 
 
 def _step_markdown(step: StepView) -> str:
-    """Headings, and what was said and seen as it is, so that no text can be taken for ours."""
+    """Render a step with its texts in code blocks, so that none can pass as ours."""
     speaker = f"{step.agent_name} · " if step.depth else ""
     title = f"### #{step.number} {step.kind_label} · {speaker}{_escape_line(step.intent)}\n\n"
     facts = [step.status_label, duration(step.duration_ms)]
@@ -224,12 +224,12 @@ def _step_texts(step: StepView) -> dict[str, str]:
 
 
 def _code_block(text: str, language: str = "") -> str:
-    """Between marks that are longer than any in it."""
+    """Return a code block with a fence longer than any in the text."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}\n"
 
 
 def _escape_line(text: str) -> str:
-    """A line in which nothing is Markdown."""
+    """Escape Markdown and put the text on one line."""
     return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

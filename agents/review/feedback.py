@@ -1,7 +1,7 @@
-"""What people say of runs: thumbs, notes, labels, verdicts, and the answer there should be.
+"""Feedback on runs: ratings, notes, labels, verdicts and corrections.
 
-Whoever asked rates their own run and may have it looked at; a reviewer judges what is in
-their scope. Which runs those are was decided by whoever calls this.
+Users rate their own runs and can request a review; reviewers judge runs in their scope. Callers
+decide which runs those are.
 """
 
 import unicodedata
@@ -27,23 +27,23 @@ MAX_ANSWER_CHARS = 100_000
 
 
 class FeedbackRejected(Exception):
-    """Something was not taken; the text says why, to the person who said it."""
+    """Raised when feedback is rejected; the user sees the reason."""
 
 
 def reviewable_runs(user) -> QuerySet[Run]:
-    """The runs that this person may judge."""
+    """Return the runs this user can review."""
     runs = Run.objects.in_scope(user)
     return runs if user.has_perm(REVIEW_PERMISSION) else runs.none()
 
 
 def reviewers() -> list[Any]:
-    """Everybody who may judge runs, be they in their scope or not."""
+    """Return all reviewers, regardless of scope."""
     return list(get_user_model().objects.with_perm(REVIEW_PERMISSION).order_by("username"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingInput:
-    """Up, or down with a reason; `is_good` is None where it is taken back."""
+    """A rating: up, or down with a reason; `is_good` is None to remove it."""
 
     is_good: bool | None
     reason: str = ""
@@ -52,7 +52,7 @@ class RatingInput:
 
 
 def rate(user, run: Run, thumb: RatingInput) -> None:
-    """Keep it in place of the one before."""
+    """Save the rating, replacing an earlier one."""
     _check_finished(run)
     with transaction.atomic():
         if thumb.is_good is None:
@@ -65,7 +65,7 @@ def rate(user, run: Run, thumb: RatingInput) -> None:
 
 
 def _rating_fields(thumb: RatingInput) -> dict[str, Any]:
-    """A thumb up needs none."""
+    """Return a rating's fields; a good one needs no reason."""
     if thumb.is_good:
         return {"is_good": True, "reason": "", "comment": ""}
     reason = thumb.reason if thumb.reason in Rating.Reason else ""
@@ -73,13 +73,13 @@ def _rating_fields(thumb: RatingInput) -> dict[str, Any]:
 
 
 def add_note(user, run: Run, text: str, step: int = 0) -> Note:
-    """Words on a run, or on one of its steps."""
+    """Add a note to a run or a step."""
     _check_step(run, step)
     return Note.objects.create(run=run, step=step, author=user, text=_require_text(text))
 
 
 def edit_note(user, run: Run, pk: int, text: str) -> Note:
-    """Change a note of one's own; raises Note.DoesNotExist for any other."""
+    """Change one's own note; raise Note.DoesNotExist for others."""
     note = Note.objects.get(run=run, author=user, pk=pk)
     note.text, note.edited_at = _require_text(text), timezone.now()
     note.save(update_fields=["text", "edited_at"])
@@ -87,12 +87,12 @@ def edit_note(user, run: Run, pk: int, text: str) -> Note:
 
 
 def delete_note(user, run: Run, pk: int) -> None:
-    """Take back a note of one's own; raises Note.DoesNotExist for any other."""
+    """Delete one's own note; raise Note.DoesNotExist for others."""
     Note.objects.get(run=run, author=user, pk=pk).delete()
 
 
 def add_label(user, run: Run, name: str, step: int = 0) -> Label:
-    """Put a word on it by which it is found; twice is once."""
+    """Add a label, once."""
     name = normalize_label(name)
     _check_step(run, step)
     if not name:
@@ -109,12 +109,12 @@ def remove_label(run: Run, name: str, step: int = 0) -> None:
 
 
 def normalize_label(text: str) -> str:
-    """Written alike, however it was typed: width and capitals make no difference."""
+    """Normalize a label's width, case and spacing."""
     return " ".join(unicodedata.normalize("NFKC", storable(text)).lower().split())
 
 
 def flag(user, run: Run, why: str) -> Review:
-    """Have it looked at. One that was decided is opened again; a reason is added to others."""
+    """Request a review; a decided one is reopened, and reasons are added to an open one."""
     why = clean_text(why)
     with transaction.atomic():
         review = _lock_review(run)
@@ -128,7 +128,7 @@ def flag(user, run: Run, why: str) -> Review:
         before, review.verdict = review.verdict, ""
         review.decided_by = review.decided_at = None
         review.save()
-        # How much was written, and not what: an entry outlives the run.
+        # Only the length, because an entry outlives the run.
         audit.record(user, "review.flag", run, characters=len(why), before=before)
         _publish(run)
     return review
@@ -143,7 +143,7 @@ def _append_reason(reasons: str, why: str) -> str:
 
 
 def assign(user, run: Run, person) -> Review:
-    """Give it to somebody who may judge it, or to nobody."""
+    """Assign the review to a reviewer, or to none."""
     if person is not None and not reviewable_runs(person).filter(pk=run.pk).exists():
         raise FeedbackRejected(_("This user can't review this run."))
     with transaction.atomic():
@@ -155,7 +155,7 @@ def assign(user, run: Run, person) -> Review:
 
 
 def decide(user, run: Run, verdict: str, seen: str) -> Review:
-    """A verdict on what the person had before them: `seen` is its stamp."""
+    """Save a verdict on what the reviewer saw; `seen` is its stamp."""
     _check_finished(run)
     if verdict not in Review.Verdict:
         raise FeedbackRejected(_("Choose a verdict."))
@@ -170,9 +170,9 @@ def decide(user, run: Run, verdict: str, seen: str) -> Review:
 
 
 def correct(user, run: Run, text: str, seen: str) -> Review:
-    """The answer there should have been, shown to whoever asked; an empty one takes it back.
+    """Save the corrected answer for the user; an empty one removes it.
 
-    An answer that had to be corrected was wrong, unless somebody has said so more exactly.
+    A corrected answer counts as wrong, unless there is a more precise verdict.
     """
     _check_finished(run)
     correction, now = clean_text(text, MAX_ANSWER_CHARS), timezone.now()
@@ -228,13 +228,13 @@ def _conflict_message(review: Review) -> str:
 
 
 def _lock_review(run: Run) -> Review:
-    """The review of this run, which nobody else can change until we are done with it."""
+    """Return the run's review with its row locked."""
     Review.objects.get_or_create(run_id=run.pk)
     return Review.objects.select_for_update().get(run_id=run.pk)
 
 
 def _publish(run: Run) -> None:
-    """Pages that show the run, once this is kept."""
+    """Notify the run's pages after the commit."""
     tell = partial(async_to_sync(pubsub.publish), run.topic, "run.judged", run=run.pk)
     transaction.on_commit(tell)
 
@@ -258,7 +258,7 @@ def _require_text(text: str) -> str:
 
 
 def clean_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """The text as it can be kept; raises NotTaken where it is too much."""
+    """Return the text for storage; raise FeedbackRejected if it is too long."""
     words = storable(text).replace("\r\n", "\n").strip()
     if len(words) > most:
         raise FeedbackRejected(
@@ -269,5 +269,5 @@ def clean_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
 
 
 def storable(text: str) -> str:
-    """Without what a database refuses: NUL, and halves of characters."""
+    """Remove what a database rejects: NUL and lone surrogates."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What can be written into the filter bar: fields, and the values that are in use."""
+"""Completions for the filter bar: fields, and values in use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ def available_fields(user) -> list[FilterField]:
 
 
 def completions(user) -> list[dict[str, Any]]:
-    """Every field with what it is about and the values that it may well be asked for."""
+    """Return every field with its description and likely values."""
     used = known_values(user)
     return [
         {"name": each.name, "about": str(each.about), "values": _field_values(each, used)}
@@ -33,7 +33,7 @@ def completions(user) -> list[dict[str, Any]]:
 
 
 def known_values(user) -> dict[str, list[str]]:
-    """Names to look for: those set up, and those of the latest runs that one may see."""
+    """Return known names: configured ones, and those of the user's latest runs."""
     runs = Run.objects.for_user(user)
     lately = list(
         runs.order_by("-pk").values_list(
@@ -56,7 +56,7 @@ def known_values(user) -> dict[str, list[str]]:
 
 
 def suggestions(user, asked: Filter) -> list[FilterProblem]:
-    """Names that nothing is called by, each with the one that is nearest to it."""
+    """Return unknown names, each with the closest known one."""
     used = known_values(user)
     return [
         problem

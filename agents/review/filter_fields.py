@@ -1,4 +1,4 @@
-"""The fields of the filter: what each takes, and which runs have it."""
+"""The filter's fields: accepted values, and the matching runs."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ Which = Callable[[Any], Q]
 
 @TextField.register_lookup
 class AsciiIContains(Contains):
-    """Has these words, in capitals or not: of Latin letters only, which is quick everywhere."""
+    """Contains, ignoring case for Latin letters only, which is fast on all databases."""
 
     lookup_name = "says"
 
@@ -42,7 +42,7 @@ class AsciiIContains(Contains):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterField:
-    """`read` makes a value of its text, `which` says of which runs that is true."""
+    """A field; `read` parses a value, `which` returns the matching runs."""
 
     name: str
     about: Any
@@ -50,7 +50,7 @@ class FilterField:
     read: Callable[[str], Any]
     which: Which
     choices: Mapping[str, Any] = field(default_factory=dict)
-    refusal: Any = ""  # said to those who are no reviewers, where only they may look for it
+    refusal: Any = ""  # message for users who aren't reviewers, if only those can use it
 
 
 def _make_field(
@@ -71,7 +71,7 @@ def _choice_field(
 
 
 def _range_filter(column: str) -> Callable[[Range], Q]:
-    """A column between two ends."""
+    """Return a filter of a column by range."""
 
     def which(asked: Range) -> Q:
         found = Q()
@@ -85,7 +85,7 @@ def _range_filter(column: str) -> Callable[[Range], Q]:
 
 
 def _active_time(asked: Range) -> Q:
-    """Active time; a run that isn't over has none yet, so "not longer than" is true of it."""
+    """Filter by active time; a live run has none yet, so "not longer than" is true of it."""
     return Q(seconds__isnull=False) & _range_filter("active")(asked)
 
 
@@ -98,25 +98,26 @@ def _name_filter(column: str) -> Callable[[NamePattern], Q]:
 
 
 def _runs_with(rows: QuerySet) -> Q:
-    """The runs that such rows belong to."""
+    """Return the runs these rows belong to."""
     return Q(pk__in=rows.filter(run__isnull=False).values("run"))
 
 
 def _step_filter(text: str, is_whole: bool = True, **step: Any) -> Q:
-    """Runs with such a step: kept with those that are over, looked for in the few others."""
+    """Filter runs by step: by search tags if finished, by steps if live."""
     ended = Q(marks__contains=f"|{text}|" if is_whole else f"|{text}")
     return ended | _runs_with(AgentStep.objects.filter(run__status__in=Run.LIVE, **step))
 
 
 def _status(name: str) -> Q:
     if name == Run.Status.COMPLETED:
-        # Nearly all: said so, SQLite would read them by the index and sort them, which is slow.
+        # Nearly all runs: a direct filter would make SQLite use the index and sort, which is
+        # slow.
         return ~Q(status__in=[each for each in Run.Status if each != name])
     return Q(status__in=Run.LIVE) if name == LIVE else Q(status=name)
 
 
 def _agent(asked: NamePattern) -> Q:
-    """By names as they are spelt, of which a database knows how many there are."""
+    """Filter by agent name as spelled, for which the database has statistics."""
     spelt = Agent.objects.filter(_name_filter("name")(asked)).values("name")
     there = (
         Q(agent_name__startswith=asked.text) if asked.is_beginning else Q(agent_name=asked.text)
@@ -129,7 +130,7 @@ def _model(text: str) -> Q:
 
 
 def _version(text: str) -> Q:
-    """Of its agent, as v3; else of its whole configuration, which has no v in it."""
+    """Filter by agent version (v3), or by the hash of the whole setup, which has no v."""
     if (number := re.fullmatch(r"v(\d{1,9})", text.lower())) is not None:
         return Q(agent_version=int(number[1]))
     return Q(version__startswith=text.lower())
@@ -321,12 +322,12 @@ def _make_fields() -> list[FilterField]:
 
 
 FIELDS = {each.name: each for each in _make_fields()}
-# What reviewers write for each other is not for whoever asked.
+# Reviewers' notes aren't visible to the user.
 REVIEWER_ONLY = {"note", "label"}
 
 
 def allowed_fields(*, is_reviewer: bool) -> dict[str, FilterField]:
-    """The fields that somebody may use, each with what they may ask of it."""
+    """Return the fields this user can use."""
     return FIELDS if is_reviewer else PUBLIC_FIELDS
 
 
@@ -338,7 +339,7 @@ def _public_fields() -> dict[str, FilterField]:
 
 PUBLIC_FIELDS = _public_fields()
 FIELD_ALIASES = {"flagged": "flag"}
-# Expressions that fields ask for by a name.
+# Named expressions that fields use.
 QUERY_ALIASES = {
     "tokens": F("prompt_tokens") + F("completion_tokens"),
     "step_count": STEP_COUNT,
@@ -347,5 +348,5 @@ QUERY_ALIASES = {
 
 
 def text_filter(words: str) -> Q:
-    """Runs whose question or answer has these words."""
+    """Return runs whose question or answer contains this text."""
     return Q(query__says=words) | Q(answer__says=words)

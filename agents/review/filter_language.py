@@ -1,7 +1,7 @@
-"""The language of the filter bar: text → terms with their places → the runs they mean.
+"""The filter language: text → terms with positions → matching runs.
 
-`status:failed -agent:helper cost:>0.01 "exact words"`. What cannot be read gets a sentence, and
-the rest is looked for all the same.
+`status:failed -agent:helper cost:>0.01 "exact words"`. Unreadable terms get a message, and the
+rest is applied anyway.
 """
 
 import re
@@ -24,7 +24,7 @@ from .filter_values import BadValue
 MAX_CHARS = 500
 MAX_TERMS = 40
 MAX_ALTERNATIVES = 10
-# Full-width letters, digits and signs are those of any other keyboard, each in its place.
+# Full-width letters, digits and signs, mapped one to one.
 HALF_WIDTH = {ord("！") + n: ord("!") + n for n in range(94)} | {ord("\u3000"): " "}
 CLOSING_QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』"}
 FIELD_NAME = re.compile(r"([A-Za-z]+):")
@@ -36,7 +36,7 @@ NEGATION = re.compile(r"-(?=[^\s-])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """Something that is asked for: a field and what it may be, or, without one, words."""
+    """A term: a field with possible values or, without one, text."""
 
     field: str
     values: tuple[Any, ...]
@@ -53,7 +53,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterProblem:
-    """What could not be read, where it stands, and what was probably meant instead."""
+    """An unreadable part, its position, and a suggestion."""
 
     sentence: str
     start: int
@@ -81,14 +81,14 @@ class Filter:
         return f"{before.rstrip()} {behind.lstrip()}".strip()
 
     def with_suggestion(self, problem: FilterProblem) -> str:
-        """The whole filter with what was probably meant."""
+        """Return the filter with the suggestion applied."""
         if not problem.instead:
             return ""
         return self.text[: problem.start] + problem.instead + self.text[problem.end :]
 
 
 def parse(text: str, *, is_reviewer: bool) -> Filter:
-    """Whatever is typed: there is no text that this cannot take."""
+    """Parse a filter; any text is accepted."""
     text = clean(text)
     reading = _FilterParser(text=text, is_reviewer=is_reviewer)
     terms = tuple(reading)
@@ -99,13 +99,13 @@ def parse(text: str, *, is_reviewer: bool) -> Filter:
 
 
 def clean(text: str) -> str:
-    """As every database takes it."""
+    """Return the text as every database accepts it."""
     return text.replace("\0", " ").encode(errors="replace").decode()[:MAX_CHARS].strip()
 
 
 @dataclass(slots=True, kw_only=True)
 class _FilterParser:
-    """Goes through the text once; what it cannot read is noted, and left out."""
+    """Parses the text in one pass; unreadable parts are reported and skipped."""
 
     text: str
     is_reviewer: bool
@@ -162,7 +162,7 @@ class _FilterParser:
         return term, tuple(value for value in values if value is not None)
 
     def _parse_alternatives(self) -> Iterator[tuple[str, int, int]]:
-        """Values with a comma between them, each with its place."""
+        """Yield comma-separated values with their positions."""
         while True:
             start = self.at
             text = self._parse_quoted() if self._is_at_quote() else self._parse_word(VALUE)[0]
@@ -174,7 +174,7 @@ class _FilterParser:
     def _limit_alternatives(
         self, said: list[tuple[str, int, int]]
     ) -> list[tuple[str, int, int]]:
-        """Each costs the database a look of its own."""
+        """Limit the alternatives, each of which costs the database a lookup."""
         if len(said) > MAX_ALTERNATIVES:
             sentence = _("Only the first %(count)d alternatives are used.")
             start = said[MAX_ALTERNATIVES][1]
@@ -185,7 +185,7 @@ class _FilterParser:
         return self.plain[self.at : self.at + 1] in CLOSING_QUOTES
 
     def _parse_quoted(self) -> str:
-        """What stands between two quotation marks, as it was typed."""
+        """Parse quoted text, as typed."""
         start, close = self.at + 1, CLOSING_QUOTES[self.plain[self.at]]
         end = self.plain.find(close, start)
         if end < 0:
@@ -196,7 +196,7 @@ class _FilterParser:
         return self.text[start:end].strip()
 
     def _parse_word(self, pattern: re.Pattern[str]) -> tuple[str, str]:
-        """A word as fields read it, and as it was typed."""
+        """Parse a word, normalized and as typed."""
         found = pattern.match(self.plain, self.at)
         start, self.at = self.at, found.end()
         return found[0], self.text[start : self.at]

@@ -1,4 +1,4 @@
-"""What a term of the filter may say, by type: text → a value, or what it takes instead."""
+"""Parses values of filter terms by type, and says what is accepted."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,12 +22,12 @@ Read = Callable[[str], Any]
 
 
 class BadValue(Exception):
-    """The field does not take this value; the message says what it takes."""
+    """Raised when a field doesn't accept a value; the message says what it accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """From one value up to another; an end that is not there is None."""
+    """A range; an open end is None."""
 
     low: Any = None
     high: Any = None
@@ -37,7 +37,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamePattern:
-    """A name, whole or, with a star behind it, its beginning."""
+    """A whole name or, with a star, a prefix."""
 
     text: str
     is_beginning: bool = False
@@ -52,7 +52,7 @@ def parse_text(text: str) -> str:
 
 
 def choice_parser(choices: Mapping[str, Any]) -> Read:
-    """One of these, by its name or as the page calls it."""
+    """Return a parser for these choices, by value or label."""
 
     def read(text: str) -> str:
         asked = text.casefold()
@@ -80,7 +80,7 @@ def parse_duration(text: str) -> Range:
 
 
 def parse_day(text: str) -> Range:
-    """A day, or several, as the moments at which it begins and at which it is over."""
+    """Parse a day or range of days into start and end times."""
     first, dots, last = text.partition("..")
     try:
         begins, ends = _read_day(first), _read_day(last or first)
@@ -92,7 +92,7 @@ def parse_day(text: str) -> Range:
 
 
 def _parse_range(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:
-    """`>5`, `2..8` or `5`, which is everything that would be written so."""
+    """Parse `>5`, `2..8` or `5`, which includes everything displayed as that."""
     try:
         sign, rest = COMPARISON.fullmatch(text.strip()).groups()
         first, dots, last = rest.partition("..")
@@ -111,7 +111,7 @@ def _parse_range(text: str, read: Callable[[str], tuple[float, float]], takes: s
 
 
 def _read_number(text: str) -> tuple[float, float]:
-    """A number and the least that would make it another one."""
+    """Return a number and its precision."""
     found = NUMBER.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

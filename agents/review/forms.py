@@ -1,4 +1,4 @@
-"""What people fill in about runs."""
+"""Forms about runs."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -15,13 +15,13 @@ PRIVILEGED_FIELDS = {"instructions", "model", "fallback", "guardrails"}
 WORKFLOW_FIELDS = {
     "instructions",
     "tools",
-}  # a workflow itself says what it does, and with what
+}  # a workflow defines its own steps and tools
 
 
 class RerunForm(forms.Form):
-    """What is to be different this time; filled in as the run had it."""
+    """What to change in a rerun; prefilled from the run."""
 
-    # Made with the page: sent twice, it is one run that is wanted.
+    # Created with the page, so that a form sent twice creates one run.
     token = forms.RegexField(
         r"\A[0-9a-f-]{8,64}\Z",
         initial=uuid4,
@@ -67,7 +67,7 @@ class RerunForm(forms.Form):
     def options(self) -> RerunOptions:
         offered = [name for name in RerunOptions.__slots__ if name in self.fields]
         said = asdict(self.now) | {name: self.cleaned_data[name] for name in offered}
-        # A browser sends lines as the web does, and the run had them as Unix does.
+        # Browsers send CRLF, and the run had LF.
         return RerunOptions(
             **said | {"instructions": said["instructions"].replace("\r\n", "\n")}
         )

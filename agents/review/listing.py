@@ -1,8 +1,8 @@
-"""The list of runs: a page of those that a filter means, newest first, whatever there is.
+"""The list of runs: a page of matches, newest first.
 
-Pages are cut by the number of a run, so none costs more than the first. One look through the
-runs gives the page, how many there are and what the charts show. It ends after `MOST_FOUND`
-that match, or so many that were looked at, and the page says so.
+Pages are split by run id, so none costs more than the first. One scan of the runs gives the
+page, the count and the charts. It ends after `MAX_MATCHES` matches or a maximum distance, and
+the page says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,17 +25,17 @@ from .filter_language import Filter, parse
 
 PAGE_SIZE = 50
 MAX_MATCHES = 3_000
-# Of others' runs that somebody looks for by words: each must be masked to know.
+# For text searches in others' runs, each of which must be masked to match.
 MAX_MASKED_MATCHES = 500
-# How far back a look goes, in strides: what there is much of is found in the first.
+# How far back a search goes, in steps: frequent matches are found in the first.
 SCAN_DISTANCES = (10_000, 50_000, 250_000)
-# The list shows none of them, and they are what is long in a row.
+# Long columns that the list doesn't display.
 DEFERRED_FIELDS = ("history", "answer", "output", "overrides", "detail", "advice", "marks")
 
 
 @dataclass(frozen=True, slots=True)
 class RunMatch:
-    """A run that matches, as far as it is counted and drawn."""
+    """A matching run, with what counts and charts need."""
 
     pk: int
     started_at: datetime
@@ -45,7 +45,7 @@ class RunMatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Cursor:
-    """Where a page begins: behind the runs down to one, or just before it. Else at the top."""
+    """Where a page starts: after a run, before one, or at the top."""
 
     older: int | None = None
     newer: int | None = None
@@ -61,7 +61,7 @@ class RunRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPage:
-    """`found` begins with the runs of the page; `unread` is where the look ended early."""
+    """A page; `found` starts with its runs, `unread` is where the search stopped early."""
 
     reader: Any
     found: list[RunMatch]
@@ -74,7 +74,7 @@ class RunPage:
 
     @property
     def count(self) -> int:
-        """How many there are from here on, or how many are known of."""
+        """Number of matches from here on, as far as known."""
         return min(len(self.found), MAX_MATCHES)
 
     @property
@@ -83,7 +83,7 @@ class RunPage:
 
     @property
     def older(self) -> int | None:
-        """Behind which run the next page begins: the last one shown, or the last one read."""
+        """The run after which the next page starts: the last displayed or searched."""
         return self.found[PAGE_SIZE - 1].pk if len(self.found) > PAGE_SIZE else self.unread
 
     @cached_property
@@ -108,7 +108,7 @@ def page(user, asked: Filter, cursor: Cursor) -> RunPage:
 
 
 class RunSearch:
-    """One look through the runs; what was found by words alone is read as its reader may."""
+    """One search; text matches are checked against what its reader can see."""
 
     def __init__(self, user, asked: Filter) -> None:
         self.user, self.asked = user, asked
@@ -121,7 +121,7 @@ class RunSearch:
         self.most = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1
 
     def found(self, strides: Sequence[range]) -> tuple[list[RunMatch], int]:
-        """Newest first, and down to which run was looked."""
+        """Return matches, newest first, and the last run searched."""
         rows = self.runs.order_by("-pk").values_list(
             "pk", "started_at", "status", ACTIVE_SECONDS
         )
@@ -136,13 +136,13 @@ class RunSearch:
         return [run for run in found if run.pk in kept], last
 
     def first(self, runs: QuerySet[Run]) -> int | None:
-        """The first of them that may be found."""
+        """Return the first readable match."""
         pks = self._fetch_pks(runs, self.most if self.is_discreet else 1)
         kept = self._readable_pks(pks)
         return next((pk for pk in pks if pk in kept), None)
 
     def above(self, pk: int) -> int | None:
-        """Behind what the page just before a run begins; none where that is the first page."""
+        """Return where the page before a run starts; None if that is the first page."""
         most = self.most if self.is_discreet else PAGE_SIZE + 1
         pks = self._fetch_pks(self.runs.filter(pk__gt=pk).order_by("pk"), most)
         kept = self._readable_pks(pks)
@@ -161,7 +161,7 @@ class RunSearch:
 
 
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
-    """The runs beside one within a filter: the next newer one and the next older one."""
+    """Return the next newer and next older run within a filter."""
     look = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)))
     runs = look.runs
     if is_reviewer(user):
@@ -175,7 +175,7 @@ def is_reviewer(user) -> bool:
 
 
 def _scan_ranges(user, asked: Filter, older: int | None) -> list[range]:
-    """The numbers of runs to look through, newest first; one's own are few: all at once."""
+    """Return the id ranges to search, newest first; a user's own runs in one."""
     end = _newest_pk() + 1
     top = min(older or end, end)
     if not asked.terms or not is_reviewer(user):

@@ -1,4 +1,4 @@
-"""What people think of runs, and what they keep of them. The runs themselves never change."""
+"""Feedback on runs and examples made from them. The runs themselves never change."""
 
 from django.conf import settings
 from django.db import models
@@ -11,7 +11,7 @@ MAX_NAME_CHARS = 64
 
 
 def _user_foreign_key(label, related_name="+"):
-    """Somebody who did something; what they did outlives their account."""
+    """Return a foreign key to a user whose account may be deleted."""
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=label,
@@ -29,7 +29,7 @@ def _run_foreign_key(related_name):
 
 
 class Rating(models.Model):
-    """A thumb up or down, from the chat."""
+    """A user's rating, from the chat."""
 
     personal = ("comment",)
 
@@ -65,7 +65,7 @@ class Rating(models.Model):
 
 
 class Note(models.Model):
-    """Words on a run, or on one step of it."""
+    """A reviewer's note on a run or a step."""
 
     personal = ("text",)
 
@@ -87,15 +87,15 @@ class Note(models.Model):
 
 class CommentQuerySet(models.QuerySet):
     def for_user(self, user):
-        """Those of conversations that this person is in. Reviewers have notes of their own."""
+        """Return comments in chats this user is in. Reviewers have notes of their own."""
         return self.filter(run__topic__in=Membership.objects.shared_topics(user))
 
 
 class Comment(models.Model):
-    """Words on an answer, or on one of its steps, for everybody in the conversation.
+    """A comment on an answer or a step, for everyone in the chat.
 
-    They are no notes with another audience: one filter forgotten would show to those who
-    ask what reviewers say to each other.
+    Comments aren't notes with another audience: one forgotten filter would show users what
+    reviewers say to each other.
     """
 
     run = _run_foreign_key("comments")
@@ -121,7 +121,7 @@ class Comment(models.Model):
 
 
 class Label(models.Model):
-    """A word by which a run, or one step of it, is found again."""
+    """A label on a run or a step, to find it again."""
 
     run = _run_foreign_key("labels")
     step = models.PositiveIntegerField(_("step"), default=0, help_text=_("0 = the whole run."))
@@ -143,7 +143,7 @@ class Label(models.Model):
 
 class ReviewQuerySet(models.QuerySet):
     def for_user(self, user):
-        """Those that this person may judge: of runs in their scope, and of nobody else's."""
+        """Return the reviews this user can decide: of runs in their scope."""
         if not user.has_perm("agents.review_runs"):
             return self.none()
         return self.filter(run__in=Run.objects.in_scope(user))
@@ -156,9 +156,9 @@ class ReviewQuerySet(models.QuerySet):
 
 
 class Review(models.Model):
-    """A run in the queue: why, for whom, and what was found.
+    """A run in the review queue: reason, assignee and verdict.
 
-    A correction is shown to the person who asked, below the answer it corrects.
+    A correction is displayed to the user, below the answer it corrects.
     """
 
     personal = ("why", "correction")
@@ -200,15 +200,15 @@ class Review(models.Model):
 
     @property
     def stamp(self) -> str:
-        """Another one whenever somebody has decided or corrected."""
+        """A stamp that changes with every decision or correction."""
         moments = (self.decided_at, self.corrected_at)
         return " ".join(moment.isoformat() for moment in moments if moment)
 
 
 class Example(models.Model):
-    """A run kept as a case: the same question, answered again, is held against it.
+    """A saved run to compare later answers with.
 
-    `observations` are what the tools said then, so that it can be asked again at any time.
+    `observations` are the recorded tool results, so that it can be rerun at any time.
     """
 
     name = models.CharField(_("name"), max_length=120, unique=True)
@@ -248,7 +248,7 @@ class Example(models.Model):
 
 
 class SavedView(models.Model):
-    """A filter of the list that somebody uses often."""
+    """A saved filter of the list."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -271,12 +271,12 @@ class SavedView(models.Model):
 
 class ShareLinkQuerySet(models.QuerySet):
     def open(self):
-        """Those that still work, by the database's clock."""
+        """Return links that still work, by the database's clock."""
         return self.filter(revoked_at=None, expires_at__gt=Now())
 
 
 class ShareLink(models.Model):
-    """A way to one run for whoever has it, for a while. Its token is kept as a digest only."""
+    """A temporary link to one run for anyone who has it. Only the token's digest is saved."""
 
     class Level(models.TextChoices):
         PERSON = "person", _("question, answer and steps, without details")

@@ -1,7 +1,7 @@
-"""A run shown again: how it was after any of its events, and what each of them changed.
+"""Replays a run: its state after any event, and what each event changed.
 
-Its events are folded by the same meanings as when they were kept, into rows that nobody keeps,
-and those are shown by the same fragments as to a page that watched it.
+Events are applied by the same projection as when they were saved, to unsaved rows, and rendered
+by the same fragments as on a live page.
 """
 
 from bisect import insort
@@ -23,7 +23,7 @@ from agents.web.presentation.live_run import DELTA_TYPES, LiveRunView
 
 MAX_FRAMES = 250
 MAX_HTML_CHARS = 1_500_000
-# What a run was before anything of it was kept.
+# The state of a run before its first event.
 INITIAL_RUN: dict[str, Any] = {
     "status": Run.Status.RUNNING,
     "stopped_reason": "",
@@ -47,7 +47,7 @@ INITIAL_RUN: dict[str, Any] = {
 
 
 class ReplayProjection(Projection):
-    """A run, its steps and what was asked about them, as they were after an event."""
+    """A run, its steps and approvals, as they were after an event."""
 
     def __init__(self, run: Run) -> None:
         self.seq = 0
@@ -83,7 +83,7 @@ class ReplayProjection(Projection):
                 self.speaker = event.agent
 
     def _apply_status_change(self, event: Event) -> None:
-        """What was done to the rows when this was kept, without an event of its own."""
+        """Apply changes that were saved without an event of their own."""
         waits = any(question.is_waiting for question in self._questions)
         if event.type is EventType.APPROVAL_RESOLVED and not waits:
             self.run.status = Run.Status.RUNNING
@@ -101,7 +101,7 @@ class ReplayProjection(Projection):
         insort(self._list, step, key=lambda step: step.number)
 
     def add_hit(self, hit: GuardrailHit) -> None:
-        """It was counted when it was kept."""
+        """Skip: it was counted when it was saved."""
 
     def update_step(self, run: int, event: Event, **changes: Any) -> None:
         self.steps(run, event).update(**changes)
@@ -119,7 +119,7 @@ class ReplayProjection(Projection):
         return [(question.asked_at, question.decided_at) for question in self._questions]
 
     def marks(self, run: int) -> str:
-        """The list finds it by these, and a moment is in no list."""
+        """Return no tags: a replayed state is in no list."""
         return ""
 
     def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ class ReplayProjection(Projection):
         return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
 
     def write(self) -> None:
-        """Nothing of it is kept."""
+        """Skip: nothing is saved."""
 
     _write_steps = write
 
@@ -152,7 +152,7 @@ class ReplayProjection(Projection):
 
 
 class RowList(list[Any]):
-    """Rows that were looked for, and can be changed, as those of a database."""
+    """Found rows that can be updated like a queryset."""
 
     def filter(self, **same: Any) -> "RowList":
         return RowList(r for r in self if all(getattr(r, n) == v for n, v in same.items()))
@@ -164,14 +164,14 @@ class RowList(list[Any]):
 
 
 def _prefill(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
-    """As if they had been read from the database, which nobody is to ask for them again."""
+    """Prefill a queryset, so that the database isn't queried."""
     rows._result_cache, rows._prefetch_done = found, True
     return rows
 
 
 @dataclass
 class ReplayRunView(LiveRunView):
-    """A page on which a run is shown again, from one of its moments on."""
+    """A page that replays a run from an event on."""
 
     moment: ReplayProjection = field(kw_only=True)
 
@@ -181,25 +181,25 @@ class ReplayRunView(LiveRunView):
         return self.moment.seq
 
     def next(self, event: Event) -> str:
-        """Frames for what happened next."""
+        """Return frames for the next event."""
         self.moment.apply_events([event])
         told = [event.to_dict()]
         return self.words(told) if self.are_deltas(told) else self.changes(told)
 
     def _row(self) -> Run:
-        """What it says in the end is the only text of a run that was not there before."""
+        """Return the run; its final text is the only one that isn't masked yet."""
         run = self.moment.run
         return run if self.veil is None or run.is_live else mask_row(run)
 
     def _view(self, run: Run) -> RunView:
-        """What people have said of it since is of no moment of the run."""
+        """Return the view without feedback, which came later."""
         then = {"now": self.moment.time, "speaker": self.moment.speaker}
         return replace(super()._view(run), **then, is_judged=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What one event changed on the page, and when on the run's clock."""
+    """What one event changed on the page, and when."""
 
     seq: int
     ms: int
@@ -208,7 +208,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayChunk:
-    """A part of a run: how it was after an event, and a frame for each that came then."""
+    """A part of a replay: the state after an event, and a frame per following event."""
 
     after: int
     until: int
@@ -220,9 +220,9 @@ class ReplayChunk:
 def replay_view(
     run: Run, at: int, place: str = "chat", veil: Masker | None = None
 ) -> ReplayRunView:
-    """The page of a run as it was after that event; before the first one, as it was asked.
+    """Return the page of a run after that event; before the first one, as asked.
 
-    With a veil the run itself is masked already, and so is what is shown of it.
+    With a veil the run is already masked, and so is everything rendered.
     """
     return ReplayRunView(run.pk, place, veil=veil, moment=ReplayProjection.after(run, at))
 
@@ -245,7 +245,7 @@ def load_chunk(
 
 
 def elapsed_ms(run: Run, time: datetime) -> int:
-    """Milliseconds on the run's own clock."""
+    """Return milliseconds since the run's start."""
     return max(0, round((time - run.started_at).total_seconds() * 1000))
 
 

@@ -1,4 +1,4 @@
-"""What happened in a run and when, in a few words each: what a replay can be wound to."""
+"""The timeline of a replay: what happened when, in a few words."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from agents.web.presentation.live_run import DELTA_TYPES
 Work = Literal["run", "thought", "tool", "plan", "guardrail"]
 Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
 
-# What is seen with something else: of a tool's answer, when its step is over.
+# Events displayed with another one: a tool's result, when its step ends.
 HIDDEN_TYPES = (EventType.USAGE, EventType.THOUGHT, EventType.TOOL_RESPONSE)
 MIN_GAP_MS = 1000
 WIDTH = 1000
@@ -30,7 +30,7 @@ WIDTH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
-    """Something worth stopping at: an event, or what was between two of them."""
+    """A point on the timeline: an event, or something between two."""
 
     seq: int
     ms: int
@@ -47,7 +47,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """A stretch in which nothing happened; `is_ours` where a person was waited for."""
+    """A span in which nothing happened; `is_ours` while waiting for a person."""
 
     x: float
     width: float
@@ -56,7 +56,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsenceSpan:
-    """A stretch in which a page of whoever asked was not shown what happened."""
+    """A span in which the user's page was away."""
 
     start: int
     end: int | None
@@ -66,7 +66,7 @@ class AbsenceSpan:
 
 
 class ReplayTimeline:
-    """The whole of a run on its own clock."""
+    """The timeline of a whole run."""
 
     def __init__(self, run: Run, *, is_masked: bool = False) -> None:
         self.run = run
@@ -84,7 +84,7 @@ class ReplayTimeline:
 
     @property
     def starts(self) -> list[int]:
-        """When each part of it begins that is asked for at once."""
+        """The start times of its chunks."""
         return [0, *(ms for _type, ms in self._events[MAX_FRAMES - 1 :: MAX_FRAMES])]
 
     @cached_property
@@ -98,7 +98,7 @@ class ReplayTimeline:
         return [self._absence_span(row) for row in self._absence_rows]
 
     def away(self, ms: int) -> AbsenceSpan | None:
-        """Where a page is away at this time; one that says so comes first."""
+        """Return the absence at this time; a lost connection takes precedence."""
         now = [a for a in self.absences if a.start <= ms and (a.end is None or ms < a.end)]
         return max(now, key=lambda away: away.is_lost, default=None)
 
@@ -106,7 +106,7 @@ class ReplayTimeline:
     def gaps(self) -> Iterator[Gap]:
         is_ours = False
         for (type, start), (_next, end) in pairwise([("", 0), *self._events]):
-            # One of several questions may be answered long before the others.
+            # One of several requests may be decided long before the others.
             is_still = is_ours and type == EventType.APPROVAL_RESOLVED
             is_ours = type == EventType.RUN_PAUSED or is_still
             if end - start > MIN_GAP_MS:
@@ -117,12 +117,12 @@ class ReplayTimeline:
         return self._events[seq - 1][1] if seq else 0
 
     def within(self, seq: int, ms: int) -> int:
-        """A time after that event and before the next one, as near to this as can be."""
+        """Return the closest time between that event and the next one."""
         until = self.ms(seq + 1) if seq < self.last else self.duration
         return max(self.ms(seq), min(ms, until))
 
     def at(self, seq: int, ms: int) -> Marker | None:
-        """What happens at this moment: what began last."""
+        """Return the last marker at this point."""
         return next((m for m in reversed(self.marks) if _position(m) <= (seq, ms)), None)
 
     def before(self, seq: int, ms: int) -> str:
@@ -154,7 +154,7 @@ class ReplayTimeline:
 
     @cached_property
     def _absence_rows(self) -> list[Absence]:
-        """Those that began while it lasted."""
+        """Return the absences that started during the run."""
         rows = self.run.absences.order_by("left_at", "pk")
         return [row for row in rows if elapsed_ms(self.run, row.left_at) <= self.duration]
 
@@ -185,7 +185,7 @@ class ReplayTimeline:
 
     @cached_property
     def _latest_times(self) -> list[int]:
-        """The latest time up to each event: side by side, one may be earlier than the last."""
+        """The latest time up to each event, because parallel ones may be out of sequence."""
         return list(accumulate((ms for _type, ms in self._events), max))
 
     def _x(self, ms: int) -> float:
@@ -197,7 +197,7 @@ def _position(mark: Marker) -> tuple[int, int]:
 
 
 def absence_events(absence: Absence) -> Iterator[tuple[datetime, str]]:
-    """When a page went and when it came back, in words."""
+    """Yield when a page left and returned, as text."""
     is_lost = absence.reason == Absence.Reason.LOST
     gone = _("The page lost its connection") if is_lost else _("The page was closed")
     yield absence.left_at, gone
@@ -206,7 +206,7 @@ def absence_events(absence: Absence) -> Iterator[tuple[datetime, str]]:
 
 
 def parse_number(text: str | None, most: int) -> int:
-    """The event that an address names; what is none is the nearest that is one."""
+    """Return the event number of a URL, clamped to the range."""
     digits = text or ""
     if not (digits.isascii() and digits.isdigit()):
         return 0
@@ -214,7 +214,7 @@ def parse_number(text: str | None, most: int) -> int:
 
 
 def _describe_event(event: Event) -> tuple[Kind, str] | None:
-    """What an event is, in a few words; None for what only belongs to another one."""
+    """Return a short description of an event; None if it belongs to another one."""
     data = event.data
     match event.type:
         case EventType.RUN_STARTED:
@@ -247,7 +247,7 @@ def _describe_event(event: Event) -> tuple[Kind, str] | None:
 
 
 def _describe_tool_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
-    """What came of a call; of one that was cut off or declined, something else tells."""
+    """Return a call's result; interrupted and rejected calls have other events."""
     tool = {"tool": data.get("action", "")}
     match data["status"]:
         case "done":
@@ -265,7 +265,7 @@ def _describe_evaluation(data: Mapping[str, Any]) -> tuple[Kind, str]:
 
 
 def _describe_task_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
-    """What became of a step of a plan, unless it was simply done."""
+    """Return the result of a plan step, unless it simply succeeded."""
     about = {"step": data.get("action", ""), "why": translate(data.get("reason", ""))}
     match data["status"]:
         case "failed" if about["step"]:

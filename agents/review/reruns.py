@@ -1,4 +1,4 @@
-"""A run once more from one of its steps: the same up to there, and something else about it."""
+"""Reruns: repeats a run up to a step and continues with changes."""
 
 import json
 import math
@@ -25,12 +25,12 @@ MAX_LIVE_RERUNS = 5
 
 
 class RerunRejected(Exception):
-    """It cannot be run again; the text says why, to the person who wants to."""
+    """Raised when a run can't be rerun; the user sees the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunOptions:
-    """What is to be as in the run that is run again, or not; names of what is chosen."""
+    """The options of a rerun, by name."""
 
     instructions: str
     model: str
@@ -40,7 +40,7 @@ class RerunOptions:
 
 
 class RerunSetup:
-    """What a run had, and what could be in its place now."""
+    """What a run used, and what can replace it now."""
 
     def __init__(self, run: Run, user: int | None = None) -> None:
         if run.agent is None or not run.agent.enabled:
@@ -55,7 +55,7 @@ class RerunSetup:
 
     @cached_property
     def tools(self) -> list[str]:
-        """None to choose from where a workflow says what it calls."""
+        """The tools to choose from; none for a workflow, which defines its own."""
         return [] if self.run.workflow_id else agent_factory.tool_names(self.agent, self.user)
 
     @cached_property
@@ -64,7 +64,7 @@ class RerunSetup:
 
     @cached_property
     def models(self) -> list[str]:
-        """Those that this installation uses: somebody has to pay for them."""
+        """The models this installation uses, because they cost money."""
         closed = permissions.restrictions_for(self.user).agents
         agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
         used = [planner_factory.model_names(agent) for agent in agents]
@@ -73,7 +73,7 @@ class RerunSetup:
 
     @property
     def before(self) -> RerunOptions:
-        """As the run began, as far as that can be had now."""
+        """The options as the run started, as far as still available."""
         started = self._start_data
         known = {tool["function"]["name"] for tool in started.get("tools", ())}
         off = self.run.overrides.get("guardrails_off", ())
@@ -88,7 +88,7 @@ class RerunSetup:
 
     @property
     def now(self) -> RerunOptions:
-        """As the agent is."""
+        """The options of the current agent."""
         return RerunOptions(
             instructions=planner_factory.agent_instructions(self.agent),
             model=planner_factory.model_name(self.agent),
@@ -99,12 +99,12 @@ class RerunSetup:
 
     @property
     def missing(self) -> list[str]:
-        """Tools that the run had, and that its agent has no more."""
+        """Tools the run had and its agent no longer has."""
         had = {tool["function"]["name"] for tool in self._start_data.get("tools", ())}
         return [] if self.run.workflow_id else sorted(had - set(self.tools))
 
     def overrides(self, wish: RerunOptions) -> dict[str, Any]:
-        """What of the wish is not as the agent has it now."""
+        """Return the options that differ from the current agent."""
         agent, chosen = self.agent, {}
         if wish.instructions and wish.instructions != planner_factory.agent_instructions(agent):
             chosen["instructions"] = wish.instructions
@@ -125,24 +125,24 @@ class RerunSetup:
 
 
 def can_rerun(user, run: Run) -> bool:
-    """One's own runs; those of others with a right of its own, on top of seeing them."""
+    """Whether the user can rerun it: their own, or with a permission for others'."""
     return run.user_id == user.pk or user.has_perm(RERUN_PERMISSION)
 
 
 def can_override(user) -> bool:
-    """Whether more than the tools may differ from how the agent is set up now.
+    """Whether more than the tools may differ from the current agent.
 
-    Else whoever is held up by a guardrail could simply run again without it, and whoever
-    asks would choose what is paid for.
+    Otherwise a user could rerun without a guardrail that blocked them, or choose expensive
+    models.
     """
     return user.has_perm(RERUN_PERMISSION)
 
 
 def nearest_step(run: Run, number: int) -> int:
-    """This step, or the nearest before it at which all that was begun had come to an end.
+    """Return this step, or the nearest one before it with nothing in progress.
 
-    That is so neither among calls that were asked about together, nor within what another
-    agent was asked to do; and what a guardrail stopped is said anew.
+    Parallel calls and the work of another agent are in progress, and what a guardrail stopped
+    is checked again.
     """
     ends, found, busy_until, was_blocked = _step_end_seqs(run), 1, 0.0, False
     for step in run.steps.filter(number__lte=number).order_by("number"):
@@ -157,8 +157,8 @@ def nearest_step(run: Run, number: int) -> int:
 
 @transaction.atomic
 def prepare_once(run: Run, step: int, wish: RerunOptions, user, token: str) -> tuple[Run, bool]:
-    """The new run, and whether it is new: the same form sent twice gives the same."""
-    get_user_model().objects.select_for_update().get(pk=user.pk)  # one form at a time
+    """Return the run and whether it is new: the same form sent twice gives the same."""
+    get_user_model().objects.select_for_update().get(pk=user.pk)  # locks out concurrent forms
     topic = _topic(token, user.pk, run.pk, step, asdict(wish))
     if (known := Run.objects.filter(user=user, topic=topic).first()) is not None:
         return known, False
@@ -167,7 +167,7 @@ def prepare_once(run: Run, step: int, wish: RerunOptions, user, token: str) -> t
 
 
 def prepare(run: Run, step: int, wish: RerunOptions, user, topic: str = "") -> Run:
-    """The new run as a row; for what others asked, it is kept who did that."""
+    """Create the rerun; those of others' questions are audited."""
     setup = RerunSetup(run, user.pk)
     try:
         again = runs.prepare_rerun(
@@ -186,7 +186,7 @@ def prepare(run: Run, step: int, wish: RerunOptions, user, topic: str = "") -> R
 
 
 def _topic(*about: Any) -> str:
-    """Of all that was sent: a page gone back to can send something else with its token."""
+    """Return a topic from the whole form: a page can send other values with the same token."""
     digest = sha256(json.dumps(about, sort_keys=True).encode(errors="replace")).hexdigest()
     return f"rerun.{digest}"
 
@@ -204,6 +204,6 @@ def _check_limit(user) -> None:
 
 
 def _step_end_seqs(run: Run) -> dict[int, int]:
-    """The number of the event with which each step ended."""
+    """Return the seq of the event that ended each step."""
     ended = run.events.filter(type=EventType.STEP).order_by("seq")
     return {step: seq for seq, step in ended.values_list("seq", "data__step")}

@@ -1,4 +1,4 @@
-"""A run as those who judge it see it: rows → what the templates show."""
+"""A run for reviewers: rows → what the templates display."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ REVIEW_USERS = [
 
 @dataclass(frozen=True)
 class CaseView:
-    """One run with all that was said of it. `typed` is what was not taken, to be mended."""
+    """One run with its feedback. `typed` is rejected input, to be corrected."""
 
     run: Run
     user: Any
@@ -35,9 +35,7 @@ class CaseView:
     may_review: bool = True
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
-    veil: Masker | None = (
-        None  # where it is another's: `run` is masked, and so is what was said
-    )
+    veil: Masker | None = None  # set for another user's run: `run` and its feedback are masked
     given: str = ""  # the answer, masked or not
 
     @property
@@ -46,7 +44,7 @@ class CaseView:
 
     @property
     def may_flag(self) -> bool:
-        """Whether they can have it looked at, or looked at again."""
+        """Whether the user can request a review, again if decided."""
         review = self.review
         is_done = not review or not review.is_open
         return self.may_review or (is_done and self.run.is_owned_by(self.user))
@@ -61,7 +59,7 @@ class CaseView:
 
     @property
     def words(self) -> str:
-        """The answer as it was given."""
+        """The original answer."""
         return self.run.answer
 
     @property
@@ -79,7 +77,7 @@ class CaseView:
 
     @property
     def verdicts(self) -> list[tuple[int, str, str]]:
-        """With the keys that give them."""
+        """The verdicts with their shortcut keys."""
         choices = enumerate(Review.Verdict.choices, start=1)
         return [(number, value, label) for number, (value, label) in choices]
 
@@ -89,7 +87,7 @@ class CaseView:
 
     @property
     def notes(self) -> list[Note]:
-        """One's own as they are: they are there to be changed."""
+        """The notes; the reviewer's own unmasked, because they can be edited."""
         return [
             note if note.author_id == self.user.pk else self.view.shown(note)
             for note in self.run.review_notes.all()
@@ -101,14 +99,14 @@ class CaseView:
 
     @cached_property
     def is_best_masked(self) -> bool:
-        """Whether the best answer there is cannot be read as it is."""
+        """Whether the best answer contains masked data."""
         return (
             self.veil is not None and masking.mask_text(self._best_answer) != self._best_answer
         )
 
     @property
     def best(self) -> str:
-        """What forms begin with that write an answer: nobody is to be sent the masks."""
+        """The initial text of answer forms; empty rather than masked."""
         return "" if self.is_best_masked else self._best_answer
 
     @property
@@ -118,7 +116,7 @@ class CaseView:
 
     @property
     def corrected(self) -> str:
-        """What the form for a better answer begins with."""
+        """The initial text of the correction form."""
         return self.typed.get("correction") or self.best
 
     @property
@@ -140,15 +138,15 @@ class CaseView:
 
 
 def build_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
-    """A run as this person may judge it."""
+    """Return a run as this user can review it."""
     may_review = feedback.reviewable_runs(request.user).filter(pk=run.pk).exists()
     for found in _build_cases(request, [run.pk], may_review=may_review, **about):
         return found
-    raise Http404  # it was deleted since
+    raise Http404  # deleted meanwhile
 
 
 def queue_page(request: HttpRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
-    """A page of the queue, and what comes after it, if anything does."""
+    """Return a page of the queue, and the cursor of the next one."""
     reviews = _order_reviews(_filter_reviews(request.user, show), show)
     if after.isascii() and after.isdigit() and len(after) < 19:
         reviews = reviews.filter(_after_filter(Review.objects.filter(run=after).first(), show))
@@ -158,7 +156,7 @@ def queue_page(request: HttpRequest, show: str, after: str = "") -> tuple[list[C
 
 
 def _after_filter(last: Review | None, show: str) -> Q:
-    """What comes after this one: what was decided meanwhile moves nothing."""
+    """Return what follows this review, regardless of decisions made meanwhile."""
     if last is None:
         return Q()
     if show == "decided":
@@ -180,7 +178,7 @@ def _filter_reviews(user, show: str) -> QuerySet[Review]:
 
 
 def _order_reviews(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
-    """Those that have waited longest first; of those decided, the last one."""
+    """Sort by longest wait; decided ones by latest decision."""
     order = ("-decided_at", "-pk") if show == "decided" else ("flagged_at", "pk")
     return reviews.order_by(*order)
 
@@ -193,7 +191,7 @@ def _build_cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list
 
 
 def _make_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
-    """As this person may read it."""
+    """Return the case, masked if needed."""
     about["given"] = run.answer
     if not masking.is_masked_for(run, request.user, request.session):
         return CaseView(run, request.user, **about)
@@ -201,7 +199,7 @@ def _make_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
 
 
 def _load_runs(pks: Iterable[int]) -> QuerySet[Run]:
-    """These runs with everything that was said of them, in a few queries."""
+    """Load these runs with their feedback, in a few queries."""
     runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *REVIEW_USERS)
     return runs.defer("history").prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user")),

@@ -1,4 +1,4 @@
-"""Years of use in a minute: some hundred stories are told by events, then copied with SQL."""
+"""Generates years of use in a minute: a few hundred stories as events, then copied in SQL."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ STORY_COUNT = 1_000
 USER_COUNT = 50
 DAYS = 180
 BATCH_SIZE = 10_000
-# The events of a story whose answer came in one piece, on average.
+# Average events of a story whose answer wasn't streamed.
 AVERAGE_EVENTS = 10
 NAMES = ["ada", "ben", "chie", "dai", "emi", "finn", "gen", "hana", "ito", "jun", "kana", "leo"]
 LABELS = ["refund", "tone", "wrong figure", "日本語", "praise"]
@@ -30,7 +30,7 @@ PLAN_TABLE_SQL = """
 CREATE TEMPORARY TABLE seed_plan
 (run bigint PRIMARY KEY, story bigint, later bigint, person bigint)
 """
-# How many ask at each hour of a day, and on each day of a week.
+# Questions per hour of the day and day of the week.
 HOUR_WEIGHTS = [
     1,
     1,
@@ -62,7 +62,7 @@ WEEKDAY_WEIGHTS = [20, 22, 21, 20, 17, 5, 4]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCopy:
-    """A run to be: which story, whose, and how many seconds after it."""
+    """A planned copy: story, user, and time shift in seconds."""
 
     run: int
     story: int
@@ -71,7 +71,7 @@ class RunCopy:
 
 
 def has_real_runs() -> bool:
-    """Whether there are runs here that were not made by this."""
+    """Whether there are runs that weren't generated."""
     people = get_user_model().objects.filter(username__startswith=USERNAME_PREFIX)
     return Run.objects.exclude(user__in=people).exists()
 
@@ -89,7 +89,7 @@ def seed_runs(runs: int, events: int, told: Callable[[str], None], seed: int = 7
 
 
 def save_story(run: Run, story: Story, began: datetime) -> None:
-    """A story as rows, written as those of any run."""
+    """Save a story like any other run."""
     run.save()
     Run.objects.filter(pk=run.pk).update(started_at=began)
     event_store.save([(run.pk, event) for event in StoryEvents(story, began).events()])
@@ -102,7 +102,7 @@ def _get_user(number: int):
 
 @transaction.atomic
 def _save_stories(random: Random, count: int, people: list, words: int) -> dict[int, datetime]:
-    """The first runs, one after the other on the first day."""
+    """Save the first runs, one after the other on the first day."""
     agents = {agent.name: agent for agent in Agent.objects.all()}
     began = timezone.now() - timedelta(days=DAYS)
     kept = {}
@@ -127,7 +127,7 @@ def _save_stories(random: Random, count: int, people: list, words: int) -> dict[
 def _plan_copies(
     random: Random, kept: dict[int, datetime], people: list, count: int
 ) -> list[RunCopy]:
-    """Which story is told again when, in the order in which that happened."""
+    """Return which story is copied when, in order."""
     last = Run.objects.aggregate(last=Max("pk"))["last"] or 0
     first_day = max(kept.values()) + timedelta(hours=1)
     moments = sorted(_random_times(random, first_day, count))
@@ -144,7 +144,7 @@ def _plan_copies(
 
 
 def _random_times(random: Random, first: datetime, count: int) -> Iterator[datetime]:
-    """Times at which people are at work, more of them lately."""
+    """Yield working hours, more of them recent."""
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     days = [midnight + timedelta(days=n) for n in range(DAYS - 1)]
     weights = [
@@ -179,7 +179,7 @@ def _insert_batch(copies: list[RunCopy]) -> None:
 
 
 def _copy_sql(model: type[Model], story: str, changes: dict[str, str], times: list[str]) -> str:
-    """The rows of a story for each run that is planned, with another owner and clock."""
+    """Return SQL that copies a story's rows with another user and time."""
     changes = changes | {name: _shift_sql(f'told."{name}"') for name in times}
     columns = [field.column for field in model._meta.concrete_fields]
     columns = [name for name in columns if name != "id" or name in changes]
@@ -200,7 +200,7 @@ def _shift_sql(column: str) -> str:
 
 
 def _add_feedback(random: Random, since: int) -> None:
-    """What people and reviewers said of the runs that are new."""
+    """Add feedback to the new runs."""
     made = Run.objects.filter(pk__gte=since, user__username__startswith=USERNAME_PREFIX)
     runs = list(made.order_by("pk").values_list("pk", "user_id"))
     rated, flagged = _sample(random, runs, 0.05), _sample(random, runs, 0.01)
@@ -231,7 +231,7 @@ def _random_review(random: Random, run: int) -> Review:
 
 
 def _reset_sequences() -> None:
-    """The next run gets the next number, and PostgreSQL knows by now what it holds."""
+    """Reset the id sequence and update PostgreSQL's statistics."""
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), [Run]):
             cursor.execute(statement)

@@ -1,4 +1,4 @@
-"""Runs of a company that does not exist, each told by the events that it would have left."""
+"""Sample runs of a fictional company, as events."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from agents.engine.events import Event, EventType
 from agents.engine.loop import StopReason
 
-# Dollars for a million tokens read and written.
+# Dollars per million input and output tokens.
 MODELS = {
     "openai/gpt-5-mini": (0.25, 2.0),
     "anthropic/claude-sonnet-4-5": (3.0, 15.0),
@@ -25,7 +25,7 @@ TOOLS = {
     "shop_find_order": ("order", "{n}", '{{"order": {n}, "state": "shipped"}}'),
     "weather": ("place", "Osaka", '{{"sky": "clear", "degrees": 21}}'),
 }
-# What is asked, what is answered, and which tools that takes.
+# Question, answer and tools.
 CONVERSATIONS = [
     ("What is {n} plus tax?", "With tax it comes to **{n}.1**.", ["calculator"]),
     ("Where is order {n}?", "Order {n} has been shipped.", ["shop_find_order"]),
@@ -44,7 +44,7 @@ FILLER = {
     True: "詳しくは担当の者からご連絡いたします。ご不明な点がありましたらお知らせください。",
     False: " If anything is missing, let us know and we'll look into it.",
 }
-# How runs end, and how often.
+# Weights of stop reasons.
 ENDING_WEIGHTS = {
     StopReason.COMPLETED: 86,
     StopReason.ERROR: 5,
@@ -72,7 +72,7 @@ class StoryCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A run as it will have been. `words` are the pieces that its answer was streamed in."""
+    """A sample run. `words` are the pieces its answer is streamed in."""
 
     query: str
     answer: str
@@ -130,7 +130,7 @@ def _make_call(random: Random, tool: str, number: int) -> StoryCall:
 
 
 def _random_history(random: Random, number: int) -> list[dict[str, Any]]:
-    """What was said in the conversation before, in every third one."""
+    """Return an earlier conversation, for every third run."""
     talks = random.randint(1, 4) if random.random() < 0.33 else 0
     said = []
     for query, answer, _ in random.choices(CONVERSATIONS, k=talks):
@@ -140,7 +140,7 @@ def _random_history(random: Random, number: int) -> list[dict[str, Any]]:
 
 
 class StoryEvents:
-    """The events of a story, on a clock that begins with it."""
+    """The events of a story, on its own clock."""
 
     def __init__(self, story: Story, began: datetime) -> None:
         self.story, self.now = story, began

@@ -1,6 +1,6 @@
-"""What words find in others' runs: only what their reader could read there.
+"""Limits text search in others' runs to what the reader can see.
 
-Else whoever may not see an address could guess it, a letter at a time.
+Otherwise a masked address could be guessed letter by letter.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def is_needed(user, asked: Filter) -> bool:
 
 
 def prefilter(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Those that may match: what others' runs must not say is found out by `readable`."""
+    """Return runs that may match; `readable_pks` checks those of others."""
     runs = runs.alias(**filter_fields.QUERY_ALIASES)
     others = ~Q(user=user, origin_step=None)
     for term in asked.terms:
@@ -33,7 +33,7 @@ def prefilter(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def readable_pks(user, asked: Filter, pks: Iterable[int]) -> set[int]:
-    """Those of them that match as this person may read them."""
+    """Return which of these match in the form this user can read."""
     runs = Run.objects.filter(pk__in=list(pks))
     own = set(runs.filter(user=user, origin_step=None).values_list("pk", flat=True))
     terms = [term for term in asked.terms if _is_text_term(term)]
@@ -61,10 +61,10 @@ def _matches(term: Term, run: Run, user) -> bool:
 
 
 def _contains_readable(text: str, words: str, is_own: bool) -> bool:
-    """Masked only where that can matter: it takes its time."""
+    """Check a match, masking only if needed, because it is slow."""
     return _contains(text, words) and (is_own or _contains(mask_text(text), words))
 
 
 def _contains(text: str, words: str) -> bool:
-    """As databases look for it: capitals or not, of Latin letters only."""
+    """Search like the databases: ignoring case for Latin letters only."""
     return words.encode().lower() in text.encode(errors="replace").lower()

@@ -1,4 +1,4 @@
-"""Links by which a run can be read without an account, for a while."""
+"""Temporary links to read a run without an account."""
 
 import secrets
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ LIFETIME_HOURS: Mapping[int, Any] = {
 
 
 class ShareLinkRejected(Exception):
-    """A link was not made; the text says why, to the person who asked for it."""
+    """Raised when a link can't be created; the user sees the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharePanel:
-    """What somebody can do about the links of a run."""
+    """What a user can do about a run's links."""
 
     levels: list[tuple[str, Any]]
     lifetimes: list[tuple[int, Any]]
@@ -44,7 +44,7 @@ class SharePanel:
 
 
 def can_share(run: Run, user: Any) -> bool:
-    """Not where it was only shown to them: whose conversation it is says who else sees it."""
+    """Whether the user can share it: not if it was only shared with them."""
     return Run.objects.in_scope(user).filter(pk=run.pk).exists()
 
 
@@ -58,14 +58,14 @@ def build_panel(run: Run, user: Any, *, is_masked: bool) -> SharePanel | None:
 
 
 def active_links(run: Run, user: Any) -> QuerySet[ShareLink]:
-    """Those that still work, for whoever may end them: all for whose run it is."""
+    """Return working links the user can revoke: all for the run's owner."""
     working = ShareLink.objects.open().filter(run=run).select_related("made_by")
     is_own = asker_id(run) == user.pk
     return working if is_own else working.filter(made_by=user)
 
 
 def create_link(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str:
-    """A link's token, which is told this once: only its digest is kept."""
+    """Create a link and return its token, of which only the digest is saved."""
     if level not in Level.values or hours not in map(str, LIFETIME_HOURS):
         raise ShareLinkRejected(_("Choose what to share and how long the link works."))
     if not _can_create(Level(level), is_masked):
@@ -86,7 +86,7 @@ def revoke(link: ShareLink, user: Any) -> None:
 
 
 def open_link(token: str, visitor: Any) -> ShareLink | None:
-    """The link of this token, counted and kept as opened; None if it does not work."""
+    """Return a working link and record the visit, or None."""
     working = ShareLink.objects.open().select_related("run", "made_by")
     link = working.filter(digest=token_digest(token)).first()
     if link is None or not _is_still_allowed(link):
@@ -102,7 +102,7 @@ def _can_create(level: Level, is_masked: bool) -> bool:
 
 
 def _is_still_allowed(link: ShareLink) -> bool:
-    """A link shows no more than whoever made it may see by now."""
+    """Whether the link's creator may still see what it shows."""
     user, run = link.made_by, link.run
     if user is None or not user.is_active:
         return False

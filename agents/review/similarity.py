@@ -1,4 +1,4 @@
-"""How alike two texts are: by words where they are written apart, else by characters."""
+"""Similarity of two texts: by words or, without spaces, by characters."""
 
 import re
 from collections import Counter
@@ -7,12 +7,12 @@ from difflib import SequenceMatcher
 from agents.knowledge.tokenizer import CJK, normalize
 
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:[.,][^\W{CJK}]+)*")
-# Beyond this, order is left out of account: to follow it would take too long.
+# Beyond this, order is ignored, because it would take too long.
 MAX_ORDERED_WORDS = 3_000
 
 
 def text_similarity(one: str, other: str) -> float:
-    """From 0 to 1; 1 also where only width, capitals, spaces and marks differ."""
+    """Return 0 to 1; differences in width, case, spaces and punctuation are ignored."""
     first, second = tokenize(one), tokenize(other)
     if first == second:
         return 1.0 if first or one.strip() == other.strip() else 0.0
@@ -26,6 +26,6 @@ def tokenize(text: str) -> list[str]:
 
 
 def overlap(first: list, second: list) -> float:
-    """How much of both is in both, however often and in whatever order."""
+    """Return the share of common elements, regardless of order."""
     both = sum((Counter(first) & Counter(second)).values())
     return 2 * both / (len(first) + len(second)) if first or second else 1.0

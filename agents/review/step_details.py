@@ -1,4 +1,4 @@
-"""All that is known of one step: what was sent, what came back, what it cost."""
+"""All details of one step: request, response and cost."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ DELTA_TYPES = [EventType.DELTA, EventType.THOUGHT_DELTA]
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text to read: whole, or its beginning and its end."""
+    """A text: whole, or its beginning and end."""
 
     head: str
     tail: str
@@ -39,7 +39,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One message as the model was sent it."""
+    """One message as sent to the model."""
 
     role: str
     text: Excerpt
@@ -52,7 +52,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model was sent, and how it differs from what it was sent before."""
+    """A request to a model, and how it differs from the previous one."""
 
     messages: list[Message]
     kept: int
@@ -79,7 +79,7 @@ class Prompt:
 class StepDetails:
     run: Run
     step: AgentStep
-    is_masked: bool = False  # both are then, and all else that is read has to be
+    is_masked: bool = False  # if so, everything else loaded must be masked too
 
     @cached_property
     def result(self) -> str:
@@ -89,7 +89,7 @@ class StepDetails:
         return value if isinstance(value, str) else format_json(value)
 
     def _answer_text(self) -> str:
-        """What is said to another agent, or in a form, is not what the run answered."""
+        """Return the answer; text for another agent or in a form isn't the run's."""
         if self.step.kind != AgentStep.Kind.ANSWER:
             return ""
         if self.step.parent is None:
@@ -100,7 +100,7 @@ class StepDetails:
 
     @cached_property
     def prompt(self) -> Prompt | None:
-        """The whole of what was sent: rows keep only what was new each time."""
+        """The whole request: rows save only its new part."""
         if not (self.step.request and "messages" in self.step.request):
             return None
         before: list[Message] = []
@@ -112,12 +112,12 @@ class StepDetails:
 
     @cached_property
     def replaced(self) -> dict[str, str]:
-        """What the model was not shown, by what it was shown instead; masked for others."""
+        """The values the model wasn't sent, by alias; masked for others."""
         requests = [*self._previous_requests(), self.step.request or {}]
         return {a: v for request in requests for a, v in request.get("replaced", {}).items()}
 
     def _previous_requests(self) -> Iterable[dict[str, Any]]:
-        """Those of the same agent for the same task: each conversation grows by itself."""
+        """Yield earlier requests of the same agent for the same task."""
         same = {"parent": self.step.parent, "agent_name": self.step.agent_name}
         earlier = self.run.steps.filter(number__lt=self.step.number, **same).order_by("number")
         for request in earlier.values_list("request", flat=True):
@@ -126,13 +126,13 @@ class StepDetails:
 
     @cached_property
     def tools(self) -> list[dict[str, Any]]:
-        """The definitions that were sent, as they were when the agent began."""
+        """The tool definitions that were sent."""
         names = set((self.step.request or {}).get("tools") or ())
         return [tool for name, tool in self._definitions.items() if name in names]
 
     @cached_property
     def definition(self) -> dict[str, Any] | None:
-        """Of the tool that was called."""
+        """The definition of the called tool."""
         return self._definitions.get(self.step.action)
 
     @cached_property
@@ -148,7 +148,7 @@ class StepDetails:
 
     @cached_property
     def request(self) -> str:
-        """Exactly what was sent, as JSON."""
+        """The exact request, as JSON."""
         if self.prompt is None:
             return format_json(self.step.action_input) if self.step.action else ""
         asked = self.step.request
@@ -158,7 +158,7 @@ class StepDetails:
 
     @cached_property
     def guardrails(self) -> list[AgentStep]:
-        """What was said of this turn by those who check it."""
+        """The guardrail findings of this turn."""
         same = {"turn": self.step.turn, "parent": self.step.parent}
         guards = self.run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, **same)
         return [self._mask_row(guard) for guard in guards]
@@ -192,7 +192,7 @@ class StepDetails:
 
     @cached_property
     def raw(self) -> str:
-        """The events of the step as they were told; of its words only how many there were."""
+        """The step's events; streamed text only as a count."""
         told = [self._mask_row(event) for event in self._visible_events[:MAX_EVENTS]]
         events = [event.value.to_dict() for event in told]
         return format_json(events)
@@ -216,14 +216,14 @@ class StepDetails:
 
 
 def count_replaced_values(run: Run) -> int:
-    """How many values were not shown to the models of this run."""
+    """Return how many values the run's models weren't sent."""
     asked = run.steps.filter(request__has_key="replaced").order_by()
     found = asked.values_list("request__replaced", flat=True)
     return len({alias for replaced in found for alias in replaced})
 
 
 def is_masked_at_rest(run: Run) -> bool:
-    """Whether personal data was masked before this run was kept, by what its agent was then."""
+    """Whether personal data was masked before saving, by the agent's version then."""
     if run.is_draft_run:
         return run.overrides[DRAFT_KEY].get("personal_data") == Agent.PersonalData.UNKEPT
     begun = AgentVersion.objects.filter(agent=run.agent_id, number=run.agent_version)
@@ -231,7 +231,7 @@ def is_masked_at_rest(run: Run) -> bool:
 
 
 def _message_text(message: Message) -> str:
-    """Its text, and the calls it makes."""
+    """Return a message's text and calls."""
     content = message.get("content")
     text = content if isinstance(content, str) else format_json(content) if content else ""
     calls = message.get("tool_calls")

@@ -1,4 +1,4 @@
-"""Who did what to whose: entries that are written once and never changed."""
+"""The audit log: who did what, in entries that are never changed."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -76,13 +76,13 @@ MAX_DEPTH = 4
 
 
 class NotRecorded(Exception):
-    """It could not be kept, and so must not be done; the text says why."""
+    """Raised when an action can't be recorded and so must not happen."""
 
 
 def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
-    """Keep that somebody did this; nobody, where it was done without an account.
+    """Record that a user did something; None for no account.
 
-    Within the transaction of what it tells about, and last: the others wait for it to end.
+    Call it last in the transaction of the action: other writers wait for it to end.
     """
     with errors.reraise_as(NotRecorded):
         entry = _build_entry(person(actor), action, _subject_name(subject), detail)
@@ -91,7 +91,7 @@ def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
 
 
 def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
-    """The same, kept once an hour however often the same person does the same."""
+    """Record an action at most once per hour for the same user and subject."""
     same = AuditEntry.objects.by(_authenticated_user(actor)).filter(
         action=action, subject=_subject_name(subject), at__gte=timezone.now() - REPEAT_WINDOW
     )
@@ -100,18 +100,18 @@ def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
 
 
 def record_search(actor: Any, kind: str, words: str, door: str) -> None:
-    """Somebody searches masked text; the words may be personal, so only a digest is kept."""
+    """Record a search of masked text; the query may be personal, so only a digest is saved."""
     digest = salted_hmac(SEARCH_SALT, words, algorithm="sha256").hexdigest()[:DIGEST_CHARS]
     record_hourly(actor, SEARCHED, kind, door=door, digest=digest)
 
 
 def record_view(actor: Any, run: Run, door: str) -> None:
-    """Somebody looks at another's run: kept once an hour, however often they look."""
+    """Record that a user viewed another user's run, at most once per hour."""
     record_views(actor, [run], door)
 
 
 def record_views(actor: Any, runs: Iterable[Run], door: str) -> None:
-    """The same of several at once."""
+    """Record several views at once."""
     others = {_subject_name(run) for run in runs if not masking.is_own(run, actor)}
     if not others:
         return
@@ -130,9 +130,9 @@ def record_views(actor: Any, runs: Iterable[Run], door: str) -> None:
 
 
 def truncate(*, before: datetime) -> int:
-    """Take out what was kept before this; how many entries that were.
+    """Remove entries from before this time; return how many.
 
-    An entry that stays says so, with the seal from which the chain goes on.
+    An entry that stays says so, with the seal from which the chain continues.
     """
     old = AuditEntry.objects.filter(at__lt=before).order_by("number")
     young = AuditEntry.objects.filter(at__gte=before).order_by("number").first()
@@ -145,7 +145,7 @@ def truncate(*, before: datetime) -> int:
 
 
 def person(user: Any) -> AuditPerson:
-    """Whom the log knows this account as; nobody, where there is none."""
+    """Return the log's identity for this account, or the anonymous one."""
     known = _authenticated_user(user)
     if known is None:
         return AuditPerson.objects.get_or_create(token=ANONYMOUS_TOKEN)[0]
@@ -158,13 +158,13 @@ def person(user: Any) -> AuditPerson:
 
 
 def to_json_value(value: Any, depth: int = 0) -> Any:
-    """As every database gives it back, sign by sign, and not too much of it."""
+    """Return the value as every database returns it, with limited size."""
     if isinstance(value, AuditPerson):
         return value.subject
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        # What is whole comes back as a whole number, and what is no number not at all.
+        # Whole floats come back as integers, and NaN and infinity not at all.
         return int(value) if value.is_integer() else value if isfinite(value) else str(value)
     if isinstance(value, Mapping) and depth < MAX_DEPTH:
         items = list(value.items())[:MAX_ITEMS]
@@ -197,7 +197,7 @@ def _build_entry(
 
 
 def _subject_name(subject: Any) -> str:
-    """Of a row its kind and its number; of a person their token, which says no more."""
+    """Return a row's kind and id, or a user's token."""
     if isinstance(subject, str):
         return subject
     if isinstance(subject, AuditPerson):

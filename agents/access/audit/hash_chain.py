@@ -1,5 +1,7 @@
-"""The entries as a chain: each is sealed with a key from outside the database, together with
-the seal of the one before, so that nothing can be changed, put in or taken out unnoticed.
+"""The entries as a hash chain.
+
+Each is sealed with a key from outside the database, together with the seal of its predecessor,
+so that nothing can be changed, inserted or removed unnoticed.
 """
 
 import hashlib
@@ -39,7 +41,7 @@ class Flaw(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """Where the chain ended at some time, kept where who writes the database cannot write."""
+    """A known end of the chain, saved where the database's users can't write."""
 
     number: int
     seal: str
@@ -47,7 +49,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainVerification:
-    """Whether the chain holds; otherwise what is wrong first, and where."""
+    """Whether the chain is intact; otherwise the first flaw and its position."""
 
     checked: int
     end: Anchor
@@ -91,7 +93,7 @@ class Link:
 
 
 def append(entries: Sequence[AuditEntry]) -> None:
-    """Keep them at the end of the chain; whoever else wants to waits until they are kept."""
+    """Append entries to the chain; concurrent writers wait."""
     with transaction.atomic(savepoint=False):
         head = _lock_head()
         for entry in entries:
@@ -102,7 +104,7 @@ def append(entries: Sequence[AuditEntry]) -> None:
 
 
 def seal(entry: Any, person: str, head: Any) -> None:
-    """Make it the next one of the chain that ends here."""
+    """Seal an entry as the next one of this chain."""
     name, key = next(iter(_keys().items()))
     entry.number, entry.previous, entry.key = head.number + 1, head.seal, name
     named = ("number", "at", "action", "subject", "detail", "place", "key", "previous")
@@ -112,7 +114,7 @@ def seal(entry: Any, person: str, head: Any) -> None:
 
 
 def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> ChainVerification:
-    """Walk the chain to its end, or only along its newest entries, up to the first flaw."""
+    """Verify the chain, or only its newest entries, up to the first flaw."""
     end, cut = _chain_end(), _truncation_point()
     since = cut.number if newest is None else max(cut.number, end.number - newest)
     before = cut if since == cut.number else None
@@ -127,9 +129,9 @@ def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> ChainV
 
 
 def truncate_page() -> int:
-    """Let go of the first entries that were cut, a page of them; how many went.
+    """Delete a page of truncated entries; return how many.
 
-    What was cut is what a sound entry says; the database refuses to let go of any other.
+    Only what a valid entry declares as truncated is deleted; the database rejects the rest.
     """
     through = _truncation_point().number
     with transaction.atomic(), connection.cursor() as cursor:
@@ -157,7 +159,7 @@ def _chain_end() -> Anchor:
 
 
 def _truncation_point() -> Anchor:
-    """Where the chain begins: what was before was taken out, and a sound entry says so."""
+    """Return where the chain starts, as declared by a valid truncation entry."""
     for link in _links(AuditEntry.objects.filter(action=LOG_TRUNCATED).order_by("-number")[:1]):
         if link.is_valid:
             return Anchor(number=link.detail["through"], seal=link.detail["seal"])
@@ -165,7 +167,7 @@ def _truncation_point() -> Anchor:
 
 
 def _walk(since: int, before: Anchor | None) -> tuple[Anchor, tuple[Flaw, int] | None]:
-    """The last entry that is sound, and what is wrong with the next one."""
+    """Return the last valid entry, and what is wrong with the next one."""
     last = before or Anchor(number=since, seal="")
     for link in _links_after(since):
         if (flaw := _find_flaw(link, last)) is not None:
@@ -182,12 +184,12 @@ def _find_flaw(link: Link, last: Anchor) -> tuple[Flaw, int] | None:
     if not link.is_valid:
         follows = AuditEntry.objects.filter(number=link.number + 1, previous=link.seal)
         return (Flaw.CHANGED if follows.exists() else Flaw.INSERTED), link.number
-    # Where only the newest are looked at, the first of them is taken at its word.
+    # If only the newest entries are checked, the first one is trusted.
     return (Flaw.REWRITTEN, link.number) if last.seal not in ("", link.previous) else None
 
 
 def _check_end(last: Anchor, end: Anchor, cut: Anchor | None = None) -> tuple[Flaw, int] | None:
-    """Whether an end that was once known is still where it was."""
+    """Check that a known end of the chain is still where it was."""
     if end.number > last.number:
         return Flaw.TAIL_CUT, last.number + 1
     if not end.number or (cut and end.number < cut.number):
@@ -199,7 +201,7 @@ def _check_end(last: Anchor, end: Anchor, cut: Anchor | None = None) -> tuple[Fl
 
 
 def _links_after(number: int) -> Iterator[Link]:
-    """A page at a time: nobody waits for whoever reads."""
+    """Yield entries a page at a time, so that writers never wait for readers."""
     rows = AuditEntry.objects.order_by("number")
     while page := list(_links(rows.filter(number__gt=number)[:PAGE_SIZE])):
         yield from page
@@ -229,12 +231,12 @@ def _keys() -> dict[str, bytes]:
 
 @lru_cache(maxsize=8)
 def _derive_keys(phrases: tuple[str, ...]) -> dict[str, bytes]:
-    """By their names, the one that seals first; the others still verify."""
+    """Return keys by name; the first one seals, the others only verify."""
     keys = [_derive_key(phrase) for phrase in phrases]
     return {hashlib.sha256(key).hexdigest()[:8]: key for key in keys}
 
 
 def _derive_key(phrase: str) -> bytes:
-    # With a name of its own, because the phrase encrypts and may sign other things, too.
+    # With its own context, because the phrase also encrypts and may sign other things.
     derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
     return derive.derive(phrase.encode())

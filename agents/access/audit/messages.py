@@ -1,4 +1,4 @@
-"""What the log says, in sentences."""
+"""Audit entries as sentences."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -109,7 +109,7 @@ FLAW_SENTENCES = {
     ),
 }
 
-# What entries tell besides, where its key is not the word that people use.
+# Labels of details whose key isn't the word people use.
 DETAIL_LABELS = {
     "address": gettext_lazy("URL"),
     "agentstep_count": gettext_lazy("steps"),
@@ -177,14 +177,14 @@ LABELLED_DETAILS = {"by", "way", "what"}
 
 
 def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
-    """Who is meant by the tokens in these, asked once for all of them."""
+    """Return the names behind the tokens in these entries, in one query."""
     text = json.dumps([[entry.subject, entry.detail] for entry in entries])
     tokens = {part[:32] for part in text.split(PERSON_PREFIX)[1:]}
     return {row.subject: str(row) for row in AuditPerson.objects.filter(token__in=tokens)}
 
 
 def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
-    """What somebody did."""
+    """Return what a user did."""
     what = subject_label(entry, people)
     told = SENTENCES.get(entry.action)
     if told is None:
@@ -199,7 +199,7 @@ def actor_name(entry: AuditEntry) -> str:
 
 
 def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
-    """What it was about, as people call it."""
+    """Return a readable name of the subject."""
     kind, _colon, key = entry.subject.partition(":")
     if kind == "person":
         return people.get(entry.subject, _("an unknown user"))
@@ -211,7 +211,7 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
 
 
 def format_detail(detail: Any, people: Mapping[str, str]) -> str:
-    """The particulars, as text, with names for tokens."""
+    """Format the details as text, with names instead of tokens."""
     text = json.dumps(detail, ensure_ascii=False, indent=2)
     for token, name in people.items():
         text = text.replace(token, name)
@@ -219,12 +219,12 @@ def format_detail(detail: Any, people: Mapping[str, str]) -> str:
 
 
 def summarize_detail(detail: Any, people: Mapping[str, str]) -> str:
-    """The same in a line: what was changed, from what to what."""
+    """Format the details on one line: what changed, from what to what."""
     return ", ".join(detail_lines(detail, people))
 
 
 def detail_lines(detail: Any, people: Mapping[str, str]) -> list[str]:
-    """The particulars one by one, in words."""
+    """Return the details as separate lines."""
     told = dict(detail) if isinstance(detail, dict) else {}
     changes = told.pop("changes", {})
     told.pop("name", None)

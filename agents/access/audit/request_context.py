@@ -1,4 +1,4 @@
-"""By whom and from where something is asked for, while a request is answered."""
+"""The user and origin of the current request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 
 @contextmanager
 def bind_request(request: HttpRequest) -> Iterator[None]:
-    """Whatever is kept until this is over was done by this request."""
+    """Attribute everything recorded in the block to this request."""
     token = _request.set(request)
     try:
         yield
@@ -27,7 +27,7 @@ def bind_request(request: HttpRequest) -> Iterator[None]:
 
 @contextmanager
 def as_system() -> Iterator[None]:
-    """What is set up until this is over is the program's own doing, and nobody's deed."""
+    """Attribute changes in the block to the program, not to a user."""
     token = _ours.set(True)
     try:
         yield
@@ -36,18 +36,18 @@ def as_system() -> Iterator[None]:
 
 
 def is_audited_elsewhere() -> bool:
-    """Whether somebody else keeps what is done now: the page that does it, or nobody has to."""
+    """Whether the current change is recorded by a page, or needn't be."""
     return _ours.get() or _request.get() is not None
 
 
 def actor() -> Any:
-    """Whoever asks; None where nobody does, as at a terminal."""
+    """Return the requesting user; None without a request, as in a terminal."""
     request = _request.get()
     return getattr(request, "user", None)
 
 
 def client_info(request: HttpRequest | None = None) -> dict[str, str]:
-    """From where, and with what; nothing without a request."""
+    """Return the client's address and browser; empty without a request."""
     request = request or _request.get()
     if request is None:
         return {}
@@ -57,10 +57,10 @@ def client_info(request: HttpRequest | None = None) -> dict[str, str]:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Where a request comes from: only a proxy that is ours is believed about that.
+    """Return the client's address; only our own proxies are trusted about it.
 
-    The chain is read from its end, which our own proxy wrote; the first address that is not
-    ours is the client. Whatever stands before it the client may have made up.
+    The chain is read from its end, which our own proxy wrote; the first address that isn't ours
+    is the client. Anything before it may be made up.
     """
     found = parse_address(request.META.get("REMOTE_ADDR") or "")
     told = request.headers.get("X-Forwarded-For", "").split(",")
@@ -72,7 +72,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An address, also with a port, or as one version writes those of the other."""
+    """Parse an address, also with a port or IPv4-mapped."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -90,7 +90,7 @@ def _is_trusted_proxy(found: IPv4Address | IPv6Address) -> bool:
 
 
 def mask_address(address: str) -> str:
-    """The network only, as reviewers see it: 203.0.113.0/24."""
+    """Return only the network, as reviewers see it: 203.0.113.0/24."""
     if (known := parse_address(address)) is None:
         return ""
     size = 24 if known.version == 4 else 48
@@ -98,6 +98,6 @@ def mask_address(address: str) -> str:
 
 
 def sanitize(text: str) -> str:
-    """Without what a database does not take, or a terminal would obey."""
+    """Remove what a database rejects or a terminal would interpret."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text)
     return shown.encode(errors="replace").decode()

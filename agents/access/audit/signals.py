@@ -1,6 +1,6 @@
-"""Accounts and rights, kept also where they are changed in a shell, or by a command.
+"""Records changes to accounts and permissions, even from a shell or a command.
 
-Pages tell more exactly what was done there, and do it themselves.
+Pages record their own changes, in more detail.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ WATCHED_FIELDS = (*RECORDED_FIELDS, *PRIVATE_FIELDS, "password")
 
 
 def connect_receivers(app: AppConfig) -> None:
-    """Connected once, when the rows are there."""
+    """Connect the receivers once the models are loaded."""
     user = get_user_model()
     pre_save.connect(_remember_before, sender=user)
     post_save.connect(_on_user_saved, sender=user)
@@ -45,7 +45,7 @@ def connect_receivers(app: AppConfig) -> None:
 def _remember_before(
     sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any
 ) -> None:
-    """What it is before it changes."""
+    """Remember the values before a change."""
     instance._before = None
     if (
         instance.pk
@@ -74,7 +74,7 @@ def _on_user_saved(sender: Any, instance: Any, created: bool, raw: bool, **more:
 
 
 def _change_values(name: str, before: dict[str, Any], instance: Any) -> list[Any]:
-    """Names and addresses are not told: an entry stays when the person is gone."""
+    """Return old and new values, except names and addresses: entries outlive the account."""
     return [before[name], getattr(instance, name)] if name in RECORDED_FIELDS else []
 
 
@@ -82,7 +82,7 @@ def _on_user_deleted(sender: Any, instance: Any, **more: Any) -> None:
     who = audit.person(instance)
     actor = _actor()
     is_self = actor is not None and actor.pk == instance.pk
-    # Their own account goes with them: it cannot be pointed at any more.
+    # A deleted account can't be the actor of its own entry.
     audit.record(None if is_self else actor, audit.PERSON_DELETED, who)
     AuditPerson.objects.filter(pk=who.pk).update(user=None)
 

@@ -1,6 +1,6 @@
-"""What the database itself refuses: to change an entry, or to let go of one that is not cut.
+"""Database triggers that forbid changing entries, or deleting ones that aren't truncated.
 
-They are made after every migration, because SQLite makes a table anew to change it.
+They are created after every migration, because SQLite recreates a table to change it.
 """
 
 from typing import Any
@@ -47,6 +47,6 @@ def create_triggers(using: str, **about: Any) -> None:
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
         if "agents_audithead" not in tables:
-            return  # migrated back to a time before there was a chain
+            return  # migrated back to before the chain existed
         for statement in STATEMENTS[connection.vendor]:
             cursor.execute(statement)

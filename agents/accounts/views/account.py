@@ -1,4 +1,4 @@
-"""“Sign-in and security”: what somebody signs in with, and where they are signed in."""
+"""“Sign-in and security”: sign-in methods and active sessions."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -41,7 +41,7 @@ View = Callable[..., HttpResponse]
 
 
 def confirmation_required(view: View) -> View:
-    """Only for whoever has shown who they are in the last minutes: a page left open is not."""
+    """Require a recent confirmation of identity, in case a page was left open."""
 
     @wraps(view)
     def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -77,7 +77,7 @@ def _render_account(request: HttpRequest, status: int = 200, **told: Any) -> Htt
 
 
 def _password_form(user: Any, typed: Any = None) -> SetPasswordForm:
-    """Whoever has none yet, and comes by another service, can choose one."""
+    """Return the password form; users of another service can set a first password."""
     return (PasswordChangeForm if user.has_usable_password() else SetPasswordForm)(user, typed)
 
 
@@ -85,7 +85,7 @@ def _password_form(user: Any, typed: Any = None) -> SetPasswordForm:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 def confirm(request: HttpRequest) -> HttpResponse:
-    """Show once more who you are, before something about that is changed."""
+    """Confirm the identity before changing sign-in settings."""
     if request.method == "GET":
         return _render_confirm(request)
     try:
@@ -99,7 +99,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
 
 
 def _verify_identity(request: HttpRequest, user: Any) -> bool:
-    """As much as at signing in: where there is a second factor, the password isn't enough."""
+    """Verify as at sign-in: with a second factor, the password isn't enough."""
     if not factors.has_second_factor(user):
         return sign_in.verify_password(
             request, user, request.POST.get("password", ""), "confirm"
@@ -156,7 +156,7 @@ def confirm_passkey(request: HttpRequest) -> HttpResponse:
 @require_POST
 @confirmation_required
 def change_password(request: HttpRequest) -> HttpResponse:
-    """A new one; every other session ends with the old one."""
+    """Change the password; all other sessions end."""
     user = request.user
     form = _password_form(user, request.POST)
     if user.has_usable_password():
@@ -182,7 +182,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 @transaction.atomic
 def _save_password(form: SetPasswordForm, user: Any) -> bool:
-    """Save it unless the password was changed, or the account switched off, meanwhile."""
+    """Save it unless the password was changed, or the account deactivated, meanwhile."""
     people = get_user_model()._default_manager.select_for_update()
     same = people.filter(pk=user.pk, password=user.password, is_active=True).first()
     if same is None:
@@ -199,7 +199,7 @@ def _save_password(form: SetPasswordForm, user: Any) -> bool:
 @require_http_methods(["GET", "POST"])
 @confirmation_required
 def set_up_authenticator(request: HttpRequest) -> HttpResponse:
-    """Set up an app that shows codes, in place of one that was there."""
+    """Set up an authenticator app, replacing an existing one."""
     secret = request.session.setdefault(NEW_SECRET_KEY, totp.new_secret())
     if request.method == "GET":
         return render_authenticator(request, request.user, secret, "people:app")
@@ -226,7 +226,7 @@ def remove_authenticator(request: HttpRequest) -> HttpResponse:
 
 
 def _is_last_factor(request: HttpRequest, going: int) -> bool:
-    """Whether nothing would be left of what is demanded of this person."""
+    """Whether removing these would leave no required factor."""
     user = request.user
     there = hasattr(user, "authenticator") + user.passkeys.count()
     return requires_mfa(user) and there <= going
@@ -236,7 +236,7 @@ def _is_last_factor(request: HttpRequest, going: int) -> bool:
 @require_POST
 @confirmation_required
 def renew_recovery_codes(request: HttpRequest) -> HttpResponse:
-    """New codes for paper; those before are of no use any more."""
+    """Create new recovery codes; earlier ones become invalid."""
     if not factors.has_second_factor(request.user):
         raise Http404
     return _render_codes(request, factors.create_recovery_codes(request.user))
@@ -284,7 +284,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def end_session(request: HttpRequest, pk: int) -> HttpResponse:
-    """Needs no proof: whoever finds a stranger in their account is in a hurry."""
+    """End a session without confirmation, because a break-in is urgent."""
     mine = Visit.objects.for_user(request.user).filter(pk=pk)
     if not sessions.end(mine):
         raise Http404

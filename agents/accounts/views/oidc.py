@@ -1,4 +1,4 @@
-"""To another service and back, for whoever signs in by it."""
+"""Views that redirect to the sign-in service and back."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect

@@ -1,4 +1,4 @@
-"""What a page's script sends about a passkey, and is told."""
+"""JSON responses for passkeys."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from agents.accounts.passkeys import PasskeyRejected
 
 
 def options_response(make: Callable[[], dict[str, Any]]) -> HttpResponse:
-    """What the browser is to do, or why not."""
+    """Return the browser's options, or the reason for a rejection."""
     try:
         return JsonResponse(make())
     except PasskeyRejected as reason:
@@ -21,7 +21,7 @@ def options_response(make: Callable[[], dict[str, Any]]) -> HttpResponse:
 def result_response(
     request: HttpRequest, take: Callable[[dict[str, Any]], str]
 ) -> HttpResponse:
-    """Where the page goes on with what the browser did, or why that was not taken."""
+    """Return the next page, or why the passkey was rejected."""
     try:
         return JsonResponse({"to": take(_parse_body(request))})
     except PasskeyRejected as reason:

@@ -1,4 +1,4 @@
-"""The pages of whoever is not signed in yet."""
+"""Sign-in pages."""
 
 from functools import partial
 from typing import Any
@@ -61,7 +61,7 @@ def throttled_message(wait: throttle.TooManyAttempts) -> str:
 
 
 def after_first_factor(request: HttpRequest, user: Any, way: str, onward: str) -> HttpResponse:
-    """Let somebody in who has shown one thing, or ask for the second one first."""
+    """Sign a user in after the first factor, or ask for the second."""
     has_any = factors.has_second_factor(user)
     if has_any or authentication.requires_mfa(user):
         door.require_second_factor(request, user)
@@ -83,7 +83,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """A code of an app or on paper, or a passkey, after the password."""
+    """Ask for a code or a passkey after the password."""
     user = door.pending_user(request)
     if user is None:
         return redirect("login")
@@ -114,7 +114,7 @@ def _render_second_factor(
 @never_cache
 @require_http_methods(["GET", "POST"])
 def set_up_mfa(request: HttpRequest) -> HttpResponse:
-    """An app for somebody of whom more than a password is demanded, and who has nothing."""
+    """Set up an app for a user who needs a second factor and has none."""
     user = door.pending_user(request)
     if user is None or factors.has_second_factor(user):
         return redirect("login")
@@ -163,7 +163,7 @@ def passkey_options(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
-    """A passkey alone is enough: it has seen to it that it is the right person."""
+    """Sign in with a passkey alone, which verifies the user itself."""
 
     def take(told: dict[str, Any]) -> str:
         known = door.pending_user(request)
@@ -179,7 +179,7 @@ def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
 
 
 def record_passkey_failure(request: HttpRequest, name: str) -> None:
-    """No passkey can be guessed, but the log is not for anybody to fill."""
+    """Record a failed passkey, throttled so that the log can't be flooded."""
     place = request_context.client_address(request)
     try:
         throttle.count_attempt(name or place, place)
@@ -192,7 +192,7 @@ def record_passkey_failure(request: HttpRequest, name: str) -> None:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
-    """A link from an administrator, by which somebody chooses a password, once."""
+    """Let a new user choose a password by an administrator's link, once."""
     user = _invited_user(uid, token)
     if user is None:
         return render(request, "people/welcome.html", status=404)
@@ -207,7 +207,7 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
 
 
 def _set_first_password(form: SetPasswordForm, uid: str, token: str) -> bool:
-    """Save the password if the link still holds; of several at once, it does for one."""
+    """Save the password if the link is still valid; concurrent requests succeed once."""
     with transaction.atomic():
         user = _invited_user(uid, token, is_held=True)
         if user is None:
@@ -220,7 +220,7 @@ def _set_first_password(form: SetPasswordForm, uid: str, token: str) -> bool:
 
 
 def _invited_user(uid: str, token: str, *, is_held: bool = False) -> Any:
-    """Whom a link is for, as long as it holds; with their row locked, if it is to be used."""
+    """Return the user of a valid link, with the row locked if it is to be used."""
     try:
         pk = int(urlsafe_base64_decode(uid))
     except (ValueError, OverflowError):

@@ -1,1 +1,1 @@
-"""What an administrator set up, as one file: written, compared and taken over, never a key."""
+"""The configuration as one file: exported, compared and imported, always without keys."""

@@ -1,4 +1,4 @@
-"""Models, servers, tools and agents as files tell of them."""
+"""Models, servers, tools and agents in configuration files."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -38,7 +38,7 @@ class ModelKind(ResourceKind):
 
 
 class ServerKind(ResourceKind):
-    """A program on this machine is changed only by those who may start one."""
+    """MCP servers; local programs can only be changed by those who may start one."""
 
     def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
         return _permission_issues(row, user) or super().keep(row, values, user)
@@ -59,7 +59,7 @@ def _permission_issues(row: Any, user: Any) -> list[ValidationIssue]:
 
 
 class ToolKind(ResourceKind):
-    """What can be said of a tool depends on where it comes from."""
+    """Tools; their fields depend on the source."""
 
     only_first = ("source", "server")
 
@@ -103,7 +103,7 @@ class ToolKind(ResourceKind):
     def form(self, row: Any, values: Values, user: Any) -> Any:
         form = super().form(row, values, user)
         if row.source == Source.MCP:
-            del form.fields["definition"]  # it is its server's, and has another form
+            del form.fields["definition"]  # defined by its server, in another form
         return form
 
     def kept(self, row: Any) -> None:
@@ -118,7 +118,7 @@ EXCLUDED_COLUMNS = {
 
 
 class AgentKind(ResourceKind):
-    """Agents with their tools (`agents.catalog.agent_spec`); each change makes a version."""
+    """Agents with their tools (`agents.catalog.agent_spec`); each change creates a version."""
 
     def columns(self, values: Values) -> list[ConfigColumn]:
         return editable_columns(self.model, without=[self.named, "tools"])
@@ -135,7 +135,7 @@ class AgentKind(ResourceKind):
         return [*super().known(values), "tools"]
 
     def completed(self, row: Any, values: Values) -> Values:
-        """A tool without settings may be written as a name alone."""
+        """Accept a bare name for a tool without settings."""
         if not isinstance(tools := values.get("tools"), dict):
             return values
         return {**values, "tools": {name: given or {} for name, given in tools.items()}}
@@ -170,7 +170,7 @@ class AgentKind(ResourceKind):
         return values.get("tools", tools) != tools or super().differs(before, values)
 
     def prepare(self, row: Any, values: Values) -> None:
-        """What it was is kept; and where another is to be the default, it is none before."""
+        """Save a first version, and unset the default before another agent becomes it."""
         if not row.version:
             agent_versions.save(row, None)
         if row.is_default and values.get("is_default") is False:
@@ -203,7 +203,7 @@ def _is_definition(value: Any) -> bool:
 
 
 def _server_fields(name: str, values: Values) -> Values:
-    """What a tool of a server has from the beginning; raises ValidationError."""
+    """Return the initial fields of a server's tool; raise ValidationError."""
     server = McpServer.objects.filter(name=values.get("server") or "").first()
     if server is None:
         kind = McpServer._meta.verbose_name
@@ -219,7 +219,7 @@ def _server_fields(name: str, values: Values) -> Values:
 
 
 def _pin_definition(row: Any, definition: Values) -> None:
-    """What is accepted of its server; what was held back may be just that."""
+    """Accept a tool's definition, which may be the pending one."""
     if row.definition == definition:
         return
     row.pending = None if row.pending == definition else row.pending

@@ -1,4 +1,4 @@
-"""Columns of rows as the plain values of a file, and back as what their forms take."""
+"""Converts columns to a file's plain values, and back to form input."""
 
 import json
 import re
@@ -26,7 +26,7 @@ SECRET_PATTERN = re.compile(r"key|token|secret|password|credential|headers|env",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigColumn:
-    """A column under the name that a file has for it."""
+    """A column under its name in the file."""
 
     field: Any
 
@@ -39,7 +39,7 @@ class ConfigColumn:
         return isinstance(self.field, EncryptedTextField)
 
     def of(self, row: models.Model) -> Any:
-        """What a file says of it: of a secret, whether it is there or what is in it by name."""
+        """Return the file's value: for a secret only whether it is set, or its keys."""
         field = self.field
         if field.many_to_many:
             return sorted(other.name for other in getattr(row, field.name).all())
@@ -51,7 +51,7 @@ class ConfigColumn:
         return value.name if isinstance(value, models.Model) else normalize_newlines(value)
 
     def mismatch(self, value: Any) -> str:
-        """Why this cannot stand here; empty where it can."""
+        """Return why a value is invalid here, or an empty string."""
         field = self.field
         if isinstance(field, EncryptedJSONField):
             return "" if _is_name_list(value) else str(SECRET_NOT_IMPORTED)
@@ -64,13 +64,13 @@ class ConfigColumn:
         return _type_mismatch(field, value)
 
     def differs(self, old: Any, new: Any) -> bool:
-        """A file tells no secrets, so they never differ; nor does the order of names."""
+        """Whether two values differ; secrets never do, and the order of names is ignored."""
         if self.is_secret:
             return False
         return sorted(old) != sorted(new) if self.field.many_to_many else bool(old != new)
 
     def typed(self, value: Any) -> Any:
-        """As a page would send it; the names in it are of rows that are there."""
+        """Return the value as a page would submit it; names in it must exist."""
         if self.field.many_to_many:
             return list(self._related_rows(value).values_list("pk", flat=True))
         if value is None:
@@ -80,7 +80,7 @@ class ConfigColumn:
         return json.dumps(value) if isinstance(self.field, models.JSONField) else value
 
     def missing(self, value: Any) -> list[str]:
-        """The names in it that nothing has."""
+        """Return messages about names that don't exist."""
         if not self.field.is_relation or not value:
             return []
         names = [value] if isinstance(value, str) else value
@@ -95,7 +95,7 @@ class ConfigColumn:
 def editable_columns(
     model: type[models.Model], more: Iterable[str] = (), without: Iterable[str] = ()
 ) -> list[ConfigColumn]:
-    """Those that a person may change, in their order, and what else is asked for."""
+    """Return the editable columns in order, and others asked for."""
     fields = [*model._meta.concrete_fields, *model._meta.many_to_many]
     taken = [f for f in fields if f.name in more or (f.editable and not f.primary_key)]
     return [ConfigColumn(field=field) for field in taken if field.name not in without]
@@ -106,14 +106,14 @@ def not_found_message(kind: Any, name: str) -> str:
 
 
 def unknown_key_message(key: str) -> str:
-    """Why nothing can be called so here; a secret would be one more reason."""
+    """Return why a key is unknown; a secret gets its own message."""
     if SECRET_PATTERN.search(key):
         return str(SECRET_NOT_IMPORTED)
     return _("Unknown setting: %(name)s.") % {"name": key}
 
 
 def normalize_newlines(value: Any) -> Any:
-    """The same wherever it was typed: with the line ends of this system."""
+    """Normalize line ends in all strings."""
     if isinstance(value, str):
         return str(value).replace("\r\n", "\n").replace("\r", "\n")
     if isinstance(value, dict):
@@ -125,7 +125,7 @@ def _secret_names(secret: EncryptedValue) -> list[str]:
     try:
         return sorted(secret.reveal())
     except UnreadableSecret:
-        return []  # nobody can say, and so they have to be entered again
+        return []  # unknown, so they have to be entered again
 
 
 def _is_name_list(value: Any) -> bool:

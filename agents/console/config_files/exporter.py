@@ -1,4 +1,4 @@
-"""The file as it is written: the same rows give the same bytes."""
+"""Exports the file: the same rows give the same bytes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from .permissions import can_read, user_or_none
 FORMAT_VERSION = 1
 HEADER = "ashiato"
 AUDIT_SUBJECT = "configuration"
-YAML_WIDTH = 10_000  # one line a value: a difference shows what changed, and nothing that moved
+YAML_WIDTH = 10_000  # one line per value, so that a diff only shows changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSelection:
-    """What is to be in the file: these kinds, and of them these names; none means all."""
+    """Kinds and names to export; no names means all."""
 
     kinds: Collection[str] = field(default_factory=lambda: tuple(KINDS))
     names: Collection[str] = ()
@@ -29,7 +29,7 @@ class ExportSelection:
 
 @transaction.atomic
 def export(user: Any, selection: ExportSelection) -> str:
-    """The text of the file, of what this person may read; that it was taken is recorded."""
+    """Return the file with what this user can read; the export is audited."""
     kinds = [key for key in readable_kinds(user) if key in selection.kinds]
     text = dump_yaml({key: _describe_rows(key, selection.names) for key in kinds})
     audit.record(user_or_none(user), audit.CONFIG_EXPORTED, AUDIT_SUBJECT, kinds=kinds)
@@ -37,7 +37,7 @@ def export(user: Any, selection: ExportSelection) -> str:
 
 
 def readable_kinds(user: Any) -> list[str]:
-    """The kinds that this person may read."""
+    """Return the kinds this user can read."""
     return [key for key, kind in KINDS.items() if can_read(user, kind.model)]
 
 
@@ -56,7 +56,7 @@ def _describe_rows(key: str, names: Collection[str]) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines are written as they are."""
+    """Writes multi-line text as it is."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Workflows: the newest text, and when it is started by itself."""
+"""Workflows in configuration files: the newest text and its schedules."""
 
 import json
 from collections import defaultdict
@@ -31,7 +31,7 @@ FIELD_KEYS = {
 
 
 class WorkflowKind(ResourceKind):
-    """Name and description are in the text itself."""
+    """Workflows; name and description are in the text itself."""
 
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().prefetch_related("schedules__user")
@@ -91,7 +91,7 @@ class WorkflowKind(ResourceKind):
         return list(_save_schedules(row, values["schedules"], user))
 
     def needs(self, row: Any, values: Values) -> list[str]:
-        return []  # it has no secrets
+        return []  # no secrets
 
 
 def _sort_schedules(times: Iterable[Values]) -> list[Values]:
@@ -140,7 +140,7 @@ def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
 
 
 def _save_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[ValidationIssue]:
-    """Exactly these from now on; one stays the same row as long as its person and time do."""
+    """Replace the schedules; one with the same user and time keeps its row."""
     if not all(has_model_perm(user, verb, Schedule) for verb in ("add", "change", "delete")):
         yield ValidationIssue(
             ("schedules",), _("You don't have permission to change schedules.")

@@ -1,4 +1,4 @@
-"""A file taken over: what would become of each thing is found by doing it, and undoing it."""
+"""Imports a file: each change is previewed by making it and rolling back."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -27,8 +27,8 @@ SALT = "agents.console.config_files"
 class ImportState(StrEnum):
     NEW = "new"
     CHANGED = "changed"
-    OFF = "off"  # not in the file, and to be switched off
-    LEFT = "left"  # not in the file, and left alone
+    OFF = "off"  # not in the file, to be disabled
+    LEFT = "left"  # not in the file, unchanged
     SAME = "same"
     REFUSED = "refused"
 
@@ -38,7 +38,7 @@ APPLIED_STATES = (ImportState.NEW, ImportState.CHANGED, ImportState.OFF)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportItem:
-    """What becomes of one thing: what it is now, and what it would be."""
+    """One item's state before and after the import."""
 
     kind: ResourceKind
     name: str
@@ -76,7 +76,7 @@ class ImportResult:
 
 
 def preview_file(text: str, user: Any, *, remove: bool = False) -> ImportResult:
-    """What the file would do; nothing of it stays done."""
+    """Return what the file would do, and roll it back."""
     with transaction.atomic():
         outcome = _run_import(text, user, remove)
         transaction.set_rollback(True)
@@ -86,12 +86,12 @@ def preview_file(text: str, user: Any, *, remove: bool = False) -> ImportResult:
 def apply_file(
     text: str, user: Any, *, remove: bool = False, seal: str | None = None
 ) -> ImportResult:
-    """Do all of it, or nothing where anything is refused, or is not as it was sealed."""
+    """Apply everything, or nothing if anything is rejected or has changed since the preview."""
     with transaction.atomic():
         try:
             with transaction.atomic():
                 outcome = _run_import(text, user, remove)
-        except IntegrityError:  # somebody else made the same thing at this moment
+        except IntegrityError:  # created concurrently by someone else
             return preview_file(text, user, remove=remove)
         is_seen = seal is None or constant_time_compare(seal, outcome.seal)
         if outcome.is_refused or outcome.is_empty or not is_seen:
@@ -120,7 +120,7 @@ def _run_import(text: str, user: Any, remove: bool) -> ImportResult:
 
 
 class _KindImport:
-    """All things of one kind that are in the file, and those that are not."""
+    """All items of one kind, in the file and not."""
 
     def __init__(self, kind: ResourceKind, file: ConfigFile, user: Any, remove: bool) -> None:
         self.kind, self.user, self.remove = kind, user, remove
@@ -131,7 +131,7 @@ class _KindImport:
         self.told: dict[str, Values] = {}
 
     def check(self) -> None:
-        """What is told of each, as far as it has the right form; the same is left alone."""
+        """Validate each entry; unchanged ones are skipped."""
         for name, entry in self.entries.items():
             row = self.rows.get(name)
             values = normalize_newlines(self.kind.completed(row, entry.values))
@@ -146,7 +146,7 @@ class _KindImport:
                 self.told[name] = values
 
     def begin(self) -> None:
-        """New rows are there before any is filled, because they may name each other."""
+        """Create new rows before any is filled, because they can refer to each other."""
         for name, values in self.told.items():
             if name in self.before:
                 if self._is_changed(name):
@@ -236,7 +236,7 @@ def _section_problems(file: ConfigFile, sentences: dict[str, str]) -> Iterator[P
 
 
 def _seal(text: str, user: Any, remove: bool, things: Iterable[ImportItem]) -> str:
-    """Of all that was shown: another text, or rows that changed since, have another one."""
+    """Return a seal over the preview, which changes with the text or the rows."""
     shown = [(t.kind.key, t.name, t.state, t.before, t.after) for t in things]
     whole = json.dumps([text, remove, user.pk, shown], sort_keys=True)
     return salted_hmac(SALT, whole, algorithm="sha256").hexdigest()

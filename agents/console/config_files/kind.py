@@ -1,4 +1,4 @@
-"""Things of one kind: how a file tells of them, and how they are made what it tells."""
+"""One kind of item: how it is described in a file, and how it is imported."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ValidationIssue:
-    """What is wrong with a thing, and with which part of it."""
+    """A problem with an item, and the part it concerns."""
 
     path: Path
     message: str
 
 
 class ResourceKind:
-    """Rows that have a name, described by their columns and judged by their form."""
+    """Rows with a name, described by their columns and validated by their form."""
 
     named = "name"
-    only_first: tuple[str, ...] = ()  # what a row has from the beginning, and keeps
+    only_first: tuple[str, ...] = ()  # set on creation, never changed
 
     def __init__(self, key: str, model: type[models.Model]) -> None:
         self.key, self.model = key, model
@@ -49,11 +49,11 @@ class ResourceKind:
         return {getattr(row, self.named): row for row in rows}
 
     def completed(self, row: Any, values: Values) -> Values:
-        """What is told, and what has to be known of a row to understand it."""
+        """Return the values, completed with what is needed from the row."""
         return values
 
     def columns(self, values: Values) -> list[ConfigColumn]:
-        """Those that a thing of these values has."""
+        """Return the columns of an item with these values."""
         return editable_columns(self.model, without=[self.named])
 
     def describe(self, row: Any) -> Values:
@@ -61,30 +61,30 @@ class ResourceKind:
         return {column.name: column.of(row) for column in told}
 
     def known(self, values: Values) -> list[str]:
-        """What may be said of it."""
+        """Return the known keys."""
         return [column.name for column in self.columns(values)]
 
     def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
-        """What has the wrong form, before anything is looked up."""
+        """Yield values of the wrong type, before any lookup."""
         for column in self.columns(values):
             if column.name in values and (why := column.mismatch(values[column.name])):
                 yield ValidationIssue((column.name,), why)
 
     def differs(self, before: Values, values: Values) -> bool:
-        """Whether anything that is told is not so already."""
+        """Whether any value differs from the row."""
         told = [column for column in self.columns(values) if column.name in values]
         return any(c.differs(before.get(c.name), values[c.name]) for c in told)
 
     def prepare(self, row: Any, values: Values) -> None:
-        """What has to be done to a row before any of its kind is changed."""
+        """Prepare a row before any of its kind is changed."""
 
     def bare(self, name: str, values: Values) -> Any:
-        """A new row that others can refer to; raises ValidationError."""
+        """Create a row that others can refer to; raise ValidationError."""
         self.model._meta.get_field(self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})
 
     def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
-        """Make the row what is told of it, as its page would; otherwise says why not."""
+        """Save the row as its page would; otherwise return the problems."""
         wrong = list(self.missing_references(values))
         lost = {objection.path[0] for objection in wrong}
         sound = {name: value for name, value in values.items() if name not in lost}
@@ -97,7 +97,7 @@ class ResourceKind:
         return []
 
     def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
-        """What is referred to and is not there."""
+        """Yield references that don't exist."""
         for column in self.columns(values):
             for sentence in column.missing(values.get(column.name)):
                 yield ValidationIssue((column.name,), sentence)
@@ -113,17 +113,17 @@ class ResourceKind:
         form = made(self.data(row, values), instance=row)
         for name in {*names[1:]} & form.fields.keys():
             if isinstance(form.fields[name], forms.CharField):
-                form.fields[name].strip = False  # as it was written
+                form.fields[name].strip = False  # as written
         return form
 
     def data(self, row: Any, values: Values) -> Values:
-        """What a page would send of a thing with these values; of a secret, nothing."""
+        """Return the form data for these values, without secrets."""
         told = [c for c in self.columns(values) if not c.is_secret and c.name in values]
         sent = {column.field.name: column.typed(values[column.name]) for column in told}
         return {self.named: getattr(row, self.named), **sent}
 
     def needs(self, row: Any, values: Values) -> list[str]:
-        """The secrets that the file knows of, and the row has not."""
+        """Return the secrets that the file names and the row lacks."""
         found: list[str] = []
         for column in self.columns(values):
             told = values.get(column.name) if column.is_secret else None
@@ -134,7 +134,7 @@ class ResourceKind:
         return found
 
     def kept(self, row: Any) -> None:
-        """What the rest of the installation is told once it is certain."""
+        """Notify the rest of the installation once the import is committed."""
 
     def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
         row.enabled = False

@@ -1,4 +1,4 @@
-"""All that a file can tell of, in the order in which it is read."""
+"""All kinds in a file, in import order."""
 
 from agents.models import (
     Agent,

@@ -1,4 +1,4 @@
-"""The file as it is read: its things by kind and name, and where each of them stands."""
+"""Parses the file: items by kind and name, with their lines."""
 
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +18,7 @@ HEADER_EXAMPLE = f"{HEADER}: {FORMAT_VERSION}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """A thing in the file; `mistake` says why it is none."""
+    """An item in the file; `mistake` says why it is invalid."""
 
     line: int
     written: LocatedValue
@@ -29,7 +29,7 @@ class FileEntry:
         return dict(self.written.plain) if isinstance(self.written.value, dict) else {}
 
     def find_line(self, path: Path) -> int:
-        """Where this part of it is named, or else the thing itself."""
+        """Return the line of this part, or of the item."""
         line, here = self.line, self.written
         for key in path:
             if isinstance(here.value, dict) and key in here.value:
@@ -50,7 +50,7 @@ class ConfigFile:
 
 
 def parse_file(text: str) -> ConfigFile:
-    """All that can be read of it, and in words what cannot."""
+    """Parse the file as far as readable, with messages about the rest."""
     if len(text.encode(errors="replace")) > MAX_FILE_BYTES:
         most = {"limit": f"{MAX_FILE_BYTES:,}"}
         return _reject_file(_("The file is larger than %(limit)s bytes.") % most)

@@ -1,10 +1,10 @@
-"""Who reads and takes over a file."""
+"""Who can export and import a file."""
 
 from typing import Any
 
 
 class TerminalUser:
-    """Whoever has the terminal has the database as well, so nothing is refused to them."""
+    """The terminal's user, who has the database anyway and so has all permissions."""
 
     pk = None
     is_authenticated = False
@@ -15,7 +15,7 @@ class TerminalUser:
 
 
 def user_or_none(user: Any) -> Any:
-    """The row of this person; None where there is none."""
+    """Return the user's row, or None for the terminal."""
     return user if user.pk else None
 
 

@@ -1,4 +1,4 @@
-"""What a file would do, in lines, for a terminal."""
+"""The preview as lines, for a terminal."""
 
 from collections.abc import Iterator
 from difflib import unified_diff
@@ -29,7 +29,7 @@ def lines(found: ImportResult) -> Iterator[str]:
 
 
 def format_value(value: Any) -> str:
-    """A value as the file writes it."""
+    """Return a value as written in the file."""
     if value is None or value == "" or value == [] or value == {}:
         return ""
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""What administrators do with patterns before they hold: try, test on the past, add, judge."""
+"""Tools for guardrail patterns: sample test, backtest, presets and verdicts."""

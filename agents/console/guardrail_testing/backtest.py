@@ -1,4 +1,4 @@
-"""On how many of the last runs a pattern would have fired, before it is kept."""
+"""Backtests a pattern on recent runs before it is saved."""
 
 import json
 import re
@@ -24,23 +24,23 @@ BATCH_SIZE = 100
 MAX_EXAMPLES = 10
 MAX_TEXT_CHARS = 200_000
 CONTEXT_CHARS = 60
-# What is personal is told by what stands before it, so more is read than is shown.
+# The preceding text decides what is personal, so more is read than displayed.
 MASKING_CONTEXT_CHARS = 300
 MASK_MARKER = re.compile("‹[^‹›]*›")
 
 
 class BacktestRunning(Exception):
-    """Another back-test is under way in this process."""
+    """Raised while another backtest runs in this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunText:
-    """Something that was said in a run, where the rule would have looked."""
+    """A text of a run that the rule would have checked."""
 
     run: int
     stage: str
     agent: str
-    value: Any  # what a tool was given is not always a text
+    value: Any  # tool input isn't always text
     is_masked: bool = False
 
     @property
@@ -76,7 +76,7 @@ class BacktestResult:
     by_agent: Counter[str] = field(default_factory=Counter)
     examples: list[MatchExample] = field(default_factory=list)
     is_late: bool = False
-    is_masked: bool = False  # matches inside personal data of others are not counted
+    is_masked: bool = False  # matches inside others' personal data don't count
 
     @property
     def stages(self) -> list[tuple[str, int]]:
@@ -92,7 +92,7 @@ _at_work = Lock()
 
 
 def backtest(user: Any, rule: Pattern, size: int, agents: Sequence[int] = ()) -> BacktestResult:
-    """One at a time, for so long at most; whoever looks at others' runs leaves an entry."""
+    """Run one backtest at a time, with a time limit; searching others' runs is audited."""
     if not _at_work.acquire(blocking=False):
         raise BacktestRunning
     try:
@@ -125,14 +125,14 @@ def _scan_runs(user: Any, rule: Pattern, size: int, agents: Sequence[int]) -> Ba
 
 
 def _masked_runs(user: Any, batch: Sequence[int]) -> frozenset[int]:
-    """Those of these runs that this person is shown masked."""
+    """Return which of these runs are masked for this user."""
     told = Run.objects.filter(pk__in=batch).only("user", "topic", "origin", "origin_step")
     runs = masking.load_origins(told)
     return frozenset(run.pk for run in runs if not masking.is_participant(run, user))
 
 
 def _scan_rules(rule: Pattern) -> list[Pattern]:
-    """The rule, as one whose matches are seen whatever it does, and the exceptions to it."""
+    """Return the rule with its matches observed, and its exceptions."""
     seen = replace(rule, action=GuardrailAction.WARN)
     if rule.action is GuardrailAction.ALLOW:
         return [seen]
@@ -144,10 +144,10 @@ def _scan_rules(rule: Pattern) -> list[Pattern]:
 def _run_texts(
     batch: Sequence[int], rule: Pattern, hidden: frozenset[int]
 ) -> Iterator[RunText]:
-    """What was said in these runs; in `hidden` ones, as their reader may read it.
+    """Yield the texts of these runs; `hidden` ones as their reader sees them.
 
-    Of those the text itself is not searched at all. To count what is found in both would
-    still tell: a pattern can name something hidden or else something that is always there.
+    Their original text isn't searched at all: even a count would reveal it, because a pattern
+    can match either something hidden or something always present.
     """
     for text in _raw_texts(batch, rule):
         is_masked = text.run in hidden
@@ -156,9 +156,7 @@ def _run_texts(
 
 def _mask_value(text: RunText) -> Any:
     if text.stage == "tool_output" and len(text.value) == MAX_TEXT_CHARS:
-        return StreamingMasker().feed(
-            text.value
-        )  # it is cut, maybe in the middle of an address
+        return StreamingMasker().feed(text.value)  # may be cut in the middle of an address
     return masking.mask_value(text.value)
 
 
@@ -203,13 +201,13 @@ def _record_match(outcome: BacktestResult, text: RunText, rules: Sequence[Patter
 
 
 def _drop_masked_matches(text: str, found: Sequence[Match]) -> list[Match]:
-    """Without those that lie within a mark such as ‹email›, which nobody wrote."""
+    """Drop matches inside a marker such as ‹email›, which isn't original text."""
     marks = [mark.span() for mark in MASK_MARKER.finditer(text)]
     return [m for m in found if not any(a <= m.start and m.end <= b for a, b in marks)]
 
 
 def _build_example(text: RunText, start: int, end: int) -> MatchExample:
-    """The match and what stands around it, with everything personal masked."""
+    """Return the match with its context, personal data masked."""
     first, last = (
         max(0, start - MASKING_CONTEXT_CHARS),
         min(len(text.text), end + MASKING_CONTEXT_CHARS),

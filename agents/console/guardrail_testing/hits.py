@@ -1,4 +1,4 @@
-"""Where patterns fired, and how often they were right."""
+"""Guardrail hits, and how often they were right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ VERDICTS = {"right": True, "wrong": False, "open": None}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """Of the hits that were judged, how many were right."""
+    """How many of the judged hits were right."""
 
     hits: int = 0
     judged: int = 0
@@ -32,11 +32,11 @@ class Precision:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitPage:
     hits: Sequence[GuardrailHit]
-    older: int | None  # the last one here: older ones come after it
+    older: int | None  # last one on this page; older ones follow
 
 
 def list_hits(user: Any, pattern: int | None = None, before: int | None = None) -> HitPage:
-    """The newest first, as far as this person may see their runs."""
+    """Return hits of runs this user can see, newest first."""
     hits = GuardrailHit.objects.for_user(user).select_related("pattern", "verdict__by")
     hits = hits.filter(pattern=pattern) if pattern is not None else hits
     hits = hits.filter(pk__lt=before) if before is not None else hits
@@ -49,7 +49,7 @@ def list_hits(user: Any, pattern: int | None = None, before: int | None = None) 
 
 @transaction.atomic
 def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
-    """The last word counts; None takes it back."""
+    """Save the latest verdict; None removes it."""
     if is_right is None:
         GuardrailVerdict.objects.filter(hit=hit).delete()
     else:
@@ -59,7 +59,7 @@ def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
 
 
 def with_counts(patterns: QuerySet) -> QuerySet:
-    """Each with `hit_count`, and of these how many were `judged`, and how many `right`."""
+    """Annotate patterns with `hit_count`, `judged` and `right`."""
     hits = GuardrailHit.objects.filter(pattern=OuterRef("pk"))
     judged = GuardrailVerdict.objects.filter(hit__pattern=OuterRef("pk"))
     right = judged.filter(is_right=True)

@@ -1,6 +1,6 @@
-"""Patterns to begin with, in sets; once added they are the administrator's own.
+"""Preset patterns; once added they belong to the administrator.
 
-Their repetitions have ends, so that an answer is shown as it is written.
+Their repetitions are bounded, so that answers can be streamed.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Action, Stage = GuardrailPattern.Action, GuardrailPattern.Stage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetPattern:
-    """A pattern of a set, with an example of what it finds."""
+    """A preset pattern, with an example match."""
 
     name: str | Promise
     pattern: str
@@ -43,7 +43,7 @@ class PatternSet:
 
 
 def add(key: str) -> list[GuardrailPattern]:
-    """Those of the set that are not there yet; what is there stays as it is."""
+    """Add the presets that don't exist yet; existing ones stay unchanged."""
     ready = SETS[key].patterns
     with transaction.atomic():
         known = existing_names(ready)
@@ -55,13 +55,13 @@ def add(key: str) -> list[GuardrailPattern]:
 
 
 def _build_row(ready: PresetPattern) -> GuardrailPattern:
-    """Named in the language of whoever adds it."""
+    """Build a row, named in the user's language."""
     about = {"pattern": ready.pattern, "stage": ready.stage, "action": ready.action}
     return GuardrailPattern(name=str(ready.name), **about)
 
 
 def existing_names(patterns: Sequence[PresetPattern]) -> set[str]:
-    """The names of those that are there, be it under a name in another language."""
+    """Return the names of existing presets, even if named in another language."""
     names = Q(name__in=[str(ready.name) for ready in patterns])
     same = Q(pattern__in=[ready.pattern for ready in patterns])
     there = GuardrailPattern.objects.filter(names | same).values_list("name", "pattern")

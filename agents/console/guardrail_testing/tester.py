@@ -1,4 +1,4 @@
-"""A pattern on a text that somebody types: what it matches, and what would become of it."""
+"""Tests a pattern on a sample: its matches and their effect."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class SampleSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageOutcome:
-    """What happens at a stage, in words, and the text as it goes on where it is another."""
+    """The outcome at a stage, with the resulting text if it changes."""
 
     stage: str
     words: str
@@ -47,7 +47,7 @@ class PatternCheck:
 
 
 def check_sample(rule: Pattern, sample: str) -> PatternCheck:
-    """What the rule does to the sample; why it cannot be used, where it cannot."""
+    """Return the rule's effect on the sample, or why it is invalid."""
     try:
         try_pattern(rule.pattern)
     except BadPattern as error:
@@ -107,7 +107,7 @@ BLOCKED_MESSAGES = {
 
 
 def _streaming_delay(rule: Pattern) -> str:
-    """How long an answer has to wait for it while it is written."""
+    """Return how long the rule delays a streamed answer."""
     if not rule.applies_to("output") or not (rule.blocks or rule.marker):
         return ""
     match rule.reach.extent:

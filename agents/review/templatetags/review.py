@@ -1,4 +1,4 @@
-"""What pages show of reviews."""
+"""Template tags for reviews."""
 
 from django import template
 
@@ -12,13 +12,13 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def case_of(context: template.Context, view: RunView) -> run_page.CaseView:
-    """A run with what was said of it, as the person who looks at this page may judge it."""
+    """Return a run with its feedback, as the page's user can review it."""
     return run_page.build_case(context["request"], view.run)
 
 
 @register.simple_tag(takes_context=True)
 def open_reviews(context: template.Context) -> int | None:
-    """How many wait to be judged; None for whoever judges nothing."""
+    """Return the number of open reviews; None for users who aren't reviewers."""
     user = context["user"]
     may_review = user.has_perm(feedback.REVIEW_PERMISSION)
     return Review.objects.for_user(user).open().count() if may_review else None
@@ -26,5 +26,5 @@ def open_reviews(context: template.Context) -> int | None:
 
 @register.simple_tag
 def hit_of(run: Run, step: int) -> GuardrailHit | None:
-    """The pattern that fired in this step, with what was said of it."""
+    """Return the guardrail hit of this step, with its verdict."""
     return run.hits.select_related("pattern", "verdict").filter(step=step).first()

@@ -8,5 +8,5 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def share_panel(context: template.Context, view: RunView) -> sharing.SharePanel | None:
-    """What the person who looks at this page can do about links to this run."""
+    """Return what the page's user can do about links to this run."""
     return sharing.build_panel(view.run, context["user"], is_masked=view.veil is not None)

@@ -1,4 +1,4 @@
-"""Comments on an answer and on its steps, by whoever is in the conversation."""
+"""Comments on an answer and its steps, by members of the chat."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -32,7 +32,7 @@ def add_comment(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def comment_thread(request: HttpRequest, pk: int, step: int) -> HttpResponse:
-    """All comments on a step, or on the answer (0): below it there is room for some of them."""
+    """Display all comments on a step or on the answer (0)."""
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
     if step >= MAX_STEP_NUMBER or (step and not run.steps.filter(number=step).exists()):
         raise Http404
@@ -51,7 +51,7 @@ def delete_comment(request: HttpRequest, pk: int, comment: int) -> HttpResponse:
 
 
 def _render_thread(request: HttpRequest, run: Run, step: int, **about: str) -> HttpResponse:
-    """What is said there now; with a problem, what was typed as well."""
+    """Render the thread; with a problem, the typed text as well."""
     if request.htmx:
         thread = CommentThread.of(run, step, request.user.pk)
         return render(request, "run/_comments.html", {"thread": thread, **about})

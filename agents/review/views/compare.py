@@ -1,4 +1,4 @@
-"""Two runs side by side, and how to find the other one."""
+"""Compares two runs, and helps find the other one."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from agents.web.presentation import RunView
 
 AUDIT_SOURCE = "compare"
 MAX_CANDIDATES = 20
-RECENT_RUNS = 20_000  # so many are looked through, however many there are
+RECENT_RUNS = 20_000  # limits the search
 MAX_DIGITS = 18
 
 
@@ -29,13 +29,13 @@ def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
 
 @require_GET
 def compare_with(request: HttpRequest, pk: int) -> HttpResponse:
-    """Runs that are worth a comparison, and a place for the number of any other."""
+    """Suggest runs to compare with, and accept any other number."""
     return _render_candidates(request, open_run(request, pk, AUDIT_SOURCE))
 
 
 @require_GET
 def find_comparison(request: HttpRequest) -> HttpResponse:
-    """The way by two numbers, as a person types them."""
+    """Redirect to the comparison of two typed numbers."""
     left, right = (_parse_number(request.GET.get(name, "")) for name in ("a", "b"))
     found = open_run(request, left, AUDIT_SOURCE)
     if Run.objects.for_user(request.user).filter(pk=right).exists():
@@ -69,7 +69,7 @@ def _candidate_view(request: HttpRequest, run: Run) -> RunView:
 
 
 def _candidate_groups(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
-    """Its origin and what was made of it, the same question, the same agent; each run once."""
+    """Return origin and reruns, same question, same agent; each run once."""
     kin = others.filter(Q(pk=run.origin_id) | Q(origin=run.pk) | _sibling_filter(run))
     newest = Run.objects.values_list("pk", flat=True).first() or 0
     recent = others.filter(pk__gt=newest - RECENT_RUNS)

@@ -1,4 +1,4 @@
-"""A run as a file."""
+"""Run exports."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET

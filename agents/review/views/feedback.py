@@ -1,4 +1,4 @@
-"""What people say of runs: each as a fragment, and as a plain form where there is no script."""
+"""Feedback on runs: as fragments, and as plain forms without JavaScript."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ from agents.web.referrer import previous_page
 
 QUEUE_FILTERS = ("open", "mine", "unassigned", "decided")
 AUDIT_SOURCE = "queue"
-# Addresses that only take what is sent to them.
+# URLs that only accept POST.
 POST_ONLY_URLS = {
     *("annotate", "note", "label", "flag", "hit"),
     *("assign", "decide", "correct", "keep", "rate"),
@@ -34,7 +34,7 @@ TEXT_FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 @require_POST
 def rate(request: HttpRequest, pk: int) -> HttpResponse:
-    """A thumb, a reason, or both taken back, by whoever asked: others give verdicts."""
+    """Save or remove a rating by the run's user; others give verdicts."""
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
@@ -67,14 +67,14 @@ def _parse_rating(request: HttpRequest, run: Run) -> feedback.RatingInput:
 
 
 def _parse_reason(request: HttpRequest, run: Run) -> str:
-    """The one that was pressed, unless it was pressed before; else the one that is kept."""
+    """Return the pressed reason, unless pressed before; otherwise the saved one."""
     kept = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
     pressed = request.POST.get("reason")
     return kept if pressed is None else "" if pressed == kept else pressed
 
 
 def reviewer_action(view):
-    """A view in which a reviewer says something of a run; what comes of it is shown."""
+    """Make a view for reviewers' feedback, which renders the result."""
 
     @require_POST
     @wraps(view)
@@ -87,7 +87,7 @@ def reviewer_action(view):
 
 @contextmanager
 def deleted_as_404(run: Run) -> Iterator[None]:
-    """It may be deleted in the middle of this, and then it is not found."""
+    """Turn a deletion in the meantime into a 404."""
     try:
         yield
     except IntegrityError:
@@ -114,7 +114,7 @@ def add_note(request: HttpRequest, run: Run) -> None:
 
 @reviewer_action
 def edit_note(request: HttpRequest, run: Run, note: int) -> None:
-    """Change a note of one's own, or take it back."""
+    """Change or delete one's own note."""
     if "delete" in request.POST:
         feedback.delete_note(request.user, run, note)
     else:
@@ -133,7 +133,7 @@ def edit_label(request: HttpRequest, run: Run) -> None:
 
 @reviewer_action
 def judge_hit(request: HttpRequest, run: Run, hit: int) -> None:
-    """Whether a guardrail was right to fire."""
+    """Save whether a guardrail was right."""
     found = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
     word = request.POST.get("word", "")
     if word not in hits.VERDICTS:
@@ -165,14 +165,14 @@ def correct(request: HttpRequest, run: Run) -> None:
 
 @reviewer_action
 def save_example(request: HttpRequest, run: Run) -> None:
-    """Keep it as an example, which can be asked again at any time."""
+    """Save the run as an example."""
     name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
     examples.save(request.user, run, name, expected)
 
 
 @require_POST
 def flag(request: HttpRequest, pk: int) -> HttpResponse:
-    """Also for whoever asked."""
+    """Request a review, by a reviewer or the run's user."""
     run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
     return _apply_feedback(request, run, lambda: feedback.flag(request.user, run, why))
@@ -180,7 +180,7 @@ def flag(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
-    """What was said of one step, and a place to say more."""
+    """Display the feedback on one step, with a form."""
     run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
     if not run.steps.filter(number=step).exists():
         raise Http404
@@ -198,7 +198,7 @@ def _render_step(request: HttpRequest, run: Run, step: int, **about: Any) -> Htt
 
 @require_GET
 def review_queue(request: HttpRequest) -> HttpResponse:
-    """What waits to be judged, one after the other."""
+    """Display the review queue."""
     if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
     show = request.GET.get("show", "")
@@ -211,7 +211,7 @@ def review_queue(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def open_reviews(request: HttpRequest) -> HttpResponse:
-    """How many wait; pages ask for it from time to time."""
+    """Return the number of open reviews; pages poll it."""
     if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
     waiting = Review.objects.for_user(request.user).open().count()
@@ -219,8 +219,8 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
 
 
 def _render_feedback(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
-    """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
-    # What is said of a step, reviewers say to each other.
+    """Render the saved feedback; with a problem, the typed text as well."""
+    # Feedback on steps is between reviewers.
     step = _parse_step(request) if request.user.has_perm(feedback.REVIEW_PERMISSION) else 0
     if not request.htmx and not problem:
         return redirect(
@@ -242,9 +242,9 @@ def _parse_step(request: HttpRequest) -> int:
 
 
 def _return_url(request: HttpRequest, pk: int, anchor: str) -> str:
-    """To the page on which it was said, if that is one of ours that can be read."""
+    """Return the page the feedback was given on, if it is ours and can be displayed."""
     before = previous_page(request)
-    # What was not taken is shown again by the address that did not take it: none to go back to.
+    # A rejected form is displayed at its own URL, which can't be returned to.
     if before and resolve(before.partition("?")[0]).url_name not in POST_ONLY_URLS:
         return f"{before}#{anchor}"
     return f"{reverse('trace:run', args=[pk])}#{anchor}"

@@ -1,4 +1,4 @@
-"""The list of runs, its filter, and the filters that somebody has saved."""
+"""The list of runs, its filter, and saved filters."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -70,7 +70,7 @@ def completions(request: HttpRequest) -> JsonResponse:
 
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
-    """A filter under a name; a name that is there already gets the new filter."""
+    """Save a filter by name, replacing one with the same name."""
     query = clean(request.POST.get("q", ""))
     name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
     saved = SavedView.objects.filter(user=request.user)
@@ -93,7 +93,7 @@ def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def list_url(query: str) -> str:
-    """The list with this filter."""
+    """Return the URL of the list with this filter."""
     return reverse("trace:list") + (f"?{urlencode({'q': query})}" if query else "")
 
 
@@ -108,7 +108,7 @@ def _parse_number(request: HttpRequest, name: str) -> int | None:
 
 
 def _chips(asked: Filter) -> list[dict[str, Any]]:
-    """Each term, and the list without it."""
+    """Return each term with the URL of the list without it."""
     return [
         {"text": asked.said(term), "is_not": term.is_not, "url": list_url(asked.without(term))}
         for term in asked.terms
@@ -134,7 +134,7 @@ def _view_links(asked: Filter, views) -> list[dict[str, Any]]:
 
 
 def _count_text(page: RunPage, cursor: Cursor) -> str:
-    """How many there are, as far as that is known: nobody counts everything."""
+    """Return the number of matches, as far as known."""
     about = {"shown": min(page.count, PAGE_SIZE), "count": f"{page.count:,}"}
     if page.unread:
         return _("%(count)s so far") % about

@@ -1,4 +1,4 @@
-"""A run shown again, as the person saw it."""
+"""Replays of a run, as the user saw it."""
 
 from dataclasses import asdict
 
@@ -40,7 +40,7 @@ def replay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def replay_chunk(request: HttpRequest, pk: int) -> JsonResponse:
-    """A part of it, for the page to play."""
+    """Return a part of the replay as JSON."""
     found = open_run(request, pk, "replay")
     after = parse_number(request.GET.get("after"), event_store.last_seq(found.run))
     part = replay.load_chunk(found.run, after, veil=found.veil)
@@ -57,7 +57,7 @@ def replay_chunk(request: HttpRequest, pk: int) -> JsonResponse:
 
 
 def _player_config(run: Run, timeline: ReplayTimeline, at: int) -> dict:
-    """What the page's script has to know before it has loaded anything."""
+    """Return the player's initial configuration."""
     return {
         "run": run.pk,
         "at": at,

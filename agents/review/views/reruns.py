@@ -1,4 +1,4 @@
-"""A run once more, from one of its steps."""
+"""Reruns from a step."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from agents.review.forms import RerunForm
 
 @require_GET
 def rerun_form(request: HttpRequest, pk: int, step: int) -> HttpResponse:
-    """What would be told again, and what can be different from there on."""
+    """Display what will be replayed, and what can be changed."""
     return _render_form(request, _open_source(request, pk, step), step)
 
 
@@ -36,7 +36,7 @@ async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 @require_POST
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a run again, or a trial: there is no chat in which that could be done."""
+    """Stop a rerun or a trial, which has no chat to do that in."""
     run = await database.run(_get_own_rerun, request, pk)
     await runs.stop(run)
     if run.origin_id is None:
@@ -51,7 +51,7 @@ def _get_own_rerun(request: HttpRequest, pk: int) -> Run:
 
 
 def _prepare_rerun(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
-    """The new run, or the form with what is wrong with it."""
+    """Return the new run, or the form with its errors."""
     found = _open_source(request, pk, step)
     try:
         form = RerunForm(_load_setup(request, found), request.user, request.POST)
@@ -70,7 +70,7 @@ def _prepare_rerun(request: HttpRequest, pk: int, step: int) -> Run | HttpRespon
     if not is_new:
         return redirect("trace:compare", pk, run.pk)
     if masking.is_masked_for(run, request.user, request.session):
-        masking.unmask(run, request.session)  # as what it was made from is, for the same reason
+        masking.unmask(run, request.session)  # like its origin, for the same reason
     return run
 
 
@@ -84,7 +84,7 @@ def _open_source(request: HttpRequest, pk: int, step: int) -> ReadableRun:
 
 
 def _load_setup(request: HttpRequest, found: ReadableRun) -> reruns.RerunSetup:
-    """Whoever runs it again has all that was said in a run of their own, as it was said."""
+    """Return the setup; a masked run can't be rerun, because the rerun would be unmasked."""
     if found.is_masked:
         raise reruns.RerunRejected(
             _("Unmask this run first, because a rerun shows its content unmasked.")

@@ -1,4 +1,4 @@
-"""The page of one run, and all that is known of one of its steps."""
+"""The page of one run, and the details of a step."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -57,7 +57,7 @@ def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def run_steps(request: HttpRequest, pk: int) -> HttpResponse:
-    """The rows that a long run's page does not begin with."""
+    """Return the rows that a long run's page doesn't start with."""
     view = open_run(request, pk).view()
     after = _parse_number(request.GET.get("after", "0"))
     context = {"view": view, "rows": view.steps[after:], "question": view.query}
@@ -89,7 +89,7 @@ def step_detail(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 @require_GET
 def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpResponse:
-    """All of it, however long, as a file: a browser is never made to draw it."""
+    """Return the full text as a file, so that a browser needn't render it."""
     if name not in DOWNLOADS:
         raise Http404
     text = getattr(_load_details(request, pk, number), name)
@@ -101,8 +101,7 @@ def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpRespon
 
 @require_GET
 def run_text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    """A text of which pages show the beginning, whole: as plain text, which a browser only
-    shows, whatever it says."""
+    """Return a full text as plain text, which a browser never interprets."""
     found = open_run(request, pk)
     if name not in TEXTS:
         raise Http404
@@ -113,7 +112,7 @@ def run_text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 
 
 def _answer_text(found: ReadableRun) -> str:
-    """What was said so far, while it is being said."""
+    """Return the answer, or the text so far while it is streamed."""
     if not found.row.is_live:
         return found.run.answer
     said = event_store.streamed_answer(found.row)

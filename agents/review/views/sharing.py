@@ -1,4 +1,4 @@
-"""Links to one run: made, ended, and opened by whoever has one."""
+"""Links to one run: created, revoked and opened."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,7 +13,7 @@ from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.models import ShareLink
 from agents.web.presentation import RunView
 
-# It is for whoever was given it: kept nowhere, found by nobody, and told to no other site.
+# Private: not cached, not indexed, and not sent to other sites.
 PRIVATE_HEADERS = {
     "Cache-Control": "no-store, private",
     "X-Robots-Tag": "noindex, nofollow, noarchive",
@@ -23,7 +23,7 @@ PRIVATE_HEADERS = {
 
 @require_http_methods(["GET", "POST"])
 def share(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a link, and show it: it is not shown again."""
+    """Create a link and display it once."""
     found = _open_shareable(request, pk)
     if request.method == "GET":
         return _render_panel(request, found)
@@ -71,7 +71,7 @@ def _shared_context(link: ShareLink) -> dict[str, object]:
     is_masked = link.level != ShareLink.Level.AUDITOR
     is_whole = link.level != ShareLink.Level.PERSON
     run = masking.mask_row(link.run) if is_masked else link.run
-    # As on the page of a run, steps are read in brief, but for those who are shown all.
+    # As on a run's page, steps are loaded in brief, unless everything is displayed.
     place = "shared" if is_whole else "trace"
     view = RunView(run, place, may_decide=False, veil=Masker() if is_masked else None)
     return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
@@ -81,7 +81,7 @@ def _render_panel(
     request: HttpRequest, found: ReadableRun, status: int = 200, **told: str
 ) -> HttpResponse:
     context = {"view": found.view(), "is_open": True, **told}
-    # A page that takes elements in leaves out answers that say that something is wrong.
+    # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
         response = render(request, "trace/_share.html", context)
     else:

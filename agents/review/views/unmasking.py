@@ -1,4 +1,4 @@
-"""A run of somebody else, as it is: for a reason, and not unseen."""
+"""Unmasks another user's run, for a reason that is audited."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render

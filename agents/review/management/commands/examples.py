@@ -103,7 +103,7 @@ class Command(BaseCommand):
             self.stdout.write(line)
 
     def _print_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Columns as wide as what is in them, Japanese letters counted as two."""
+        """Print columns at the width of their content, counting wide characters as two."""
         table = [head, *([_truncate(cell) for cell in row] for row in rows)]
         widths = [max(map(_display_width, column)) for column in zip(*table, strict=True)]
         for row in table:
@@ -137,7 +137,7 @@ async def _evaluate(example: Example, agent: Agent | None, model: str) -> Exampl
 
 
 def _report_lines(trials: Sequence[ExampleResult]) -> Iterator[str]:
-    """What the figures do not say."""
+    """Yield details that the figures don't show."""
     for trial in trials:
         if trial.problem:
             yield f"{trial.name}: {trial.problem}"
