@@ -1,3 +1,3 @@
-"""Where Django's admin looks for our pages; they are in `agents.console`."""
+"""Registers the pages of `agents.console` with Django's admin."""
 
 from agents import console  # noqa: F401

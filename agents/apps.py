@@ -18,7 +18,7 @@ class AgentsConfig(AppConfig):
             fault_injection.arm(os.environ)
         except ValueError as error:
             raise ImproperlyConfigured(error) from error
-        # These need the rows, which are there only now.
+        # These need the models, which are only loaded now.
         from agents import runs
         from agents.access.audit import signals
         from agents.workflows import schedules

@@ -27,9 +27,9 @@ sockets = URLRouter(
 
 
 class OriginValidator:
-    """Lets sockets in from these origins, letter by letter, and from nowhere else.
+    """Accepts sockets only from these exact origins.
 
-    Channels' own validator takes an origin apart first, and fails on one that is malformed.
+    Channels' own validator parses an origin first, and fails on a malformed one.
     """
 
     def __init__(self, application, origins):
@@ -42,7 +42,7 @@ class OriginValidator:
         return await (self.application if is_ours else DENIED)(scope, receive, send)
 
 
-# Asked by machines, which know no password and call us by any name.
+# Called by machines, without a password and by any host name.
 doors = [
     path("health/", health.handle_health),
     path("healthz", health.handle_live),

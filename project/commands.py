@@ -1,4 +1,4 @@
-"""Runs a management command, and says in a sentence what keeps it from the database."""
+"""Runs a management command, with readable messages for database problems."""
 
 import sqlite3
 import sys
@@ -8,7 +8,7 @@ from django.core.management import execute_from_command_line
 
 from agents.engine.privacy import mask_secrets
 
-# What PostgreSQL says of a table, a column or a schema that is not there.
+# PostgreSQL's codes for a missing table, column or schema.
 MISSING_SQLSTATES = {"42P01", "42703", "3F000"}
 NOT_SET_UP = (
     "The database isn't set up for this version ({reason}). Run “python manage.py setup” first."
@@ -21,8 +21,8 @@ SERVER_ADVICE = (
 
 
 def execute(arguments: Sequence[str]) -> None:
-    """Whatever the command, a missing database is no traceback; with --traceback it is."""
-    # Only now: the errors of Django's databases come with its settings.
+    """Run a command; a missing database isn't a traceback, except with --traceback."""
+    # Only now, because Django's database errors need its settings.
     from django.db import DatabaseError
 
     try:
@@ -35,7 +35,7 @@ def execute(arguments: Sequence[str]) -> None:
 
 
 def error_message(error: BaseException) -> str | None:
-    """Return what is wrong with the database; None where it is the program that is wrong."""
+    """Return what is wrong with the database; None if the program is at fault."""
     from django.db import OperationalError, connection
 
     reason = mask_secrets(str(error).strip().splitlines()[0].rstrip(".")) if str(error) else "?"

@@ -6,16 +6,16 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Console(admin.AdminSite):
-    """Django's admin with our own menu and pages, and one gate in front of all its lists.
+    """Django's admin with our own menu and pages, and restricted lookups in all lists.
 
-    They are fetched late: pages are registered with the site, so it has to be there first.
+    They are imported late: pages register with the site, so it has to exist first.
     """
 
     site_header = site_title = "Ashiato"
     index_title = _("Admin console")
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Also for pages that come with a package: no list is without the gate."""
+        """Register pages, also those of packages, with restricted lookups."""
         from agents.console.lookups import restrict_lookups
 
         pages = restrict_lookups(admin_class or admin.ModelAdmin)

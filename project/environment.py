@@ -1,4 +1,4 @@
-"""What the environment may say, and what is taken where it says nothing."""
+"""Settings from the environment, and their defaults."""
 
 import os
 import re
@@ -26,7 +26,7 @@ from agents.engine.privacy import mask_secrets
 BASE_DIR = Path(__file__).resolve().parent.parent
 WILDCARD_HOSTS = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
-# What several processes must have in common to work as one.
+# What several processes must share to work together.
 WORKER_SETTINGS = ("secret_key", "database_url", "redis_url")
 SECRET_NAMES = {
     *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
@@ -242,13 +242,13 @@ class Environment(BaseSettings):
         return value
 
     def all_origins(self) -> list[str]:
-        """Where pages may come from: what was configured, or this machine."""
+        """Return the origins of pages: as configured, or this machine."""
         host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host
         hosts = LOOPBACK if host in {*WILDCARD_HOSTS, *LOOPBACK} else [host, *LOOPBACK]
         return split_list(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
 
     def all_encryption_keys(self) -> list[str]:
-        """What secrets at rest are encrypted with: the first; the others can still be read."""
+        """Return the encryption keys: the first encrypts, the others still decrypt."""
         keys = self.encryption_keys
         return split_list(keys.get_secret_value()) if keys else [self.load_secret_key()]
 
@@ -260,13 +260,13 @@ class Environment(BaseSettings):
         return bool(self.otlp_endpoint or (self.otel_endpoint and is_wanted))
 
     def all_otlp_headers(self) -> dict[str, str]:
-        """What is sent along to the monitor, such as its key."""
+        """Return the headers for the monitor, such as its key."""
         parts = split_list(self.otlp_headers.get_secret_value()) if self.otlp_headers else []
         pairs = (part.partition("=") for part in parts)
         return {name.strip(): value.strip() for name, _, value in pairs}
 
     def load_secret_key(self) -> str:
-        """The secret key of this installation, made once and kept beside its data."""
+        """Return the secret key, created once and saved in the data folder."""
         if self.secret_key is not None:
             return self.secret_key.get_secret_value()
         path = self.data / "secret_key"
@@ -300,7 +300,7 @@ def _error_message(problem) -> str:
         name = f"ASHIATO_{name}"
     limits = problem.get("ctx", {})
     right = EXPECTED_VALUES.get(problem["type"], problem["msg"]).format_map(limits)
-    # An address may have a password in it.
+    # A URL may contain a password.
     shown = "" if name in SECRET_NAMES else f", not {mask_secrets(repr(problem['input']))}"
     return f"{name} must be {right}{shown}."
 

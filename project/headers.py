@@ -1,4 +1,4 @@
-"""What every answer tells the browser, besides what Django itself makes of the settings."""
+"""Default response headers, besides those Django sets."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.utils.decorators import sync_and_async_middleware
 DISABLED_FEATURES = ("accelerometer", "camera", "display-capture", "geolocation", "gyroscope")
 DISABLED_FEATURES += ("magnetometer", "microphone", "midi", "payment", "serial", "usb")
 DEFAULT_HEADERS = {
-    # What a page shows is somebody's: Back must not show it to whoever comes after them.
+    # Pages are personal: Back must not show them to the next user.
     "Cache-Control": "private, no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{name}=()" for name in DISABLED_FEATURES),
@@ -18,7 +18,7 @@ DEFAULT_HEADERS = {
 
 @sync_and_async_middleware
 def default_headers(get_response: Any) -> Any:
-    """A view that promises something else keeps that."""
+    """Set default headers; a view's own take precedence."""
 
     async def answer_async(request: HttpRequest) -> HttpResponse:
         return _set_defaults(await get_response(request))

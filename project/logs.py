@@ -4,12 +4,12 @@ from typing import Any
 
 from agents.engine.privacy import MASK, mask_secrets
 
-# Whoever has the end of these addresses is let in by it.
+# The last part of these URLs grants access.
 LINK_TOKENS = re.compile(r"(/(?:shared|join|welcome/[^/\s]+)/)[^/\s?'\"]+")
 
 
 class RedactingFormatter(logging.Formatter):
-    """Lines without what opens a door: tokens of links, and keys that an error told."""
+    """Masks tokens of links, and keys in errors."""
 
     def format(self, record: logging.LogRecord) -> str:
         return LINK_TOKENS.sub(rf"\1{MASK}", super().format(record))

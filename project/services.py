@@ -1,4 +1,4 @@
-"""Where rows are kept and pages are told: in this process alone, or for many of them."""
+"""The database and channel layer: for this process alone, or for many."""
 
 import sys
 from typing import Any
@@ -20,7 +20,7 @@ def channel_layer(environment: Environment) -> dict[str, Any]:
             "BACKEND": "channels.layers.InMemoryChannelLayer",
             "CONFIG": {"capacity": 1000},
         }
-    # Without a limit on reading: redis-py's own would end whoever listens in vain.
+    # Without a read timeout: redis-py's own would disconnect idle listeners.
     host = {
         "address": environment.redis_url.get_secret_value(),
         "socket_connect_timeout": CONNECT_TIMEOUT_SECONDS,
@@ -41,11 +41,11 @@ def _sqlite(environment: Environment) -> dict[str, Any]:
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
-            # What is deleted is overwritten: an erased person is not in free pages either.
+            # Deleted data is overwritten, so that erased users aren't in free pages either.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA secure_delete=ON;",
         },
-        # A file, because the writer's thread and the pages' thread each have a connection.
+        # A file, because the writer's and the pages' threads have their own connections.
         "TEST": {"NAME": environment.data / "test.sqlite3"},
     }
 
@@ -69,8 +69,8 @@ def _postgresql(address: str) -> dict[str, Any]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        # Each thread keeps its own. In a pool those of requests that browsers broke off would
-        # be missing for ever: the thread is gone, and nobody hands them back.
+        # Each thread keeps its own. In a pool, those of aborted requests would be lost forever:
+        # the thread is gone, and nothing returns them.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parts},

@@ -12,11 +12,11 @@ data_folder.protect(DATA_DIR)
 SECRET_KEY = ENVIRONMENT.load_secret_key()
 ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
 EGRESS_ALLOW = environment.split_list(ENVIRONMENT.egress_allow)
-# Balancers in front of us, which are believed about where a request comes from.
+# Load balancers in front, which are trusted about a request's origin.
 PROXIES = environment.split_list(ENVIRONMENT.proxies)
 DEBUG = ENVIRONMENT.debug
 
-# One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.
+# One list for allowed hosts, CSRF and the socket's origin check.
 ORIGINS = ENVIRONMENT.all_origins()
 ALLOWED_HOSTS = [environment.parse_host(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
@@ -56,7 +56,7 @@ MIDDLEWARE = [
     "agents.web.middleware.audit_context_middleware",
     "agents.web.middleware.AuditRequiredMiddleware",
 ]
-# Of whom more than a password is demanded.
+# Who needs more than a password.
 REQUIRE_MFA = ENVIRONMENT.require_mfa
 if REQUIRE_MFA != "off":
     after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
@@ -82,24 +82,24 @@ TEMPLATES = [
 DATABASES = {"default": services.database(ENVIRONMENT)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CHANNEL_LAYERS = {"default": services.channel_layer(ENVIRONMENT)}
-# Whether runs are driven by processes of their own, rather than by the one that serves pages.
+# Whether workers drive runs, rather than the web process.
 WORKERS = ENVIRONMENT.workers
 if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
     INSTALLED_APPS.append("procrastinate.contrib.django")
-# Whether monitors may read figures at /metrics.
+# Whether monitors can read metrics at /metrics.
 METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.split_list(ENVIRONMENT.tools)
-# How much one person may ask for: runs at once, messages a minute, tokens a day; None is all.
+# Limits per user: concurrent runs, messages per minute, tokens per day; None means no limit.
 PERSON_RUNS = ENVIRONMENT.person_runs
 PERSON_MESSAGES = ENVIRONMENT.person_messages
 PERSON_TOKENS = ENVIRONMENT.person_tokens
-# How many sockets one person may have open in a process: about as many as tabs.
+# Open sockets per user and process: about one per tab.
 PERSON_SOCKETS = ENVIRONMENT.person_sockets
-# How long what people said, and who did what, is kept; None is for ever.
+# How long messages and audit entries are stored; None means forever.
 KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
 KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
-# Whether people may delete their own accounts.
+# Whether users can delete their own accounts.
 SELF_ERASURE = ENVIRONMENT.self_erasure
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
@@ -135,11 +135,11 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 
 HTTPS = all(origin.startswith("https://") for origin in ORIGINS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-# With this before its name a browser takes a cookie from nobody but this very host.
+# With this prefix, browsers only accept the cookie from this exact host.
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
     f"{'__Host-' if HTTPS else ''}{name}" for name in ("sessionid", "csrftoken")
 )
-SECURE_SSL_REDIRECT = False  # the balancer in front does that
+SECURE_SSL_REDIRECT = False  # the load balancer does that
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"

@@ -1,4 +1,4 @@
-"""Rows → engine values: agents, their guardrails, their tools and their colleagues."""
+"""Builds engine values from rows: agents with guardrails, tools and handoffs."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
@@ -46,14 +46,14 @@ from agents.models import (
 from . import agent_spec, agent_versions, tool_factory
 from . import planner_factory as planners
 
-DRAFT_KEY = "tried"  # under which a trial keeps the agent that it is of
+DRAFT_KEY = "tried"  # key of a test run's draft agent
 OVERRIDABLE_FIELDS = (
     "instructions",
     "fallback_models",
-)  # of an agent, by a run that was run again
-Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
+)  # can be overridden in a rerun
+Registry = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
 
-# How models and tools have been lately, for all runs of this process.
+# Circuit breakers of models and tools, shared by all runs of this process.
 CIRCUITS = Circuits()
 
 
@@ -71,7 +71,7 @@ class AgentForbidden(AgentError):
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """What the rows say about an agent, and about those it may ask, read in one go."""
+    """What the rows say about an agent and its handoffs, loaded at once."""
 
     agent: Agent
     planners: list[ReActPlanner]
@@ -80,19 +80,19 @@ class AgentConfig:
     patterns: list[GuardrailPattern]
     colleagues: list[Agent]
     is_rerun: bool
-    experts: tuple[str, ...] = ()  # the groups of people that it may ask
-    limits: dict[str, int] = field(default_factory=dict)  # how often a tool may be called
+    experts: tuple[str, ...] = ()  # groups of people it can ask
+    limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
 
 
 async def start(run: Run) -> Events:
-    """The events of a new run."""
+    """Return the events of a new run."""
     asked = run.unmasked
     runtime = await build(asked)
     return _apply_redaction(run, runtime.stream(asked.query, _build_state(asked.history)))
 
 
 async def resume(run: Run) -> Events:
-    """The events of a run that has paused or was left behind, from there on."""
+    """Return the events of a paused or abandoned run, from there on."""
     runtime = await build(run)
     past, recorded = await database.run(_recorded_events, run)
     state = _build_state(run.history)
@@ -103,22 +103,22 @@ async def resume(run: Run) -> Events:
 
 
 async def dry_run(run: Run, registry: Registry) -> Events:
-    """The events of a run whose tools do nothing, so that nobody is asked about anything."""
+    """Return the events of a run whose tools do nothing, so that no approval is needed."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _build_state(run.history))
 
 
 def _apply_redaction(run: Run, events: Events) -> Events:
-    """The events as they may be kept."""
+    """Redact the events, if the agent stores no personal data."""
     return redact(events) if personal_data_policy(run) == Agent.PersonalData.UNKEPT else events
 
 
 async def build(
     run: Run, registry: Registry = tool_factory.build_registry, *, asks: bool = True
 ) -> AgentRuntime:
-    """An agent as the rows describe it at this moment, and whoever it may ask.
+    """Build an agent as the rows describe it now, with its handoffs.
 
-    `registry` makes the tools of each of them.
+    `registry` builds the tools of each of them.
     """
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
@@ -128,7 +128,7 @@ async def build(
 
 
 async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
-    """The plan that an administrator wrote, with all tools and agents that it names."""
+    """Build a workflow with all tools and agents it names."""
     parts, plan, others = await database.run(_load_workflow, run)
     team = await _build_team(others, registry, asks=True)
     handoffs = [_handoff_tool(colleague, team, is_first=True) for colleague in parts.colleagues]
@@ -145,9 +145,9 @@ async def _build_team(
     for parts in everybody:
         agent = parts.agent
         more: list[Tool] = [_handoff_tool(colleague, team) for colleague in parts.colleagues]
-        # A plan may always ask a person, whatever tools its writer has.
+        # A plan can always ask a person, whatever tools its agent has.
         more += [_ask_person_tool(parts)] if agent.mode == Agent.Mode.PLAN else []
-        # What a person reads again may not be what they want done again.
+        # In a rerun, writes need approval: the user may not want them repeated.
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
         tools = await registry(parts.tools, parts.own, more, **careful)
         team[agent.name] = _build_runtime(
@@ -197,20 +197,20 @@ def _build_runtime(
 
 
 def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRuntime]:
-    """What kind of agent it is."""
+    """Return the runtime for the agent's mode."""
     agent = parts.agent
     match agent.mode:
         case Agent.Mode.PLAN:
             return partial(Orchestrator, **_orchestrator_options(parts, asks))
         case Agent.Mode.PANEL:
-            # The other half of its time is for what it makes of their answers.
+            # The other half of the time is for merging the answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
             return partial(Panel, merge=agent.merge, most_seconds=seconds)
     return AgentRuntime
 
 
 def _orchestrator_options(parts: AgentConfig, asks: bool) -> dict[str, Any]:
-    """What is different for an agent that works by a plan."""
+    """Return the options of an agent that works by a plan."""
     return {
         "shows_plan": parts.agent.shows_plan and asks,
         "max_replans": parts.agent.max_replans,
@@ -220,17 +220,17 @@ def _orchestrator_options(parts: AgentConfig, asks: bool) -> dict[str, Any]:
 
 
 def _agents_by_role(agents: Iterable[Agent]) -> dict[str, str]:
-    """Which agent has a role."""
+    """Return agents by role."""
     return {role: agent.name for agent in agents for role in agent.role_names}
 
 
 def workflow_agent_name(workflow: WorkflowVersion) -> str:
-    """The name under which its runs speak."""
+    """Return the agent name of a workflow's runs."""
     return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
 def tool_names(agent: Agent, user: int | None = None) -> list[str]:
-    """What it may call for this person: tools, and those it may ask."""
+    """Return the tools and handoffs this user's agent can call."""
     closed = permissions.restrictions_for(user)
     tools = [one.tool.name for one in _tool_links(agent.pk) if one.tool.pk not in closed.tools]
     asked = [other for other in _sub_agents(agent.pk) if other.pk not in closed.agents]
@@ -245,12 +245,12 @@ def guardrail_names() -> list[str]:
 def _handoff_tool(
     agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False
 ) -> Handoff:
-    """Fetched when it is asked: agents may know each other, and are made one by one."""
+    """Return a handoff that looks up its agent late, as agents can refer to each other."""
     return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)
 
 
 def default_agent(user: int | None = None) -> Agent:
-    """The one that answers this person where none was chosen."""
+    """Return the default agent of this user."""
     for agent in default_candidates() if user is None else default_candidates_for(user):
         return agent
     raise NoAgentAvailable
@@ -258,7 +258,7 @@ def default_agent(user: int | None = None) -> Agent:
 
 @compiled_query
 def default_candidates():
-    """The agent that answers where none was chosen, if there is one."""
+    """Return the default agent, if there is one."""
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
@@ -268,7 +268,7 @@ def default_candidates_for(user):
 
 
 def _load_team(run: Run) -> list[AgentConfig]:
-    """The agent of the run first, then all that can be reached from it."""
+    """Return the run's agent first, then all agents reachable from it."""
     if run.is_draft_run:
         closed = permissions.restrictions_for(run.user_id)
         return _load_reachable(run, [_resolve_draft(run).agent], closed, Pseudonymizer())
@@ -284,7 +284,7 @@ def _load_team(run: Run) -> list[AgentConfig]:
 
 
 def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfig]]:
-    """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
+    """Return the workflow's own configuration, its plan, and all reachable agents."""
     if run.agent is None or run.workflow is None:
         raise NoAgentAvailable("The agent of this run was switched off.")
     closed = permissions.restrictions_for(run.user_id)
@@ -314,14 +314,14 @@ def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConf
 
 
 def _resolve_draft(run: Run) -> agent_spec.ResolvedSpec:
-    """The agent that is tried, which is in no row, or not so."""
+    """Return the draft agent, which isn't saved."""
     made = agent_spec.resolve(run.overrides[DRAFT_KEY])
     made.agent.pk = run.agent_id
     return made
 
 
 def _record_version(run: Run) -> None:
-    """Of a run that begins; one that goes on keeps what it began with."""
+    """Record the agent's version at the start; a resumed run keeps it."""
     if not run.version:
         agent_versions.record(run)
 
@@ -329,7 +329,7 @@ def _record_version(run: Run) -> None:
 def _load_reachable(
     run: Run, waiting: list[Agent], closed: Restrictions, discretion: Pseudonymizer
 ) -> list[AgentConfig]:
-    """These agents first, then all that they may ask: for whoever asks, and nobody else."""
+    """Load these agents and all they can hand off to, with the user's restrictions."""
     found: dict[int, AgentConfig] = {}
     while waiting:
         agent = waiting.pop()
@@ -343,7 +343,7 @@ def _load_config(
     run: Run, agent: Agent, closed: Restrictions, discretion: Pseudonymizer
 ) -> AgentConfig:
     is_first = agent.pk == run.agent_id
-    # An agent that a workflow asks is not the one for which tools were chosen.
+    # Chosen tools don't apply to an agent that a workflow calls.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
     had, asked = (
         _draft_relations(run) if is_first and run.is_draft_run else _saved_relations(run, agent)
@@ -377,7 +377,7 @@ def _load_config(
 
 
 def _saved_relations(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
-    """What its rows say; whoever asks the agent of a trial asks the draft."""
+    """Return an agent's tools and handoffs; in a test run, handoffs to the draft."""
     asked = _sub_agents(agent.pk)
     if run.is_draft_run:
         asked = [_resolve_draft(run).agent if one.pk == run.agent_id else one for one in asked]
@@ -395,13 +395,13 @@ def _tool_limits(links: Iterable[AgentTool]) -> dict[str, int]:
 
 
 def _pseudonymizer(run: Run, agent: Agent, shared: Pseudonymizer) -> Pseudonymizer | None:
-    """What a person is promised by the agent they asked holds for all that work for it."""
+    """Return the pseudonymizer: the first agent's policy applies to all that work for it."""
     rules = {agent.personal_data, personal_data_policy(run)}
     return shared if Agent.PersonalData.HIDDEN in rules else None
 
 
 def personal_data_policy(run: Run) -> str | None:
-    """What the agent of the run, or the draft that is tried, does with personal data."""
+    """Return the personal data policy of the run's agent or draft."""
     if run.is_draft_run:
         return run.overrides[DRAFT_KEY].get("personal_data")
     return run.agent and run.agent.personal_data
@@ -418,7 +418,7 @@ def _may_ask_people(agent: Agent, own: Iterable[Tool]) -> bool:
 
 
 def _expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
-    """The groups that an administrator gave it to ask."""
+    """Return the groups the agent can ask."""
     if run.is_draft_run and agent.pk == run.agent_id:
         return tuple(group.name for group in _resolve_draft(run).many.get("experts", ()))
     given = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
@@ -426,7 +426,7 @@ def _expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
 
 
 def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
-    """The agent with what is different in a run that was run again; the row stays as it is."""
+    """Return the agent with a rerun's changes; the row stays as it is."""
     own = {name: overrides[name] for name in OVERRIDABLE_FIELDS if name in overrides}
     changed = copy(agent) if own else agent
     vars(changed).update(own)
@@ -474,19 +474,19 @@ def _build_guardrails(parts: AgentConfig) -> Guardrails:
 
 
 def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
-    """What was told of a run, and what is told again in it before it goes its own way."""
+    """Return the run's own events and those to replay first."""
     past = [row.value for row in run.events.order_by("seq")]
     if run.is_continuation:
         return past, _events_before_stop(run)
     first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
-    if first is None or first.first_seq <= 2:  # nothing but the question comes before it
+    if first is None or first.first_seq <= 2:  # only the question comes before it
         return past, []
     recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
     return past, [row.value for row in recorded.order_by("seq")]
 
 
 def _events_before_stop(run: Run) -> list[Event]:
-    """All that was told of the run before this one but that it was stopped, and where."""
+    """Return the origin's events without those of its stop."""
     told = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
     kept = [event for event in told if not _is_stop_event(event)]
     return [replace(event, seq=number) for number, event in enumerate(kept, 1)]

@@ -1,4 +1,4 @@
-"""Agents in plain values, with names in place of numbers: to be read, kept and made again."""
+"""Agent descriptions as plain values, with names instead of ids."""
 
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
@@ -13,17 +13,17 @@ from agents.models import Agent, AgentTool, ToolRegistration
 Description = dict[str, Any]
 
 EXCLUDED_FIELDS = {"id", "version"}
-# What an agent was once says nothing of whether it is to be used now.
+# An old version doesn't decide whether the agent is used now.
 PRESERVED_FIELDS = ("enabled", "is_default")
-# With all that is asked of a tool once it is used, where nothing can be read any more.
+# Including relations, which can't be loaded later.
 TOOL_ROWS = ToolRegistration.objects.select_related("server", "fallback")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSpec:
-    """What a description stands for with the rows of now; `missing` says what is not there."""
+    """A description resolved against current rows; `missing` lists what doesn't exist."""
 
-    agent: Agent  # in memory only
+    agent: Agent  # unsaved
     links: list[AgentTool]
     many: dict[str, list[models.Model]]
     missing: list[str]
@@ -39,7 +39,7 @@ def describe(agent: Agent) -> Description:
 def build_spec(
     agent: Agent, links: Iterable[AgentTool], related: Mapping[str, Iterable[Any]]
 ) -> Description:
-    """The same of an agent that is only in memory, and of what it would have."""
+    """Describe an unsaved agent with its tools and relations."""
     names = {
         name: sorted(row.name for row in related.get(name, ())) for name in related_names()
     }
@@ -52,7 +52,7 @@ def build_spec(
 
 
 def resolve(description: Description, base: Agent | None = None) -> ResolvedSpec:
-    """The agent of a description; what that does not say is as in `base`."""
+    """Return the described agent; unspecified fields come from `base`."""
     missing: list[str] = []
     agent = copy(base) if base is not None else Agent()
     for field in own_fields():
@@ -75,7 +75,7 @@ def resolve(description: Description, base: Agent | None = None) -> ResolvedSpec
 def restore(
     agent: Agent, description: Description, keeps: Collection[str] = PRESERVED_FIELDS
 ) -> list[str]:
-    """Make the row what is described, but for what it `keeps`; says what cannot be had now."""
+    """Restore the row from a description, except `keeps`; return what isn't available."""
     told = {name: value for name, value in description.items() if name not in keeps}
     now = Agent.objects.select_for_update().get(pk=agent.pk)
     if troubles := _name_conflict(now, told):
@@ -85,7 +85,7 @@ def restore(
     if "tools" in told:
         made.agent.set_tools(made.links)
     for name, rows in made.many.items():
-        # Without any group it would be for everybody: then it is for whom it is for now.
+        # Without any group it would be for everyone, so the current groups stay.
         if rows or not told[name] or name != "groups":
             getattr(made.agent, name).set(rows)
     agent.refresh_from_db()
@@ -93,12 +93,12 @@ def restore(
 
 
 def own_fields() -> list[models.Field]:
-    """What an agent has of its own, in the order of its row."""
+    """Return an agent's own fields, in the model's order."""
     return [field for field in Agent._meta.concrete_fields if field.name not in EXCLUDED_FIELDS]
 
 
 def related_names() -> list[str]:
-    """What it has several of, besides tools, each of them with a name."""
+    """Return its many-to-many fields except tools; their rows have names."""
     return [field.name for field in Agent._meta.many_to_many if field.name != "tools"]
 
 

@@ -1,4 +1,4 @@
-"""What agents were at any time, and which version a run began with."""
+"""Versions of agents, and the version a run started with."""
 
 import re
 from typing import Any
@@ -16,11 +16,11 @@ COPY_SUFFIX = "-copy"
 
 @transaction.atomic
 def save(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
-    """The agent as its rows are now, as its newest version; None where nothing has changed."""
+    """Save the agent's current rows as its newest version; None if nothing changed."""
     now = Agent.objects.select_for_update().get(pk=agent.pk)
     newest, snapshot = now.versions.first(), agent_spec.describe(now)
     is_known = newest is not None and newest.snapshot == snapshot
-    # Not by the agent's own number: whoever saved it just now may have read that before.
+    # Not by the agent's own number, which may be stale after a concurrent save.
     agent.version = (newest.number if newest else 0) + (not is_known)
     Agent.objects.filter(pk=agent.pk).update(version=agent.version)
     if is_known:
@@ -30,9 +30,9 @@ def save(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
 
 
 def record(run: Run) -> None:
-    """Keep with a run which version of its agent it begins with.
+    """Record the agent's version in a run.
 
-    The agent may have none yet, or another one than when the run was asked for.
+    The agent may have none yet, or a newer one than when the run was created.
     """
     agent = run.agent
     if agent is None or run.pk is None:
@@ -46,7 +46,7 @@ def record(run: Run) -> None:
 
 @transaction.atomic
 def restore(agent: Agent, number: int, author: Any) -> list[str]:
-    """An old version as the newest one; says what of it cannot be had any more."""
+    """Save an old version as the newest; return what isn't available any more."""
     old = agent.versions.get(number=number)
     troubles = agent_spec.restore(agent, old.snapshot)
     save(agent, author, _("Restored version %(number)d.") % {"number": number})
@@ -55,7 +55,7 @@ def restore(agent: Agent, number: int, author: Any) -> list[str]:
 
 @transaction.atomic
 def clone(agent: Agent, author: Any) -> Agent:
-    """Another agent that is the same but for its name; it is switched off at first."""
+    """Copy an agent under another name, disabled at first."""
     other = Agent(name=_free_name(agent.name), enabled=False)
     description = agent_spec.describe(agent) | {"name": other.name}
     other.save()
@@ -65,7 +65,7 @@ def clone(agent: Agent, author: Any) -> Agent:
 
 
 def _free_name(name: str) -> str:
-    """As short as has to be, and with a number where there are several copies."""
+    """Return an unused name, shortened if needed and numbered for several copies."""
     bare = re.sub(rf"{COPY_SUFFIX}(-\d+)?$", "", name)
     taken = set(Agent.objects.filter(name__contains=COPY_SUFFIX).values_list("name", flat=True))
     number = 1

@@ -1,7 +1,7 @@
-"""MCP servers: their rows, their connections, and what an administrator has accepted of them.
+"""MCP servers: rows, connections, and accepted tool definitions.
 
-The connections belong to an event loop and are made when a run needs them. What they learn is
-kept in rows, where the administration reads it: how a server is, and what its tools say now.
+Connections belong to an event loop and are made when a run needs them. What they report is
+saved in rows for the console: a server's status and its current tools.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from agents.tools.mcp.tool import ConnectionPool, McpTool
 
 CONNECT_TIMEOUT_SECONDS = 60.0
 SAMPLE_RETENTION = timedelta(hours=24)
-SAMPLE_INTERVAL = timedelta(seconds=50)  # a little less than a heartbeat
+SAMPLE_INTERVAL = timedelta(seconds=50)  # slightly less than a heartbeat
 MAX_SAMPLES = 2_000
 STDIO_PERMISSION = "agents.use_stdio_servers"
 
@@ -51,12 +51,12 @@ logger = logging.getLogger(__name__)
 
 
 class DefinitionChanged(Exception):
-    """What the server says has changed again since it was shown."""
+    """Raised when the definition has changed since it was displayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """What a look at a server brought: how it is, and what is new in its tools."""
+    """The result of a sync: status and changes of tools."""
 
     health: Health
     added: tuple[str, ...] = ()
@@ -65,9 +65,9 @@ class SyncResult:
 
 
 async def load_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
-    """The tools of MCP servers as they were accepted; what changed since is held back.
+    """Return accepted MCP tools; changed ones are withheld.
 
-    It waits for no server: one that is on its way is waited for by the first call.
+    It doesn't wait for servers: the first call waits for one that is connecting.
     """
     offered = [row for row in rows if is_offered(row)]
     found = {
@@ -114,7 +114,7 @@ def server_config(server: McpServer) -> ServerConfig:
 
 
 def sandbox_policy() -> Sandbox:
-    """How programs are kept apart here, and what none of them may see."""
+    """Return how programs are isolated here, and what none of them can see."""
     hidden = [settings.DATA_DIR, settings.BASE_DIR / ".env", settings.ENVIRONMENT.trace_file]
     return Sandbox(
         mode=settings.ENVIRONMENT.mcp_sandbox,
@@ -123,12 +123,12 @@ def sandbox_policy() -> Sandbox:
 
 
 def home_folder(pk: int) -> Path:
-    """The folder that a server keeps, where caches of npx and uvx live as well."""
+    """Return a server's persistent folder, which also holds npx and uvx caches."""
     return settings.DATA_DIR.absolute() / "mcp" / str(pk)
 
 
 def validate(wanted: ServerConfig, user: Any) -> list[ConfigProblem]:
-    """All reasons why this person may not save, test or import this server."""
+    """Return all reasons why this user can't save, test or import this server."""
     wrong = find_problems(wanted)
     if wanted.transport != "stdio":
         return wrong
@@ -144,7 +144,7 @@ def _problem(field: str, sentence: str) -> ConfigProblem:
 
 
 def import_config(text: str, user: Any) -> list[McpServer]:
-    """New servers from `mcpServers` JSON, all or none; raises BadServerConfig."""
+    """Create servers from `mcpServers` JSON, all or none; raise InvalidServerConfig."""
     wanted = read_config(text, lambda server: _import_problems(server, user))
     if not wanted:
         raise InvalidServerConfig(_("All servers in this configuration are disabled."))
@@ -153,7 +153,7 @@ def import_config(text: str, user: Any) -> list[McpServer]:
 
 
 def _import_problems(wanted: ServerConfig, user: Any) -> Iterator[ConfigProblem]:
-    """What keeps it out of the rows, besides what is wrong with it anyway."""
+    """Yield further problems with an imported server."""
     name = {"name": wanted.name}
     if McpServer.objects.filter(name=wanted.name).exists():
         yield _problem("name", _("A server named %(name)s already exists.") % name)
@@ -181,14 +181,14 @@ def _create_server(wanted: ServerConfig) -> McpServer:
 
 
 async def sync(server: McpServer, user: Any) -> SyncResult:
-    """Connect to it once, for a look; what was found is kept. Raises PermissionDenied."""
+    """Connect once and save what was found; raise PermissionDenied."""
     wanted = await database.run(_permitted_config, server, user)
     health = await _probe(wanted)
     return await database.run(save_health, server.name, health)
 
 
 async def probe(wanted: ServerConfig, user: Any) -> Health:
-    """Connect once to what nobody has saved; nothing is kept. Raises PermissionDenied."""
+    """Connect once to an unsaved server; raise PermissionDenied."""
     await database.run(_require_valid, wanted, user)
     return await _probe(wanted)
 
@@ -207,9 +207,9 @@ async def _probe(wanted: ServerConfig) -> Health:
 
 @asynccontextmanager
 async def open_tool(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
-    """A tool for one call of this person's, on a connection of its own.
+    """Open a tool for one call, on its own connection.
 
-    Raises PermissionDenied where they may not use its server so.
+    Raises PermissionDenied if this user can't use its server.
     """
     wanted = await database.run(_permitted_config, row.server, user)
     connection = Connection(wanted, egress=egress())
@@ -232,7 +232,7 @@ def _require_valid(wanted: ServerConfig, user: Any) -> None:
 
 @transaction.atomic
 def save_health(name: str, health: Health) -> SyncResult:
-    """Write down how a server is and, where it is ready, what its tools say now."""
+    """Save a server's status and, if it is ready, its current tools."""
     server = McpServer.objects.select_for_update().filter(name=name).first()
     if server is None:
         return SyncResult(health=health)
@@ -247,7 +247,7 @@ def save_health(name: str, health: Health) -> SyncResult:
 
 
 def _record_sample(server: McpServer) -> None:
-    """Note for the strip how it is; one that is on its way, or not used, says nothing."""
+    """Record a sample for the chart; connecting or unused servers have none."""
     if server.state not in {server.State.READY, server.State.FAILED}:
         return
     now, is_up = timezone.now(), server.state == server.State.READY
@@ -275,7 +275,7 @@ def _sync_tools(server: McpServer, health: Health) -> SyncResult:
 
 
 def _add_tool(server: McpServer, definition: ToolDefinition) -> bool:
-    """A new tool is accepted as it is; an agent has it only when an administrator says so."""
+    """Accept a new tool; agents only get it from an administrator."""
     name = tool_name(server.name, definition.name)
     if ToolRegistration.objects.filter(name=name).exists():
         logger.warning("A tool of the MCP server %s has the name of another tool.", server.name)
@@ -290,7 +290,7 @@ def _add_tool(server: McpServer, definition: ToolDefinition) -> bool:
 
 
 def _update_tool(row: ToolRegistration, definition: ToolDefinition) -> bool:
-    """Hold back what is not as it was accepted; let go what is so again."""
+    """Withhold a tool that differs from its accepted definition; release it if equal again."""
     is_same = digest(ToolDefinition(**row.definition)) == digest(definition)
     pending = None if is_same else definition.as_dict()
     if (row.pending, row.is_gone) != (pending, False):
@@ -307,20 +307,20 @@ def _mark_gone(row: ToolRegistration) -> bool:
 
 
 def pending_changes(row: ToolRegistration) -> list[tuple[str, str, str]]:
-    """What its server says now beside what was accepted: (what, before, now)."""
+    """Return the differences to the accepted definition: (what, before, now)."""
     if not row.pending:
         return []
     return diff(ToolDefinition(**row.definition), ToolDefinition(**row.pending))
 
 
 def pending_digest(row: ToolRegistration) -> str:
-    """What an acceptance is bound to: the change that was shown, and no later one."""
+    """Return the digest an acceptance is bound to, so that it never covers a later change."""
     return digest(ToolDefinition(**row.pending)) if row.pending else ""
 
 
 @transaction.atomic
 def accept(row: ToolRegistration, seen: str) -> None:
-    """Take a changed definition for good; raises ChangedAgain if it is not the one shown."""
+    """Accept a changed definition; raise DefinitionChanged if it isn't the displayed one."""
     row = ToolRegistration.objects.select_for_update().get(pk=row.pk)
     if not row.pending or pending_digest(row) != seen:
         raise DefinitionChanged
@@ -329,25 +329,25 @@ def accept(row: ToolRegistration, seen: str) -> None:
 
 
 def delete_files(pk: int) -> None:
-    """Delete what a server kept, once it is deleted itself."""
+    """Delete a deleted server's files."""
     mcp_sandbox.delete_home(home_folder(pk))
 
 
 def disconnect(name: str) -> None:
-    """Close the connections of this process to a server that was changed or deleted."""
+    """Close this process's connections to a changed or deleted server."""
     for loop, room in list(_rooms.items()):
         if loop.is_running():
             asyncio.run_coroutine_threadsafe(room.connections.drop(name), loop)
 
 
 async def shut_down() -> None:
-    """Leave all servers of this event loop, and write down that they were left."""
+    """Disconnect all servers of this event loop, and save that."""
     if room := _rooms.pop(asyncio.get_running_loop(), None):
         await room.close()
 
 
 class _LoopConnections:
-    """The connections of one event loop, and the task that writes down how they are."""
+    """The connections of one event loop, and the task that saves their status."""
 
     def __init__(self) -> None:
         self.connections = ConnectionPool(egress=egress(), told=self._on_change)
@@ -357,7 +357,7 @@ class _LoopConnections:
         self._writing = asyncio.create_task(self._write())
 
     async def connection(self, server: McpServer) -> Connection | None:
-        """On its way at least; nothing where its secrets cannot be read any more."""
+        """Return the connection, possibly connecting; None if its secrets are unreadable."""
         try:
             return await self.connections.ensure(server_config(server))
         except UnreadableSecret as error:
@@ -383,7 +383,7 @@ class _LoopConnections:
             try:
                 await database.run(save_health, name, health)
             except DatabaseError:
-                # The next change is written again; runs do not wait for this.
+                # The next change is saved again; runs don't wait for this.
                 logger.exception("Can't save the state of the MCP server %s.", name)
 
     async def close(self) -> None:
@@ -404,7 +404,7 @@ def _loop_connections() -> _LoopConnections:
 
 
 def egress() -> Egress:
-    """The one way out; raises ValueError where the exceptions to it cannot be read."""
+    """Return the egress policy; raise ValueError for invalid exemptions."""
     return _cached_egress(tuple(settings.EGRESS_ALLOW))
 
 

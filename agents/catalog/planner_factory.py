@@ -1,4 +1,4 @@
-"""Rows → planners: which model an agent thinks with, by which road, with which deadlines."""
+"""Builds planners from rows: an agent's models, their routes and timeouts."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ class ModelNotConfigured(ModelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSetup:
-    """A model by the name that an agent has for it; `why` is what is wrong with it."""
+    """A model by the agent's name for it; `why` is what is wrong with it."""
 
     name: str
     row: LanguageModel | None = None
@@ -53,16 +53,16 @@ class ModelSetup:
 
 
 def model_names(agent: Agent) -> list[str]:
-    """Its model, and those that it falls back to."""
+    """Return the agent's model and its fallbacks."""
     return [setup.name for setup in model_chain(agent, model_name(agent))]
 
 
 def model_chain(
     agent: Agent, model: str, asker: Callable[[], Any] = lambda: None
 ) -> list[ModelSetup]:
-    """This model, those that the agent falls back to, then those that the model does.
+    """Return this model, the agent's fallbacks, then the model's.
 
-    `asker` gives the person who asks, and is called only where that matters.
+    `asker` returns the user, and is called only if needed.
     """
     rows = _model_rows()
     first = _find_row(model, rows)
@@ -77,14 +77,14 @@ def model_chain(
 
 
 def ensure_usable(agent: Agent, model: str, user: Any) -> None:
-    """Raises NotReady where neither this model nor one that it falls back to can be asked."""
+    """Raise ModelNotConfigured if neither the model nor a fallback can be used."""
     setups = model_chain(agent, model, lambda: user)
     if setups[0].why and all(setup.why for setup in setups):
         raise setups[0].why
 
 
 def configuration_error(name: str) -> ModelNotConfigured | None:
-    """What is wrong with how a model is set up, for whoever may use it."""
+    """Return what is wrong with a model's setup, regardless of the user."""
     row = _find_row(name, _model_rows())
     if row is None and "/" not in name and name != DEMO and not model_info.is_listed(name):
         return ModelNotConfigured(name_problem(name))
@@ -92,13 +92,13 @@ def configuration_error(name: str) -> ModelNotConfigured | None:
 
 
 def model_label(name: str) -> str:
-    """What people see of a model: the label of its row, where it has one."""
+    """Return a model's displayed name: its label, if it has one."""
     row = _find_row(name, _model_rows())
     return row.label if row else name
 
 
 def model_labels() -> list[str]:
-    """Of all that an administrator set up and switched on."""
+    """Return the labels of all enabled models."""
     return [row.label for row in _model_rows() if row.enabled]
 
 
@@ -108,7 +108,7 @@ def _model_rows():
 
 
 def _find_row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
-    """The row of this label, or of this LiteLLM name; the installation's own needs none."""
+    """Return the row with this label or LiteLLM name; the default model needs none."""
     by_label = (row for row in rows if row.label == name)
     if found := next(by_label, None):
         return found
@@ -117,7 +117,7 @@ def _find_row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
 
 
 def _forbidden_pks(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
-    """Those of the rows that this person may not use."""
+    """Return the rows this user can't use."""
     if user is None:
         return set()
     keys = {row.pk for row in rows}
@@ -138,7 +138,7 @@ def _setup_error(
 
 
 def name_problem(name: str) -> str:
-    """Why no model can be meant by a name that is nobody's label; empty where one can."""
+    """Return why a name isn't a model, or an empty string."""
     if "/" not in name and not model_info.is_listed(name):
         return f"There is no model called {name}."
     sentence = parameters.name_problem(name)
@@ -146,14 +146,14 @@ def name_problem(name: str) -> str:
 
 
 def _name_error(name: str) -> ModelNotConfigured | None:
-    """What is wrong with a name of a provider's; a bare one is found out when it is asked."""
+    """Return what is wrong with a provider's name; a bare one is only checked when called."""
     if "/" not in name or not (sentence := name_problem(name)):
         return None
     return None if name == default_model().model else ModelNotConfigured(sentence)
 
 
 def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
-    """What it lacks to be reached, as far as that can be seen from here."""
+    """Return what is missing to call it, as far as can be seen from here."""
     try:
         has_key = bool(row.api_key.reveal() or row.secrets.reveal())
         problem = next(parameters.find_problems(model_settings(row)), None)
@@ -164,7 +164,7 @@ def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
     provider = find_provider(parameters.full_name(row.model))
     if provider is None:
         return None
-    # A key of the environment goes only to an address that is from there as well.
+    # A key of the environment is only sent to an address from there.
     has_key |= not row.base_url and bool(first_env(provider.keys, os.environ)[1])
     is_elsewhere = bool(provider.addresses) and not provider.base_url
     if is_elsewhere and not (row.base_url or first_env(provider.addresses, os.environ)[1]):
@@ -181,7 +181,7 @@ def agent_instructions(agent: Agent) -> str:
 def build_planners(
     agent: Agent, model: str, run: Run | None = None, discretion: Pseudonymizer | None = None
 ) -> list[ReActPlanner]:
-    """One for this model, and one for each that is asked where it cannot be used."""
+    """Build a planner for this model, and one for each fallback."""
     asker = (lambda: run.user) if run else (lambda: None)
     return [
         _build_planner(agent, setup, discretion) for setup in model_chain(agent, model, asker)
@@ -220,7 +220,7 @@ _gates: dict[str, RateLimiter] = {}
 
 
 def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
-    """One for all runs of this process; its limits are those of the row as it is now."""
+    """Return the limiter shared by all runs of this process, with the row's current limits."""
     limits = Limits(
         concurrency=row.concurrency,
         requests=row.requests_per_minute,
@@ -248,23 +248,23 @@ def model_name(agent: Agent) -> str:
 
 
 def build_llm(setup: ModelSetup) -> LLM:
-    """The model as it is asked: by its row, or as this installation knows it."""
+    """Return the model's client: by its row, or the default."""
     if setup.why:
         return UnavailableModel(setup.why)
     return llm_from_row(setup.row) if setup.row else llm_by_name(setup.name)
 
 
 def llm_from_row(row: LanguageModel) -> LLM:
-    """As an administrator set it up; the row need not be kept.
+    """Return the client of a row, which needn't be saved.
 
-    What isn't allowed is refused here, so that nothing of it gets as far as a library.
+    Invalid settings are rejected here, before they reach a library.
     """
     told, provider = model_settings(row), find_provider(row.model)
     try:
         parameters.check(told)
     except parameters.SettingNotAllowed as error:
         return UnavailableModel(error)
-    own = provider.base_url if provider and told.api_key else None  # it is for its provider
+    own = provider.base_url if provider and told.api_key else None  # its own key
     asked = _llm_by_route(
         row.model, told.api_key, row.base_url or own, told.merged, told.secrets
     )
@@ -272,7 +272,7 @@ def llm_from_row(row: LanguageModel) -> LLM:
 
 
 def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.ModelSettings:
-    """How the row says that its model is reached; raises Unreadable where no key fits."""
+    """Return the row's settings; raise UnreadableSecret if no key fits."""
     return parameters.ModelSettings(
         model=row.model,
         base_url=row.base_url,
@@ -286,7 +286,7 @@ def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.Mo
 
 
 def _filled_values(values: Any) -> dict[str, Any]:
-    """What is filled in; a row that holds no object at all is refused by what it holds."""
+    """Return the values that are set; anything but an object is passed on to be rejected."""
     if not isinstance(values, Mapping):
         return {"": values} if values else {}
     return {name: value for name, value in values.items() if value not in ("", None)}
@@ -325,14 +325,14 @@ _choosing = threading.Lock()
 
 
 def default_model() -> discovery.ModelChoice:
-    """The model of this installation, found once."""
+    """Return this installation's model, discovered once."""
     with _choosing:
         return _discover_default()
 
 
 @lru_cache(maxsize=1)
 def _discover_default() -> discovery.ModelChoice:
-    """Found in a thread of its own, because the caller may be an event loop or not."""
+    """Discover in a thread, because the caller may be in an event loop."""
     environment = settings.ENVIRONMENT
     key = environment.model_key
     choosing = discovery.choose(

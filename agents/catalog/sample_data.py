@@ -1,4 +1,4 @@
-"""A small shop to ask about, and a handbook to look things up in."""
+"""Sample data: a small shop and a handbook."""
 
 import os
 import sqlite3
@@ -86,7 +86,7 @@ CUSTOMERS = (
     ("松本 恵", "Kanazawa", "Japan"),
 )
 
-# Name, category, price in US dollars, and how often it is bought beside the others.
+# Name, category, price in US dollars, and relative frequency.
 PRODUCTS = (
     ("Sencha Green Tea", "Tea", 14.50, 9),
     ("Hojicha Roasted Tea", "Tea", 12.00, 7),
@@ -108,7 +108,7 @@ PRODUCTS = (
 
 
 def load(today: date) -> list[knowledge.IngestResult]:
-    """Put the shop and the handbook in place; doing it again does no harm."""
+    """Create the shop and the handbook; safe to repeat."""
     create_database(settings.SAMPLE_DATABASE, today)
     return ingest_handbook()
 
@@ -118,7 +118,7 @@ def ingest_handbook() -> list[knowledge.IngestResult]:
 
 
 def create_database(path: Path, today: date) -> None:
-    """Write the shop's database, the same for the same day, whole or not at all."""
+    """Write the shop's database atomically, the same for the same day."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as folder:
         draft = Path(folder) / path.name
@@ -147,7 +147,7 @@ def _insert_rows(database: sqlite3.Connection, random: Random, today: date) -> N
 
 
 def _signup_date(random: Random, begin: date, at: int) -> date:
-    """Half of the customers were there from the beginning; the others came by and by."""
+    """Return a sign-up date: half of the customers from the start, the others later."""
     if at % 2 == 0:
         return begin - timedelta(days=random.randint(1, 300))
     return begin + timedelta(days=random.randint(0, 600))
@@ -165,7 +165,7 @@ def _generate_orders(random: Random, today: date, joined: list[date]) -> Iterato
 
 
 def _order_dates(random: Random, today: date) -> Iterator[date]:
-    """The days of the orders in order, more of them in season and as the shop grows."""
+    """Yield the order dates, more of them in season and as the shop grows."""
     for at in range(-MONTHS, 1):
         month = _month_start(today, at)
         growth = 1 + (at + MONTHS) / MONTHS / 3
@@ -180,6 +180,6 @@ def _order_status(day: date, today: date) -> str:
 
 
 def _month_start(today: date, offset: int) -> date:
-    """The first day of the month that many months from now."""
+    """Return the first day of the month at this offset."""
     year, month = divmod(today.year * 12 + today.month - 1 + offset, 12)
     return date(year, month + 1, 1)

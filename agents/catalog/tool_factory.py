@@ -1,4 +1,4 @@
-"""The tools of an agent: built in, from this installation's code, by HTTP or of servers."""
+"""An agent's tools: built-in, from this installation's code, by HTTP, or of MCP servers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -38,30 +38,30 @@ async def build_registry(
     *,
     asks_before_writing: bool = False,
 ) -> ToolRegistry:
-    """What these rows stand for now: what was made of them, and the tools of servers."""
+    """Return a registry of these rows' tools, including those of MCP servers."""
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
     tools: list[Any] = [*own, *await mcp_servers.load_tools(remote)]
     _set_fallbacks(tools, rows)
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
-    others = {tool.name: tool for tool in more}  # a colleague's name goes before a tool's
+    others = {tool.name: tool for tool in more}  # handoffs take precedence over tools
     return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 
 
 def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
-    """The tools that need no server, for a thread; what cannot be used is left out."""
+    """Build the tools that need no server; unusable ones are omitted."""
     here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
     return [tool for row in here if (tool := _build_tool(row)) is not None]
 
 
 def installed_names() -> list[str]:
-    """The tools that come with this installation."""
+    """Return the tools that come with this installation."""
     return sorted([*BUILT_IN_TOOLS, *code_tools()])
 
 
 @cache
 def code_tools() -> dict[str, FunctionTool]:
-    """The tools of this installation's own modules, by name."""
+    """Return the tools of this installation's own modules, by name."""
     modules = [_load_module(name) for name in settings.TOOL_MODULES]
     found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
     names = Counter([*BUILT_IN_TOOLS, *(tool.name for tool in found)])
@@ -71,7 +71,7 @@ def code_tools() -> dict[str, FunctionTool]:
 
 
 def http_tool(row: ToolRegistration) -> HttpTool:
-    """The endpoint as a tool; raises ValueError where the row does not describe one."""
+    """Build an HTTP tool; raise ValueError if the row is invalid."""
     function = row.definition if isinstance(row.definition, dict) else {}
     return HttpTool(
         {**function.get("function", function), "name": row.name},

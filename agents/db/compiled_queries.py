@@ -1,6 +1,6 @@
-"""Queries that are asked all the time, put into SQL once.
+"""Compiled queries: frequent queries whose SQL is built once.
 
-Django works a query out anew each time, and that takes several times as long as to ask it.
+Django builds a query's SQL each time, which takes several times as long as running it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ Row = Sequence[Any]
 
 
 class Placeholder(Expression):
-    """Stands for a number or a text that is filled in when the query is asked."""
+    """A placeholder for a value that is filled in when the query runs."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Placeholder(Expression):
 
 
 class compiled_query:
-    """Makes a function of plain values that gives a queryset one that gives its rows."""
+    """Turns a function that returns a queryset into one that returns its rows."""
 
     def __init__(self, make: Callable[..., QuerySet]) -> None:
         self.make = make
@@ -42,7 +42,7 @@ class compiled_query:
         asked = self._compiled
         filled = dict(zip(self.names, values, strict=True))
         params = [filled[b.name] if isinstance(b, Placeholder) else b for b in asked.params]
-        connection = connections[asked.db]  # each thread has one of its own
+        connection = connections[asked.db]  # one per thread
         rows = fetch(connection, asked.sql, params)
         if asked.converters:
             rows = [_convert_row(row, asked.converters, connection) for row in rows]
@@ -62,7 +62,7 @@ class compiled_query:
 
 @dataclass(frozen=True, slots=True)
 class _CompiledQuery:
-    """A query as it is asked, and how its rows are read."""
+    """A compiled query, and how its rows are read."""
 
     db: str
     sql: str
@@ -72,7 +72,7 @@ class _CompiledQuery:
 
 
 def _convert_row(row: Row, converters: Iterable[Any], connection: Any) -> Row:
-    """With the values that Python has for what a database has no type of its own for."""
+    """Convert a row's values to Python types that the database lacks."""
     values = list(row)
     for at, convert, column in converters:
         values[at] = convert(values[at], column, connection)
@@ -80,7 +80,7 @@ def _convert_row(row: Row, converters: Iterable[Any], connection: Any) -> Row:
 
 
 def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
-    """As ModelIterable reads them, without working out for each query how."""
+    """Return a row reader like ModelIterable's, prepared once."""
     made = _row_factory(compiler.klass_info, compiler.select, db)
     added = list(compiler.annotation_col_map.items())
 
@@ -94,9 +94,9 @@ def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
 
 
 def _row_factory(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
-    """Makes what a row is, and what was asked for with it; None where there is none.
+    """Return a factory for a model and its related ones; None where a row has none.
 
-    Django would set the values one by one, with each field's own way of doing so.
+    Django would set the values one by one, through each field.
     """
     model, columns = about["model"], about["select_fields"]
     first, last = columns[0], columns[-1] + 1

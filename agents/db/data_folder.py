@@ -1,4 +1,4 @@
-"""The data folder, which holds the secret key and the database: for our own user only."""
+"""The data folder, with the secret key and the database: only for our own user."""
 
 import os
 import stat
@@ -7,15 +7,15 @@ from pathlib import Path
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OTHERS_MASK = 0o077
-# What servers write themselves is in folders of theirs, inside a folder that is ours.
+# MCP servers write into folders of their own, inside one of ours.
 SKIPPED_FOLDER = "mcp"
 MAX_ENTRIES = 20_000
 
 
 def protect(data: Path) -> None:
-    """Take away what other users may do here, now and for all files that are made later.
+    """Remove other users' access, now and for all later files.
 
-    SQLite gives -wal and -shm the mode of the database they belong to.
+    SQLite gives -wal and -shm the mode of their database.
     """
     os.umask(OTHERS_MASK)
     if not _is_shared(data):
@@ -29,7 +29,7 @@ def is_exposed(data: Path) -> bool:
 
 
 def _is_shared(data: Path) -> bool:
-    """/tmp and its like belong to everybody: closing them would break other programs."""
+    """Whether it is a shared folder such as /tmp, which must stay accessible."""
     return data == Path(data.anchor) or bool(data.stat().st_mode & stat.S_ISVTX)
 
 
@@ -47,12 +47,12 @@ def _entries(data: Path) -> Iterator[Path]:
 
 
 def _restrict(path: Path) -> None:
-    """Only folders and files of ours; a link may lead anywhere, and sockets are asked for."""
+    """Restrict only our own files and folders, never through a link."""
     try:
-        # By its descriptor, so that what is checked is what is changed.
+        # By descriptor, so that the checked file is the changed one.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return  # a link, a socket, something of another user's, or gone again
+        return  # a link, a socket, another user's, or deleted meanwhile
     try:
         found = os.fstat(descriptor)
         wanted = {stat.S_IFDIR: FOLDER_MODE, stat.S_IFREG: FILE_MODE}.get(

@@ -1,4 +1,4 @@
-"""The way from an event loop to the thread that has the connection to the database."""
+"""The database thread: runs queries from the event loop."""
 
 from asyncio import AbstractEventLoop, get_running_loop, wrap_future
 from collections import deque
@@ -15,18 +15,18 @@ from django.db import close_old_connections
 
 Answer = TypeVar("Answer")
 
-# Of each that is less urgent, one is taken after so many others.
+# A less urgent call is made after this many others.
 MAX_SKIPS = 8
 
 
 class Priority(IntEnum):
-    FIRST = 0  # what a person sends, and waits for an answer to
+    FIRST = 0  # a user's action that waits for a response
     USUAL = 1
-    LATER = 2  # what a page is shown that has just come
+    LATER = 2  # initial content of a new page
 
 
 class PriorityExecutor(Executor):
-    """One thread, in which the most urgent call is made next; of equal ones the oldest."""
+    """One thread that makes the most urgent call next, oldest first."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
@@ -43,7 +43,7 @@ class PriorityExecutor(Executor):
         future: Future[Any] = Future()
         with self._lock:
             self._waiting[urgency].append((future, fn, args, kwargs))
-        # Not this very call: whichever is the most urgent when the thread gets there.
+        # Not this call, but the most urgent one when the thread gets to it.
         self._thread.submit(self._make_next)
         return future
 
@@ -80,26 +80,26 @@ class PriorityExecutor(Executor):
 
 _Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
-# The thread of everything that asks outside of a request, whichever way it asks.
+# The thread for all queries outside of requests.
 EXECUTOR = SyncToAsync.single_thread_executor = PriorityExecutor()
 
 
 async def run(question: Callable[..., Answer], *subject: Any) -> Answer:
-    """What this function finds, asked in the one thread in which all others ask, too.
+    """Run a function on the database thread and return its result.
 
-    As with Channels' database_sync_to_async, at less than half the cost; but a language that
-    is chosen is not taken along, and whoever needs one chooses it there.
+    Like Channels' database_sync_to_async at less than half the cost; but the active language
+    isn't passed on, so callers set it there.
     """
     return await _submit(Priority.USUAL, question, *subject)
 
 
 async def run_urgent(question: Callable[..., Answer], *subject: Any) -> Answer:
-    """The same before all else that waits: a person has said something."""
+    """Run a function ahead of everything queued: a user is waiting."""
     return await _submit(Priority.FIRST, question, *subject)
 
 
 async def run_deferred(question: Callable[..., Answer], *subject: Any) -> Answer:
-    """The same after all else that waits, if that has an end: a page has just come."""
+    """Run a function after everything queued: a page has just connected."""
     return await _submit(Priority.LATER, question, *subject)
 
 
@@ -114,7 +114,7 @@ async def _submit(urgency: Priority, question: Callable[..., Answer], *subject: 
 
 
 def _run_with_connection(question: Callable[..., Answer], *subject: Any) -> Answer:
-    """Before and after, connections that were lost are let go of."""
+    """Run the function, closing lost connections before and after."""
     close_old_connections()
     try:
         return question(*subject)
@@ -123,7 +123,7 @@ def _run_with_connection(question: Callable[..., Answer], *subject: Any) -> Answ
 
 
 def _uses_other_thread(loop: AbstractEventLoop) -> bool:
-    """Whether another thread is the one to ask: that of a request, or of a command."""
+    """Whether another thread must be used: that of a request or a command."""
     return (
         SyncToAsync.thread_sensitive_context.get(None) is not None
         or getattr(AsyncToSync.executors, "current", None) is not None

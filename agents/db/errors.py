@@ -1,4 +1,4 @@
-"""What is wrong with the place where everything is kept, in a sentence for whoever waits."""
+"""Messages for database errors."""
 
 import logging
 import sqlite3
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 logger = logging.getLogger(__name__)
 
-# What SQLite, PostgreSQL and the system itself say of a disk that is full.
+# Codes of SQLite, PostgreSQL and the system for a full disk.
 DISK_FULL_CODES = {sqlite3.SQLITE_FULL, "53100", ENOSPC}
 
 
@@ -27,7 +27,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def error_message(error: DatabaseError) -> str:
-    """Why something was not kept, and what to do about it."""
+    """Return why something wasn't saved, and what to do about it."""
     if is_disk_full(error):
         return _("Storage is full, so this wasn't saved. Contact your administrator.")
     return _("The database isn't responding, so this wasn't saved. Try again in a moment.")
@@ -35,7 +35,7 @@ def error_message(error: DatabaseError) -> str:
 
 @contextmanager
 def reraise_as(refusal: type[Exception]) -> Iterator[None]:
-    """Whatever the database does not take is refused in words, and noted."""
+    """Turn database errors into this exception, with a message, and log them."""
     try:
         yield
     except OperationalError as error:

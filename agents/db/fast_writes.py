@@ -1,4 +1,4 @@
-"""Changes to known columns: the ORM would work out the same statement for every row.
+"""Fast updates of known columns, for which the ORM would build the same SQL for every row.
 
 `docs/decisions/orm-bypass.md` has the figures.
 """
@@ -19,7 +19,7 @@ TEXT_FIELDS = {CharField, TextField}
 
 @dataclass(frozen=True, slots=True)
 class Increment:
-    """So much more than there is; of what nobody knew yet, so much."""
+    """Adds to a column; null counts as zero."""
 
     amount: float
 
@@ -28,7 +28,7 @@ class Increment:
 
 
 def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
-    """Change the rows whose columns have these values."""
+    """Update the rows with these values."""
     ours, values = _connection(), [*changes.values(), *which.values()]
     changed = tuple((name, isinstance(value, Increment)) for name, value in changes.items())
     sql, fields = _update_statement(model, changed, tuple(which))
@@ -36,13 +36,13 @@ def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None
 
 
 def _connection() -> BaseDatabaseWrapper:
-    """The connection of this thread, looked up once and not for each value."""
+    """Return this thread's connection, looked up once."""
     return connections[DEFAULT_DB_ALIAS]
 
 
 def _db_value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
     if type(value) is str and type(field) in TEXT_FIELDS:
-        return value  # as nearly all are: nothing is to be done to it
+        return value  # nearly all values need no conversion
     value = value.amount if isinstance(value, Increment) else value
     return field.get_db_prep_save(value, ours)
 
@@ -51,7 +51,7 @@ def _db_value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
 def _update_statement(
     model: type[Model], changed: tuple[tuple[str, bool], ...], which: tuple[str, ...]
 ) -> tuple[str, list[Field]]:
-    """The statement that changes these columns, and the fields whose values it wants."""
+    """Return the UPDATE statement, and the fields of its values."""
     fields = [model._meta.get_field(name) for name in (*dict(changed), *which)]
     columns = [_column(field) for field in fields]
     put = [_assignment(columns[at], is_more) for at, (_, is_more) in enumerate(changed)]

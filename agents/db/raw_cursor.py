@@ -1,8 +1,8 @@
-"""SQL handed straight to the driver of the database.
+"""SQL passed directly to the database driver.
 
-Django puts several layers around every cursor, and spells each statement anew for SQLite: of a
-short query that is most of the time. What the layers are for is kept: a connection that is
-made, and made again, errors of Django's own, and a word to whoever listens to the queries.
+Django puts several layers around every cursor and rewrites each statement for SQLite, which is
+most of the time of a short query. What the layers do is preserved: connecting and reconnecting,
+Django's exceptions, and query logging.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Values = Sequence[Any]
 
 
 def fetch(ours: BaseDatabaseWrapper, sql: str, values: Values) -> list[Values]:
-    """The rows that a statement gives."""
+    """Return the rows of a statement."""
     cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
         cursor.execute(sql, values)
@@ -33,15 +33,15 @@ def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> None:
 
 
 def execute_many(ours: BaseDatabaseWrapper, sql: str, rows: Sequence[Values]) -> None:
-    """The same statement for each of these rows."""
+    """Execute a statement for each of these rows."""
     cursor, sql = _open_cursor(ours, sql)
     with ours.wrap_database_errors:
         cursor.executemany(sql, rows)
 
 
 def _open_cursor(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
-    """A cursor, and the statement as it takes it."""
-    if ours.queries_logged or ours.execute_wrappers:  # somebody listens, as a test does
+    """Return a cursor and the statement in its syntax."""
+    if ours.queries_logged or ours.execute_wrappers:  # queries are logged, e.g. by a test
         return ours.cursor(), sql
     ours.close_if_health_check_failed()
     ours.ensure_connection()
@@ -52,21 +52,21 @@ def _open_cursor(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
 
 
 def adapt_datetime(ours: BaseDatabaseWrapper, time: datetime) -> Any:
-    """A time as the driver takes it: SQLite keeps text, and nearly all of ours is UTC."""
+    """Return a time for the driver: SQLite stores text, and nearly all of ours is UTC."""
     if ours.vendor == "sqlite" and time.tzinfo is UTC:
         return str(time.replace(tzinfo=None))
     return ours.ops.adapt_datetimefield_value(time)
 
 
 def adapt_json(ours: BaseDatabaseWrapper, value: Mapping[str, Any]) -> Any:
-    """JSON as the driver takes it."""
+    """Return JSON for the driver."""
     if ours.vendor == "sqlite":
-        with suppress(TypeError):  # it takes no half characters and no huge numbers
+        with suppress(TypeError):  # rejects lone surrogates and huge numbers
             return orjson.dumps(value).decode()
     return ours.ops.adapt_json_value(value, None)
 
 
 @lru_cache(maxsize=1024)
 def _to_qmark(sql: str) -> str:
-    """As Django's cursor would spell it each time: SQLite has no other blanks."""
+    """Convert placeholders for SQLite, as Django's cursor does each time."""
     return FORMAT_QMARK_REGEX.sub("?", sql).replace("%%", "%")

@@ -1,4 +1,4 @@
-"""Events as every database takes them."""
+"""Makes events storable in every database."""
 
 import json
 import re
@@ -13,7 +13,7 @@ NUL_ESCAPE = "\\u0000"
 
 
 def sanitize_event(event: Event) -> Event:
-    """Without NUL and halves of characters: PostgreSQL takes neither."""
+    """Remove NUL and lone surrogates, which PostgreSQL rejects."""
     if event.type in DELTA_TYPES and ASCII_TEXT.fullmatch(event.data["content"]):
         return event
     text = json.dumps(event.data, ensure_ascii=False)

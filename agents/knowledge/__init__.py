@@ -1,4 +1,4 @@
-"""Documents are read, split into passages, and found again."""
+"""Documents: reading, chunking and search."""
 
 from .chunking import CHUNK_SIZE, Section, split_document
 from .documents import IngestResult, asearch, ingest, ingest_text, search

@@ -1,4 +1,4 @@
-"""A text is split into passages that end where headings and paragraphs do."""
+"""Splits text into passages at headings and paragraphs."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,14 +18,14 @@ PIECE_PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A piece of a document and the headings that it stands under."""
+    """A passage of a document and its headings."""
 
     heading: str
     text: str
 
 
 def split_document(text: str, *, title: str) -> tuple[str, list[Section]]:
-    """The title, which is `title` where no heading says it, and the passages."""
+    """Return the title, `title` by default, and the passages."""
     blocks = list(_blocks(FRONT_MATTER.sub("", text)))
     title = next((block for level, block in blocks if level == 1), title)
     path: dict[int, str] = {}
@@ -45,7 +45,7 @@ def split_document(text: str, *, title: str) -> tuple[str, list[Section]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Headings with their level, and everything between them with level 0."""
+    """Yield headings with their level, and everything between them with level 0."""
     lines = text.split("\n")
     tokens = MarkdownIt().parse(text)
     starts = [(at, token.map[0]) for at, token in enumerate(tokens) if _is_block(token)]

@@ -1,4 +1,4 @@
-"""Documents become rows and an index, and their passages are found again."""
+"""Ingests documents into rows and an index, and searches their passages."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,21 +22,21 @@ from .readers import UnreadableDocument, read_file
 from .tokenizer import detect_language, is_japanese, query_terms
 
 INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
-LANGUAGE_BOOST = 1.5  # how much more a passage in the language of the question is worth
+LANGUAGE_BOOST = 1.5  # factor for passages in the question's language
 
 Outcome = Literal["added", "updated", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestResult:
-    """What became of a document that was handed in."""
+    """What happened to a document."""
 
     document: Document
     outcome: Outcome
 
 
 def ingest(path: Path) -> IngestResult:
-    """Take in a Markdown or text file, again where it changed."""
+    """Ingest a Markdown or text file, again if it changed."""
     path = path.resolve()
     inside = path.is_relative_to(settings.BASE_DIR)
     source = path.relative_to(settings.BASE_DIR) if inside else path
@@ -44,7 +44,7 @@ def ingest(path: Path) -> IngestResult:
 
 
 def ingest_text(text: str, *, source: str, title: str) -> IngestResult:
-    """Take in a text; `title` is for one that has no main heading."""
+    """Ingest a text; `title` is used if it has no main heading."""
     digest = sha256(text.encode()).hexdigest()
     if known := Document.objects.filter(source=source, digest=digest).first():
         return IngestResult(document=known, outcome="unchanged")
@@ -57,7 +57,7 @@ def ingest_text(text: str, *, source: str, title: str) -> IngestResult:
 
 
 def search(query: str, top_k: int = 5) -> list[Passage]:
-    """The passages that say most about the query, those with all its terms first."""
+    """Return the most relevant passages, those with all terms first."""
     terms = query_terms(query)
     if not terms or top_k < 1:
         return []

@@ -1,4 +1,4 @@
-"""The index on SQLite: FTS5, which stems Latin words by itself."""
+"""The index on SQLite: FTS5, which stems Latin words itself."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def upsert(chunks: Sequence[Chunk]) -> None:
         for chunk in chunks
     ]
     with connection.cursor() as cursor:
-        # REPLACE, because `manage.py flush` gives ids out again and leaves the index alone.
+        # REPLACE, because `manage.py flush` reuses ids and doesn't clear the index.
         cursor.executemany(
             "INSERT OR REPLACE INTO agents_chunk_index (rowid, title, heading, terms)"
             " VALUES (%s, %s, %s, %s)",
@@ -37,7 +37,10 @@ def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
 
 
 def _quote_term(term: str) -> str:
-    """In quotes no term is an operator; a character alone is found where it begins a pair."""
+    """Quote a term, so that it isn't an operator.
+
+    A single character matches as a prefix of a pair.
+    """
     return f'"{to_phrase(term)}"{" *" if is_single_cjk(term) else ""}'
 
 

@@ -1,4 +1,4 @@
-"""What an index does; each database has one of its own."""
+"""The interface of an index; each database has its own."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,10 +10,10 @@ Scores = dict[int, float]
 
 class Index(Protocol):
     def upsert(self, chunks: Sequence[Chunk]) -> None:
-        """Have these passages found, whatever was known under their keys before."""
+        """Index these passages, replacing what was under their keys."""
 
     def delete(self, chunk: int) -> None:
-        """Have this passage found no more."""
+        """Remove this passage from the index."""
 
     def search(self, terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
-        """The best passages with every term, and the best with some."""
+        """Return the best passages with every term, and the best with some."""

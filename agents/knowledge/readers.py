@@ -1,4 +1,4 @@
-"""Files become text, whichever of the usual encodings they were saved in."""
+"""Reads files as text, in any of the usual encodings."""
 
 import codecs
 import re
@@ -18,17 +18,17 @@ CONTROL_CHARS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 class UnreadableDocument(ValueError):
-    """This cannot be read as a document."""
+    """Raised when a file can't be read as a document."""
 
 
 def find_files(folder: Path) -> list[Path]:
-    """The documents in a folder and below it."""
+    """Return the documents in a folder and its subfolders."""
     paths = folder.rglob("*")
     return sorted(path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
 def read_file(path: Path) -> str:
-    """The text of a file, with its lines ended alike."""
+    """Return the text of a file, with normalized line ends."""
     if path.is_dir():
         raise UnreadableDocument(f"There are no Markdown or text files in {str(path)!r}.")
     try:
@@ -45,14 +45,14 @@ def read_file(path: Path) -> str:
 
 
 def decode(data: bytes) -> str | None:
-    """Bytes as text, or None where they are text in no encoding known here."""
+    """Decode bytes, or return None if no known encoding fits."""
     for mark, encoding in BOM_ENCODINGS.items():
         if data.startswith(mark):
             return _decode_as(encoding, data)
     if (text := _decode_as("utf-8", data)) is not None:
         return text
-    # Hardly any Shift_JIS is also valid EUC-JP, so that comes first. Western text has no kana,
-    # and accents only here and there.
+    # Hardly any Shift_JIS is also valid EUC-JP, so that comes first. Western text has no kana
+    # and only few accents.
     is_dense = sum(byte > 127 for byte in data) * 3 > len(data)
     readings = (_decode_as(encoding, data) for encoding in ("euc_jp", "cp932"))
     japanese = (text for text in readings if text and (is_dense or KANA.search(text)))

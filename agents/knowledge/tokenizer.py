@@ -1,6 +1,6 @@
-"""The words a search tells apart: Latin ones as they are, Japanese as pairs of characters.
+"""Tokenizes text for search: Latin words as they are, Japanese as character pairs.
 
-Where a Japanese word begins and ends is not written, so overlapping pairs stand for it.
+Japanese has no visible word boundaries, so overlapping pairs are used.
 """
 
 import re
@@ -31,24 +31,27 @@ STOP_WORDS = frozenset(STOP_WORD_LIST.split())
 
 
 def query_terms(query: str) -> list[str]:
-    """What to look for. Hiragana is mostly grammar, and counts where there is nothing else."""
+    """Return the search terms.
+
+    Hiragana is mostly grammar, and only used if there is nothing else.
+    """
     words = [word for word in dict.fromkeys(_tokenize(query)) if word not in STOP_WORDS]
     telling = [word for word in words if not HIRAGANA.match(word)]
     return (telling or words)[:MAX_TERMS]
 
 
 def index_terms(text: str) -> str:
-    """The text in the words that the index tells apart."""
+    """Return the text as index terms."""
     return CJK_RUN.sub(lambda run: f" {bigrams(run[0])} {run[0][-1]} ", normalize(text))
 
 
 def to_phrase(term: str) -> str:
-    """A term of a question in those words, one after the other."""
+    """Return a search term as a phrase of index terms."""
     return bigrams(term) if CJK_RUN.match(term) and not is_single_cjk(term) else term
 
 
 def is_single_cjk(term: str) -> bool:
-    """A Japanese character alone, which can only be the beginning of a pair."""
+    """Whether it is a single Japanese character, which can only be the start of a pair."""
     return len(term) == 1 and is_japanese(term)
 
 
@@ -66,7 +69,7 @@ def detect_language(text: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """The text without what writers differ in: width, capitals, accents of Latin letters."""
+    """Normalize width, case and accents of Latin letters."""
     apart = unicodedata.normalize("NFKD", text).casefold()
     return unicodedata.normalize("NFKC", ACCENTS.sub("", apart))
 

@@ -1,8 +1,8 @@
-"""The index on PostgreSQL: vectors of words and their places, under a GIN index.
+"""The index on PostgreSQL: vectors of words and positions, under a GIN index.
 
-The index alone says which passages have a word. To rank them, every vector would have to be
-read, and that is what takes long; so a passage has a short one beside it, of the words that
-stand in its headings or more than once. A word that is not in there was said once.
+The index alone says which passages contain a word. Ranking them would read every vector, which
+is slow; so each passage has a short one of the words in its headings or occurring more than
+once. A word missing there occurs once.
 """
 
 import re
@@ -19,22 +19,22 @@ from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 Places = dict[str, list[str]]
 
-# A vector takes words of 2,046 bytes at most: a longer one is looked for in pieces.
+# A vector's words have at most 2,046 bytes, so longer ones are split.
 WORD = re.compile(r"[^\W_]{1,500}")
 
 STEM_SQL = """
 SELECT word, coalesce((ts_lexize('english_stem', word))[1], word)
 FROM unnest(%s::text[]) AS word
 """
-# UPDATE, because `manage.py flush` gives ids out again and leaves the index alone.
+# UPDATE, because `manage.py flush` reuses ids and doesn't clear the index.
 UPSERT_SQL = """
 INSERT INTO agents_chunk_index (rowid, length, words, telling)
 VALUES (%s, %s, %s::tsvector, %s::tsvector)
 ON CONFLICT (rowid) DO UPDATE
 SET length = excluded.length, words = excluded.words, telling = excluded.telling
 """
-# BM25 as FTS5 has it (k1 = 1.2, b = 0.75). Weights end at 1, so all are an eighth of what they
-# are there: the text (D) counts 1, the title (B) 2 and a heading (A) 8.
+# BM25 as in FTS5 (k1 = 1.2, b = 0.75). Weights are at most 1, so all are an eighth of those
+# there: text (D) counts 1, title (B) 2 and heading (A) 8.
 SEARCH_SQL = """
 WITH asked AS (
     SELECT at, term::tsquery FROM unnest(%s::text[]) WITH ORDINALITY AS asked (term, at)
@@ -81,7 +81,7 @@ def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
 
 
 def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:
-    """Each word with its place; between two fields is a gap that no phrase goes across."""
+    """Yield each word with its position; a gap between fields keeps phrases apart."""
     fields = {"A": chunk.heading, "B": chunk.document.title, "D": chunk.text}
     places = count(1)
     for weight, text in fields.items():
@@ -91,7 +91,7 @@ def _word_positions(chunk: Chunk) -> Iterator[tuple[str, str]]:
 
 
 def _stems(words: Iterable[str]) -> dict[str, str]:
-    """What a word has in common with its other forms; small words are kept as they are."""
+    """Return the stems of words; stop words stay as they are."""
     with connection.cursor() as cursor:
         cursor.execute(STEM_SQL, [list(set(words))])
         return dict(cursor.fetchall())
@@ -111,5 +111,5 @@ def _to_tsvector(places: Places) -> str:
 
 
 def _to_tsquery(stems: list[str], term: str) -> str:
-    """Words are letters and digits, so none can end its quotes."""
+    """Return a tsquery; words are letters and digits, so none can end its quotes."""
     return " <-> ".join(f"'{stem}'" for stem in stems) + (":*" if is_single_cjk(term) else "")

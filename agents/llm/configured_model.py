@@ -1,4 +1,4 @@
-"""A model as an administrator set it up."""
+"""A model as configured by an administrator."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from .model_info import Price
 
 
 class ConfiguredModel:
-    """Known here by a name of its own, and perhaps at a price of its own."""
+    """A model with its own name here, and possibly its own price."""
 
     def __init__(self, llm: LLM, model: str, price: Price | None = None) -> None:
         self.llm, self.model, self.price = llm, model, price
@@ -27,25 +27,25 @@ class ConfiguredModel:
         tools: list[dict[str, Any]] | None = None,
         **parameters: Any,
     ) -> AsyncIterator[Chunk]:
-        """`model` is what it is called here; its provider is asked by the provider's name."""
+        """Stream a reply; `model` is our name, and the provider gets its own."""
         asked = {"model": self.model, "messages": messages, "tools": tools, **parameters}
         chunks = self.llm.stream(**asked)
         return _add_costs(chunks, self.price) if self.price else chunks
 
 
 class UnavailableModel:
-    """One that cannot be asked, and says why to whoever tries."""
+    """A model that can't be called, and says why."""
 
     def __init__(self, why: ModelError) -> None:
         self.why = why
 
     async def stream(self, **request: Any) -> AsyncGenerator[Chunk, None]:
         raise self.why
-        yield {}  # what makes it a stream
+        yield {}  # makes it a generator
 
 
 async def _add_costs(chunks: AsyncIterator[Chunk], price: Price) -> AsyncGenerator[Chunk, None]:
-    """Whatever a provider or a table says, this is what it costs."""
+    """Add costs by the configured price, which overrides the provider's and the table's."""
     try:
         async for chunk in chunks:
             yield _add_cost(price, chunk) if "usage" in chunk else chunk

@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's wire, asked with nothing in between."""
+"""Calls a server with OpenAI's API directly."""
 
 import asyncio
 import os
@@ -19,13 +19,14 @@ from .routing import Endpoint, Road, resolve_endpoint
 
 DONE = b"[DONE]"
 DRAIN_SECONDS = 0.1
-TICKS_PER_DOLLAR = 10_000_000_000  # of a dollar, in which xAI tells what an answer cost
+TICKS_PER_DOLLAR = 10_000_000_000  # of a dollar, xAI's unit of cost
 
 
 class DirectModel:
-    """A key goes only to the address it was given with: `base_url`, or the provider's own.
+    """A client of one server.
 
-    Whatever is said within `pace` seconds is read at once.
+    A key is only sent to its own address: `base_url`, or the provider's. Everything received
+    within `pace` seconds is read at once.
     """
 
     road: Road = "direct"
@@ -42,7 +43,7 @@ class DirectModel:
     ) -> None:
         self.base_url = base_url
         self.parameters = dict(parameters or {})
-        # Whoever reads at a pace has deadlines, and no need of a clock for every piece.
+        # With a pace the reader has its own deadlines, so no timer per piece is needed.
         patience = None if pace else timeout
         self.timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_timeout, sock_read=patience
@@ -82,7 +83,7 @@ class DirectModel:
                 async for chunk in chunks:
                     yield _add_cost(chunk, model) if "usage" in chunk else chunk
         except Exception as error:
-            # Not `from error`: what a provider says may hold the key, and logs print causes.
+            # Not `from error`: a provider's message may contain the key, and logs print causes.
             raise explain(error, model=model, secrets=[there.key]) from None
 
 
@@ -97,7 +98,7 @@ def _headers(there: Endpoint) -> dict[str, str]:
 async def _read_chunks(
     answer: http.StreamingResponse, pace: float
 ) -> AsyncGenerator[Chunk, None]:
-    """What the server says; whatever ends it before its finish is a cut."""
+    """Yield the server's chunks; an end without a finish reason is an error."""
     reader = EventReader()
     begun = spoken = ended = False
     try:
@@ -110,7 +111,7 @@ async def _read_chunks(
                 begun, ended = True, ended or _is_final(chunk)
                 spoken = spoken or _has_content(chunk)
                 yield chunk
-            # Many servers say first that they will speak: its first word is waited for.
+            # Many servers announce a stream before its first token, which is awaited.
             await answer.rest(pace if spoken and not ended else 0)
     except (aiohttp.ClientError, OSError):
         if not ended:
@@ -120,7 +121,7 @@ async def _read_chunks(
 
 
 async def _drain(answer: http.StreamingResponse) -> None:
-    """Read what is left, so that the connection can be used again, but wait for nobody."""
+    """Read the rest, so that the connection can be reused, but only briefly."""
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(DRAIN_SECONDS):
             while await answer.read():
@@ -128,7 +129,7 @@ async def _drain(answer: http.StreamingResponse) -> None:
 
 
 def _parse_events(batch: list[bytes]) -> Iterator[Any]:
-    """What the data says; words that follow words as one event, which costs less to read."""
+    """Yield events; consecutive text is merged, which is cheaper to read."""
     words: list[str] = []
     try:
         for event in _decode_batch(batch):
@@ -144,13 +145,13 @@ def _parse_events(batch: list[bytes]) -> Iterator[Any]:
 
 
 def _decode_batch(batch: list[bytes]) -> Iterable[Any]:
-    """All of them in one go, where all are JSON; else one by one, up to what is not."""
+    """Decode all at once if all are JSON; otherwise one by one, up to the first that isn't."""
     all_of_it = decode_all(batch) if len(batch) > 1 else None
     return all_of_it or (data if data == DONE else decode(data) for data in batch)
 
 
 def _text_only(event: Any) -> str | None:
-    """The words of an event that holds nothing else."""
+    """Return the text of an event that contains nothing else."""
     try:
         [choice] = event["choices"]
         delta = choice["delta"]
@@ -182,7 +183,7 @@ def _to_chunk(event: Any, begun: bool) -> dict[str, Any]:
 
 
 def _to_choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
-    """A message instead of a delta is the whole answer, unless that was told already."""
+    """Treat a message instead of a delta as the whole answer, unless it was already sent."""
     said = choice.get("delta")
     if said is None and not begun:
         said = choice.get("message")
@@ -207,7 +208,7 @@ def _is_final(chunk: Chunk) -> bool:
 
 
 def _add_cost(chunk: Chunk, model: str) -> Chunk:
-    """The chunk with its cost in dollars, where the price is known and not told already."""
+    """Add the cost in dollars, if the price is known and not already included."""
     usage = _include_reasoning(chunk["usage"])
     cost = usage.get("cost")
     if not isinstance(cost, int | float):
@@ -227,7 +228,7 @@ def _cost(usage: Mapping[str, Any], model: str) -> float | None:
 
 
 def _include_reasoning(usage: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With thoughts among the tokens of the answer, where they were counted beside them."""
+    """Include reasoning tokens in the completion tokens, if they were counted separately."""
     details = usage.get("completion_tokens_details")
     thought = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), thought)

@@ -1,4 +1,4 @@
-"""Which model to use when nobody said: the first that is there, and where it was found."""
+"""Chooses a model when none is configured: the first available, and where it was found."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ NON_CHAT_MODELS = re.compile(r"embed|rerank|whisper|bge-", re.I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """A model, how to reach it, and in words where it was found."""
+    """A model, how to reach it, and where it was found."""
 
     model: str
     source: str
@@ -45,13 +45,13 @@ class OllamaTag(BaseModel):
 
 
 class OllamaTags(BaseModel):
-    """What Ollama says it has."""
+    """Ollama's list of models."""
 
     models: list[OllamaTag]
 
 
 class OllamaDetails(BaseModel):
-    """What Ollama says that one model can do."""
+    """Ollama's capabilities of a model."""
 
     capabilities: list[str] = []
 
@@ -61,7 +61,7 @@ class OpenAIModel(BaseModel):
 
 
 class OpenAIModelList(BaseModel):
-    """What an OpenAI-compatible server says it has."""
+    """An OpenAI-compatible server's list of models."""
 
     object: Literal["list"]
     data: list[OpenAIModel]
@@ -85,7 +85,7 @@ async def choose(
     own_port: int | None,
     servers: Sequence[LocalServer] = LOCAL_SERVERS,
 ) -> ModelChoice:
-    """The model that was asked for, else one that is paid for, else one that runs here."""
+    """Return the configured model, else one with a key, else a local one."""
     if explicit == DEMO:
         return demo_choice("ASHIATO_MODEL")
     if explicit:
@@ -109,7 +109,7 @@ def demo_choice(source: str) -> ModelChoice:
 
 
 def find_provider(environ: Mapping[str, str]) -> ModelChoice | None:
-    """The first provider whose key is in the environment."""
+    """Return the first provider whose key is in the environment."""
     for provider in DEFAULT_PROVIDERS:
         name, key = providers.first_env(provider.keys, environ)
         if key:
@@ -124,7 +124,7 @@ def find_provider(environ: Mapping[str, str]) -> ModelChoice | None:
 
 
 async def find_local(servers: Sequence[LocalServer]) -> ModelChoice | None:
-    """The first of the servers on this machine that has a model; it is sent no key."""
+    """Return the first local server that has a model; no key is sent to it."""
     answers = await asyncio.gather(*map(_probe, servers))
     return next((answer for answer in answers if answer), None)
 
@@ -160,7 +160,10 @@ async def _list_models(server: LocalServer) -> list[str]:
 
 
 async def _pick_model(server: LocalServer, names: Sequence[str], deadline: float) -> str:
-    """The first that can call tools, where the server can say so in time, else the first."""
+    """Return the first model that can call tools, if the server says so in time.
+
+    Otherwise the first one.
+    """
     if server.kind == "ollama" and len(names) > 1:
         with suppress(OSError, ValueError):
             async with asyncio.timeout_at(deadline):
@@ -177,7 +180,7 @@ async def _supports_tools(server: LocalServer, name: str) -> bool:
 
 
 async def _fetch(port: int, path: str, body: Mapping[str, str] | None = None) -> bytes:
-    """The JSON at this address; HTTP/1.0, so that it comes whole and ends the connection."""
+    """Fetch JSON by HTTP/1.0, which ends the connection after the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(_build_request(path, body))

@@ -1,7 +1,7 @@
-"""HTTP to model servers: one client an event loop, whose connections are used again.
+"""HTTP to model servers: one client per event loop, with reused connections.
 
-aiohttp, because it cost the least CPU of the clients that were measured. Proxies of the
-environment are used; redirects are never followed, since a key belongs to one address.
+It uses aiohttp, which took the least CPU of the clients we measured. Proxies of the environment
+are used; redirects are never followed, because a key belongs to one address.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ REDIRECT_MESSAGE = "It answered with a redirect to another address, which is not
 
 
 class ConnectError(Exception):
-    """Nobody could be reached. These names are those that `failures.explain` knows."""
+    """Raised when no connection can be made. `provider_errors.explain` knows these names."""
 
     def __init__(self, url: URL) -> None:
         super().__init__(str(url.origin()))
@@ -47,19 +47,19 @@ class ConnectError(Exception):
 
 
 class ConnectTimeout(ConnectError):
-    """Nobody answered in time."""
+    """Raised when connecting takes too long."""
 
 
 class ReadError(Exception):
-    """The connection ended before the answer did."""
+    """Raised when the connection ends before the response does."""
 
 
 class TimeoutException(Exception):
-    """The answer did not go on."""
+    """Raised when the response stalls."""
 
 
 class HTTPStatusError(Exception):
-    """The server answered with an error."""
+    """Raised for an error status."""
 
     def __init__(self, message: str, response: aiohttp.ClientResponse) -> None:
         super().__init__(message)
@@ -68,7 +68,7 @@ class HTTPStatusError(Exception):
 
 
 class ContextWindowExceededError(HTTPStatusError):
-    """It was asked more than the model can read."""
+    """Raised when the request exceeds the model's context window."""
 
 
 class _FailedRequest:
@@ -77,30 +77,30 @@ class _FailedRequest:
 
 
 class StreamingResponse:
-    """What a server says, bit by bit, as fast as somebody wants to read it."""
+    """A response body, read in batches at the reader's pace."""
 
-    read_now = 0  # how many are being read at the same time
-    late = 0.0  # how far the event loop was behind their beat lately, in seconds
+    read_now = 0  # number of concurrent responses
+    late = 0.0  # recent lag of the event loop behind their clock, in seconds
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
     async def read(self) -> bytes:
-        """What there is by now, or the next that comes; nothing, at its end."""
+        """Return what has arrived, or wait for more; empty at the end."""
         return await self._response.content.readany()
 
     async def rest(self, seconds: float) -> None:
-        """Leave it to the system for a while: many small pieces are read as a large one.
+        """Pause reading for a while, so that many small pieces are read as a large one.
 
-        The more answers there are, the longer, and all go on at the same beat: what is done
-        for many in one go costs each of them less. Longer still where the server is behind:
-        with less to do for a word it catches up, and does not fall further back.
+        The more responses there are, the longer, and all share one clock: work done for many at
+        once costs each of them less. The pause grows when the server lags, so that it can catch
+        up.
         """
         connection = self._response.connection
         if not seconds or connection is None or (wire := connection.transport) is None:
-            return  # nobody wants to, or all of it is here
+            return  # no pace, or everything has arrived
         beat = _batch_seconds(seconds, StreamingResponse.read_now, StreamingResponse.late)
-        # Not the loop's own clock: uvloop's stands still while it is held up.
+        # Not the loop's own clock, because uvloop's stands still while the loop is blocked.
         due = (monotonic() // beat + 1) * beat
         wire.pause_reading()
         try:
@@ -116,12 +116,12 @@ class StreamingResponse:
 async def post(
     address: str, body: bytes, headers: Mapping[str, str], patience: aiohttp.ClientTimeout
 ) -> AsyncIterator[StreamingResponse]:
-    """The body of the answer; who leaves before its end leaves the server, too."""
+    """Yield the response body; leaving early closes the connection."""
     url = URL(address)
     try:
         response = await (await _client()).post(
             url,
-            # What is large, it wants to send bit by bit.
+            # aiohttp streams large bodies.
             data=body if len(body) < LARGE_BODY_BYTES else BytesIO(body),
             headers=headers,
             timeout=patience,
@@ -134,7 +134,7 @@ async def post(
             with _count_reader():
                 yield StreamingResponse(response)
         finally:
-            response.close()  # a connection whose answer was read to its end is kept
+            response.close()  # a fully read connection is reused
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
         raise
     except (aiohttp.ClientError, OSError) as error:
@@ -142,7 +142,10 @@ async def post(
 
 
 def _batch_seconds(seconds: float, answers: int, late: float) -> float:
-    """In steps, so that one more or less is no other beat for all."""
+    """Return the shared interval.
+
+    It grows in steps, so that one more response doesn't change it for all.
+    """
     crowd = BATCH_STEP_SECONDS * (max(0, answers - CROWDED_STREAMS) // STREAMS_PER_STEP)
     beat = max(seconds, min(seconds + crowd, MAX_BATCH_SECONDS))
     behind = LAG_STEP_SECONDS * (LAG_FACTOR * late // LAG_STEP_SECONDS)
@@ -157,13 +160,11 @@ def _count_reader() -> Iterator[None]:
     finally:
         StreamingResponse.read_now -= 1
         if not StreamingResponse.read_now:
-            StreamingResponse.late = (
-                0.0  # whoever comes next begins with a server that has caught up
-            )
+            StreamingResponse.late = 0.0  # the next one starts without lag
 
 
 async def close() -> None:
-    """End the connections of this event loop; one that is run to its end does so by itself."""
+    """Close this event loop's connections; a loop that runs to its end does so itself."""
     if kept := _CLIENTS.get(asyncio.get_running_loop()):
         await kept[0].aclose()
 
@@ -181,7 +182,7 @@ async def _client() -> aiohttp.ClientSession:
 
 
 async def _open_client(loop: asyncio.AbstractEventLoop) -> _Opened:
-    """Stays half-way: an event loop that ends closes the generators that it has begun."""
+    """Open a client and suspend: an ending event loop closes its async generators."""
     connector = aiohttp.TCPConnector(
         limit=0, ssl=_ssl_context(), keepalive_timeout=KEEPALIVE_SECONDS
     )
@@ -198,21 +199,21 @@ async def _open_client(loop: asyncio.AbstractEventLoop) -> _Opened:
 
 
 def warm_up() -> None:
-    """Load what the first request would otherwise wait for, with everybody else."""
+    """Load what the first request would otherwise block the event loop for."""
     _ssl_context()
     "localhost".encode("idna")
 
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Trusts whom the machine trusts, and the usual ones where it has no list of them."""
+    """Return a context that trusts the system's certificates and certifi's."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
 
 
 def _proxy(url: URL) -> URL | None:
-    """The proxy that the environment names for this address; this machine needs none."""
+    """Return the environment's proxy for this URL; loopback needs none."""
     host = url.host or ""
     proxies = {} if _is_loopback(host) else getproxies_environment()
     address = proxies.get(url.scheme) or proxies.get("all")
@@ -240,7 +241,7 @@ def _translate_error(error: Exception, url: URL) -> Exception:
 
 
 async def _status_error(response: aiohttp.ClientResponse) -> HTTPStatusError:
-    """What the server says about it, as far as that comes in time."""
+    """Return the server's error, as far as it arrives in time."""
     if response.status < 400:
         return HTTPStatusError(REDIRECT_MESSAGE, response)
     body = bytearray()
@@ -253,7 +254,7 @@ async def _status_error(response: aiohttp.ClientResponse) -> HTTPStatusError:
 
 
 def error_message(body: bytes) -> str:
-    """The words for a person in an error, for which every provider has a form of its own."""
+    """Return the readable message in an error, which every provider formats differently."""
     text = body.decode(errors="replace").strip()
     if text.startswith("<"):
         title = HTML_TITLE.search(text)
@@ -280,11 +281,11 @@ def _extract_message(value: Any, depth: int = MAX_DEPTH) -> str:
 
 
 def _field_path(path: Any) -> str:
-    """Which field it is about, as servers that check with pydantic say it."""
+    """Return the field's path, in pydantic's format."""
     return ".".join(map(str, path)) if isinstance(path, list) else ""
 
 
 def _upstream_message(metadata: Any) -> str:
-    """What the provider behind OpenRouter said."""
+    """Return the message of the provider behind OpenRouter."""
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
     return error_message(raw.encode()) if isinstance(raw, str) else ""

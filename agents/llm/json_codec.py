@@ -1,4 +1,4 @@
-"""JSON on its way to and from a server."""
+"""JSON encoding and decoding for model servers."""
 
 import json
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from .provider_errors import StreamGarbled
 
 
 def encode(value: Mapping[str, Any]) -> bytes:
-    with suppress(TypeError):  # it takes no half characters and no huge numbers
+    with suppress(TypeError):  # rejects lone surrogates and huge numbers
         return orjson.dumps(value)
     return json.dumps(value).encode()
 
 
 def decode(data: bytes) -> Any:
-    """What the bytes say; those that are no text become marks that they were there."""
+    """Decode JSON; invalid bytes are replaced."""
     try:
         return orjson.loads(data)
     except (ValueError, RecursionError):
@@ -25,7 +25,7 @@ def decode(data: bytes) -> Any:
 
 
 def decode_all(several: list[bytes]) -> list[Any] | None:
-    """What each of them says, read as one list; nothing where they are not one value each."""
+    """Decode several values as one list; None if they aren't one value each."""
     try:
         values = decode(b"[%s]" % b",".join(several))
     except StreamGarbled:
@@ -34,7 +34,7 @@ def decode_all(several: list[bytes]) -> list[Any] | None:
 
 
 def _decode_lenient(data: bytes) -> Any:
-    """What others write and a strict reader refuses: half characters, NaN, broken bytes."""
+    """Decode what a strict parser rejects: lone surrogates, NaN, broken bytes."""
     try:
         return json.loads(data.decode(errors="replace"))
     except (ValueError, RecursionError) as error:

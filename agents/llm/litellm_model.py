@@ -1,8 +1,7 @@
-"""Any provider that LiteLLM knows, as one stream of OpenAI-wire chunks.
+"""Any provider that LiteLLM supports, as one stream of OpenAI chunks.
 
-LiteLLM costs seconds to import and, read as it comes, most of a millisecond a chunk. So it is
-imported once in a thread, and where what it holds is an OpenAI-wire response, the bytes of
-that response are read here.
+LiteLLM takes seconds to import and most of a millisecond per chunk. So it is imported once in a
+thread, and OpenAI-format responses inside it are read directly here.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from .provider_errors import StreamFailed, StreamGarbled, explain
 
 logger = logging.getLogger(__name__)
 
-# What LiteLLM would otherwise import on the event loop, in the middle of the first request.
+# Modules that LiteLLM would otherwise import on the event loop, during the first request.
 LAZY_IMPORTS = (
     "openai.resources.chat",
     "httpcore",
@@ -34,14 +33,14 @@ LAZY_IMPORTS = (
     "litellm.responses.mcp.litellm_proxy_mcp_handler",
     "litellm.proxy._types",
 )
-# What some providers need besides, by the prefixes of their models.
+# Modules that some providers also need, by model prefix.
 AWS_MODULES = ("boto3", "botocore.auth", "botocore.awsrequest", "botocore.eventstream")
 PROVIDER_MODULES = {
     "bedrock": AWS_MODULES,
     "sagemaker": AWS_MODULES,
     "sagemaker_chat": AWS_MODULES,
 }
-# Who makes the clients that send requests.
+# Factories of HTTP clients.
 CLIENT_FACTORIES = (
     ("litellm.llms.custom_httpx.http_handler", "AsyncHTTPHandler", "create_client"),
     ("litellm.llms.custom_httpx.http_handler", "HTTPHandler", "create_client"),
@@ -58,13 +57,11 @@ DELTA_FIELDS = (
     "refusal",
 )
 TOOL_CALL_FIELDS = ("provider_specific_fields", "extra_content")
-SIGNATURE_SEPARATOR = (
-    "__thought__"  # LiteLLM writes Gemini's signature into the id of a call, too
-)
-REASONING_READ_ONLY = {"groq"}  # calls its thoughts `reasoning`, and refuses them in a request
+SIGNATURE_SEPARATOR = "__thought__"  # LiteLLM also puts Gemini's signature into the call id
+REASONING_READ_ONLY = {"groq"}  # reasoning is in `reasoning`, and rejected in a request
 
-# LiteLLM calls all of these a `stop`, so that what failed or was cut would pass for whole.
-# The words on the right are among those that its own types allow.
+# LiteLLM maps all of these to `stop`, so that a failed or truncated reply would pass as
+# complete. The values on the right are allowed by its types.
 FINISH_FAILED, FINISH_MALFORMED = "finish_reason_unspecified", "malformed_function_call"
 FINISH_REASONS = {
     **dict.fromkeys(
@@ -82,7 +79,10 @@ FINISH_REASONS = {
 
 
 class LiteLLMModel:
-    """A key goes only to the address it was given with: `base_url`, or the provider's own."""
+    """A LiteLLM client.
+
+    A key is only sent to its own address: `base_url`, or the provider's.
+    """
 
     road = "litellm"
 
@@ -95,7 +95,7 @@ class LiteLLMModel:
         timeout: float = 600.0,
         secrets: Mapping[str, str] | None = None,
     ) -> None:
-        """`secrets` are parameters that no error may show, such as the keys of AWS."""
+        """`secrets` are parameters that must not appear in errors, such as AWS keys."""
         self.base_url = base_url
         self.parameters = dict(parameters or {})
         self.connect_timeout = connect_timeout
@@ -123,7 +123,7 @@ class LiteLLMModel:
                 async for chunk in chunks:
                     yield _add_cost(chunk, model, litellm)
         except Exception as error:
-            # Not `from error`: what a provider says may hold the key, and logs print causes.
+            # Not `from error`: a provider's message may contain the key, and logs print causes.
             hidden = (self._api_key, *self._secrets.values())
             raise explain(error, model=model, secrets=hidden) from None
 
@@ -134,7 +134,7 @@ class LiteLLMModel:
         tools: list[dict[str, Any]] | None,
         parameters: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Raises NotAllowed where it holds anything that LiteLLM must not be given."""
+        """Build the request; raise SettingNotAllowed for a forbidden parameter."""
         settings = gate.ModelSettings(
             model=model,
             base_url=self.base_url,
@@ -164,7 +164,7 @@ class LiteLLMModel:
 
 @cache
 def warm_up() -> "Future[Any]":
-    """Begin to import LiteLLM, in a thread that never holds up the end of the process."""
+    """Start importing LiteLLM in a daemon thread."""
     return _load_in_thread(_import_litellm)
 
 
@@ -175,7 +175,7 @@ def _import_modules(modules: tuple[str, ...]) -> "Future[Any]":
 
 @cache
 def warm_up_provider(prefix: str) -> "Future[Any]":
-    """Ask a provider for nothing: LiteLLM imports much of itself only while it is asked.
+    """Make a dry run of a provider, because LiteLLM imports much of itself on first use.
 
     No request leaves the process.
     """
@@ -197,12 +197,12 @@ def _dry_run(prefix: str) -> None:
     litellm = warm_up().result()
     if modules := PROVIDER_MODULES.get(prefix):
         _import_modules(modules).result()
-    _is_rehearsal.set(True)  # in this thread alone
+    _is_rehearsal.set(True)  # only in this thread
     given = AWS_DUMMY_OPTIONS if prefix == "bedrock" else {"base_url": UNREACHABLE_URL}
     name = "anthropic.claude" if prefix == "bedrock" else "rehearsal"
     llm = LiteLLMModel(**given)
     hello = [{"role": "user", "content": "."}]
-    with suppress(Exception):  # it is to fail, and each provider does so in its own way
+    with suppress(Exception):  # it is meant to fail, and each provider fails differently
         request = llm._request(f"{prefix}/{name}", hello, None, {})
         asyncio.run(litellm.acompletion(**request))
 
@@ -218,7 +218,7 @@ def _block_request_sync(request: Any) -> None:
 
 def _load_in_thread(load: Callable[[], Any]) -> "Future[Any]":
     loading: Future[Any] = Future()
-    # Running, so that a run which is cancelled while it waits does not cancel it for all.
+    # Marked as running, so that cancelling one waiting run doesn't cancel it for all.
     loading.set_running_or_notify_cancel()
     threading.Thread(
         target=_complete_load, args=(loading, load), name="litellm", daemon=True
@@ -234,16 +234,16 @@ def _complete_load(loading: "Future[Any]", load: Callable[[], Any]) -> None:
 
 
 def _import_litellm() -> Any:
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it fetches prices, blocking
-    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # the same, at the first answer
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it loads any .env it finds
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise it fetches prices, blocking
+    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # likewise, at the first reply
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it loads any .env it finds
     litellm: Any = import_module("litellm")
     litellm.disable_hf_tokenizer_download = True
     litellm.disable_aiohttp_transport = True
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
-    litellm.modify_params = True  # some providers want tools named that history has used
+    litellm.modify_params = True  # some providers require the tools that the history used
     litellm.callbacks = []
     for name in LAZY_IMPORTS:
         import_module(name)
@@ -254,7 +254,7 @@ def _import_litellm() -> Any:
 
 
 def _fix_finish_reasons() -> None:
-    """Have LiteLLM say how an answer ended; it takes each of Gemini's chunks for the last."""
+    """Fix LiteLLM's finish reasons; it also takes each of Gemini's chunks for the last."""
     helpers = import_module("litellm.litellm_core_utils.core_helpers")
     helpers._FINISH_REASON_MAP.update(FINISH_REASONS)
 
@@ -265,13 +265,13 @@ def _fix_finish_reasons() -> None:
 
 
 def _disable_ollama_lookup() -> None:
-    """LiteLLM asks Ollama about a model after every answer, and holds up the loop for it."""
+    """Disable LiteLLM's lookup of Ollama models, which blocks the event loop."""
     info = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
     info.get_model_info = lambda *_, **__: None
 
 
 def _disable_redirects() -> None:
-    """A key belongs to one address: LiteLLM would take it wherever a provider points to."""
+    """Disable redirects, to which LiteLLM would send the key."""
     for module, name, maker in CLIENT_FACTORIES:
         owner = getattr(import_module(module), name)
         setattr(owner, maker, _without_redirects(owner.__dict__[maker]))
@@ -301,7 +301,7 @@ def _read_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
 
 
 async def _read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
-    """The events of an OpenAI-wire response; whatever ends it before its finish is a cut."""
+    """Yield events of an OpenAI-format response; an end without a finish reason is an error."""
     begun = ended = False
     try:
         async with aclosing(_read_lines(response)) as lines:
@@ -322,14 +322,14 @@ async def _read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
 
 
 def _event_data(line: bytes) -> bytes:
-    """What an event holds; some answer with one JSON object, and say an error so, too."""
+    """Return an event's data; some servers send one JSON object, also for errors."""
     if line.startswith(b"data:"):
         return line[5:].strip()
     return line if line.startswith(b"{") else b""
 
 
 async def _read_lines(response: Any) -> AsyncGenerator[bytes, None]:
-    """Split at line feeds only: JSON may hold the other ends of lines that text can have."""
+    """Split at line feeds only, because JSON may contain other line separators."""
     rest = b""
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
@@ -342,7 +342,7 @@ async def _read_lines(response: Any) -> AsyncGenerator[bytes, None]:
 
 
 async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
-    """Read what is left, so that the connection can be used again, but wait for nobody."""
+    """Read the rest, so that the connection can be reused, but only briefly."""
     with suppress(TimeoutError):
         async with asyncio.timeout(0.1):
             async for _ in lines:
@@ -378,9 +378,9 @@ def _is_final(chunk: Chunk) -> bool:
 
 
 async def _convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
-    """What LiteLLM made of another wire, taken apart by hand: dumping it costs far more.
+    """Convert LiteLLM's chunks field by field, because dumping them costs far more.
 
-    Where the provider never said that it was done, LiteLLM says `stop` in its place: a cut.
+    If the provider never sent a finish reason, LiteLLM reports `stop`, which is an error here.
     """
     begun, reasons = False, _track_finish_reasons(answer)
     thoughts = (
@@ -401,15 +401,15 @@ async def _convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
         usage = getattr(chunk, "usage", None)
         used = {"usage": usage.model_dump(exclude_none=True)} if usage else {}
         yield {"id": chunk.id, "choices": choices, **used}
-        # Chunks that have come already are read without a wait, and they are slow to read:
-        # others must have their turn in between.
+        # Chunks that have already arrived are read without waiting, and slowly: yield to others
+        # in between.
         await asyncio.sleep(0)
     if begun and not reasons:
         raise EOFError
 
 
 def _track_finish_reasons(answer: Any) -> list[str]:
-    """Why the provider finished, to be filled: LiteLLM forgets it where more chunks follow."""
+    """Collect finish reasons, which LiteLLM forgets if more chunks follow."""
     reasons: list[str] = []
     create = answer.chunk_creator
 
@@ -440,15 +440,15 @@ def _to_tool_call(call: Any) -> dict[str, Any]:
 
 
 def _add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:
-    """The chunk with its cost in dollars, where the price is known and not told already."""
+    """Add the cost in dollars, if the price is known and not already included."""
     usage = chunk.get("usage")
     if not usage or usage.get("cost") is not None:
         return chunk
     try:
         cost = sum(litellm.cost_per_token(model=model, usage_object=litellm.Usage(**usage)))
     except Exception as error:
-        # It raises whatever it meets for a name it does not know; a price is not an answer.
+        # It raises anything for an unknown name; a missing price must not fail the reply.
         logger.debug("No price is known for %r: %s", model, type(error).__name__)
         return chunk
-    # LiteLLM says 0 for some names that it does not know either.
+    # LiteLLM returns 0 for some unknown names too.
     return {**chunk, "usage": {**usage, "cost": cost}} if cost else chunk

@@ -1,4 +1,4 @@
-"""How much a model can read and what it costs, from LiteLLM's table, without importing it."""
+"""Context windows and prices, from LiteLLM's table, without importing it."""
 
 import json
 import re
@@ -17,14 +17,14 @@ CACHE_READ_COST, CACHE_WRITE_COST = (
     "cache_read_input_token_cost",
     "cache_creation_input_token_cost",
 )
-# Rates of long prompts; those of other tiers of service end in one more word.
+# Rates of long prompts; those of other service tiers have one more suffix.
 LONG_PROMPT_COST = re.compile(rf"^{INPUT_COST}_above_(\d+)(k?)_tokens$")
-INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only past it
+INCLUSIVE_LIMIT_PROVIDERS = {"xai"}  # others charge more only above it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Dollars a token, of a prompt of one size at one time."""
+    """Dollars per token, for one prompt size and time."""
 
     input: float
     output: float
@@ -32,7 +32,7 @@ class Price:
     written: float  # into it
 
     def of(self, usage: Mapping[str, Any]) -> float:
-        """What this usage costs; cached tokens are among those of the prompt."""
+        """Return the cost of this usage; cached tokens are included in the prompt's."""
         details = usage.get("prompt_tokens_details")
         details = details if isinstance(details, Mapping) else {}
         read = _count(details.get("cached_tokens")) or _count(usage.get(DEEPSEEK_CACHE_HITS))
@@ -48,14 +48,14 @@ DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
 
 
 def context_window(model: str) -> int:
-    """Tokens that fit into a request; a careful guess for a model that nobody has listed."""
+    """Return the tokens that fit into a request; a conservative default for unlisted models."""
     known = _find_entry(model, model.partition("/")[2], model.rpartition("/")[2])
     size = known.get("max_input_tokens") or known.get("max_tokens")
     return size if isinstance(size, int) else DEFAULT_WINDOW
 
 
 def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) -> Price | None:
-    """The price of this very provider's model, where it has one."""
+    """Return the price of this provider's model, if it has one."""
     known = _provider_entry(model)
     if not known.get(INPUT_COST) and not known.get(OUTPUT_COST):
         return None
@@ -80,12 +80,12 @@ def is_listed(model: str) -> bool:
 
 
 def provider(model: str) -> str:
-    """Whose a model is that is listed by its name alone; empty where nobody's is known."""
+    """Return the provider of a model listed by name alone, or an empty string."""
     return str(_load_table().get(model, {}).get("litellm_provider") or "")
 
 
 def is_responses_only(model: str) -> bool:
-    """Whether its provider has this model under `/responses` only."""
+    """Whether the provider only offers this model under `/responses`."""
     return _provider_entry(model).get("mode") == "responses"
 
 
@@ -101,7 +101,7 @@ def _find_entry(*names: str) -> Mapping[str, Any]:
 
 
 def _long_prompt_rates(known: Mapping[str, Any], prompt_tokens: int) -> dict[str, float]:
-    """The rates above the highest limit that the prompt has reached."""
+    """Return the rates above the highest limit that the prompt has reached."""
     inclusive = known.get("litellm_provider") in INCLUSIVE_LIMIT_PROVIDERS
     limits = sorted(
         (int(found[1]) * (1000 if found[2] else 1), f"{found[1]}{found[2]}")
@@ -123,7 +123,7 @@ def _long_prompt_rates(known: Mapping[str, Any], prompt_tokens: int) -> dict[str
 
 
 def _off_peak_rates(known: Mapping[str, Any], moment: datetime) -> dict[str, float]:
-    """The rates of quiet hours, which some providers have, while they last."""
+    """Return off-peak rates, which some providers have, while they apply."""
     quiet = known.get("off_peak_pricing") or {}
     is_quiet = any(
         moment.isoweekday() in rule["weekdays"] and _is_within(rule["hours_utc"], moment)
@@ -137,7 +137,7 @@ def _off_peak_rates(known: Mapping[str, Any], moment: datetime) -> dict[str, flo
 
 
 def _is_within(hours: str | list[str], moment: datetime) -> bool:
-    """Whether it is in one of these spans of a day; one that ends where it begins is all."""
+    """Whether the time is in one of these spans; one with equal ends is the whole day."""
     now = f"{moment:%H:%M}"
     spans = [span.split("-") for span in ([hours] if isinstance(hours, str) else hours)]
     return any(

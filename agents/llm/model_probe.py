@@ -1,4 +1,4 @@
-"""Trying a model out: what it answers, how fast, and what else it can do."""
+"""Tests a model: reply, speed and capabilities."""
 
 import base64
 import random
@@ -18,7 +18,7 @@ from agents.engine.turn import Assembler, ToolCall, Turn
 
 Part = Literal["reply", "tools", "vision", "schema"]
 DEADLINES = Deadlines(first=60, between=30, whole=120)
-# Enough for those that think before they say a word.
+# Enough for models that reason first.
 MAX_TOKENS = 1024
 IMAGE_SIDE = 64
 COLOURS = {
@@ -53,11 +53,11 @@ CITY_SCHEMA = OutputSchema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """How one part of a trial went; `error` is why it could not even be tried."""
+    """The result of one part; `error` is why it couldn't be tested."""
 
     part: Part
     works: bool
-    first: float | None = None  # seconds until the first word
+    first: float | None = None  # seconds until the first token
     seconds: float = 0
     read: int = 0  # tokens
     written: int = 0
@@ -68,9 +68,9 @@ class ProbeResult:
 async def probe(
     llm: LLM, model: str, parameters: Mapping[str, Any] | None = None
 ) -> AsyncGenerator[str | ProbeResult, None]:
-    """The words of a first reply as they come, then how each part went.
+    """Yield the first reply's text, then the result of each part.
 
-    A model that does not answer at all is asked nothing more.
+    If the model doesn't reply at all, the test ends.
     """
     given = {**(parameters or {}), "max_tokens": MAX_TOKENS}
     for ask in (_reply_probe, _tools_probe, _vision_probe, _schema_probe):
@@ -85,7 +85,7 @@ async def probe(
 
 
 class _ProbeRequest:
-    """One request: its words as they come, and how it went."""
+    """One request: its text as it comes, and its result."""
 
     def __init__(
         self, part: Part, llm: LLM, request: dict[str, Any], fits: Callable[[Turn], bool]
@@ -165,7 +165,7 @@ def _schema_probe(llm: LLM, model: str, parameters: dict[str, Any]) -> _ProbeReq
 
 
 def solid_png(colour: str) -> bytes:
-    """A square of one colour, as PNG."""
+    """Return a square of one color, as PNG."""
     line = b"\0" + bytes(COLOURS[colour]) * IMAGE_SIDE
     head = struct.pack(">IIBBBBB", IMAGE_SIDE, IMAGE_SIDE, 8, 2, 0, 0, 0)
     parts = [(b"IHDR", head), (b"IDAT", zlib.compress(line * IMAGE_SIDE)), (b"IEND", b"")]

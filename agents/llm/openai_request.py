@@ -1,4 +1,4 @@
-"""What a server on OpenAI's wire is asked, in the way that it wants to be asked."""
+"""Builds requests for servers with OpenAI's API, with their quirks."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def _adapt_message(message: Message, quirks: Quirks) -> Message:
 
 
 def _adapt_call_ids(message: Message, pattern: str) -> Message:
-    """With ids that the server accepts, the same in a call and in its result."""
+    """Use ids that the server accepts, the same in a call and its result."""
     changed = dict(message)
     if "tool_call_id" in changed:
         changed["tool_call_id"] = _adapt_id(changed["tool_call_id"], pattern)
@@ -77,7 +77,7 @@ def _adapt_tools(tools: Sequence[Mapping[str, Any]], quirks: Quirks) -> list[Any
 
 
 def _strip_keywords(schema: Any, keywords: frozenset[str], *, are_names: bool = False) -> Any:
-    """The schema without these keywords; what is named in `properties` is no keyword."""
+    """Remove these keywords from a schema; names in `properties` aren't keywords."""
     if isinstance(schema, list):
         return [_strip_keywords(item, keywords) for item in schema]
     if not isinstance(schema, Mapping):

@@ -1,8 +1,8 @@
-"""What may be handed to a model's provider: names and values from a list, for each provider.
+"""Allowed parameters per provider, by name and value.
 
-LiteLLM takes hundreds of parameters. Some name another address, some another key, and some
-values are looked up by it: in the environment, in files, at metadata services. So whatever a
-form, a file or a row says passes here first, and once more right before each request.
+LiteLLM accepts hundreds of parameters. Some change the address or the key, and some values are
+looked up in the environment, in files or at metadata services. So everything from a form, a
+file or a row is checked here, and again right before each request.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ SERVICE_ACCOUNT_FIELDS = frozenset(
         "universe_domain",
     }
 )
-# LiteLLM names some providers otherwise in its table than in front of a model's name.
+# LiteLLM's table has other names for some providers than its model prefixes.
 TABLE_PREFIXES = {"bedrock_converse": "bedrock", "vertex_ai-language-models": "vertex_ai"}
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9_-]+/[\w.:@~+/()=,-]*[\w)]", re.ASCII)
@@ -63,7 +63,7 @@ class UnknownProvider(SettingNotAllowed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """How a model is reached, and what each request to it asks for besides."""
+    """How a model is reached, and additional request parameters."""
 
     model: str
     base_url: str | None = None
@@ -76,14 +76,14 @@ class ModelSettings:
 
     @property
     def merged(self) -> dict[str, Any]:
-        """The options with what has a field of its own, under LiteLLM's names."""
+        """The options and dedicated fields, under LiteLLM's names."""
         own = {"api_version": self.api_version, "aws_region_name": self.region}
         return {**{name: value for name, value in own.items() if value}, **self.options}
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """What a value has to look like, in words and as a test."""
+    """A rule for values, as text and as a test."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -161,7 +161,10 @@ def _is_credential(value: Any) -> bool:
 
 
 def _is_service_account(value: Any) -> bool:
-    """Google's key of an account; other kinds read files, ask other hosts or run programs."""
+    """Whether it is a service account key.
+
+    Other kinds read files, call hosts or run programs.
+    """
     if not isinstance(value, str) or len(value) > MAX_SECRET_CHARS:
         return False
     try:
@@ -210,7 +213,7 @@ URL_VALUE = ValueRule(
 REASONING_EFFORT = _one_of(SHORT_TEXT, _object_of(effort=SHORT_TEXT, summary=SHORT_TEXT))
 THINKING = _object_of(type=SHORT_TEXT, budget_tokens=INTEGER, display=SHORT_TEXT)
 
-# What a model can be asked for, whoever offers it.
+# Parameters that any provider accepts.
 SAMPLING_PARAMETERS = {
     **dict.fromkeys(("temperature", "top_p", "min_p"), NUMBER),
     **dict.fromkeys(("presence_penalty", "frequency_penalty"), NUMBER),
@@ -222,7 +225,7 @@ SAMPLING_PARAMETERS = {
     "thinking": THINKING,
     "parallel_tool_calls": BOOLEAN,
 }
-# What the engine itself says in a request, from schemas that have been checked elsewhere.
+# Set by the engine itself, from schemas validated elsewhere.
 ENGINE_PARAMETERS = frozenset({"tool_choice", "response_format"})
 
 COMMON_OPTIONS = {
@@ -308,7 +311,7 @@ PROVIDER_SECRETS: Mapping[str, Mapping[str, ValueRule]] = {
         )
     },
 }
-# Whatever of these changes, a request goes to another host, or for another account.
+# Options that change the host or the account of a request.
 DESTINATION_OPTIONS = frozenset(
     {
         *(
@@ -324,7 +327,7 @@ DESTINATION_OPTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """What is wrong, and in which field of `Settings`."""
+    """A problem and the field of `ModelSettings` it concerns."""
 
     field: str
     sentence: str
@@ -332,7 +335,7 @@ class SettingProblem:
 
 
 def check(settings: ModelSettings, request: Mapping[str, Any] | None = None) -> None:
-    """Raises NotAllowed where a request of these parameters must not be made."""
+    """Raise SettingNotAllowed if a request with these parameters must not be made."""
     for problem in find_problems(settings):
         kind = UnknownProvider if problem.is_unknown_provider else SettingNotAllowed
         raise kind(problem.sentence)
@@ -343,7 +346,7 @@ def check(settings: ModelSettings, request: Mapping[str, Any] | None = None) -> 
 
 
 def find_problems(settings: ModelSettings) -> Iterator[SettingProblem]:
-    """All that is wrong, in sentences that show no value."""
+    """Yield all problems, without any values."""
     if sentence := name_problem(settings.model):
         is_unknown = _find_provider(settings.model) is None
         yield SettingProblem("model", sentence, is_unknown)
@@ -372,7 +375,7 @@ def find_problems(settings: ModelSettings) -> Iterator[SettingProblem]:
 
 @lru_cache(maxsize=256)
 def name_problem(model: str) -> str:
-    """Why a model can't be called this; empty where it can."""
+    """Return why a model name is invalid, or an empty string."""
     if (provider := _find_provider(model)) is None:
         prefix = _truncate(model.partition("/")[0]) if "/" in model else ""
         words = UNKNOWN_PROVIDER if prefix else MISSING_PROVIDER
@@ -381,7 +384,7 @@ def name_problem(model: str) -> str:
     rest = name.partition("/")[2]
     parts = rest.split("/")
     is_plain = bool(MODEL_NAME.fullmatch(name)) and len(name) <= MAX_NAME_CHARS
-    # A server that is told the name in the body may know a model by the path of its file.
+    # A server that gets the name in the body may use a file path as the name.
     is_path = rest.startswith("/") and provider.speaks_openai
     has_gap = "" in (parts[1:] if is_path else parts)
     is_elsewhere = REFERENCE_PATTERN.match(rest) or (FILE_PATH.match(rest) and not is_path)
@@ -393,7 +396,7 @@ def name_problem(model: str) -> str:
 
 
 def address_problem(address: str) -> str:
-    """Why nothing can be asked at this address; empty where it can."""
+    """Return why a URL is invalid, or an empty string."""
     return _check_address(address)
 
 
@@ -416,7 +419,7 @@ def _check_address(address: str) -> str:
 
 
 def destination(settings: ModelSettings, provider: str = "") -> tuple[Any, ...]:
-    """Where a request goes and for whom: a secret entered for one is not for another."""
+    """Return where a request goes and for whom: a secret for one isn't valid for another."""
     merged = settings.merged
     routes = tuple(sorted((n, repr(v)) for n, v in merged.items() if n in DESTINATION_OPTIONS))
     address = (settings.base_url or "").rstrip("/")
@@ -433,7 +436,7 @@ def provider_label(prefix: str) -> str:
 
 
 def full_name(model: str) -> str:
-    """The name with its provider before it, where LiteLLM's table knows whose it is."""
+    """Return the name with its provider prefix, if LiteLLM's table knows it."""
     if "/" in model:
         return model
     listed = model_info.provider(model)
@@ -441,7 +444,7 @@ def full_name(model: str) -> str:
 
 
 def has_custom_address(settings: ModelSettings) -> bool:
-    """Whether somebody other than the provider or the environment says where it is."""
+    """Whether the address is neither the provider's nor from the environment."""
     return bool(settings.base_url) or "aws_bedrock_runtime_endpoint" in settings.merged
 
 
@@ -450,11 +453,11 @@ def allowed_options(prefix: str) -> dict[str, ValueRule]:
 
 
 def resolve_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | None:
-    """The key to send. LiteLLM is always given one: it must not look for one by itself.
+    """Return the key to send.
 
-    A key of the environment goes only to the provider whose it is, at the provider's own
-    address or one that the environment names as well. None leaves the choice to LiteLLM, for
-    providers that know a machine by other means than a key.
+    LiteLLM always gets one, so that it doesn't look for one itself. A key of the environment is
+    only sent to its own provider, at the provider's address or one from the environment. None
+    leaves the choice to LiteLLM, for providers that authenticate a machine by other means.
     """
     prefix, provider = provider_prefix(settings.model), _find_provider(settings.model)
     if settings.api_key:
@@ -462,14 +465,14 @@ def resolve_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
     if prefix in AWS_PREFIXES:
         if has_custom_address(settings) and first_env(AWS_IDENTITY_VARIABLES, environ)[1]:
             raise SettingNotAllowed(AMBIENT_IDENTITY)
-        # An empty key is none, and keeps the environment's from being read.
+        # An empty key keeps the environment's from being read.
         return "" if _has_own_key(settings) else None
     if prefix == "vertex_ai":
         return None
     if settings.base_url or provider is None or "azure_ad_token" in settings.secrets:
         return PLACEHOLDER_KEY
     if prefix == "azure":
-        # Where there is no key, a token of the environment may stand in for one.
+        # Without a key, a token of the environment may be used.
         return first_env(("AZURE_API_KEY", "AZURE_OPENAI_API_KEY"), environ)[1] or None
     key = first_env(provider.keys, environ)[1]
     if not key and provider.needs_key:
@@ -481,10 +484,10 @@ def resolve_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
 
 
 def resolve_address(settings: ModelSettings, environ: Mapping[str, str]) -> str | None:
-    """The address to ask; None for the provider's own.
+    """Return the URL to call; None for the provider's own.
 
-    Raises ModelError for a server of one's own that nobody named: LiteLLM would send its key
-    to OpenAI.
+    Raises ModelError for a self-hosted server without a URL: LiteLLM would send its key to
+    OpenAI.
     """
     provider = _find_provider(settings.model)
     if settings.base_url or provider is None or provider.base_url or not provider.addresses:
@@ -497,9 +500,9 @@ def resolve_address(settings: ModelSettings, environ: Mapping[str, str]) -> str 
 
 
 def blank_credentials(settings: ModelSettings) -> dict[str, str]:
-    """What LiteLLM would take from the environment to go with, or instead of, the own key."""
+    """Return blanks for credentials that LiteLLM would take from the environment."""
     prefix = provider_prefix(settings.model)
-    # Some names of Azure AI are asked the way of Azure OpenAI.
+    # Some models of Azure AI are called like Azure OpenAI.
     if prefix in ("azure", "azure_ai") and (settings.base_url or settings.api_key):
         return dict.fromkeys(("azure_username", "azure_password"), "")
     has_pair = "aws_secret_access_key" in settings.secrets
@@ -507,7 +510,7 @@ def blank_credentials(settings: ModelSettings) -> dict[str, str]:
     return {"aws_session_token": ""} if has_pair and not has_token else {}
 
 
-# LiteLLM puts these before the keys that it is given.
+# LiteLLM prefers these to the keys it is given.
 AWS_IDENTITY_VARIABLES = ("AWS_ROLE_NAME", "AWS_PROFILE_NAME", "AWS_WEB_IDENTITY_TOKEN")
 AMBIENT_IDENTITY = (
     "aws_bedrock_runtime_endpoint can't be used while the environment sets an AWS role or "
@@ -544,7 +547,7 @@ def _option_problems(settings: ModelSettings, prefix: str) -> Iterator[SettingPr
     for name, problem in _problems_by_name(settings.merged, allowed, prefix):
         own = name in fields and name not in settings.options
         if own and name not in allowed:
-            continue  # said of the field already
+            continue  # already reported for the field
         yield SettingProblem(fields[name] if own else "options", problem)
 
 
@@ -578,7 +581,7 @@ def _truncate(name: Any) -> str:
 
 
 def _is_reference(value: Any, shape: ValueRule) -> bool:
-    """Whether anything in it would be looked up; a stop or a secret may look like a path."""
+    """Whether any part would be looked up; stop sequences and secrets may look like a path."""
     if shape.is_address:
         return False
     if isinstance(value, str):
@@ -595,10 +598,10 @@ def _has_own_key(settings: ModelSettings) -> bool:
 
 
 def _model_location(model: str) -> str:
-    """The part of a name that says where to ask: a region, a project, an account or a host."""
+    """Return the part of a name that decides the destination, e.g. a region or account."""
     prefix, _, rest = full_name(model).partition("/")
     if prefix == "baseten" and BASETEN_DEPLOYMENT.fullmatch(rest.replace("baseten/", "")):
-        return f"{prefix}/{rest}"  # which has a host of its own
+        return f"{prefix}/{rest}"  # has its own host
     if prefix not in AWS_PREFIXES | {"vertex_ai", "fireworks_ai"}:
         return prefix
     if "arn:" in rest:
@@ -619,7 +622,7 @@ def _is_metadata_host(host: str) -> bool:
 
 
 def _normalize_ipv4(host: str) -> str:
-    """The usual form of an IPv4 address, which may also be written as one number."""
+    """Return an IPv4 address in its usual form; it may be written as one number."""
     try:
         return socket.inet_ntoa(socket.inet_aton(host))
     except (OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""What a provider's failure means, in words for a person and without a secret in them."""
+"""Translates provider errors into messages without secrets."""
 
 import ast
 import json
@@ -20,11 +20,11 @@ from agents.engine.privacy import mask_secrets
 
 
 class StreamGarbled(Exception):
-    """The provider sent what is not a stream of chunks."""
+    """Raised when the response isn't a stream of chunks."""
 
 
 class StreamFailed(Exception):
-    """The provider sent an error in the middle of its answer."""
+    """Raised when the provider sends an error in the middle of a reply."""
 
     def __init__(self, error: Any) -> None:
         details = error if isinstance(error, Mapping) else {"message": str(error)}
@@ -47,7 +47,7 @@ CONTEXT_EXCEEDED = re.compile(
     r"|input token count.*exceeds|reduce the length",
     re.I,
 )
-# In this order: a connection that is late may have an SSLError among its causes, too.
+# In this order, because a timed-out connection may also have an SSLError among its causes.
 UNREACHABLE_REASONS = {
     "gaierror": "no host of this name is known",
     "ConnectTimeout": "nobody answered in time",
@@ -63,7 +63,7 @@ ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[
 def explain(
     error: BaseException, *, model: str, secrets: Iterable[str | None] = ()
 ) -> AgentError:
-    """The same failure in words for a person, without key or stack."""
+    """Return the error with a readable message, without key or traceback."""
     chain = list(_exception_chain(error))
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
     status = next((s for link in chain if (s := getattr(link, "status_code", None))), None)
@@ -126,7 +126,7 @@ def _rate_limit_error(model: str, told: str, seconds: float | None) -> RateLimit
 
 
 def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, what LiteLLM wrapped in it, and what it came from, once each."""
+    """Yield the error, what LiteLLM wrapped in it, and its causes, once each."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
@@ -138,7 +138,7 @@ def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _provider_message(error: BaseException, secrets: Iterable[str | None]) -> str:
-    """The first line of what the provider said, made safe to show."""
+    """Return the first line of the provider's message, with secrets masked."""
     text = ERROR_PREFIX.sub("", str(getattr(error, "original_exception", None) or error))
     text = _extract_message(text) or text.strip().partition("\n")[0]
     text = mask_secrets(text[:MAX_MASKED_CHARS], *secrets)
@@ -146,7 +146,7 @@ def _provider_message(error: BaseException, secrets: Iterable[str | None]) -> st
 
 
 def _extract_message(text: str) -> str:
-    """The words for a person, where the text is JSON or Python's idea of it."""
+    """Return the readable message, if the text is JSON or a Python literal."""
     begin = text.find("{")
     body = _parse_object(text[begin:]) if begin >= 0 and len(text) <= MAX_PARSED_CHARS else None
     error = body.get("error") if isinstance(body, dict) else None
@@ -166,7 +166,7 @@ def _parse_object(text: str) -> Any:
 
 
 def _request_address(chain: list[BaseException]) -> str:
-    # `_request`, because `request` raises where it was not set.
+    # `_request`, because `request` raises if it wasn't set.
     for link in chain:
         url = getattr(getattr(link, "_request", None), "url", None)
         if url is not None:
@@ -183,7 +183,7 @@ def _retry_after(chain: list[BaseException]) -> float | None:
 
 
 def _parse_retry_after(value: str) -> float | None:
-    """Retry-After is a number of seconds or a date."""
+    """Parse Retry-After, which is a number of seconds or a date."""
     try:
         return max(0.0, float(value))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Who offers models: under which prefix, where, with which key, and with which quirks.
+"""Model providers: prefix, URL, key and quirks.
 
-Those that speak OpenAI's wire can be asked without LiteLLM. Addresses, names and quirks are
-those that LiteLLM has in its tables and its transformations; tests hold the two together.
+Those with OpenAI's API can be called without LiteLLM. URLs, names and quirks match LiteLLM's
+tables; tests keep the two in sync.
 """
 
 import re
@@ -12,26 +12,26 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
-    """Where a server wants to be asked differently from how OpenAI does."""
+    """How a server differs from OpenAI's API."""
 
     renamed: Mapping[str, str] = field(default_factory=dict)  # parameters
-    dropped: frozenset[str] = frozenset()  # parameters that it refuses
+    dropped: frozenset[str] = frozenset()  # rejected parameters
     tool_choices: Mapping[str, str] = field(default_factory=dict)
-    added: Mapping[str, Any] = field(default_factory=dict)  # what has to be asked for
+    added: Mapping[str, Any] = field(default_factory=dict)  # required parameters
     takes_stream_options: bool = True
-    streams_forms: bool = True  # whether an answer with a `response_format` can be streamed
-    takes_thoughts: bool = True  # whether messages may carry what the model thought
-    takes_names: bool = True  # whether messages may carry a name
-    call_ids: str = ""  # the pattern of ids that it accepts for calls
-    schemas_without: frozenset[str] = frozenset()  # keywords of JSON Schema that it refuses
+    streams_forms: bool = True  # whether a reply with `response_format` can be streamed
+    takes_thoughts: bool = True  # whether messages may contain reasoning
+    takes_names: bool = True  # whether messages may contain a name
+    call_ids: str = ""  # pattern of accepted call ids
+    schemas_without: frozenset[str] = frozenset()  # rejected keywords of JSON Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider:
-    """A model is named `prefix/name`; `model` is the one to take where nobody named one.
+    """A provider; its models are named `prefix/name`, and `model` is its default.
 
-    `keys` and `addresses` are variables of the environment, of which the first that is set
-    counts. `by_name` are quirks of some of its models.
+    `keys` and `addresses` are environment variables, of which the first that is set counts.
+    `by_name` are quirks of some of its models.
     """
 
     prefix: str
@@ -41,18 +41,18 @@ class ModelProvider:
     speaks_openai: bool = True
     base_url: str | None = None
     addresses: tuple[str, ...] = ()
-    path: str = ""  # which every address has to end with
+    path: str = ""  # required suffix of every address
     needs_key: bool = True
     quirks: Quirks = Quirks()
     by_name: tuple[tuple[re.Pattern[str], Quirks], ...] = ()
-    elsewhere: re.Pattern[str] | None = None  # models that it has on another wire only
+    elsewhere: re.Pattern[str] | None = None  # models only available by another API
 
     def quirks_for(self, name: str) -> Quirks:
         special = (quirks for pattern, quirks in self.by_name if pattern.search(name))
         return next(special, self.quirks)
 
 
-# Models that think take no sampling, and count what they think as output.
+# Reasoning models accept no sampling parameters, and count reasoning as output.
 REASONING_QUIRKS = Quirks(
     renamed={"max_tokens": "max_completion_tokens"},
     dropped=frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"}),
@@ -81,7 +81,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
             (re.compile(r"^o\d"), REASONING_QUIRKS),
             (re.compile(r"^gpt-[5-9](?!-chat)"), NEW_REASONING_QUIRKS),
         ),
-        # From 5.4 on it refuses tools on this wire while the model thinks.
+        # From 5.4 on this API rejects tools while the model reasons.
         elsewhere=re.compile(r"^gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!\d)"),
     ),
     ModelProvider(
@@ -103,7 +103,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         label="Amazon Bedrock",
         keys=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
         speaks_openai=False,
-        needs_key=False,  # a machine at Amazon may have a role
+        needs_key=False,  # a machine at AWS may have a role
     ),
     ModelProvider(
         prefix="openrouter",
@@ -231,9 +231,9 @@ PROVIDERS: tuple[ModelProvider, ...] = (
         for prefix in ("ollama", "ollama_chat")
     ),
 )
-# Asked through LiteLLM, with a key and perhaps an address, and with nothing else. A provider is
-# listed once a test has seen that LiteLLM sends it no other secret of the environment, and
-# asks it without blocking the event loop.
+# Called through LiteLLM, with only a key and possibly an address. A provider is listed once a
+# test has verified that LiteLLM sends it no other secret of the environment and doesn't block
+# the event loop.
 HOSTED_PROVIDERS = {
     "ai21_chat": ("AI21", "AI21_API_KEY"),
     "aiml": ("AI/ML API", "AIML_API_KEY"),
@@ -290,7 +290,7 @@ PROVIDERS += (
         )
         for prefix, (label, address, key) in ENDPOINT_PROVIDERS.items()
     ),
-    # These may have a role that the machine was given, and so need no key.
+    # The machine may have a role, so these need no key.
     *(
         ModelProvider(
             prefix=prefix, label="Amazon SageMaker", speaks_openai=False, needs_key=False
@@ -307,7 +307,7 @@ def find_provider(model: str) -> ModelProvider | None:
 
 
 def first_env(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str]:
-    """The first of these variables that says something, and what; else nothing."""
+    """Return the first of these variables that is set, with its value."""
     for name in names:
         if value := environ.get(name, "").strip():
             return name, value

@@ -1,4 +1,4 @@
-"""Two roads to a model: straight to a server that speaks OpenAI's wire, else by LiteLLM."""
+"""Two routes to a model: directly to a server with OpenAI's API, or by LiteLLM."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to 'auto', or choose another model."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a model is asked, and under which name it is known there."""
+    """A model's URL, and its name there."""
 
     provider: ModelProvider
     name: str
@@ -33,7 +33,7 @@ def choose_route(
     api_key: str | None = None,
     forced: Literal["auto", "direct", "litellm"] = "auto",
 ) -> Road:
-    """The direct one, wherever there is all that it needs."""
+    """Return the direct route if everything it needs is available."""
     if forced != "auto":
         return forced
     try:
@@ -50,7 +50,7 @@ def resolve_endpoint(
     base_url: str | None = None,
     api_key: str | None = None,
 ) -> Endpoint:
-    """A key of the environment goes only to an address that is from there as well."""
+    """Return the endpoint; a key of the environment is only sent to an address from there."""
     provider = find_provider(model)
     if provider is None or not provider.speaks_openai:
         raise ModelError(f"{model!r} cannot be asked directly.", advice=ROUTE_ADVICE)
@@ -70,7 +70,7 @@ def resolve_endpoint(
 
 
 def _needs_litellm(model: str, there: Endpoint) -> bool:
-    """Whether the provider has this model on a wire that only LiteLLM speaks."""
+    """Whether the provider only offers this model by an API that needs LiteLLM."""
     host = urlsplit(there.url).hostname or ""
     if there.provider.prefix == "openai" and not host.endswith(OPENAI_HOST):
         return False

@@ -1,7 +1,7 @@
-"""Server-sent events as providers send them: bytes in, the data of events out.
+"""Parses server-sent events: bytes in, event data out.
 
-The standard, and what is met besides: events with no empty line between them, a bare JSON
-object in the middle of the stream, or nothing but one, where a server does not stream at all.
+It supports the standard and common deviations: events without blank lines between them, a bare
+JSON object in the stream, or nothing but one, if a server doesn't stream.
 """
 
 from .json_codec import is_json
@@ -10,15 +10,15 @@ from .provider_errors import StreamGarbled
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 DATA_PREFIX = b"data: "
 EVENT_SEPARATOR = b"\n\n" + DATA_PREFIX
-UTF8_BOM = b"\xef\xbb\xbf"  # that a text is UTF-8
+UTF8_BOM = b"\xef\xbb\xbf"  # byte order mark
 
 
 class EventReader:
-    """Takes the bytes of a response in whatever pieces they come."""
+    """Parses the bytes of a response, in pieces of any size."""
 
     def __init__(self) -> None:
-        self._line: list[bytes] = []  # the pieces of a line that has not ended
-        self._data: list[bytes] = []  # the lines of an event that has not ended
+        self._line: list[bytes] = []  # pieces of an unfinished line
+        self._data: list[bytes] = []  # lines of an unfinished event
         self._line_size = self._data_size = 0
         self._follows_return = False
         self._has_begun = False
@@ -26,7 +26,7 @@ class EventReader:
         self.has_ended = False
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The data of those events that this piece ends; an empty piece ends them all."""
+        """Return the data of events this piece completes; an empty piece ends the stream."""
         if not piece:
             return self._finish()
         if (events := self._complete_events(piece)) is not None:
@@ -46,7 +46,7 @@ class EventReader:
         return events
 
     def _complete_events(self, piece: bytes) -> list[bytes] | None:
-        """The events of a piece that holds nothing but whole ones, a line each: mostly so."""
+        """Return the events of a piece with only complete one-line events: the usual case."""
         is_between = self._has_begun and not (self._is_bare or self._line or self._data)
         if not is_between or self._follows_return or not piece.endswith(b"\n\n"):
             return None
@@ -63,7 +63,7 @@ class EventReader:
         return events
 
     def _normalize_newlines(self, piece: bytes) -> bytes:
-        """All three ends of a line as one; a return and its line feed may come in two."""
+        """Normalize the three kinds of line ends; CR and LF may come in two pieces."""
         if self._follows_return:
             piece = piece.removeprefix(b"\n")
             self._follows_return = False
@@ -86,7 +86,7 @@ class EventReader:
             events.append(line)
 
     def _detect_format(self, line: bytes) -> bytes:
-        """See by the first line what follows: events, an object, or a page for people."""
+        """Detect by the first line what follows: events, an object, or an HTML page."""
         line = line.removeprefix(UTF8_BOM)
         start = line.lstrip()[:1]
         if start == b"<":

@@ -1,7 +1,7 @@
-"""How many tokens a text is, without asking anyone.
+"""Counts tokens locally.
 
-LiteLLM ships the tokenizer files that tiktoken would otherwise download. Models of other
-makers cut text a little differently; theirs are not public, and this is near enough to plan by.
+LiteLLM ships the tokenizer files that tiktoken would otherwise download. Other vendors'
+tokenizers differ slightly and aren't public; this is close enough for planning.
 """
 
 import hashlib
@@ -25,13 +25,13 @@ WIDE_CHARS = re.compile(r"[\u1100-\uffff\U00010000-\U0010ffff]")
 
 
 def count(text: str, model: str = "") -> int:
-    """The tokens of a text; what looks like a special token is counted as the text it is."""
+    """Return the tokens of a text; special tokens are counted as text."""
     return _count_cached(text, model) if len(text) <= MAX_CACHED_CHARS else _count(text, model)
 
 
 @lru_cache(maxsize=128)
 def _count_cached(text: str, model: str) -> int:
-    """Each run begins with the same instructions and the same tools."""
+    """Count with a cache, because each run starts with the same instructions and tools."""
     return _count(text, model)
 
 
@@ -43,7 +43,7 @@ def _count(text: str, model: str) -> int:
 
 
 def estimate(text: str) -> int:
-    """Rather too many than too few: one a wide character, one for every three of the others."""
+    """Estimate high: one per wide character, and one per three others."""
     wide = len(WIDE_CHARS.findall(text))
     return wide + -(-(len(text) - wide) // 3)
 
@@ -54,8 +54,8 @@ def _encoding(name: str) -> tiktoken.Encoding | None:
     if folder is None or not (folder / _cache_name(name)).is_file():
         logger.warning("The tokenizer %s is not installed; tokens are estimated.", name)
         return None
-    # For good and not only for now: LiteLLM sets the same folder whenever it is imported, and
-    # taking it back at that moment would send tiktoken to the network.
+    # Set permanently: LiteLLM sets the same folder when imported, and restoring it at that
+    # moment would make tiktoken download.
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
     return tiktoken.get_encoding(name)
 
@@ -67,5 +67,5 @@ def _bundled_folder() -> Path | None:
 
 
 def _cache_name(name: str) -> str:
-    """The name under which tiktoken looks for a file before it would download it."""
+    """Return tiktoken's cache file name for an encoding."""
     return hashlib.sha1(ENCODING_URL.format(name).encode(), usedforsecurity=False).hexdigest()

@@ -12,14 +12,14 @@ CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def escape_controls(text: str) -> str:
-    """Return the text with each character that a terminal would obey or hide written out."""
+    """Write out each character that a terminal would interpret or hide."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escape_char(sign) for sign in text)
 
 
 def escape_line(text: str) -> str:
-    """The same for one line, in which not even a line break may hide something."""
+    """Escape one line, including its line breaks."""
     return "".join(c if c.isprintable() else _escape_sequence(c) for c in text)
 
 
@@ -36,14 +36,14 @@ def _escape_sequence(sign: str) -> str:
 
 
 class TerminalOutput(OutputWrapper):
-    """A stream to a terminal that never passes on a control sequence of somebody else's."""
+    """A terminal stream that never passes on control sequences in others' text."""
 
     def write(self, msg: Any = "", style_func: Any = None, ending: str | None = None) -> None:
-        # Before the style, which is a control sequence of our own.
+        # Before the style, which is our own control sequence.
         super().write(escape_controls(str(msg)), style_func, ending)
 
     def write_json(self, value: Any) -> None:
-        """Write a line of JSON that a terminal shows and a program reads as it is."""
+        """Write a line of JSON that is safe in a terminal and valid for programs."""
         text = json.dumps(value, ensure_ascii=False)
         super().write("".join(json.dumps(c)[1:-1] if _is_control(c) else c for c in text))
 

@@ -1,4 +1,4 @@
-"""Who may look at what."""
+"""Who can see what."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from .catalog import Agent
 
 
 class ReviewScope(models.Model):
-    """Whose runs a reviewer sees: those of these agents. A reviewer without one sees all."""
+    """The agents whose runs a reviewer sees. A reviewer without one sees all."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -30,7 +30,7 @@ class ReviewScope(models.Model):
 
 class MembershipQuerySet(models.QuerySet):
     def shared_topics(self, user) -> frozenset[str]:
-        """Those that others share with this person, asked once for whoever makes a request."""
+        """Return topics shared with this user, queried once per request."""
         if not hasattr(user, "_topics"):
             mine = self.filter(user=user.pk) if user.pk else self.none()
             user._topics = frozenset(mine.values_list("topic", flat=True))
@@ -38,10 +38,9 @@ class MembershipQuerySet(models.QuerySet):
 
 
 class Membership(models.Model):
-    """A place under a topic that somebody shares: who may see its runs, and who takes part.
+    """A member of a shared topic: who sees its runs, and who can write.
 
-    Whose topic it is has one, too, as soon as anybody else has: what others ask there is
-    theirs to see.
+    The owner has one too, as soon as anyone else does, to see what others ask there.
     """
 
     topic = models.CharField(_("topic"), max_length=80)

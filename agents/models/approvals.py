@@ -1,4 +1,4 @@
-"""What a person is asked before a tool is used, and what they said."""
+"""Approval requests and decisions."""
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -9,15 +9,15 @@ from django.utils.translation import gettext_lazy as _
 from .access import Membership
 from .runs import Run
 
-# Where a run asks people, who may have nothing else to do with it.
+# Requests that people outside of the run may get.
 PERSON_REASONS = ("question", "step")
 
 
 class ApprovalQuerySet(models.QuerySet):
     def for_user(self, user):
-        """What this person may decide: as `Run.is_decided_by` says, or as they are asked.
+        """Return what this user can decide: in their runs, or because they are asked.
 
-        Where a role has to agree and there are people who have it, nobody else does.
+        If a role must approve and has members, only they can.
         """
         if not user.is_authenticated:
             return self.none()
@@ -33,19 +33,19 @@ class ApprovalQuerySet(models.QuerySet):
 
 
 def users_with_role(role_name):
-    """Those who have the role of this name, which is in lower case: who are in its group."""
+    """Return the members of this role's group; the name is in lower case."""
     people = get_user_model().objects.alias(group_name=Lower("groups__name"))
     return people.filter(is_active=True, group_name=role_name)
 
 
 def _role_filter(user) -> models.Q:
-    """Those that ask people for what this person is known for: the groups they are in."""
+    """Filter requests for this user's roles: the groups they are in."""
     names = user.groups.order_by().values_list(Lower("name"))
     return models.Q(why__in=PERSON_REASONS, role_name__in=names)
 
 
 class Approval(models.Model):
-    """One call that waits for a word. It is given once, and for exactly these arguments."""
+    """One call that waits for a decision, made once and for exactly these arguments."""
 
     class Verdict(models.TextChoices):
         WAITING = "waiting", _("waiting")
@@ -129,7 +129,7 @@ class Approval(models.Model):
 
     @property
     def is_sharing(self) -> bool:
-        """Whether it is about a question that would go to others."""
+        """Whether it is about sending a question to others."""
         return self.why == self.Why.SHARING
 
     @property
@@ -138,16 +138,16 @@ class Approval(models.Model):
 
     @property
     def asks_person(self) -> bool:
-        """Whether a person is asked for what they know, or to agree, not about a tool."""
+        """Whether a person is asked to answer or approve, not about a tool."""
         return self.why in PERSON_REASONS
 
     @property
     def role_members(self):
-        """Those who are known for what is asked for; of nobody's role, nobody."""
+        """The members of the requested role."""
         return users_with_role(Lower(models.Value(self.role)))
 
     def is_forbidden_for(self, user: int | None) -> bool:
-        """Whether only others can agree: those who have the role, where anybody has."""
+        """Whether only others can approve: the role's members, if it has any."""
         if self.why != self.Why.STEP or not self.role:
             return False
         return self.role_members.exists() and not self.role_members.filter(pk=user).exists()

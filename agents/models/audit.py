@@ -1,4 +1,4 @@
-"""Who did what: entries that are only ever added, each sealed together with the one before."""
+"""The audit log: append-only entries, each sealed together with its predecessor."""
 
 import logging
 import secrets
@@ -32,9 +32,9 @@ def new_key() -> str:
 
 
 class AuditPerson(models.Model):
-    """Whom entries are about. They know a token; who that is stands here, and can be erased.
+    """The person behind entries, which only contain a token, so that the name can be erased.
 
-    What else would tell who somebody was is in the entries under a key that goes with them.
+    Other identifying details in entries are encrypted with a key that is erased too.
     """
 
     token = models.CharField(_("token"), max_length=32, unique=True, default=new_token)
@@ -69,7 +69,7 @@ class AuditPerson(models.Model):
         return f"person:{self.token}"
 
     def sealed(self, text: str) -> str:
-        """Under their key; where nobody can read that any more, under a new one."""
+        """Encrypt text with the person's key; with a new one if that is unreadable."""
         if not self.key:
             return ""
         try:
@@ -79,7 +79,7 @@ class AuditPerson(models.Model):
         return Fernet(key).encrypt(text.encode()).decode() if key else ""
 
     def opened(self, sealed: str) -> str:
-        """What was sealed; nothing where the key is gone."""
+        """Decrypt text; empty if the key is gone."""
         try:
             key = self.key.reveal()
             return Fernet(key).decrypt(sealed.encode()).decode() if key and sealed else ""
@@ -87,7 +87,7 @@ class AuditPerson(models.Model):
             return ""
 
     def _rotate_key(self) -> str:
-        """Of several who come at once one makes it, and all of them take that."""
+        """Create a new key; of concurrent callers one does, and all use it."""
         logger.warning(
             "The key of %s is unreadable, so earlier IP addresses can't be decrypted.",
             self.token,
@@ -100,7 +100,7 @@ class AuditPerson(models.Model):
 
 class AuditEntryQuerySet(models.QuerySet):
     def by(self, user):
-        """What this person did; of nobody, what was done without an account."""
+        """Return what this user did; for None, what was done without an account."""
         return (
             self.filter(person__user=user)
             if user
@@ -115,7 +115,7 @@ class AuditEntryQuerySet(models.QuerySet):
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did. It is written once, and never changed."""
+    """One action. It is written once and never changed."""
 
     number = models.PositiveBigIntegerField(_("number"), unique=True)
     at = models.DateTimeField(_("time"), default=timezone.now, db_index=True)
@@ -157,7 +157,7 @@ class AuditEntry(models.Model):
 
     @property
     def actor(self):
-        """Their account, while there is one."""
+        """The account, while it exists."""
         return self.person.user
 
     @property
@@ -166,7 +166,7 @@ class AuditEntry(models.Model):
 
 
 class AuditHead(models.Model):
-    """The end of the chain: whoever adds to it holds this row."""
+    """The end of the chain: appending locks this row."""
 
     ONLY = 1
 
@@ -183,7 +183,7 @@ class AuditHead(models.Model):
 
 
 class Upkeep(models.Model):
-    """Something that is done now and then: when it was last begun, and what came of it."""
+    """A periodic job: when it last started, and its result."""
 
     name = models.CharField(_("name"), max_length=40, unique=True)
     at = models.DateTimeField(_("last run"), null=True, blank=True)

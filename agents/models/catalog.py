@@ -1,4 +1,4 @@
-"""What an administrator sets up."""
+"""The catalog: agents and their tools."""
 
 from collections.abc import Iterable
 from copy import copy
@@ -242,11 +242,11 @@ class Agent(Restricted):
 
     @property
     def handoff_tool_name(self) -> str:
-        """The tool that other agents ask it with."""
+        """The tool with which other agents hand off to it."""
         return f"{HANDOFF_PREFIX}{self.name}"
 
     def set_tools(self, links: "Iterable[AgentTool]") -> None:
-        """Have exactly these tools from now on, each as it is set up there."""
+        """Replace the tools and their settings."""
         wanted = {link.tool.pk: link for link in links}
         self.links.exclude(tool__in=wanted).delete()
         for link in wanted.values():
@@ -278,7 +278,7 @@ class Agent(Restricted):
 
 
 class AgentTool(models.Model):
-    """A tool that an agent has. What is empty is as the tool itself is set up."""
+    """A tool of an agent. Empty settings are the tool's own."""
 
     class Approval(models.TextChoices):
         AS_SET_UP = "", _("tool default")
@@ -330,18 +330,18 @@ class AgentTool(models.Model):
         unique_together = [("agent", "tool")]
 
     def __str__(self) -> str:
-        """As the audit log tells of it, also before there is an agent."""
+        """Return the text for the audit log, also without an agent."""
         told = ", ".join(f"{name} {value}" for name, value in self.settings.items() if value)
         return f"{self.tool} ({told})" if told else str(self.tool)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What may be different for this agent."""
+        """The settings that can differ for this agent."""
         names = ("approval", "effect", "timeout", "max_calls")
         return {name: getattr(self, name) for name in names}
 
     def given(self) -> ToolRegistration:
-        """The tool as this agent has it; the tool's own row stays as it is."""
+        """Return the tool with this agent's settings; the tool's row stays unchanged."""
         own = {name: getattr(self, name) for name in ("approval", "effect", "timeout")}
         different = {name: value for name, value in own.items() if value}
         tool = copy(self.tool) if different else self.tool

@@ -1,4 +1,4 @@
-"""Rules about texts, where they found something, and whether they were right."""
+"""Guardrail patterns, their hits, and verdicts on them."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -17,7 +17,7 @@ from .runs import Run
 
 class GuardrailPatternQuerySet(models.QuerySet):
     def for_agent(self, agent):
-        """Those that hold for an agent, given by its number: its own, and those for all."""
+        """Return the patterns of an agent, by id: its own, and those for all."""
         chosen = models.Q(agents=None) | models.Q(agents=agent)
         return self.filter(chosen, enabled=True)
 
@@ -92,7 +92,7 @@ class GuardrailPattern(models.Model):
 
 @receiver(pre_delete, sender=Agent)
 def _disable_orphaned(sender, instance, origin=None, **more):
-    """What was for agents that go and for no other holds for none, and not for all."""
+    """Disable patterns of deleted agents only, which would otherwise apply to all."""
     going = origin if isinstance(origin, models.QuerySet) else [instance]
     gone = [agent.pk for agent in going]
     theirs = GuardrailPattern.objects.filter(agents__in=gone).values("pk")
@@ -103,16 +103,16 @@ def _disable_orphaned(sender, instance, origin=None, **more):
 
 class GuardrailHitQuerySet(models.QuerySet):
     def for_user(self, user):
-        """Those in runs that this person may see."""
+        """Return hits in runs this user can see."""
         runs = Run.objects.for_user(user)
         return self.filter(run__in=runs) if runs.query.where else self
 
 
 class GuardrailHit(models.Model):
-    """A pattern found something in a run: written with the event that says so."""
+    """A match of a pattern in a run, saved with its event."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="hits")
-    # Without a constraint: a pattern may be deleted while runs go on that still have it.
+    # Without a constraint: a pattern may be deleted while runs still use it.
     pattern = models.ForeignKey(
         GuardrailPattern,
         models.CASCADE,
@@ -140,7 +140,7 @@ class GuardrailHit(models.Model):
 
 
 class GuardrailVerdict(models.Model):
-    """What a reviewer says of a hit; the last word counts."""
+    """A reviewer's verdict on a hit; the latest counts."""
 
     hit = models.OneToOneField(GuardrailHit, models.CASCADE, related_name="verdict")
     is_right = models.BooleanField(_("correct"))

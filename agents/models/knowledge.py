@@ -1,4 +1,4 @@
-"""What is known: documents, and the passages they are searched by."""
+"""Documents and their passages."""
 
 from pathlib import PureWindowsPath
 
@@ -31,7 +31,7 @@ class Document(models.Model):
 
     @property
     def name(self) -> str:
-        """The file's name: in which folder of the server it is only administrators see."""
+        """The file's name; only administrators see its folder."""
         return PureWindowsPath(self.source).name or self.source
 
 

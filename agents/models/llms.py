@@ -1,4 +1,4 @@
-"""The models that agents may think with, beside the one that this installation found."""
+"""Models that agents can use, besides the installation's default."""
 
 from urllib.parse import urlsplit
 
@@ -21,7 +21,7 @@ PRICES_INCOMPLETE = _("Enter both prices or neither. Use 0 if it's free.")
 
 
 class LanguageModel(Restricted):
-    """A model, how it is reached, and what it may be used for."""
+    """A model, how it is called, and its limits."""
 
     class Provider(models.TextChoices):
         OPENAI = "openai", "OpenAI"

@@ -1,4 +1,4 @@
-"""The processes that serve and work, as each of them tells."""
+"""Web and worker processes, as reported by themselves."""
 
 from datetime import timedelta
 
@@ -9,13 +9,13 @@ from django.utils.translation import gettext_lazy as _
 
 class ServerProcessQuerySet(models.QuerySet):
     def with_silence(self):
-        """Each with the database's own time: clocks of machines differ."""
+        """Annotate with the database's time, because machines' clocks differ."""
         now = models.ExpressionWrapper(Now(), output_field=models.DateTimeField())
         return self.annotate(now=now)
 
 
 class ServerProcess(models.Model):
-    """One process, and how it was when it was last heard of."""
+    """One process, as last reported."""
 
     class Kind(models.TextChoices):
         WEB = "web", _("web")
@@ -56,7 +56,7 @@ class ServerProcess(models.Model):
 
     @property
     def short_name(self) -> str:
-        """As people tell processes from each other: 4711@machine."""
+        """The process's name for people: 4711@machine."""
         pid, _, host = self.name.partition("@")
         return f"{pid.partition('.')[0]}@{host.partition('/')[0]}"
 

@@ -1,4 +1,4 @@
-"""Who may use what an administrator set up: everybody, or the people of some groups."""
+"""Who can use what: everyone, or members of some groups."""
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
@@ -10,15 +10,15 @@ from django.utils.translation import gettext_lazy as _
 
 class RestrictedQuerySet(models.QuerySet):
     def usable_by(self, user):
-        """Those that this person may use; whoever has no account works at the terminal."""
+        """Return what this user can use; None is the terminal's user."""
         return self if user is None or user.is_superuser else self.open_to(user.pk)
 
     def open_to(self, user: int):
-        """The same, asked by the number of somebody who has an account."""
+        """Return what a user with this id can use."""
         return self.exclude(pk__in=self.model._default_manager.closed_to(user).values("pk"))
 
     def closed_to(self, user: int):
-        """Those for groups of which this person is in none; nothing is to a superuser."""
+        """Return rows restricted to groups this user isn't in; none for a superuser."""
         theirs = Group.objects.filter(user=user).order_by().values("pk")
         may_all = get_user_model()._default_manager.filter(pk=user, is_superuser=True)
         restricted = self.filter(groups__isnull=False).exclude(groups__in=theirs)
@@ -43,7 +43,7 @@ class Restricted(models.Model):
 
 
 def exclusive_to(groups):
-    """What is for these groups and no other: without them, it would be for everybody."""
+    """Return rows only for these groups: without them they would be for everyone."""
     others = Group.objects.exclude(pk__in=groups)
     return [
         row

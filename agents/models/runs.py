@@ -1,4 +1,4 @@
-"""What happened. The events are the truth; steps and totals are read off them."""
+"""Runs. Events are the source of truth; steps and totals are derived from them."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -18,21 +18,21 @@ from .access import Membership, ReviewScope
 from .catalog import Agent
 from .workflows import WorkflowVersion
 
-# How the topics of trials begin: they are in nobody's conversation.
+# Topics of test runs, which belong to no chat.
 DRAFT_TOPIC_PREFIX = "trial."
 
 
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
-        """The runs this person may see: those in their scope, and what is shared with them."""
+        """Return the runs this user can see: in their scope, or shared with them."""
         scope, topics = _scope_filter(user), Membership.objects.shared_topics(user)
-        # Most share nothing, and their own runs are found by an index.
+        # Most users share nothing, and an index finds their own runs.
         if scope is None or not topics:
             return self if scope is None else self.filter(scope)
         return self.filter(scope | models.Q(topic__in=topics))
 
     def in_scope(self, user):
-        """Those they answer for: their own, and for a reviewer what is theirs to judge."""
+        """Return the runs in a user's scope: their own, and those they can review."""
         scope = _scope_filter(user)
         return self if scope is None else self.filter(scope)
 
@@ -49,12 +49,12 @@ class RunQuerySet(models.QuerySet):
         return self.filter(topic__startswith=DRAFT_TOPIC_PREFIX)
 
     def queued(self):
-        """Those that stand in line for a worker."""
+        """Return runs that wait for a worker."""
         return self.running().filter(owner="", heartbeat_at=None)
 
 
 def _scope_filter(user) -> models.Q | None:
-    """Which runs those are; None for all there are."""
+    """Return a filter for these runs; None for all."""
     own = models.Q(user=user.pk) if user.is_authenticated else models.Q(pk__in=())
     if not user.has_perm("agents.review_runs"):
         return own
@@ -62,7 +62,7 @@ def _scope_filter(user) -> models.Q | None:
     return scope and own | models.Q(agent__in=scope.agents.all())
 
 
-# As `Run.step_count` and `Run.active` say, for queries.
+# `Run.step_count` and `Run.active` for queries.
 STEP_COUNT = Case(When(tasks__gt=0, then=F("tasks")), default=F("turns"))
 ACTIVE_SECONDS = F("seconds") - F("waited")
 
@@ -157,7 +157,7 @@ class Run(models.Model):
     workflow = models.ForeignKey(
         WorkflowVersion,
         verbose_name=_("workflow"),
-        on_delete=models.PROTECT,  # what a run did stays known; a workflow can be switched off
+        on_delete=models.PROTECT,  # runs keep their workflow, which can be disabled
         null=True,
         blank=True,
         related_name="runs",
@@ -239,7 +239,7 @@ class Run(models.Model):
             ("see_personal_data", "Can see personal data in others' runs"),
             ("rerun_runs", "Can run again what others asked, with other guardrails, too"),
         ]
-        # Which few are live, or failed lately, is asked all the time.
+        # The few live or recently failed runs are queried all the time.
         indexes = [
             models.Index(fields=["status", "ended_at"], name="runs_of_a_status"),
             models.Index(fields=["user", "status"], name="runs_of_a_person"),
@@ -252,7 +252,7 @@ class Run(models.Model):
             )
         ]
 
-    # What was masked before it was kept, as it was asked: known to nobody but this process.
+    # The original of what was masked before saving: only in this process.
     unkept: Mapping[str, Any] = MappingProxyType({})
 
     def __str__(self) -> str:
@@ -266,20 +266,20 @@ class Run(models.Model):
         return asked
 
     def is_owned_by(self, user) -> bool:
-        """Whether it is this person's; those asked at a terminal are nobody's."""
+        """Whether it is this user's run; runs from a terminal have no user."""
         return self.user_id is not None and self.user_id == user.pk
 
     def is_decidable_by(self, user) -> bool:
-        """Whether what it asks is this person's to say: where it is shared, any writer's."""
+        """Whether this user can decide in it: in a shared chat, any writer."""
         return self.rights.get(user.pk, False) if self.rights else self.is_owned_by(user)
 
     def has_participant(self, user) -> bool:
-        """Whether this person is still let in where it was asked."""
+        """Whether this user still has access to its chat."""
         return user.pk in self.rights if self.rights else self.is_owned_by(user)
 
     @cached_property
     def rights(self) -> dict[int, bool]:
-        """Who is in where it was asked, and may write there; of what is not shared, none."""
+        """The members of its chat and whether they can write; empty if not shared."""
         members = Membership.objects.filter(topic=self.topic)
         return dict(members.values_list("user", "may_write"))
 
@@ -293,40 +293,40 @@ class Run(models.Model):
 
     @property
     def is_rerun(self) -> bool:
-        """Also where the run that it goes back to is gone."""
+        """Whether it is a rerun, even if its origin is deleted."""
         return self.origin_step is not None
 
     @property
     def step_count(self) -> int:
-        """How many steps it took: those of its plan, or turns of its agent where it has none.
+        """The number of steps: those of its plan or, without one, the agent's turns.
 
-        The one meaning of "steps" as a number, on every page, in exports and in filters.
+        This is the meaning of "steps" on every page, in exports and in filters.
         """
         return self.tasks or self.turns
 
     @property
     def active(self) -> float | None:
-        """The seconds it worked, without waiting for people; None while it is not over."""
+        """Seconds it worked, without waiting for people; None while it is live."""
         return None if self.seconds is None else max(0.0, self.seconds - self.waited)
 
     @property
     def is_draft_run(self) -> bool:
-        """Whether an administrator tried a draft of an agent with it."""
+        """Whether it is a test run of a draft agent."""
         return self.topic.startswith(DRAFT_TOPIC_PREFIX)
 
     @property
     def stops_in_trace(self) -> bool:
-        """Whether it is stopped where its trace is read: it is in no conversation."""
+        """Whether it is stopped on its trace page, because it is in no chat."""
         return self.is_rerun or self.is_draft_run
 
     @property
     def is_continuation(self) -> bool:
-        """Whether it does what is left of a run that was stopped."""
+        """Whether it continues a stopped run."""
         return bool(self.overrides.get("continues"))
 
     @property
     def can_continue(self) -> bool:
-        """Whether a plan was being carried out when somebody stopped it, or it was given up."""
+        """Whether a plan was interrupted by a stop, or given up."""
         was_stopped = self.stopped_reason == StopReason.CANCELLED and not self.detail
         was_left = self.stopped_reason == StopReason.INTERRUPTED
         return self.max_steps == 0 and (was_stopped or was_left)
@@ -337,7 +337,7 @@ class Run(models.Model):
 
 
 class RunEvent(models.Model):
-    """One event of a run, exactly as it was told."""
+    """One event of a run, exactly as it was emitted."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
     seq = models.PositiveIntegerField(_("number"))
@@ -369,7 +369,7 @@ class RunEvent(models.Model):
 
 
 class AgentStep(models.Model):
-    """One thing the agent did: a turn of thinking, a call of a tool, a guardrail's word."""
+    """One step: a thought, a tool call, an answer, a guardrail finding and so on."""
 
     class Kind(models.TextChoices):
         THOUGHT = "thought", _("Thought")
@@ -470,7 +470,7 @@ class AgentStep(models.Model):
 
 
 class Absence(models.Model):
-    """A page of whoever asked was away while the run went on; for good, where it has no end."""
+    """A user's page was away during a run; for good, if it has no end."""
 
     class Reason(models.TextChoices):
         LOST = "lost", _("connection lost")

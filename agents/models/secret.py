@@ -1,7 +1,7 @@
-"""Columns that only the keys of this installation can read.
+"""Encrypted columns.
 
-Whatever shows such a value, a list, a form, a log or an export, shows a mask or nothing. Who
-needs the secret asks for it: `row.headers.reveal()`.
+Lists, forms, logs and exports show a mask or nothing. Code that needs the secret calls
+`row.headers.reveal()`.
 """
 
 import base64
@@ -32,13 +32,13 @@ class UnreadableSecret(Exception):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EncryptedValue:
-    """A secret as it is kept. It is false where there is none."""
+    """An encrypted secret; falsy if there is none."""
 
     token: str
     empty: str = field(default='""', compare=False)
 
     def reveal(self) -> Any:
-        """The secret itself; raises Unreadable where no key fits."""
+        """Return the secret; raise UnreadableSecret if no key fits."""
         if not self.token:
             return json.loads(self.empty)
         try:
@@ -47,7 +47,7 @@ class EncryptedValue:
             raise UnreadableSecret from error
 
     def rotate(self) -> str:
-        """Under the newest key; what cannot be read is kept, for its key may come back."""
+        """Re-encrypt with the newest key; unreadable secrets stay, as their key may return."""
         try:
             return _fernet().rotate(self.token.encode()).decode() if self.token else ""
         except InvalidToken:
@@ -66,14 +66,14 @@ class EncryptedValue:
 
 
 class _EncryptedAttribute(DeferredAttribute):
-    """Seals what is assigned, so that a row never holds a secret in the open."""
+    """Encrypts what is assigned, so that a row never holds a plain secret."""
 
     def __set__(self, row: models.Model, value: Any) -> None:
         row.__dict__[self.field.attname] = self.field.to_python(value)
 
 
 class EncryptedTextField(models.TextField):
-    """A text; in a form, an empty field leaves it as it is."""
+    """An encrypted text; an empty form field leaves it unchanged."""
 
     descriptor_class = _EncryptedAttribute
     empty_values = [*EMPTY_VALUES, EncryptedValue("")]
@@ -95,7 +95,7 @@ class EncryptedTextField(models.TextField):
         return self.to_python(value).rotate()
 
     def value_from_object(self, row: models.Model) -> None:
-        """Nothing for forms and exports, which would show it."""
+        """Return nothing, because forms and exports would display it."""
 
     def value_to_string(self, row: models.Model) -> str:
         return ""
@@ -106,13 +106,13 @@ class EncryptedTextField(models.TextField):
 
     def formfield(self, **options: Any) -> forms.Field:
         widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
-        # A hidden field beside it would show what was typed.
+        # A hidden field would reveal what was typed.
         given = {"widget": widget, "show_hidden_initial": False, **options}
         return super().formfield(**given)
 
 
 class EncryptedJSONField(EncryptedTextField):
-    """A JSON object; in a form, an empty field leaves it as it is and `{}` empties it."""
+    """An encrypted JSON object; an empty form field leaves it unchanged, `{}` clears it."""
 
     empty = "{}"
 
@@ -122,7 +122,7 @@ class EncryptedJSONField(EncryptedTextField):
 
 
 class WriteOnlyTextarea(forms.Textarea):
-    """Like a password: what was typed is not shown again, whatever is wrong with it."""
+    """Like a password field: input isn't displayed again, even after an error."""
 
     def format_value(self, value: Any) -> str:
         return ""
@@ -149,6 +149,6 @@ def _derive_fernet(phrases: tuple[str, ...]) -> MultiFernet:
 
 
 def _derive_key(phrase: str) -> bytes:
-    # With a name of its own, because the phrase may be Django's secret key, which signs.
+    # With its own context, because the phrase may be Django's secret key, which also signs.
     derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
     return base64.urlsafe_b64encode(derive.derive(phrase.encode()))

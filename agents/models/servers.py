@@ -1,4 +1,4 @@
-"""The MCP servers that tools may come from, and how they were when they were looked at."""
+"""MCP servers and samples of their status."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -8,7 +8,7 @@ from .secret import EncryptedJSONField
 
 
 class McpServer(models.Model):
-    """A server as an administrator set it up, and how it was when it was last heard of."""
+    """A configured server, with its last known status."""
 
     class Transport(models.TextChoices):
         STDIO = "stdio", _("Program on this machine (stdio)")
@@ -100,7 +100,7 @@ class McpServer(models.Model):
 
 
 class ServerSample(models.Model):
-    """How a server was at one moment: a day of these says whether it can be relied on."""
+    """A server's status at one moment; a day of samples shows its reliability."""
 
     server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="samples")
     at = models.DateTimeField(_("sampled at"))

@@ -1,4 +1,4 @@
-"""The tools that agents may be given, wherever they come from."""
+"""Tools that agents can use."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -10,7 +10,7 @@ from .servers import McpServer
 
 
 class ToolRegistration(Restricted):
-    """A tool that agents may be given. Switched off here, it is off for all of them."""
+    """A tool that agents can use. Disabled here, it is off for all of them."""
 
     class Source(models.TextChoices):
         OWN = "own", _("Built-in")

@@ -1,4 +1,4 @@
-"""What agents were: each change is a version, and none is ever changed."""
+"""Versions of agents, which never change."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from .catalog import Agent
 
 
 class AgentVersion(models.Model):
-    """An agent from one time on, in plain values (agents.catalog.agent_spec)."""
+    """A version of an agent, as plain values (agents.catalog.agent_spec)."""
 
     agent = models.ForeignKey(
         Agent, verbose_name=_("agent"), on_delete=models.CASCADE, related_name="versions"

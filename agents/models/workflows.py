@@ -1,4 +1,4 @@
-"""Workflows: plans that an administrator wrote, in every version that they ever had."""
+"""Workflows in all their versions."""
 
 from django.conf import settings
 from django.db import models
@@ -9,18 +9,18 @@ CHANGE_PERMISSION = "agents.change_workflow"
 
 class WorkflowQuerySet(models.QuerySet):
     def for_user(self, user):
-        """Those that this person may see: who may change them sees all, others what is on."""
+        """Return workflows this user can see: editors all, others the enabled ones."""
         if not user.is_authenticated:
             return self.none()
         return self if user.has_perm(CHANGE_PERMISSION) else self.filter(enabled=True)
 
     def for_editor(self, user):
-        """Those that this person may change."""
+        """Return workflows this user can edit."""
         return self if user.has_perm(CHANGE_PERMISSION) else self.none()
 
 
 class Workflow(models.Model):
-    """A name that people start it by; what it does is in its newest version."""
+    """A workflow's name; what it does is in its newest version."""
 
     name = models.CharField(_("name"), max_length=80, unique=True)
     description = models.CharField(_("description"), max_length=300, blank=True)
@@ -43,7 +43,7 @@ class Workflow(models.Model):
 
 
 class WorkflowVersion(models.Model):
-    """What a workflow did from one time on, as it was written. It never changes."""
+    """One version of a workflow's text. It never changes."""
 
     workflow = models.ForeignKey(
         Workflow, verbose_name=_("workflow"), on_delete=models.CASCADE, related_name="versions"
@@ -73,7 +73,7 @@ class WorkflowVersion(models.Model):
 
 
 class Schedule(models.Model):
-    """When a workflow is started by itself, and for whom."""
+    """When a workflow starts automatically, and for whom."""
 
     workflow = models.ForeignKey(
         Workflow, verbose_name=_("workflow"), on_delete=models.CASCADE, related_name="schedules"

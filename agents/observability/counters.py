@@ -1,7 +1,6 @@
-"""Events → figures: what was kept, counted as it is kept.
+"""Metrics of runs, counted from events as they are saved.
 
-No label holds anything that people wrote: models and tools are named only as they were set up,
-and only so many of them.
+No label contains users' text: models and tools have configured names only, up to a limit.
 """
 
 import logging
@@ -26,7 +25,7 @@ EXECUTED_STATUSES = {"done", "failed", "unknown"}
 
 
 class KnownNames:
-    """Names that were set up, and no others: what a model makes up is not one of them."""
+    """Configured names; names that a model makes up aren't included."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
@@ -41,7 +40,7 @@ class KnownNames:
 
 
 class EventCounters:
-    """Counts what it hears. It is called for every batch on the event loop, so it only adds."""
+    """Counts events. It is called for every batch on the event loop, so it only adds."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, words: str, *labels: str) -> Counter:
@@ -72,13 +71,13 @@ class EventCounters:
         self.broken = counter("tool_errors", "Failed tool calls.", "tool")
         self.took = histogram("tool_seconds", "Duration of tool calls.", "tool")
         self._models, self._tools = KnownNames(), KnownNames()
-        # The turns under way: the model of each, and since when it has said nothing.
+        # Running turns: model, and since when nothing was received.
         self._open: OrderedDict[tuple[int, int], tuple[str, datetime | None]] = OrderedDict()
 
     def hear(self, run: Run, events: list[Event]) -> None:
         try:
             self._count(run, events)
-        except Exception:  # whatever it was, it is not worth the journal, which calls this
+        except Exception:  # whatever the error, it must not fail the event writer
             logger.exception("Can't update the metrics for run %s.", run.pk)
 
     def _count(self, run: Run, events: list[Event]) -> None:
@@ -88,7 +87,7 @@ class EventCounters:
                 meaning(self, run, event)
 
     def _on_run_started(self, run: Run, event: Event) -> None:
-        """A run, or an agent that works for another: what it has is what it was set up with."""
+        """Register the models and tools of a run or a handoff."""
         self._models.register([event.data["model"]])
         self._tools.register(tool["function"]["name"] for tool in event.data["tools"])
         if event.type is EventType.RUN_STARTED:
@@ -122,7 +121,7 @@ class EventCounters:
         self.cost.labels(model).inc(data["cost"] or 0)
 
     def _on_error(self, run: Run, event: Event) -> None:
-        """Of a turn; what else ends a run is no fault of a model."""
+        """Count a failed turn; other errors that end a run aren't the model's."""
         if (turn := self._open.pop((run.pk, event.data["step"]), None)) is not None:
             self.failed.labels(turn[0]).inc()
 

@@ -1,4 +1,4 @@
-"""What happens in runs as lines of JSON, on the console or in a file, at a level."""
+"""Logs events of runs as JSON lines, to the console or a file, by level."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ LEVELS = {
     EventType.THOUGHT: logging.DEBUG,
     EventType.STEP_STARTED: logging.DEBUG,
 }
-# What of an event is no content: numbers, names and states.
+# Fields without content: numbers, names and states.
 LOGGED_FIELDS = (
     *("step", "turn", "parent", "kind", "status", "action", "reason", "model", "road"),
     *("dialect", "max_steps", "id", "tool_call_id", "name", "tool", "stand_in", "from", "to"),
@@ -43,18 +43,18 @@ LOGGED_FIELDS = (
     *("message", "detail", "stopped_reason", "turns", "tool_calls", "finish_reason"),
     *("prompt_tokens", "completion_tokens", "cost", "dropped", "shortened"),
 )
-# Of these events one of those names is something else: what a person wrote.
+# In these events, a field of that name contains users' text.
 CONTENT_FIELDS = {EventType.APPROVAL_RESOLVED: {"reason"}}
 
 
 def is_enabled(environment: Any) -> bool:
-    """Whether anybody but the database and the pages is to hear of runs."""
+    """Whether any sink is configured."""
     lines = environment.trace_console != "off" or environment.trace_file is not None
     return lines or environment.sends_spans
 
 
 class LogSink:
-    """Writes a line for every event that matters at its level."""
+    """Writes a line for every event at or above its level."""
 
     is_full = False
 
@@ -69,11 +69,11 @@ class LogSink:
 
     @classmethod
     def to_file(cls, path: Path, level: str) -> "LogSink":
-        """Each process needs a file of its own, or they would turn each other's over."""
+        """Return a sink for a file; each process needs its own, because they rotate it."""
         path = Path(str(path).replace("{pid}", str(os.getpid())))
         most = {"maxBytes": MAX_FILE_BYTES, "backupCount": BACKUP_COUNT, "encoding": "utf-8"}
         handler = RotatingFileHandler(path, **most)
-        with suppress(OSError):  # a file of another user's, who lets us write
+        with suppress(OSError):  # another user's file that we can write to
             path.chmod(0o600)
         return cls(handler, level)
 
@@ -92,7 +92,10 @@ class LogSink:
 
 
 def event_level(event: Event) -> int:
-    """error: failures; warning: what had to be got over; info: steps; debug: all the rest."""
+    """Return the log level of an event.
+
+    Failures are errors, retries and the like warnings, steps info, the rest debug.
+    """
     data = event.data
     match event.type:
         case EventType.TOOL_RESPONSE if data["is_error"]:

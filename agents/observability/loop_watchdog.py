@@ -1,7 +1,7 @@
-"""How late the event loop is, and what holds it up.
+"""Measures how late the event loop is, and what blocks it.
 
-The loop notes the time ten times a second. A thread looks whether it does, and where it has
-not for too long reads off what the loop is doing instead.
+The loop notes the time ten times a second. A thread checks that, and if it is overdue, records
+what the loop is doing.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ TICK_SECONDS = 0.1
 STALL_SECONDS = 0.25
 MAX_FRAMES = 6
 MAX_LOGGED_PLACES = 200
-# The loop's own frames: under whatever it runs, and while it waits for something to do. That
-# of a web process has none, and those of the reactor, which drives it, are the next.
+# The loop's own frames: below anything it runs, and while it is idle. In a web process, the
+# frames of its reactor take their place.
 REACTOR_PATH = "internet/asyncioreactor.py"
 RUNNING_FRAMES, IDLE_FRAMES = (
     ("asyncio/events.py", REACTOR_PATH),
@@ -35,9 +35,9 @@ STDLIB_PATH = sysconfig.get_path("stdlib")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stalls:
-    """How often the loop was held up, for how long at most, and where it was then.
+    """How often the loop was blocked, for how long at most, and where.
 
-    Where is empty if it was nothing of the loop's own: other threads, or the machine.
+    Empty if it wasn't the loop's own code: other threads, or the machine.
     """
 
     count: int = 0
@@ -53,7 +53,7 @@ class Stalls:
 
 
 class Watchdog:
-    """Started and stopped on the loop that it watches."""
+    """Started and stopped on the loop it watches."""
 
     def __init__(self) -> None:
         self.stalls = Stalls()
@@ -69,7 +69,7 @@ class Watchdog:
 
     @property
     def lateness(self) -> float:
-        """Seconds for which the loop owes an answer at this moment; may be asked anywhere."""
+        """Return how many seconds the loop is overdue; thread-safe."""
         return max(0.0, time.monotonic() - self._due)
 
     def stop(self) -> None:
@@ -93,16 +93,16 @@ class Watchdog:
                 self._say(where)
 
     def _say(self, where: str) -> None:
-        """Once for each place: a loop that is often held up would fill the log."""
+        """Log each place once, because frequent stalls would fill the log."""
         if where and where not in self._places and len(self._places) < MAX_LOGGED_PLACES:
             self._places.add(where)
             logger.warning("The event loop was blocked in %s.", where)
 
 
 def stack_summary(frame: FrameType | None) -> str:
-    """Where a thread is, innermost first; empty where its loop waits for something to do.
+    """Return a thread's stack, innermost first; empty if its loop is idle.
 
-    Of what belongs to Python itself only the innermost is told: who called it is the matter.
+    Of the standard library only the innermost frame is included: its caller matters.
     """
     codes = [each.f_code for each, _ in traceback.walk_stack(frame)]
     if not codes or codes[0].co_filename.endswith(IDLE_FRAMES):

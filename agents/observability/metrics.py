@@ -1,7 +1,7 @@
-"""Figures for a monitor that comes and asks: Prometheus, or whatever reads its text.
+"""Metrics for Prometheus and compatible monitors.
 
-Each process tells what it counted itself, and how it is. What the rows say of all processes
-together is asked of the database at each scrape, and left out while that is away.
+Each process reports its own counters and status. Figures from the database are queried at each
+scrape, and omitted while it is unavailable.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
 class ProcessStatusCollector:
-    """How this process was when it last told of itself."""
+    """This process's last status report."""
 
     def collect(self) -> Iterator[Metric]:
         about = {"version": process_status.version()}
@@ -71,7 +71,7 @@ GAUGES = {
 
 
 class DatabaseCollector:
-    """What the rows say, whichever process is asked."""
+    """Figures from the database, the same from every process."""
 
     def collect(self) -> Iterator[Metric]:
         try:
@@ -115,12 +115,12 @@ DATABASE_UP_HELP = "1 if the database responds."
 
 
 def start() -> None:
-    """Count all that this process keeps from now on."""
+    """Count everything this process saves from now on."""
     event_writer.readers.append(tally.hear)
 
 
 def response(authorization: str) -> Answer:
-    """All figures as text, for who may see them."""
+    """Return all metrics as text, if authorized."""
     if not is_allowed(authorization):
         headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
         return 401, headers, UNAUTHORIZED_BODY
@@ -137,7 +137,7 @@ def is_allowed(authorization: str) -> bool:
 
 
 async def handle_request(scope, receive, send) -> None:
-    """One scrape at a time, in a thread of its own: no page waits for it."""
+    """Serve one scrape at a time, in its own thread, so that no page waits."""
     told = [value for name, value in scope["headers"] if name == b"authorization"]
     authorization = told[0].decode("latin-1") if len(told) == 1 else ""
     loop = asyncio.get_running_loop()
@@ -147,7 +147,7 @@ async def handle_request(scope, receive, send) -> None:
 
 
 def listen(host: str, port: int) -> ThreadingHTTPServer:
-    """A door of its own, for a process that serves no pages."""
+    """Serve metrics on a port, for a process without pages."""
     server = ThreadingHTTPServer((host, port), _MetricsHandler)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
@@ -169,7 +169,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """It is asked every few seconds, which is no news."""
+        """Skip logging, because scrapes are frequent."""
 
 
 registry = CollectorRegistry()

@@ -33,7 +33,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Messages(logging.Handler):
-    """Collects what the exporter logs for each batch; an outage is to be logged once."""
+    """Collects the exporter's messages per batch, so that an outage is logged once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _Messages(logging.Handler):
 class Exporter:
     """Sends spans; counts those that can't be sent, and logs an outage once.
 
-    Without an endpoint, that of the standard variables is used.
+    Without an endpoint, the standard variables apply.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Exporter:
 
 
 def readable(span: TraceSpan, resource: Resource) -> ReadableSpan:
-    """Return a span as OpenTelemetry's exporters take it."""
+    """Return a span in the form OpenTelemetry's exporters take."""
     failure = span.failure
     return ReadableSpan(
         name=_string_field(span.name),
@@ -130,7 +130,7 @@ def _value(value: Value) -> Value:
 
 
 def _string_field(text: str) -> str:
-    """Replace half characters: one of them would cost the whole batch."""
+    """Replace lone surrogates, one of which would cost the whole batch."""
     return text.encode(errors="replace").decode()
 
 

@@ -1,6 +1,6 @@
-"""What this process tells of itself every few seconds, so that all are seen in one place.
+"""Status reports of this process every few seconds, for the health page.
 
-A thread of its own writes it: a process whose event loop hangs can still say so.
+A dedicated thread writes them, so that a process with a hanging event loop can report it.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ _pulse: "_Heartbeat | None" = None
 
 
 def start(kind: str) -> None:
-    """From now on this process is seen; called on the event loop that does its work."""
+    """Start reporting; called on the event loop that does the work."""
     global _pulse
     _pulse = _Heartbeat(kind)
 
 
 async def stop() -> None:
-    """It has said goodbye once this comes back."""
+    """Stop reporting, and wait until the process has signed off."""
     global _pulse
     pulse, _pulse = _pulse, None
     if pulse is not None:
@@ -55,7 +55,7 @@ async def stop() -> None:
 
 @contextmanager
 def count_socket() -> Iterator[None]:
-    """Counted for as long as it is open."""
+    """Count a socket while it is open."""
     global _sockets
     _sockets += 1
     try:
@@ -65,7 +65,7 @@ def count_socket() -> Iterator[None]:
 
 
 def latest() -> Mapping[str, Any]:
-    """What this process told of itself last; empty where it has told nothing."""
+    """Return this process's last report; empty if there is none."""
     return _latest
 
 
@@ -89,10 +89,10 @@ class _Heartbeat:
         self._call_safely(unregister)
 
     def _call_safely(self, say: Callable[..., None], *about: object) -> None:
-        """A database that is away is no reason to fall silent once it is back."""
+        """Report; an unavailable database must not end the reports."""
         try:
             say(*about)
-        except Exception:  # whatever it was, a pulse that ends says that the process has
+        except Exception:  # if the reports end, the process counts as dead
             if not self._is_away:
                 logger.warning("Can't save the status of this process.", exc_info=True)
             self._is_away = True
@@ -103,7 +103,7 @@ class _Heartbeat:
 
 
 def report(kind: str, watchdog: Watchdog) -> None:
-    """How this process is now; those that have been silent for long are forgotten."""
+    """Save this process's report, and delete those silent for long."""
     global _latest
     _latest = _collect_figures(watchdog)
     mine = {"kind": kind, "version": version(), "seen_at": Now(), **_latest}
@@ -138,7 +138,7 @@ def _collect_figures(watchdog: Watchdog) -> dict[str, Any]:
 
 
 def memory_bytes() -> int:
-    """The bytes that this process holds; where nobody says, the most it ever held."""
+    """Return this process's memory in bytes, or its maximum if unknown."""
     if STATM_PATH.exists():
         return int(STATM_PATH.read_text().split()[1]) * resource.getpagesize()
     unit = 1 if sys.platform == "darwin" else 1024

@@ -1,6 +1,6 @@
-"""Events → spans, as OpenTelemetry's conventions for generative AI name them.
+"""Builds spans from events, by OpenTelemetry's conventions for generative AI.
 
-Their ids follow from the run's own, so that whoever goes on with a run goes on with its trace.
+Their ids derive from the run's, so that a resumed run continues its trace.
 """
 
 import json
@@ -19,7 +19,7 @@ Value = str | bool | int | float | Sequence[str]
 
 MAX_CONTENT_CHARS = 20_000
 FAILURE_REASONS = {"error", "interrupted"}
-# Where the part of a model's name before the slash is not what the conventions call it.
+# Providers whose name in the conventions differs from the model prefix.
 PROVIDERS = {
     "azure": "azure.ai.openai",
     "bedrock": "aws.bedrock",
@@ -38,7 +38,7 @@ class TraceSpanKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanEvent:
-    """Something that happened within a span."""
+    """An event within a span."""
 
     name: str
     time: datetime
@@ -56,12 +56,12 @@ class TraceSpan:
     ended: datetime | None = None
     attributes: dict[str, Value] = field(default_factory=dict)
     notes: list[SpanEvent] = field(default_factory=list)
-    failure: str | None = None  # what went wrong, in a sentence; None where nothing did
+    failure: str | None = None  # error message, None without an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceIdentity:
-    """The run that spans are about."""
+    """The run that spans belong to."""
 
     number: int
     topic: str
@@ -80,7 +80,7 @@ class TraceIdentity:
 
 
 class SpanBuilder:
-    """The spans of one run as they begin and end; `shown` is what is told of a content."""
+    """The spans of one run; `shown` filters their content."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class SpanBuilder:
         self._sent: dict[str, list[Mapping[str, Any]]] = {}
 
     def take(self, event: Event) -> list[TraceSpan]:
-        """Those that are over now."""
+        """Apply an event and return the spans that ended."""
         self.seq = event.seq
         if event.is_replayed:
             self._replay(event)
@@ -106,7 +106,7 @@ class SpanBuilder:
         return list(reader(self, event) or ()) if reader is not None else []
 
     def _replay(self, event: Event) -> None:
-        """What another run did is in its own trace; here it matters only what was sent."""
+        """Skip a replayed event, except for the messages it sent."""
         if event.type is EventType.STEP_STARTED and self.with_content:
             self._messages(_agent_key(event), event.data["request"])
 
@@ -128,7 +128,7 @@ class SpanBuilder:
         return span
 
     def _on_task(self, event: Event) -> None:
-        """A plan, a step of one, or a check: what is done for it is below it."""
+        """Start the span of a plan, task or evaluation, with its work below it."""
         kind, name = event.data["kind"], event.data["name"] if self.with_content else ""
         named = f"{kind} {self.shown(name)}".strip()
         span = self._start_span(_step_key(event), event, named, parent=self._parent_key(event))
@@ -136,7 +136,7 @@ class SpanBuilder:
         span.attributes |= {"openinference.span.kind": of, "gen_ai.agent.name": event.agent}
 
     def _parent_key(self, event: Event) -> str:
-        """The span under which it happens: an agent's, or that of a step of a plan."""
+        """Return the parent span: an agent's, or a plan step's."""
         whose, task = _agent_key(event), f"step:{event.data.get('parent')}"
         return task if whose not in self._open and task in self._open else whose
 
@@ -257,7 +257,7 @@ class SpanBuilder:
             yield self._finish_span(span, event)
 
     def _on_run_finished(self, event: Event) -> Iterator[TraceSpan]:
-        """The last word: what is still open ends with it."""
+        """End the run's span and all that are still open."""
         root = self._finish_span(self._root_span(event), event)
         for key, span in self._open.items():
             if key != "run":
@@ -273,7 +273,7 @@ class SpanBuilder:
         if data["stopped_reason"] in FAILURE_REASONS and span.failure is None:
             self._set_error(span, data["stopped_reason"], data.get("detail", ""))
         if data["stopped_reason"] not in FAILURE_REASONS:
-            span.failure = None  # what went wrong on the way was got over
+            span.failure = None  # earlier errors were recovered from
             span.attributes.pop("error.type", None)
         self._say(span, "output", data.get("answer"), role="assistant")
         return span
@@ -298,7 +298,7 @@ class SpanBuilder:
         return span
 
     def _add_event(self, event: Event, *names: str) -> None:
-        """In the step where it happened, or in the run where that has none."""
+        """Add an event to its step's span, or to the run's."""
         span = self._open.get(_step_key(event)) or self._open.get(_agent_key(event))
         if span is not None:
             facts = {
@@ -327,7 +327,7 @@ def _step_key(event: Event) -> str:
 
 
 def _agent_key(event: Event) -> str:
-    """The agent that did it: the one that was asked, or one that works for it."""
+    """Return the key of the event's agent: the run's, or one it handed off to."""
     parent = event.data.get("parent")
     return "run" if parent is None else f"handoff:{parent}"
 
@@ -337,12 +337,12 @@ def _event_time(event: Event, name: str) -> datetime:
 
 
 def _kind_attributes(operation: str, kind: str) -> dict[str, Value]:
-    """What it is, by both conventions that monitors read."""
+    """Return the kind, by both conventions that monitors read."""
     return {"gen_ai.operation.name": operation, "openinference.span.kind": kind}
 
 
 def _provider_model(about: Mapping[str, Any]) -> str:
-    """As the provider calls it: a label of ours says nothing to a monitor."""
+    """Return the provider's model name: our labels mean nothing to a monitor."""
     return about.get("provider_model") or about.get("model", "")
 
 
@@ -361,7 +361,7 @@ def _output_text(data: Mapping[str, Any]) -> str:
 
 
 def _genai_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """As the conventions have it: a role and its parts."""
+    """Convert a message to the conventions' format."""
     content = message.get("content")
     parts = [{"type": "text", "content": content}] if content else []
     for call in message.get("tool_calls") or ():

@@ -1,8 +1,7 @@
-"""Who else reads the one stream of events: a monitor over OpenTelemetry, a console, a file.
+"""Passes the event stream to sinks: OpenTelemetry, the console, a file.
 
-Each has a thread and a queue of its own. A run hands over what was kept and goes on; what does
-not fit into the queue, by number or by size, is left out, and read from the rows where that
-matters.
+Each has its own thread and queue. A run passes on saved events and continues; what exceeds the
+queue, by number or size, is dropped, and read from the rows where needed.
 """
 
 import atexit
@@ -36,7 +35,7 @@ logger = logging.getLogger(__name__)
 MAX_QUEUED = 10_000
 MAX_QUEUED_BYTES = 64 * 1024 * 1024
 MAX_LIST_ITEMS = 20
-VALUE_OVERHEAD_BYTES = 64  # about what anything takes, whatever is in it
+VALUE_OVERHEAD_BYTES = 64  # rough overhead of any value
 MAX_BATCH_SPANS = 200
 MAX_OPEN_RUNS = 1_000
 FLUSH_SECONDS = 0.5
@@ -55,7 +54,7 @@ class Sink(Protocol):
 
 
 def start(environment: Any) -> None:
-    """Let whoever is set up hear of all that this process keeps from now on."""
+    """Pass everything this process saves to the configured sinks."""
     for sink in _create_sinks(environment):
         reader = SinkWorker(sink)
         _readers.append(reader)
@@ -64,7 +63,7 @@ def start(environment: Any) -> None:
 
 
 def stop() -> None:
-    """What was heard is passed on, if that does not take long."""
+    """Pass on what is queued, if that doesn't take long."""
     for reader in _readers:
         event_writer.readers.remove(reader.hear)
         reader.leave()
@@ -73,12 +72,12 @@ def stop() -> None:
 
 
 def trace_id(run: Run) -> str:
-    """By which a monitor knows this run."""
+    """Return the run's trace id."""
     return _trace_identity(run).trace.hex()
 
 
 class SinkWorker:
-    """Hands what it hears to a sink, in a thread of its own."""
+    """Passes events to a sink, in its own thread."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
@@ -118,7 +117,7 @@ class SinkWorker:
             logger.warning("The telemetry queue is full. Some events are dropped.")
 
     def _log_missed(self) -> None:
-        """Say what was missed, once nothing waits any more."""
+        """Log how many events were dropped, once the queue is empty."""
         with self._lock:
             missed, self._noted = self.missed - self._noted, self.missed
         if missed:
@@ -147,7 +146,7 @@ class SinkWorker:
     def _process(self, run: Run, events: list[Event]) -> None:
         try:
             self.sink.take(run, events)
-        except Exception:  # whatever it was, it is not worth the reader
+        except Exception:  # whatever the error, the worker must continue
             logger.exception("Can't export the events of run %s.", run.pk)
 
     def _flush(self) -> None:
@@ -160,7 +159,7 @@ class SinkWorker:
 
 
 class SpanSink:
-    """Makes spans of what happens, and sends them in batches."""
+    """Builds spans from events and sends them in batches."""
 
     def __init__(
         self, exporter: "Exporter", *, with_content: bool = False, with_personal: bool = False
@@ -192,7 +191,7 @@ class SpanSink:
         self.exporter.close()
 
     def _builder(self, run: Run, before: int) -> SpanBuilder:
-        """As far as it is known here; what another process kept of it, that one has sent."""
+        """Return the run's builder; what another process saved, that one has sent."""
         course = self._courses.get(run.pk)
         is_new = course is None
         if course is None:
@@ -222,7 +221,7 @@ def _create_sinks(environment: Any) -> list[Sink]:
 
 def _spans(environment: Any) -> Iterator[SpanSink]:
     try:
-        from .otlp import Exporter  # the extra `otlp`, which costs memory, too
+        from .otlp import Exporter  # the extra `otlp`, which also takes memory
     except ModuleNotFoundError as error:
         logger.warning("Spans aren't sent: %s is missing. Run: make otlp", error.name)
         return
@@ -234,7 +233,7 @@ def _spans(environment: Any) -> Iterator[SpanSink]:
 
 
 def _truncate(value: Any) -> Any:
-    """As much of it as is read where contents are not passed on."""
+    """Truncate a value to what is used without content."""
     if isinstance(value, str):
         return value[: MAX_CONTENT_CHARS + 1]
     if isinstance(value, Mapping):
@@ -247,7 +246,7 @@ def _truncate(value: Any) -> Any:
 
 
 def _approximate_size(value: Any) -> int:
-    """About how much memory it takes."""
+    """Return the approximate memory of a value."""
     if isinstance(value, str):
         return sys.getsizeof(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Which addresses are public, and which an administrator allows although they are not."""
+"""Classifies addresses as public or private, with an administrator's exemptions."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ LOOPBACK_ADDRESSES = (ip_address("127.0.0.1"), ip_address("::1"))
 GLOBAL_UNICAST = ip_network("2000::/3")
 NAT64 = ip_network("64:ff9b::/96")
 ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
-# `is_global` of this or that Python takes these for public. Behind the first and in the second,
-# virtual machines find services of their cloud that trust them.
+# Some Python versions consider these global. The first two lead to cloud services that trust
+# virtual machines.
 SPECIAL_NETWORKS = [ip_network("168.63.129.16"), ip_network("192.0.0.0/24")]
 SPECIAL_NETWORKS += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
-# Protocol assignments, and 6to4, which is deprecated: newer Pythons don't take them for public.
+# Protocol assignments and the deprecated 6to4, which newer Pythons don't consider global.
 SPECIAL_NETWORKS += [ip_network("2001::/23"), ip_network("2002::/16")]
 PRIVATE_KINDS = {
     "is_unspecified": "this machine itself",
@@ -32,7 +32,7 @@ PRIVATE_KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exemption:
-    """A host or a network that may be asked although it is private; on one port, or on any."""
+    """A host or network that is allowed although it is private; on one port, or any."""
 
     name: str = ""
     network: IPv4Network | IPv6Network | None = None
@@ -40,11 +40,11 @@ class Exemption:
 
     @classmethod
     def read(cls, entry: str) -> Self:
-        """From `host`, `host:port`, an address, or a network such as 10.1.0.0/16."""
+        """Read `host`, `host:port`, an address, or a network such as 10.1.0.0/16."""
         if found := _parse_network(entry):
             return cls(network=found)
         try:
-            # A scheme without a port of its own: the web's 80 would be taken for any.
+            # A scheme without a default port, or an explicit 80 would be lost.
             url = httpx2.URL(f"any://{entry}")
         except httpx2.InvalidURL as error:
             raise ValueError(_invalid_entry(entry)) from error
@@ -62,13 +62,13 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """What an administrator allows although it is not public."""
+    """An administrator's exemptions from the address check."""
 
     exemptions: tuple[Exemption, ...] = ()
 
     @classmethod
     def read(cls, entries: Iterable[str]) -> Self:
-        """Raises ValueError with a sentence about the first entry that cannot be read."""
+        """Read the entries; raise ValueError about the first invalid one."""
         return cls(tuple(Exemption.read(entry.strip()) for entry in entries))
 
     def allows(self, host: str, port: int, address: IPAddress) -> bool:
@@ -76,7 +76,7 @@ class AllowList:
 
 
 def private_kind(address: IPAddress) -> str:
-    """What an address is that is not public; empty where it is."""
+    """Return what kind of non-public address this is, or an empty string."""
     for inner in _embedded_ipv4(address):
         if kind := private_kind(inner):
             return f"a way to {inner}, which is {kind}"
@@ -89,7 +89,7 @@ def private_kind(address: IPAddress) -> str:
 
 
 def _embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address stands for, or may be turned into on its way."""
+    """Yield the IPv4 addresses that an IPv6 address contains or may be translated to."""
     if address.version == 4:
         return
     if address in NAT64 or address.packed[8:12] in ISATAP:
@@ -107,7 +107,7 @@ def _parse_network(text: str) -> IPv4Network | IPv6Network | None:
 
 
 def is_host(text: str) -> bool:
-    # An address with a zone is good on one machine only, and no address for the web.
+    # An address with a zone is only valid on one machine.
     return bool(HOST_PATTERN.fullmatch(text)) or (
         _parse_network(text) is not None and "%" not in text
     )

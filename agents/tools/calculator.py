@@ -1,7 +1,7 @@
-"""Arithmetic that cannot do anything else, and cannot take long.
+"""A calculator that can do nothing else and can't take long.
 
-Numbers are exact as long as they can be: whole numbers, and fractions of them. Roots, and
-fractions that grow too long, are rounded, and the result says so.
+Numbers are exact where possible: integers and fractions. Roots and overly long fractions are
+rounded, and the result says so.
 """
 
 import ast
@@ -25,7 +25,7 @@ ROUNDED_DIGITS = 15
 MAX_VALUE = Fraction(sys.float_info.max)
 MIN_VALUE = Fraction(5e-324)
 
-# What cannot be exact is worked out with so many more digits that those written are right.
+# Inexact results are computed with extra digits, so that the written ones are right.
 ROUNDING_CONTEXT = Context(
     prec=ROUNDED_DIGITS + 35,
     Emax=sys.float_info.max_10_exp,
@@ -63,8 +63,8 @@ CHARACTER_MAP: dict[int, str | int] = {
     **dict.fromkeys(map(ord, "÷∕"), "/"),
     **dict.fromkeys(map(ord, "−–"), "-"),
     **dict.fromkeys(map(ord, "\u00a0\u2009\u202f\u3000\t\r\n"), " "),
-    ord("#"): "?",  # else the rest would be a comment, and left out without a word
-    ord("@"): "?",  # it marks a percentage in what is parsed
+    ord("#"): "?",  # otherwise the rest would be a comment, silently ignored
+    ord("@"): "?",  # marks a percentage in the parsed text
 }
 THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 # `7 % -3` is a remainder: before a minus, only `10% - 3` is a percentage.
@@ -114,12 +114,12 @@ class CalculationResult(NamedTuple):
 
 
 def calculate(text: str) -> str:
-    """The value of an expression, written out; raises BadExpression where it has none."""
+    """Return the formatted value of an expression; raise CalculationError."""
     return evaluate(text).text
 
 
 def evaluate(text: str) -> CalculationResult:
-    """The value of an expression; raises BadExpression where it has none."""
+    """Evaluate an expression; raise CalculationError."""
     try:
         return format_number(_Evaluator(text).result())
     except ZeroDivisionError:
@@ -131,7 +131,7 @@ def evaluate(text: str) -> CalculationResult:
 
 
 def format_number(value: Number) -> CalculationResult:
-    """A number as a person would write it: 0.3, and every digit of 987654321098765.4."""
+    """Format a number for people: 0.3, and every digit of 987654321098765.4."""
     if isinstance(value, int):
         return CalculationResult(str(value), is_rounded=False)
     if isinstance(value, Fraction) and (decimal := _exact_decimal(value)) is not None:
@@ -140,7 +140,7 @@ def format_number(value: Number) -> CalculationResult:
 
 
 def _exact_decimal(value: Fraction) -> Decimal | None:
-    """The fraction as a decimal, where that comes to an end after few enough digits."""
+    """Return the fraction as a decimal, if it is finite and short enough."""
     rest, places = value.denominator, 0
     for prime in (2, 5):
         power = 0
@@ -174,7 +174,7 @@ def _format_float(value: float) -> str:
 
 
 def _validate(text: str) -> str:
-    """What is parsed: not too long, and as Python writes it."""
+    """Return the normalized text, if it isn't too long."""
     if len(text) > MAX_CHARS:
         raise CalculationError(
             f"This has {len(text)} characters; at most {MAX_CHARS} can be worked out at once."
@@ -190,7 +190,7 @@ def _validate(text: str) -> str:
 
 
 def _normalize(text: str) -> str:
-    """What people and models write, as Python writes it."""
+    """Convert what people and models write to Python syntax."""
     plain = text.translate(CHARACTER_MAP).strip().removeprefix("=")
     plain = re.sub(r"\s*=\s*\??$", "", plain).strip()
     plain = THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
@@ -198,7 +198,7 @@ def _normalize(text: str) -> str:
 
 
 class _Evaluator:
-    """Works out a tree, with the text that it was read from at hand for its digits."""
+    """Evaluates a syntax tree, with its source at hand for exact digits."""
 
     def __init__(self, text: str) -> None:
         self.text = _validate(text)
@@ -238,7 +238,7 @@ class _Evaluator:
         raise CalculationError(_hint(node))
 
     def _parse_literal(self, node: ast.expr, rough: float) -> Number:
-        """The number as it is written; a float would have lost its last digits."""
+        """Return the number as written; a float would have lost its last digits."""
         if not math.isfinite(rough):
             raise OverflowError
         decimal = Decimal(ast.get_source_segment(self.text, node) or repr(rough))
@@ -254,7 +254,7 @@ def _is_percentage(node: ast.expr) -> bool:
 
 
 def _check_percentage(node: ast.BinOp, left: Number, share: Number) -> None:
-    """`200 + 10%` is 220 to some and 200.1 to others; `1 + 10%` and `5% + 10%` are clear."""
+    """Reject ambiguous percentages: `200 + 10%` may mean 220 or 200.1."""
     first = node.left
     while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add | ast.Sub):
         if not _is_percentage(first.right):
@@ -307,7 +307,7 @@ def _power(base: Number, exponent: Number) -> Number:
         exponent = exponent.numerator
     if isinstance(base, Decimal) or not isinstance(exponent, int):
         return _root(base, exponent)
-    # Before, and not after: the power itself is what would take for ever.
+    # Checked before, because the power itself is what would take forever.
     numerator, denominator = abs(base.numerator), base.denominator
     bits = max(numerator.bit_length(), denominator.bit_length()) - 1
     if bits * abs(exponent) <= MAX_BITS:
@@ -318,7 +318,7 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _root(base: Number, exponent: Number) -> Number:
-    """A power that is rounded, unless it can be shown to be exact."""
+    """Return a power, rounded unless it is provably exact."""
     if base < 0 and exponent != int(exponent):
         raise CalculationError("A root of a negative number is no real number.")
     if not base and exponent < 0:
@@ -342,7 +342,7 @@ def _to_decimal(number: Number) -> Decimal:
 
 
 def _limit_size(number: Number) -> Number:
-    """The number, where it is not too large; a fraction with too many digits is rounded."""
+    """Return the number if it isn't too large; overly long fractions are rounded."""
     if isinstance(number, Decimal):
         return number
     if isinstance(number, int):

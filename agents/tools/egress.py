@@ -1,8 +1,8 @@
-"""The one way out: requests to addresses that a person, a model or a row can choose.
+"""Outgoing requests to addresses that a user, a model or a row can choose.
 
-A name is looked up once, all its addresses are checked, and the connection is made to one of
-those that were checked: what the name means a moment later changes nothing. The time, the
-headers and the size of an answer are limited, its size after it was unpacked.
+A name is resolved once, all its addresses are checked, and the connection goes to one of them,
+so a later change of the name has no effect. Time, headers and the unpacked size of a response
+are limited.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class EgressFailed(ToolError):
 
     def __init__(self, message: str = "", *, was_sent: bool = True) -> None:
         super().__init__(message)
-        self.was_sent = was_sent  # so it may have been done, whatever was asked for
+        self.was_sent = was_sent  # so it may have had an effect
 
 
 class ResponseTooLarge(EgressFailed):
@@ -75,7 +75,7 @@ class ResponseTooLarge(EgressFailed):
 
 
 async def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses of a host, from the system, in the order in which to try them."""
+    """Return a host's addresses from the system, in the order to try them."""
     found = await asyncio.get_running_loop().run_in_executor(
         _resolver_threads(), lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     )
@@ -84,27 +84,27 @@ async def resolve_host(host: str, port: int) -> list[str]:
 
 @cache
 def _resolver_threads() -> ThreadPoolExecutor:
-    """Threads of their own: a name server that hangs must not use up the shared ones."""
+    """Return a dedicated pool, because a hanging name server must not fill the shared one."""
     return ThreadPoolExecutor(8, thread_name_prefix="look-up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Egress:
-    """Where requests may go, how long one may take in all, how much may come back."""
+    """Where requests may go, how long they may take, and how much may come back."""
 
     allow: AllowList = AllowList()
     timeout: float = 20.0
     most_bytes: int = 5_000_000
-    trust: ssl.SSLContext | None = None  # None trusts whom the system trusts
+    trust: ssl.SSLContext | None = None  # None means the system's certificates
     resolve: Resolve = resolve_host
 
     @property
     def patience(self) -> float:
-        """Seconds to look up, to connect and to secure, each: together less than all."""
+        """Seconds for lookup, connect and TLS each: less than the timeout in total."""
         return self.timeout / 4
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """Where a host is; raises EgressRefused where one of its addresses is not allowed."""
+        """Resolve a host; raise EgressRefused if one of its addresses isn't allowed."""
         found = list(dict.fromkeys(await self.resolve(host, port)))
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "The name has no address.")
@@ -117,9 +117,9 @@ class Egress:
         return found
 
     def required_exemption(self, url: str) -> str:
-        """The `host:port` that would have to be allowed, where the address itself says so.
+        """Return the `host:port` to allow, if the URL itself shows that it is needed.
 
-        Empty where it is allowed or public, or where only a look-up of its name could tell.
+        Empty if it is allowed or public, or if only a lookup could tell.
         """
         host, port = _host_and_port(validate_url(url))
         addresses = (
@@ -131,13 +131,13 @@ class Egress:
         return _netloc(host, port) if objections and all(objections) else ""
 
     def _denial_reason(self, host: str, port: int, address: IPAddress) -> str:
-        """What an address is that may not be asked; empty where it may."""
+        """Return why an address isn't allowed, or an empty string."""
         return "" if self.allow.allows(host, port, address) else private_kind(address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """What came back, unpacked; the names of headers are in small letters."""
+    """An unpacked response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -152,9 +152,9 @@ async def fetch(
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
 ) -> Response:
-    """The whole answer; raises EgressRefused or EgressFailed.
+    """Fetch a response; raise EgressRefused or EgressFailed.
 
-    Redirects are followed where something is only read, each checked like the first address.
+    Redirects are only followed for reads, each checked like the first URL.
     """
     if method not in METHODS:
         raise EgressRefused(f"{method!r} is not a method that is sent.")
@@ -172,7 +172,7 @@ async def fetch(
 
 
 def validate_url(url: str | httpx2.URL) -> httpx2.URL:
-    """The address, where it has a form that may be asked; raises EgressRefused."""
+    """Return the URL if its form is allowed; raise EgressRefused."""
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
@@ -196,10 +196,9 @@ def create_client(
     auth: httpx2.Auth | None = None,
     follow_redirects: bool = False,
 ) -> httpx2.AsyncClient:
-    """A client whose every request obeys the policy; FastMCP takes `partial(client, policy)`.
+    """Return a client whose requests obey the policy; FastMCP takes `partial(client, policy)`.
 
-    It follows no redirect, even if asked to: who wants to go on sends a new request, and
-    decides what goes along.
+    It never follows redirects: the caller sends a new request and decides what it contains.
     """
     return httpx2.AsyncClient(
         transport=EgressTransport(policy),
@@ -212,7 +211,7 @@ def create_client(
 
 
 class EgressTransport(httpx2.AsyncBaseTransport):
-    """Sends what may be sent, and hands on no more of an answer than is allowed."""
+    """Sends allowed requests, and limits their responses."""
 
     def __init__(self, policy: Egress) -> None:
         self._policy = policy
@@ -242,7 +241,7 @@ class EgressTransport(httpx2.AsyncBaseTransport):
 
 
 class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
-    """Connects to addresses that were checked, and to nothing else."""
+    """Only connects to addresses that were checked."""
 
     def __init__(self, policy: Egress) -> None:
         self._policy = policy
@@ -274,7 +273,7 @@ class _CheckedNetwork(httpcore2.AsyncNetworkBackend):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The content of an answer, unpacked in small pieces and counted."""
+    """The content of a response, unpacked in small pieces and counted."""
 
     def __init__(self, reply: httpcore2.Response, host: str, most: int) -> None:
         self._reply = reply
@@ -283,7 +282,7 @@ class _Body(httpx2.AsyncByteStream):
         self._gzip: _Gzip | None = None
 
     def headers(self) -> httpx2.Headers:
-        """The headers as they are true of the content once it is unpacked."""
+        """Return the headers as they apply to the unpacked content."""
         raw = self._reply.headers
         size = sum(len(name) + len(value) for name, value in raw)
         if len(raw) > MAX_HEADERS or size > MAX_HEADER_BYTES:
@@ -328,7 +327,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class _Gzip:
-    """Unpacks as much as is asked for at a time: a kilobyte may hold a megabyte."""
+    """Unpacks only as much as requested, because a kilobyte may expand to a megabyte."""
 
     def __init__(self) -> None:
         self._member = _decompressor()
@@ -383,7 +382,7 @@ async def _send(http: httpx2.AsyncClient, asked: _Request) -> Response:
 
 
 def _redirect_request(asked: _Request, place: str) -> _Request:
-    """The next request; to another origin go only the headers that anybody may read."""
+    """Return the next request; another origin only gets public headers."""
     try:
         url = validate_url(asked.url.join(place))
     except (httpx2.InvalidURL, ValueError) as error:
@@ -412,7 +411,7 @@ def _to_httpcore(request: httpx2.Request) -> httpcore2.Request:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """The errors of the connection as a client knows them: there they have the same names."""
+    """Translate connection errors to the client's, which have the same names."""
     try:
         yield
     except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as e:
@@ -420,7 +419,7 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _explain(error: httpx2.HTTPError) -> EgressFailed:
-    """In words, and none of them the library's: it may quote a header, and thus a secret."""
+    """Return our own message: the library's may quote a header, and so a secret."""
     host = error.request.url.host
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         causes = list(_exception_chain(error))
@@ -447,13 +446,13 @@ def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def warm_up() -> None:
-    """Read the certificates before somebody waits for it."""
+    """Load the certificates ahead of the first request."""
     _ssl_context()
 
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Made once: reading all certificates takes longer than a request."""
+    """Create the context once, because loading all certificates takes longer than a request."""
     return httpx2.create_ssl_context()
 
 

@@ -1,4 +1,4 @@
-"""An OpenAI-style definition, with an HTTP endpoint behind it, as a tool."""
+"""HTTP tools: an OpenAI-style definition with an HTTP endpoint."""
 
 import asyncio
 import base64
@@ -51,7 +51,7 @@ PUBLIC_HEADERS = re.compile(
     r"accept(-language)?|content-type|user-agent|prefer|.*version", re.I
 )
 SECRET_NAMES = re.compile(r"key|token|secret|pass|auth|sig|appid", re.I)
-# Whoever says nothing of other arguments, and has no rule that could bring in more, has none.
+# A schema without these keywords that doesn't mention other arguments accepts none.
 OPEN_KEYWORDS = {"additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "patternProperties"}
 TEXT_SUBTYPES = {
     "json",
@@ -69,10 +69,10 @@ CHARSETS = {
 
 
 class HttpTool:
-    """Sends its input to an endpoint, once the input fits the schema of the definition.
+    """Sends its input to an endpoint, if the input matches the schema.
 
-    An argument goes where the path has its name in braces; what is left goes into the query
-    of a GET, and as a JSON object into the body of anything else.
+    Arguments named in braces go into the path; the others go into the query of a GET, or as a
+    JSON object into the body of other methods.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class HttpTool:
         self.method = _validate_method(method)
         self.effect: Effect = effect or ("read" if method == "GET" else "at_most_once")
         self.needs_approval = self.effect != "read"
-        self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
+        self.timeout = timeout + 2  # after our own limit, which has a clearer message
         self._endpoint = _Endpoint.read(endpoint, self.parameters)
         self.reaches = f"{self.method} {self._endpoint.template}"
         self._headers = _validate_headers(headers or {})
@@ -102,7 +102,7 @@ class HttpTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
-            # In a thread, because checking large arguments takes a while.
+            # In a thread, because validating large arguments takes a while.
             url, headers, content = await asyncio.to_thread(self._request, input)
         except ValueError as error:
             unfit = f"{self.name} cannot take this input. {error}"
@@ -123,7 +123,7 @@ class HttpTool:
         return url, self._build_headers(has_body), _to_json(rest) if has_body else None
 
     def _build_headers(self, has_body: bool) -> dict[str, str]:
-        """The headers that were given, and ours where they say nothing."""
+        """Return the configured headers, with our defaults."""
         ours = {"Accept": "application/json, text/*"}
         if has_body:
             ours["Content-Type"] = "application/json"
@@ -131,7 +131,7 @@ class HttpTool:
         return {k: v for k, v in ours.items() if k.lower() not in given} | self._headers
 
     def _validate_input(self, input: ToolInput) -> dict[str, Any]:
-        """The arguments by name; raises ValueError, with the reasons, where they do not fit."""
+        """Return the arguments by name; raise ValueError with the violations."""
         first = list(self.parameters.get("properties", {}))[:1]
         given = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
         if len(_to_json(given)) > MAX_INPUT_BYTES:
@@ -178,7 +178,7 @@ class HttpTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Endpoint:
-    """An address whose path may have places for arguments."""
+    """A URL whose path may have placeholders."""
 
     parts: SplitResult
     host: str
@@ -207,7 +207,7 @@ class _Endpoint:
         return parse_qsl(self.parts.query, keep_blank_values=True)
 
     def fill_path(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The path with its arguments in it, and the arguments that had no place there."""
+        """Return the path with its arguments, and the remaining arguments."""
         path = self.parts.path
         names = PATH_PARAMETER.findall(path)
         filled = PATH_PARAMETER.sub(
@@ -228,7 +228,7 @@ class _Endpoint:
 
 
 def _parse_function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is defined, whether or not it is wrapped as `{"type": "function", …}`."""
+    """Return the function, also if it is wrapped as `{"type": "function", …}`."""
     function = definition.get("function", definition)
     if not isinstance(function, Mapping):
         raise ValueError("The definition of a function is an object.")
@@ -267,7 +267,7 @@ def _validate_method(method: str) -> str:
 
 
 def _validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers as they are; a complaint never shows a value, which may be a secret."""
+    """Return the headers; error messages never contain a value, which may be a secret."""
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a header.")
@@ -279,7 +279,7 @@ def _validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _secret_forms(headers: Mapping[str, str], query: list[tuple[str, str]]) -> list[str]:
-    """What must not be shown, in each form in which it may come back, the longest first."""
+    """Return secrets in every form in which they may come back, longest first."""
     closed = [value for name, value in headers.items() if not PUBLIC_HEADERS.fullmatch(name)]
     closed += [value for name, value in query if SECRET_NAMES.search(name)]
     known = {part for value in closed for part in _credential_parts(value)}
@@ -288,7 +288,7 @@ def _secret_forms(headers: Mapping[str, str], query: list[tuple[str, str]]) -> l
 
 
 def _credential_parts(value: str) -> Iterator[str]:
-    """`Basic bmFtZTp3b3Jk` whole, without its scheme, and what it says."""
+    """Yield `Basic bmFtZTp3b3Jk` whole, without its scheme, and decoded."""
     yield value
     scheme, _, token = value.partition(" ")
     yield token
@@ -314,7 +314,7 @@ def _encode_segment(name: str, value: Any) -> str:
     if value is None or isinstance(value, list | dict) or value == "":
         raise ValueError(f"{name}: only a text or a number can stand in an address.")
     text = _to_text(value)
-    # Encoded, they are decoded by many servers before the path is read.
+    # Many servers decode these before reading the path.
     if any(sign in "/\\%" or category(sign) == "Cc" for sign in text):
         raise ValueError(
             f"{name}: '/', '\\', '%' and control characters cannot stand in a path."
@@ -323,7 +323,7 @@ def _encode_segment(name: str, value: Any) -> str:
 
 
 def _safe_path(path: str) -> str:
-    """Encoded dots and slashes, too, are a way up on one server or another."""
+    """Reject dot segments; encoded dots and slashes also work on some servers."""
     steps = re.split(r"[/\\]", unquote(path))
     if any(step.partition(";")[0] in {".", ".."} for step in steps):
         raise ValueError("'.' and '..' cannot be a step of the path.")
@@ -349,7 +349,7 @@ def _to_json(value: Any) -> bytes:
 
 
 def _content_type(response: Response) -> tuple[str, str]:
-    """The type of the content and its charset; text where nothing is said of it."""
+    """Return the content type and charset; text if unspecified."""
     message = Message()
     message["content-type"] = response.headers.get("content-type", "text/plain")
     return message.get_content_type(), message.get_content_charset() or "utf-8"
@@ -361,7 +361,7 @@ def _is_text(kind: str) -> bool:
 
 
 def _decode(content: bytes, charset: str) -> str:
-    # Only charsets that are plain tables: Python knows others that take for ever.
+    # Only charsets that are plain tables, because some of Python's codecs take forever.
     try:
         name = codecs.lookup(charset).name
     except LookupError:
@@ -385,7 +385,7 @@ def _format_status(status: int) -> str:
 
 
 def _pretty_json(text: str) -> str:
-    """JSON in lines, where it is JSON and does not get too long by it."""
+    """Format JSON over several lines, if it doesn't get too long."""
     if len(text) > MAX_OUTPUT_CHARS:
         return text
     encoder, pieces, length = json.JSONEncoder(indent=2, ensure_ascii=False), [], 0
@@ -397,7 +397,7 @@ def _pretty_json(text: str) -> str:
                 return text
     except (ValueError, RecursionError):
         return text
-    return "".join(pieces).encode(errors="replace").decode()  # half a character is no text
+    return "".join(pieces).encode(errors="replace").decode()  # replaces lone surrogates
 
 
 def _truncate(text: str) -> str:

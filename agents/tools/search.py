@@ -1,4 +1,4 @@
-"""Passages of the documents that were taken in, each with the place it comes from."""
+"""Document passages found by a search, each with its source."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ MAX_QUERY_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A piece of a document, and where it stands in it."""
+    """A passage of a document and its position."""
 
     document: str
     source: str
@@ -64,7 +64,7 @@ class SearchTool:
 
 
 def format_passages(passages: Sequence[Passage]) -> str:
-    """The passages as a model reads them, numbered so that it can say which it used."""
+    """Format passages for a model, numbered so that it can cite them."""
     return "\n\n".join(
         f"[{number}] {passage.citation}\n{passage.text.strip()}"
         for number, passage in enumerate(passages, start=1)

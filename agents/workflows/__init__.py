@@ -1,1 +1,1 @@
-"""Workflows: written by administrators, kept in every version, started by anybody."""
+"""Workflows: written by administrators, versioned, started by anyone."""

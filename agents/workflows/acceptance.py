@@ -1,7 +1,7 @@
-"""A schedule runs with its owner's rights, so it starts only what its owner accepted.
+"""Acceptance: a schedule runs with its owner's permissions, so its owner must accept it.
 
-Accepted are the version of the workflow, its parameters, its times and whose rights it has.
-Where any of these is changed by somebody else, the schedule waits for its owner.
+This covers the workflow's version, its parameters, its times and its owner. If someone else
+changes any of these, the schedule waits for its owner.
 """
 
 import json
@@ -17,25 +17,25 @@ from agents.models import Schedule, WorkflowVersion
 from agents.workflows.versions import DiffLine, diff_lines
 
 SALT = "agents.workflows.acceptance"
-SWITCHED_OFF = "switched_off"  # beside the terms: by the owner, so that nobody else undoes it
+SWITCHED_OFF = "switched_off"  # set by the owner, so that no one else undoes it
 Terms = dict[str, Any]
 
 
 class StaleAcceptance(Exception):
-    """What is to be accepted is not what its owner was shown."""
+    """Raised when the terms differ from what the owner saw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptanceRequest:
-    """What a schedule would start, beside what its owner accepted before."""
+    """What a schedule would start, next to what its owner accepted before."""
 
     schedule: Schedule
     version: WorkflowVersion
-    before: WorkflowVersion | None  # None where nothing of this workflow was accepted
+    before: WorkflowVersion | None  # None if nothing of this workflow was accepted
 
     @property
     def seal(self) -> str:
-        """By which an answer says what it is an answer to."""
+        """The seal that binds an answer to these terms."""
         told = json.dumps(terms(self.schedule, self.version), sort_keys=True)
         return salted_hmac(SALT, told, algorithm="sha256").hexdigest()
 
@@ -45,12 +45,12 @@ class AcceptanceRequest:
 
     @property
     def lines(self) -> list[DiffLine]:
-        """The lines of the workflow that are not as they were accepted."""
+        """The changed lines of the workflow since acceptance."""
         return list(diff_lines(self.before.text, self.version.text)) if self.before else []
 
     @property
     def facts(self) -> list[tuple[str, str, str]]:
-        """Name, value and, where it is another one, the value that was accepted."""
+        """Name, value and, if it differs, the accepted value."""
         accepted = self.schedule.accepted or {}
         now = terms(self.schedule, self.version)
         names = {"cron": _("cron expression"), "parameters": _("parameters")}
@@ -61,7 +61,7 @@ class AcceptanceRequest:
 
 
 def build_request(schedule: Schedule) -> AcceptanceRequest | None:
-    """What waits for its owner, or was accepted; None where the workflow has no version."""
+    """Return what needs or has acceptance; None if the workflow has no version."""
     version = schedule.workflow.newest
     if version is None:
         return None
@@ -74,7 +74,7 @@ def build_request(schedule: Schedule) -> AcceptanceRequest | None:
 
 
 def awaiting_acceptance(user: Any) -> list[Schedule]:
-    """Schedules that start nothing until this person has accepted them."""
+    """Return schedules that wait for this user's acceptance."""
     mine = Schedule.objects.filter(user=user, enabled=True, workflow__enabled=True)
     rows = mine.select_related("workflow", "user")
     return [row for row in rows if why_held(row, row.workflow.newest)]
@@ -91,7 +91,7 @@ def terms(schedule: Schedule, version: WorkflowVersion) -> Terms:
 
 
 def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
-    """Why it starts nothing, in a sentence; empty where its owner accepted what it starts."""
+    """Return why it starts nothing, or an empty string if it is accepted."""
     if version is None or schedule.accepted == (now := terms(schedule, version)):
         return ""
     about = {"owner": schedule.user.get_username(), "new": version.number}
@@ -108,9 +108,9 @@ def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
 
 
 def update_acceptance(schedule: Schedule, by: Any) -> bool:
-    """Whether it can start, now that somebody saved it.
+    """Return whether it can start after it was saved.
 
-    Owners accept what they save themselves, but for a version that they were not shown.
+    Owners accept what they save themselves, except a version they haven't seen.
     """
     version = schedule.workflow.newest
     if version is None or by is None or by.pk != schedule.user_id:
@@ -128,7 +128,7 @@ def update_acceptance(schedule: Schedule, by: Any) -> bool:
 
 @transaction.atomic
 def record_answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None:
-    """Keep what its owner says to it; raises Changed where they were shown something else."""
+    """Save the owner's answer; raise StaleAcceptance if they saw other terms."""
     row = Schedule.objects.select_for_update().select_related("workflow", "user")
     found = build_request(row.get(pk=schedule.pk, user=by))
     if found is None or not constant_time_compare(found.seal, seal):
@@ -139,7 +139,7 @@ def record_answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) 
         Schedule.objects.filter(pk=schedule.pk).update(accepted=now, trouble="")
         audit.record(by, audit.SCHEDULE_ACCEPTED, schedule, **told)
     else:
-        # Who switches it on again does not thereby accept it for them.
+        # Enabling it again must not count as acceptance.
         Schedule.objects.filter(pk=schedule.pk).update(enabled=False, accepted=None)
         audit.record(by, audit.SCHEDULE_DECLINED, schedule, **told)
 

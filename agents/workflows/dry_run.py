@@ -1,6 +1,6 @@
-"""A dry run: which steps would be done in which order and with what, without doing any.
+"""Dry runs: the steps a workflow would take, without executing any.
 
-What a step would give is not known, so what refers to it is shown as it is written.
+Results are unknown, so references to them are displayed as written.
 """
 
 import json
@@ -31,7 +31,7 @@ Fate = Literal["runs", "skipped", "depends", "fails"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPreview:
-    """A step as it would be done; `level` is how many plans it is inside of."""
+    """A step as it would run; `level` is its nesting depth."""
 
     step: ExecutionStep
     level: int
@@ -43,7 +43,7 @@ class StepPreview:
 
 
 def simulate(plan: ExecutionPlan, parameters: Mapping[str, Any]) -> list[StepPreview]:
-    """The steps in an order in which they could be done, as far as one wants to read."""
+    """Return the steps in a possible order, up to a limit."""
     names = {"parameters": {**plan.parameters, **parameters}}
     acts = []
     for act in _simulate_steps(plan, names, 0):
@@ -103,7 +103,7 @@ def _predict_outcome(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fat
 
 
 def _repetitions(step: ExecutionStep, names: dict[str, Any]) -> str:
-    """How often it is done; the first item stands for all of them."""
+    """Return how often it runs; the first item stands for all."""
     if step.until:
         about = {"rounds": step.rounds, "condition": step.until}
         return _("until %(condition)s, max %(rounds)d times") % about
@@ -132,7 +132,7 @@ def _is_known(expression: Expression, names: Mapping[str, Any]) -> bool:
 
 
 def _fill_known(value: Any, names: Mapping[str, Any]) -> Any:
-    """The value with all filled in that is known, and the rest as it is written."""
+    """Fill in known values and leave the rest as written."""
     if isinstance(value, Mapping):
         return {name: _fill_known(one, names) for name, one in value.items()}
     if isinstance(value, list | tuple):

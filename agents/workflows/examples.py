@@ -1,4 +1,4 @@
-"""What can be begun with: the pipeline as a form to fill, and one that runs as it is."""
+"""Example workflows: a template to fill in, and one that runs as it is."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The functions of expressions as the editor explains them: one line for each there is."""
+"""The functions of expressions, one line each, for the editor."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who and what a workflow can count on now: tools, agents, people with a role."""
+"""What a workflow can use now: tools, agents, and people with a role."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class Resources:
     roles: frozenset[str]
 
     def missing(self, plan: ExecutionPlan) -> list[PlanProblem]:
-        """What this plan needs and is not there, as far as one wants to read it."""
+        """Return what this plan needs and doesn't exist, up to a limit."""
         found = missing_resources(plan, self.tools, self.agents, self.roles)
         return list(islice(found, MAX_PROBLEMS))
 
     def missing_names(self, plan: ExecutionPlan) -> dict[str, list[str]]:
-        """The names of the tools, agents and roles that are not there, by kind."""
+        """Return the names of missing tools, agents and roles, by kind."""
         known = {"tool": self.tools, "agent": self.agents, "role": self.roles}
         wanted = {
             kind: sorted({name for step in plan.walk() if (name := getattr(step, kind))})
@@ -45,7 +45,7 @@ class Resources:
 
 
 def available(user: Any = None) -> Resources:
-    """For this person; without one, all that there is."""
+    """Return what this user can use; without one, everything."""
     agents = Agent.objects.usable_by(user).filter(enabled=True)
     groups = Group.objects.values_list("name", flat=True)
     roles = {role for agent in agents for role in agent.role_names}

@@ -1,4 +1,4 @@
-"""Workflows that start by themselves: whoever notices first that one is due starts it, once."""
+"""Scheduled workflows: the first process that finds one due starts it, once."""
 
 import logging
 from datetime import datetime
@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 
 class InvalidCron(ValueError):
-    """There is no such time; the text says why."""
+    """Raised for an invalid schedule; the message says why."""
 
 
 def next_time(cron: str, after: datetime) -> datetime:
-    """The next time that is meant, in the time zone of this installation; raises NoTime."""
+    """Return the next time, in the installation's time zone; raise InvalidCron."""
     try:
         return next(CronSim(cron, timezone.localtime(after)))
     except CronSimError as error:
@@ -34,14 +34,14 @@ def next_time(cron: str, after: datetime) -> datetime:
 
 
 async def launch_due(run: Run | None) -> None:
-    """Start what is due; asked at every look around, and of no use when a run is over."""
+    """Start what is due, at every periodic check."""
     if run is None:
         for started in await database.run(start_due, timezone.now()):
             runs.launch(started)
 
 
 def start_due(now: datetime) -> list[Run]:
-    """The runs that are due, as rows; what was missed is made up for once, however often."""
+    """Create the runs that are due; missed ones are made up for once."""
     due = Schedule.objects.filter(enabled=True, workflow__enabled=True, next_at__lte=now)
     fresh = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
     for schedule in fresh:
@@ -50,13 +50,13 @@ def start_due(now: datetime) -> list[Run]:
     for schedule in due.select_related("workflow", "user"):
         try:
             started.append(_start_schedule(schedule, now))
-        except Exception:  # whatever it was, the others need not wait for it
+        except Exception:  # others must not wait for a failure
             logger.exception("Can't start schedule %s.", schedule.pk)
     return [run for run in started if run is not None]
 
 
 def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:
-    """The run, kept in one transaction with the next time; None where another was quicker."""
+    """Create the run and set the next time; None if another process was faster."""
     try:
         with transaction.atomic():
             return _prepare_run(schedule) if _claim(schedule, now, last_run_at=now) else None
@@ -68,7 +68,7 @@ def _start_schedule(schedule: Schedule, now: datetime) -> Run | None:
 
 
 def _claim(schedule: Schedule, now: datetime, **facts: object) -> bool:
-    """Whether nobody else has moved it on meanwhile."""
+    """Claim the schedule; return False if another process was faster."""
     try:
         facts = {"next_at": next_time(schedule.cron, now), "trouble": "", **facts}
     except InvalidCron as error:

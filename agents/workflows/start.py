@@ -1,4 +1,4 @@
-"""How a workflow is started, and with what: `/workflow name key=value`, or a form."""
+"""Starting a workflow: `/workflow name key=value`, or a form."""
 
 import json
 import re
@@ -31,25 +31,25 @@ TRUE_WORDS, FALSE_WORDS = (
 
 
 class WorkflowNotStarted(Exception):
-    """It was not started; the text says why, to the person who wanted it."""
+    """Raised when a workflow can't start; the user sees the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """A version of a workflow, and what it is to be started with."""
+    """A workflow version and its start parameters."""
 
     version: WorkflowVersion
     parameters: Mapping[str, Any]
 
     @property
     def query(self) -> str:
-        """As one would type it."""
+        """The command that starts it."""
         given = [f"{name}={_quote(format_value(v))}" for name, v in self.parameters.items()]
         return " ".join([COMMAND_NAME, _quote(self.version.workflow.name), *given])
 
 
 def parse_command(text: str, user: Any) -> StartRequest | None:
-    """What a message asks for, if it begins with the command; raises NotStarted."""
+    """Return what a message starts, if it is the command; raise WorkflowNotStarted."""
     if (command := COMMAND_PATTERN.match(text.strip())) is None:
         return None
     name, given = _parse_arguments(command[1])
@@ -58,7 +58,7 @@ def parse_command(text: str, user: Any) -> StartRequest | None:
 
 
 def find_workflow(name: str, mine: QuerySet[Workflow]) -> Workflow:
-    """That of these which is called so; raises NotStarted."""
+    """Return the workflow with this name; raise WorkflowNotStarted."""
     found = mine.filter(name=name).first() or mine.filter(name__iexact=name).first()
     if found is None:
         raise WorkflowNotStarted(
@@ -74,7 +74,7 @@ def build_request(
     *,
     version: WorkflowVersion | None = None,
 ) -> StartRequest:
-    """This version, or else the newest, with these parameters; raises NotStarted."""
+    """Return a request for this or the newest version; raise WorkflowNotStarted."""
     version = version or workflow.newest
     if version is None or not workflow.enabled:
         raise WorkflowNotStarted(_("%(name)s is disabled.") % {"name": workflow.name})
@@ -86,7 +86,7 @@ def build_request(
 
 
 def resolve_parameters(definition: PlanDefinition, given: Mapping[str, str]) -> dict[str, Any]:
-    """All parameters, typed as their defaults are; raises NotStarted."""
+    """Return all parameters, with the types of their defaults; raise WorkflowNotStarted."""
     declared = definition.plan.parameters
     for name in given.keys() - declared.keys():
         near = get_close_matches(name, declared, n=1)
@@ -100,18 +100,18 @@ def resolve_parameters(definition: PlanDefinition, given: Mapping[str, str]) -> 
 
 
 def form_parameters(form: Mapping[str, str]) -> dict[str, str]:
-    """The parameters in a form, as they were typed."""
+    """Return a form's parameters, as typed."""
     fields = [(key, text) for key, text in form.items() if key.startswith(FIELD_PREFIX)]
     return {key.removeprefix(FIELD_PREFIX): text.replace("\0", "") for key, text in fields}
 
 
 def format_parameters(values: Mapping[str, Any]) -> dict[str, str]:
-    """Kept parameters, as a person would have typed them; null is one that is not given."""
+    """Return saved parameters as text; null ones are omitted."""
     return {name: format_value(value) for name, value in values.items() if value is not None}
 
 
 def prepare_run(wish: StartRequest, user: Any, topic: str) -> Run:
-    """The run as a row, on its way as soon as it is launched."""
+    """Create the run, ready to be launched."""
     return runs.prepare(
         query=wish.query,
         topic=topic,
@@ -122,7 +122,7 @@ def prepare_run(wish: StartRequest, user: Any, topic: str) -> Run:
 
 
 def _parse_arguments(text: str) -> tuple[str, dict[str, str]]:
-    """A name, which may have blanks in it, and what is behind it."""
+    """Return a name, possibly with spaces, and the parameters after it."""
     name: list[str] = []
     given: dict[str, list[str]] = {}
     words = name
@@ -151,7 +151,7 @@ def _convert_parameter(name: str, text: str, default: Any) -> Any:
 
 
 def _convert_text(text: str, default: Any) -> Any:
-    """The text as something of the kind of the default."""
+    """Convert the text to the default's type."""
     if isinstance(default, bool):
         if text.lower() not in TRUE_WORDS | FALSE_WORDS:
             raise ValueError
@@ -169,7 +169,7 @@ def _convert_text(text: str, default: Any) -> Any:
 
 
 def _check_storable(value: Any) -> Any:
-    """The value itself; raises ValueError for what a database does not take as JSON."""
+    """Return the value; raise ValueError if a database can't store it as JSON."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     text.encode()
     if NUL_ESCAPE in text or _is_too_deep(value, MAX_DEPTH):

@@ -1,4 +1,4 @@
-"""What a workflow was at any time: each change is a version, and none is ever changed."""
+"""Versions of workflows, which never change."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from agents.models import Workflow, WorkflowVersion
 
 
 class WorkflowNotSaved(Exception):
-    """It was not kept; the text says why, to the person who wrote it."""
+    """Raised when a workflow can't be saved; the user sees the reason."""
 
 
 class VersionConflict(WorkflowNotSaved):
-    """Somebody else has saved another version meanwhile."""
+    """Raised when someone else saved another version meanwhile."""
 
     def __init__(self, newest: WorkflowVersion) -> None:
         who = newest.author.get_username() if newest.author else "—"
@@ -35,14 +35,14 @@ class VersionConflict(WorkflowNotSaved):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffLine:
-    """A line of the difference between two versions: kept, added or removed."""
+    """A line of a diff between two versions."""
 
     sign: str
     text: str
 
 
 def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 0) -> Workflow:
-    """A new version on top of the one it was made from; the same text again is none."""
+    """Save a new version based on another one; unchanged text creates none."""
     text = clean_text(text)
     definition = read_definition(text)
     if definition.problems:
@@ -57,14 +57,14 @@ def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 
 
 
 def restore(workflow: Workflow, number: int, user: Any) -> Workflow:
-    """The text of an old version as the newest one."""
+    """Save an old version's text as the newest."""
     old = workflow.versions.get(number=number)
     newest = workflow.newest
     return save(old.text, user, workflow=workflow, base=newest.number if newest else 0)
 
 
 def diff_lines(old: str, new: str) -> Iterator[DiffLine]:
-    """The lines that changed, with a few around them."""
+    """Yield the changed lines with some context."""
     lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
     for line in lines:
         if not line.startswith(("---", "+++")):
@@ -72,7 +72,7 @@ def diff_lines(old: str, new: str) -> Iterator[DiffLine]:
 
 
 def clean_text(text: str) -> str:
-    """As every database takes it, with the line ends of this system."""
+    """Return the text as every database accepts it, with normalized line ends."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     return text.encode(errors="replace").decode()
 
@@ -83,7 +83,7 @@ def _save_version(
     if workflow is None:
         workflow = Workflow.objects.create(**_definition_fields(definition))
     else:
-        Workflow.objects.select_for_update().get(pk=workflow.pk)  # one at a time
+        Workflow.objects.select_for_update().get(pk=workflow.pk)  # serializes saves
         newest = workflow.newest
         if newest is not None and newest.text == text:
             return workflow

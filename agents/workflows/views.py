@@ -1,4 +1,4 @@
-"""Pages for workflows: everybody sees and starts them, administrators write them."""
+"""Pages for workflows: everyone sees and starts them, administrators edit them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ MAX_VERSIONS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditorProblem:
-    """A problem as a page shows it: a link to the line in which it stands."""
+    """A problem on a page, linked to its line."""
 
     line: int
     column: int
@@ -37,7 +37,7 @@ class EditorProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterField:
-    """A parameter as a form asks for it."""
+    """A parameter in a form."""
 
     name: str
     value: str
@@ -54,14 +54,14 @@ class ParameterField:
 
 
 class WorkflowPreview:
-    """A text in the editor: what it says, what is wrong with it, and what it would do."""
+    """A text in the editor: its content, problems and dry run."""
 
     def __init__(
         self, text: str, typed: dict[str, str] | None = None, *, editor: str | None = ""
     ) -> None:
         self.text = text
         self.typed = typed or {}
-        self.editor = editor  # where its lines can be seen; None where they cannot
+        self.editor = editor  # where its lines are visible, or None
 
     @cached_property
     def definition(self) -> PlanDefinition:
@@ -73,7 +73,7 @@ class WorkflowPreview:
 
     @cached_property
     def missing(self) -> list[EditorProblem]:
-        """What it needs and is not there: that can be seen to later."""
+        """What it needs and doesn't exist, which can be added later."""
         found = resources.available().missing(self.definition.plan)
         return [_to_problem(self.definition.locate(problem)) for problem in found]
 
@@ -95,12 +95,12 @@ class WorkflowPreview:
 
     @cached_property
     def step_previews(self) -> list[dry_run.StepPreview]:
-        """What it would do with what was typed; what does not fit is as ever."""
+        """Return the dry run with the typed parameters; invalid ones keep their default."""
         return dry_run.simulate(self.definition.plan, self._parameters[0])
 
     @property
     def complaint(self) -> str:
-        """Why it could not be started with what was typed."""
+        """Why it couldn't start with the typed parameters."""
         return self._parameters[1]
 
     @cached_property
@@ -129,7 +129,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def workflow(request: HttpRequest, pk: int) -> HttpResponse:
-    """What it does and how it went; here it is started."""
+    """Display a workflow and its runs, with a form to start it."""
     found = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
     newest, may_edit = _get_newest(found), _may_edit(request)
     editor = reverse("workflows:edit", args=[pk]) if may_edit else None
@@ -149,7 +149,7 @@ def workflow(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
-    """What a schedule would start with its owner's rights, for its owner alone."""
+    """Display what a schedule would start, to its owner only."""
     return _render_schedule(request, _own_schedule(request, pk))
 
 
@@ -201,14 +201,14 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @permission_required(CHANGE_PERMISSION, raise_exception=True)
 def check(request: HttpRequest) -> HttpResponse:
-    """What is wrong with a text that is being written, and what it would do."""
+    """Return the problems and dry run of an edited text."""
     sheet = WorkflowPreview(_posted_text(request), start.form_parameters(request.POST))
     return render(request, "workflows/edit.html#checked", {"sheet": sheet})
 
 
 @require_GET
 def completions(request: HttpRequest) -> JsonResponse:
-    """What can be written behind `/workflow`, for the field in which one asks."""
+    """Return completions for `/workflow` in the composer."""
     mine = Workflow.objects.for_user(request.user).filter(enabled=True)
     found = mine.values_list("name", "description")
     return JsonResponse({"workflows": [{"name": n, "about": about} for n, about in found]})
@@ -216,7 +216,7 @@ def completions(request: HttpRequest) -> JsonResponse:
 
 @require_GET
 def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """A version, and what it changed."""
+    """Display a version and its changes."""
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
     shown = _get_version(found, number)
     before = found.versions.filter(number__lt=shown.number).order_by("-number").first()
@@ -266,7 +266,7 @@ def _render_editor(
     context = {
         "workflow": found,
         "sheet": WorkflowPreview(text, start.form_parameters(request.POST)),
-        # Whoever saves now has seen the other text.
+        # Saving now overwrites a version the user has seen.
         "base": newest.number if newest else base,
         "reason": reason,
         "newest": newest,
@@ -281,7 +281,7 @@ def _render_editor(
 def _visible_schedules(
     request: HttpRequest, found: Workflow, newest: WorkflowVersion
 ) -> list[Schedule]:
-    """All of them for whoever may edit, and for everybody their own."""
+    """Return all schedules for editors, and their own for others."""
     rows = found.schedules.filter(enabled=True).select_related("user")
     shown = list(rows if _may_edit(request) else rows.filter(user=request.user))
     for row in shown:

@@ -1,4 +1,4 @@
-"""Django's PostgreSQL, asked again for a while where it does not let us in: it may restart."""
+"""Django's PostgreSQL backend, which retries connecting for a while, e.g. during a restart."""
 
 from time import sleep
 from typing import Any

@@ -1,4 +1,4 @@
-"""A model that needs no key and no network: rules instead of AI, in the form of a real one."""
+"""A rule-based model that needs no key and no network, with the interface of a real one."""
 
 from .model import DEMO_LABEL, DemoModel
 

@@ -29,7 +29,7 @@ _CLASSES = {
 
 
 class Sum(NamedTuple):
-    """An expression and the text around it; if it is open, another tool has to find `that`."""
+    """An expression and the text around it; an open one needs another tool to find `that`."""
 
     expression: str
     rest: str
@@ -88,7 +88,7 @@ class _Reading:
         terms = [self._operand(sign) for sign in signs]
         chain = groups[0]
         for sign, words in _TABLE["operators"].items():
-            # Between numbers only, or the two stars of a power would be taken for one each.
+            # Only between numbers, or the two stars of a power would match separately.
             chain = re.sub(f"(?<={_N}) *(?:{words}) *(?={_N})", f" {sign} ", chain)
         chain = re.sub(_ANY, lambda found: self._operand(found[0]), chain)
         operands = [self._operand(group) for group in groups] if len(signs) == 1 else [chain]

@@ -31,7 +31,7 @@ _CONTINUE = re.compile(LIBRARY["words"]["continue"])
 
 
 class Question(NamedTuple):
-    """What the user asked; `voice` is the text that sets the language, if not its own."""
+    """The user's question; `voice` is the text that sets the language, if it isn't its own."""
 
     text: str
     voice: str = ""
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
     @property
     def is_japanese(self) -> bool:
-        """Judge by the words around the names: 佐藤 in an English sentence is only a name."""
+        """Whether its words are Japanese: 佐藤 in an English sentence is only a name."""
         text = self.voice or self.text
         is_english = re.search("[A-Za-z]{2,} [A-Za-z]", text) and not _PARTICLES.search(text)
         return bool(_JAPANESE.search(text)) and not is_english

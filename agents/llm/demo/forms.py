@@ -1,6 +1,6 @@
-"""Structured answers: JSON that fits a schema, filled with what the tools found.
+"""Structured answers: JSON that fits a schema, filled from tool results.
 
-What isn't known is left out or null. Where a schema forbids both, an empty value stands there.
+Unknown values are omitted or null. If the schema forbids both, they are empty.
 """
 
 import json

@@ -69,7 +69,7 @@ def month(year: int, number: int) -> Period:
 
 
 def mentions(text: str, today: date) -> Iterator[tuple[Period, re.Match[str]]]:
-    """Yield the periods in a text, each with the place where it is named."""
+    """Yield the periods in a text, each with its match."""
     for found in SLOTS["period"].finditer(text):
         name = (found["month"] or found["bare"] or "-").lower()[:3]
         number = next((n for n, known in enumerate(MONTHS, 1) if known[:3] == name), 0)

@@ -12,7 +12,7 @@ MAX_QUOTED = 160
 _CITATION = re.compile(r"\[\d+\]")
 _FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
-# What stands between backticks stays as it is: `6 * 7`, `2 ** 3`.
+# Text between backticks stays as it is: `6 * 7`, `2 ** 3`.
 _MARKUP = re.compile(r"`+([^`]*)`+|\*\*(\S(?:.*?\S)?)\*\*|^\s*(?:#+|[*-]) |^\*\*|\*\*$|\|")
 _COMPARE, _MERGE = pattern(QUESTION_TEMPLATE), pattern(SYNTHESIS_PROMPT)
 
@@ -52,7 +52,7 @@ def merge(messages: Sequence[Message]) -> str | None:
 
 
 def _answers(text: str, names: Sequence[str]) -> dict[str, str]:
-    """Return what stands under each name; the names stand in this order."""
+    """Return the answer under each name; the names are in this order."""
     answers: dict[str, str] = {}
     for name, following in zip(names, [*names[1:], None], strict=True):
         _, _, text = text.partition(f"### {name}\n\n")

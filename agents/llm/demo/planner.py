@@ -61,7 +61,7 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
 def _person(
     found: re.Match[str], steps: list[Any], question: Question, roles: list[str]
 ) -> Any:
-    """Write the step that asks a person, or whoever has a role, after all others."""
+    """Write the step that asks a person or a role, after all others."""
     who, what = found["who"] or found["who_ja"], found["what"] or found["what_ja"]
     about = {"who": re.sub("^(?:my|our) ", "your ", who), "what": what.replace("${", "$${")}
     step = {"name": question.say("ask_name", **about), "depends_on": [s["name"] for s in steps]}
@@ -91,7 +91,7 @@ def _replaced(plan: Plan, situation: Situation) -> str:
 def _fields(step: Step, steps: Sequence[Step]) -> dict[str, Any]:
     """Write a step with references to the results of the steps before it."""
     needs = dict.fromkeys(steps[int(at)].name for at, _ in REFERENCE.findall(step.text))
-    text = step.text.replace("${", "$${")  # what a user wrote is no reference
+    text = step.text.replace("${", "$${")  # a user's text is not a reference
     text = REFERENCE.sub(lambda found: _reference(steps[int(found[1])], found[2]), text)
     agent = step.tool.agent
     return {

@@ -43,7 +43,7 @@ def _clauses(situation: Situation) -> Plan | None:
     found = [_single(situation.about(c)) for c in clauses] if 2 <= len(clauses) <= 4 else []
     plans = [plan for plan in found if plan]
     steps = [step for plan in plans for step in plan.steps]
-    # Two searches would number their sources twice; one for the whole question is better.
+    # Two searches would number their sources twice, so one covers the whole question.
     is_mixed = sum(step.tool.argument == "query" for step in steps) > 1
     is_mixed |= len({step.name for step in steps}) < len(steps)
     if not plans or len(plans) < len(found) or is_mixed or REFERENCE.search(str(steps)):

@@ -67,7 +67,7 @@ class Command(TerminalCommand):
             await runs.shut_down(hand_over=False)
 
     def _resume(self, run: Run) -> Event:
-        """Ask about what waits, outside of the event loop: a prompt would hold it up."""
+        """Ask for decisions outside of the event loop, which a prompt would block."""
         words = [(call.pk, self._prompt_decision(call)) for call in run.approvals.waiting()]
         try:
             return asyncio.run(self._decide(run, words, event_store.last_seq(run)))
@@ -83,7 +83,7 @@ class Command(TerminalCommand):
             await runs.shut_down(hand_over=False)
 
     async def _follow(self, run: Run, after: int = 0) -> Event:
-        """Print what happens; gives the last of it, be it an end or a pause."""
+        """Print events; return the last one, an end or a pause."""
         async with aclosing(pubsub.events(run, after)) as rows:
             async for row in rows:
                 if row is not None:
@@ -108,7 +108,7 @@ class Command(TerminalCommand):
         except KeyboardInterrupt:
             said = ""
         word = said.strip().lower()
-        # Of a call that may have been made, silence says nothing.
+        # For a call that may have been made, no answer isn't a decision.
         if not said or (call.is_unknown and word not in {"again", "done"}):
             raise _waiting_error(call.run_id)
         return Decision(digest=call.digest, is_approved=word in {"y", "yes", "again"})
@@ -126,7 +126,7 @@ class Command(TerminalCommand):
             self.stdout.write(event.data["answer"])
 
     def _print_notice(self, text: str, ending: str = "\n") -> None:
-        """Beside the answer, and not in the colour of an error."""
+        """Write to stderr, apart from the answer, but not in the color of an error."""
         self.stderr.write(text, style_func=str, ending=ending)
 
 

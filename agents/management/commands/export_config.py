@@ -1,4 +1,4 @@
-"""What is set up, as a file."""
+"""Exports the configuration to a file."""
 
 from pathlib import Path
 

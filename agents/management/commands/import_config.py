@@ -1,4 +1,4 @@
-"""What a file says, compared with what is set up, and taken over."""
+"""Compares a file with the configuration, and imports it."""
 
 import sys
 from pathlib import Path

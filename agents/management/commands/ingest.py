@@ -18,7 +18,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def ingest_file(self, path: Path) -> bool:
-        """Say what became of the document, and whether that is well."""
+        """Report what happened to the document, and return whether it succeeded."""
         try:
             done = knowledge.ingest(path)
         except knowledge.UnreadableDocument as error:
@@ -29,5 +29,5 @@ class Command(BaseCommand):
 
 
 def expand_path(path: Path) -> list[Path]:
-    """The file itself, or what is in the folder; an empty folder is refused like a bad file."""
+    """Return the file or the folder's files; an empty folder is rejected like a bad file."""
     return (knowledge.find_files(path) if path.is_dir() else []) or [path]

@@ -1,4 +1,4 @@
-"""Django's `migrate`, which refuses a database that was made before the baseline migrations.
+"""Django's `migrate`, which rejects databases from before the baseline migrations.
 
 `setup` and `serve` run it too.
 """
@@ -30,7 +30,7 @@ class Command(migrate.Command):
 
 
 def check_baseline(connection: BaseDatabaseWrapper) -> None:
-    """Raise CommandError where our tables were made without the baseline."""
+    """Raise CommandError if our tables were created without the baseline."""
     applied = MigrationRecorder(connection).applied_migrations()
     names = {name for app, name in applied if app == APP}
     if names and BASELINE not in names:

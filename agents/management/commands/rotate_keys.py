@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
 
 def encrypted_fields() -> Iterator[tuple[type[models.Model], list[str]]]:
-    """All kinds of rows that have secrets, and the columns in which they have them."""
+    """Yield all models with secrets, and their encrypted columns."""
     for model in apps.get_models():
         fields = model._meta.concrete_fields
         if names := [field.name for field in fields if isinstance(field, EncryptedTextField)]:
@@ -38,7 +38,7 @@ def encrypted_fields() -> Iterator[tuple[type[models.Model], list[str]]]:
 
 
 def reencrypt(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]]:
-    """How many secrets are under the newest key now, and which could not be read."""
+    """Return how many secrets have the newest key now, and which are unreadable."""
     count, unread = 0, []
     with transaction.atomic():
         for row in model.objects.select_for_update().order_by("pk"):
@@ -50,7 +50,7 @@ def reencrypt(model: type[models.Model], columns: list[str]) -> tuple[int, list[
                 if secret and name not in readable
             ]
             if readable:
-                row.save(update_fields=readable)  # what is kept is kept under the newest
+                row.save(update_fields=readable)  # saving encrypts with the newest key
             count += len(readable)
     return count, unread
 

@@ -11,7 +11,7 @@ from agents.catalog import sample_data, tool_factory
 from agents.engine.loop import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
-# What the reporter's answers look like: a table with a heading and, if need be, a remark.
+# The reporter's output schema: a table with a heading and an optional remark.
 REPORT = {
     "type": "object",
     "properties": {
@@ -58,7 +58,7 @@ class Command(BaseCommand):
 
 
 def make_account() -> str | None:
-    """The first account and its password; None where there is somebody already."""
+    """Create the first account; return its password, or None if there are accounts."""
     people = get_user_model().objects
     if people.exists():
         return None
@@ -69,7 +69,7 @@ def make_account() -> str | None:
 
 
 def make_agents() -> None:
-    """A row for each tool; agents only where there are none: what was changed stays."""
+    """Create a row per tool; agents only if there are none, so that changes stay."""
     make_tools()
     if Agent.objects.exists():
         return
@@ -125,7 +125,7 @@ def make_helper() -> Agent:
         is_default=True,
     )
     own = ToolRegistration.objects.filter(name__in=tool_factory.installed_names())
-    # Whoever asks something small does not want to be asked back.
+    # Small questions shouldn't be answered with a question.
     helper.tools.set(own.exclude(name=AskPersonTool.name))
     return helper
 

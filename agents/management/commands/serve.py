@@ -1,4 +1,4 @@
-"""Everything `make run` does after the installation: migrate, seed, say where, serve."""
+"""Runs everything `make run` does after the installation: migrate, seed, announce, serve."""
 
 import socket
 import sys
@@ -35,13 +35,13 @@ class Command(BaseCommand):
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
         warmup.start_tokenizer()
-        from agents.web import server  # which takes the event loop of this process
+        from agents.web import server  # uses this process's event loop
 
         server.serve(host, port)
 
 
 def check_port(host: str, port: int) -> None:
-    """Say so at once and in words where the server could not listen."""
+    """Report at once if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,7 +63,7 @@ def check_egress() -> None:
 
 
 def check_model() -> None:
-    """Say at once where the model that the environment names can't be asked."""
+    """Report at once if the environment's model is invalid."""
     name = settings.ENVIRONMENT.model
     if (
         name

@@ -1,4 +1,4 @@
-"""Everything that has to be there before a page is served, made once whoever asks first."""
+"""Creates everything needed before a page is served, once for all processes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connection
 
-# Any number will do, as long as nobody else locks the same one.
+# Any number that no one else locks.
 LOCK_ID = 0x417368
 
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _advisory_lock() -> Iterator[None]:
-    """Several processes may start at once; a file's database sees to this by itself."""
+    """Lock against concurrent starts; SQLite needs no lock for this."""
     if connection.vendor != "postgresql":
         yield
         return

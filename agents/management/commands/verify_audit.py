@@ -1,4 +1,4 @@
-"""Whether the audit log is as it was written."""
+"""Verifies the audit log."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def read_anchor(path: Path) -> Anchor:
 
 
 def write_anchor(path: Path, end: Anchor) -> None:
-    """Whole or not at all: half an anchor would be an alarm."""
+    """Write the anchor atomically: half of one would raise an alarm."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         draft.write_text(json.dumps({"number": end.number, "seal": end.seal}) + "\n")

@@ -1,4 +1,4 @@
-"""A process that drives runs and serves no pages; start as many as there is work for."""
+"""A process that drives runs and serves no pages; start as many as needed."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             )
         check_egress()
         check_model()
-        if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
+        if not settings.SAMPLE_DATABASE.exists():  # a file per machine
             sample_data.create_database(settings.SAMPLE_DATABASE, timezone.localdate())
         warmup.start_tokenizer()
         warmup.start()
@@ -54,7 +54,7 @@ class Command(BaseCommand):
 
 
 def serve_metrics() -> None:
-    """Nobody else is there to answer whoever asks for figures."""
+    """Serve metrics, because this process has no pages."""
     port = settings.ENVIRONMENT.metrics_port
     if settings.METRICS and port:
         from agents.observability import metrics
@@ -68,11 +68,11 @@ def serve_metrics() -> None:
 
 
 async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
-    """Until a signal comes: then nothing new is begun, and what runs is ended or left."""
+    """Work until a signal arrives; then start nothing new, and end or hand over runs."""
     is_over = asyncio.Event()
     for sign in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
-    # Only now: a signal that came earlier would end the process without handing anything over.
+    # Only now: an earlier signal would end the process without handing over.
     announce(at_once)
     process_status.start(ServerProcess.Kind.WORKER)
     working = asyncio.create_task(_work_loop(at_once, is_over))
@@ -86,9 +86,9 @@ async def _run_worker(at_once: int, announce: Callable[[int], None]) -> None:
 
 
 async def _work_loop(at_once: int, is_over: asyncio.Event) -> None:
-    """Whatever happens to the line, runs that are driven go on; after a while it is back.
+    """Process jobs; runs continue if the queue fails, and it is retried after a while.
 
-    Where the database is gone, not even the end of it is heard: what is said instead is that.
+    If the database is unavailable, its error can't even be reported, so this is logged instead.
     """
     while not is_over.is_set():
         try:

@@ -1,4 +1,4 @@
-"""Workflows at a terminal: start one and follow it, or see what is wrong with a text."""
+"""Workflows in a terminal: start and follow one, or validate a text."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -50,7 +50,7 @@ class Command(ask.Command):
 
 
 def _missing_message(absent: Mapping[str, list[str]]) -> str:
-    """Name what is missing; where that is nothing, arguments don't fit their tools."""
+    """Name what is missing; otherwise, arguments don't match their tools."""
     if not absent:
         return (
             "The workflow can't run here: its arguments don't match the tools. Fix them first."

@@ -1,4 +1,4 @@
-"""A tool that reads a database: its guard, and the process that asks."""
+"""A tool that reads a database: its query guard and worker process."""
 
 from .tool import DatabaseTool
 

@@ -1,7 +1,7 @@
-"""The first wall around the database: what a query says, before anything runs it.
+"""The first layer of the SQL sandbox: checks a query before anything runs it.
 
-It is for the model as much as against it: a refusal is a sentence that says what would be
-right. Who gets past it by a difference between two parsers meets `sql_worker`.
+It helps the model too: a rejection says what would be right. A query that gets past it by a
+parser difference meets `sql_worker`.
 """
 
 import re
@@ -33,7 +33,7 @@ FUNCTION_NAMES = """
 """
 FUNCTIONS = frozenset(FUNCTION_NAMES.split())
 
-# The closing mark may be missing, so that no text makes the search begin again and again.
+# The closing quote may be missing, so that no text causes repeated scans.
 QUOTED_TOKEN = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?""")
 COMMENT = re.compile(r"--|/\*")
 SELECT_START = re.compile(r"[\s(]*(?:select|with|values)\b", re.IGNORECASE)
@@ -47,13 +47,13 @@ class QueryRefused(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query that may be run."""
+    """A query that passed the checks."""
 
     sql: str
 
 
 def validate(sql: str, tables: Collection[str]) -> Query:
-    """The query, where it is one SELECT over these tables; raises QueryRefused."""
+    """Return the query if it is one SELECT over these tables; raise QueryRefused."""
     sql = _strip_fence(sql)
     _check_text(sql)
     sql = QUOTED_TOKEN.sub(_quote_identifier, sql)
@@ -65,10 +65,10 @@ def validate(sql: str, tables: Collection[str]) -> Query:
 
 
 def _quote_identifier(quoted: re.Match[str]) -> str:
-    """A name in double quotes, in marks that SQLite reads as a name and nothing else.
+    """Replace double quotes by quotes that SQLite only reads as a name.
 
-    It takes an unknown name in double quotes for a text, so that a misspelt column would be
-    compared, counted and summed up as a word.
+    It takes an unknown name in double quotes for a string, so a misspelled column would be
+    compared, counted and summed as text.
     """
     written = quoted[0]
     if len(written) < 2 or written[0] != '"' or written[-1] != '"':
@@ -78,7 +78,7 @@ def _quote_identifier(quoted: re.Match[str]) -> str:
 
 
 def _strip_fence(sql: str) -> str:
-    """The statement without the fence and the semicolon that models put around it."""
+    """Remove the fence and the semicolon that models add."""
     sql = sql.strip()
     if sql.startswith("```"):
         sql = sql.strip("`").removeprefix("sql").removeprefix("ite")
@@ -161,7 +161,7 @@ def _check_table(table: exp.Table, tables: Collection[str]) -> None:
 
 
 def _check_alias(named: exp.Expression, tables: Collection[str]) -> None:
-    """A part of the query has a name of its own, so that nobody takes it for a table."""
+    """Reject an alias that is a table's name, so that it can't be mistaken for the table."""
     alias = fold_case(named.alias)
     is_own = isinstance(named, exp.Table) and fold_case(named.name) == alias
     if alias in tables and not is_own:
@@ -199,7 +199,7 @@ def _function_name(call: exp.Func, sql: str) -> str:
     if "start" in call.meta:
         written = sql[call.meta["start"] : call.meta["end"] + 1]
         return fold_case(written.strip('"`[]'))
-    return "->"  # CASE, CAST, AND and their like: grammar, and no name that is looked up
+    return "->"  # CASE, CAST, AND and the like: grammar, not function names
 
 
 def _has_simple_format(call: exp.Func) -> bool:

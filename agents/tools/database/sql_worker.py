@@ -1,8 +1,8 @@
-"""The second wall: one query in a process of its own, confined, and killed when it is late.
+"""The second layer: one query in its own confined process, killed when it is late.
 
-It is started by its path, without site-packages and with an empty environment, so that
-whatever a query might break out to holds no secret and no other database. It reads one JSON
-request from standard input and writes one JSON reply.
+It is started by path, without site-packages and with an empty environment, so that an escaping
+query finds no secret and no other database. It reads one JSON request from standard input and
+writes one JSON reply.
 """
 
 import json
@@ -22,7 +22,7 @@ MAX_OUTPUT_CHARS = 250_000
 MEMORY_BYTES = 512 * 2**20
 
 ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-# SQLite keeps a view's text from its name on, whatever was written before it.
+# SQLite stores a view's text from its name on, regardless of what preceded it.
 CREATE_VIEW = re.compile(
     r"""CREATE VIEW ("(?:[^"]|"")*"|`(?:[^`]|``)*`|'(?:[^']|'')*'|\[[^\]]*\]|[\w$]+)""",
     re.ASCII,
@@ -41,7 +41,7 @@ SQLITE_LIMITS = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-# What another try may cure; everything else is cured by another query.
+# Errors that a retry may fix; all others need another query.
 TRANSIENT_ERRORS = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -61,9 +61,9 @@ ERROR_MESSAGES = {
 
 
 def fold_case(name: str) -> str:
-    """A name as SQLite compares names: only the letters A to Z have two cases.
+    """Fold a name like SQLite, where only A to Z have two cases.
 
-    `str.lower` would take KELVIN SIGN for a k, and Ä for ä: names of other tables.
+    `str.lower` would map KELVIN SIGN to k and Ä to ä: names of other tables.
     """
     return name.translate(ASCII_LOWER)
 
@@ -73,8 +73,8 @@ def main() -> None:
     _limit_resources(request["seconds"])
     try:
         reply = _run_query(request)
-        # A view that SQLite folds into the query, and of which no column is used, comes as a
-        # read of its table by the query itself. Kept apart, it comes as what it is.
+        # A view that SQLite merges into the query, with no column used, appears as a read of
+        # its table by the query itself. Kept separate, it appears as a view.
         if "error" in reply and reply["error"] == ERROR_MESSAGES[sqlite3.SQLITE_AUTH]:
             reply = _run_query(request, is_apart=True)
     except (sqlite3.Error, sqlite3.Warning) as error:
@@ -85,8 +85,8 @@ def main() -> None:
 
 
 def _limit_resources(seconds: float) -> None:
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # what came by accident, if anything
-    # Room for the small index file that readers of a write-ahead log share; no more.
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # inherited by accident, if any
+    # Only enough for the small index file that readers of a write-ahead log share.
     limits = {
         resource.RLIMIT_FSIZE: 2**16,
         resource.RLIMIT_NOFILE: 16,
@@ -117,7 +117,7 @@ def _run_query(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, 
 def _harden(connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA hard_heap_limit = {MEMORY_BYTES // 2}")
-    # One transaction for both, so that the query meets the tables that were listed.
+    # One transaction for both, so that the query sees the listed tables.
     connection.execute("BEGIN")
     authorizer = _Authorizer(connection, request, is_apart)
     connection.execute("PRAGMA query_only = ON")
@@ -128,10 +128,10 @@ def _harden(connection: sqlite3.Connection, request: dict[str, Any], is_apart: b
 
 
 class _Authorizer:
-    """Says yes to reading the listed tables and calling the listed functions.
+    """Allows reading the listed tables and calling the listed functions.
 
-    It takes nobody's word for it, neither the parser's nor a name in the query: which tables
-    there are is asked of the database, and a view is known by a name that nobody can guess.
+    It trusts neither the parser nor names in the query: the database says which tables exist,
+    and views have random names.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class _Authorizer:
     ) -> int:
         match action:
             case sqlite3.SQLITE_SELECT:
-                # A hidden view over a listed table gives itself away here, and nowhere else.
+                # A hidden view over a listed table is only visible here.
                 allowed = fold_case(within or "") not in self.hidden
             case sqlite3.SQLITE_READ:
                 allowed = self._may_read(fold_case(what or ""), of, within)
@@ -161,11 +161,11 @@ class _Authorizer:
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     def _may_read(self, table: str, column: str | None, within: str | None) -> bool:
-        # A view may show what its tables hide. SQLite says "within" of a CTE too, by a name
-        # that the query gives it: only a name that no query can know is a view's.
+        # A view may show what its tables hide. SQLite also reports a CTE's name as "within",
+        # which the query chooses: only a name that no query can know is a view's.
         if table in self.tables or within in self.views or table in self.views:
             return True
-        # A part of the query comes by its name where none of its columns is used.
+        # A part of the query appears by its name if none of its columns is used.
         return not column and not self._exists(table)
 
     def _exists(self, table: str) -> bool:
@@ -173,7 +173,7 @@ class _Authorizer:
 
 
 def _readable_names(connection: sqlite3.Connection) -> Iterator[str]:
-    """All that a query could read by its name: tables, views, and modules that are tables."""
+    """Yield everything a query could read by name: tables, views, and table-valued modules."""
     yield from (
         fold_case(name)
         for (name,) in connection.execute(
@@ -183,7 +183,7 @@ def _readable_names(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _views(connection: sqlite3.Connection) -> dict[str, str]:
-    """The views of the file, with the text that made each."""
+    """Return the file's views with their SQL."""
     found = connection.execute("SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'")
     return dict(found.fetchall())
 
@@ -191,13 +191,14 @@ def _views(connection: sqlite3.Connection) -> dict[str, str]:
 def _shadow_views(
     connection: sqlite3.Connection, views: Mapping[str, str], is_apart: bool
 ) -> Iterator[str]:
-    """Give each view a random name, and its own to a view of that one; yield the random names.
+    """Give each view a random name, and create a view of that under its own name.
 
-    Both are gone with the connection. What a view reads is then read within the random name.
+    Yields the random names. Both disappear with the connection. What a view reads is then
+    reported within the random name.
     """
     for name, sql in views.items():
         if not (beginning := CREATE_VIEW.match(sql or "")):
-            continue  # not as SQLite writes it: then it is not read
+            continue  # unusual syntax, so it can't be read
         secret = f"view_{secrets.token_hex(16)}"
         own = name.replace('"', '""')
         connection.execute(f"CREATE TEMP VIEW {secret} {sql[beginning.end() :]}")

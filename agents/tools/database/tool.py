@@ -1,8 +1,8 @@
-"""Questions to a database that was named for it, and to no other.
+"""Queries one configured SQLite database.
 
-The tool opens one SQLite file by its path, in a process of its own. It shares no connection
-with the application, whose tables are out of its reach unless an administrator gives it the
-application's file.
+The tool opens one file by its path, in its own process. It shares no connection with the
+application, whose tables are out of reach unless an administrator configures the application's
+file.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ _START_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakK
 
 
 class DatabaseTool:
-    """Read-only SQL over the tables and views of one SQLite file, or over those listed.
+    """Read-only SQL over one SQLite file, or over the listed tables and views.
 
-    A listed view may be read even where the tables below it are not listed: the way to show
-    some columns and hide others.
+    A listed view can be read even if its tables aren't listed: a way to show some columns and
+    hide others.
     """
 
     name = "database"
@@ -57,7 +57,7 @@ class DatabaseTool:
         self.uri = _sqlite_uri(url)
         self.max_rows = max_rows
         self.seconds = timeout
-        self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
+        self.timeout = timeout + 2  # after our own limit, which has a clearer message
         self._only = None if tables is None else frozenset(map(fold_case, tables))
         self._look()
         self.description = self._description()
@@ -130,7 +130,7 @@ class DatabaseTool:
 
 
 async def _start_worker() -> asyncio.subprocess.Process:
-    # One at a time: fifty processes started in one go hold up every other run for 600 ms.
+    # One at a time, because starting fifty processes at once blocks every other run for 600 ms.
     async with _START_LOCKS.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", sql_worker.__file__),
@@ -161,7 +161,7 @@ def _sqlite_uri(url: str) -> str:
 
 
 def _file_version(uri: str) -> tuple[tuple[int, int], ...]:
-    """Another one whenever the file was written to, or the log beside it."""
+    """Return a stamp that changes when the file or its log is written."""
     files = _database_files(uri)
     return tuple((s.st_mtime_ns, s.st_size) for f in files if f.exists() and (s := f.stat()))
 
@@ -176,16 +176,16 @@ def _database_files(uri: str) -> list[Path]:
 def _read_schema(
     uri: str, only: Collection[str] | None, stamp: object
 ) -> tuple[list[_Table], list[str]]:
-    """The tables that may be read, and how a model is told of them.
+    """Return the readable tables and their description for a model.
 
-    Every run asks; as long as nothing was written, the answer is the same.
+    Every run asks; until something is written, the result is cached.
     """
     tables = _read_tables(uri, only)
     return tables, list(_describe_tables(tables))
 
 
 def _read_tables(uri: str, only: Collection[str] | None) -> list[_Table]:
-    """The tables and views that may be read, without SQLite's own and those of its indexes."""
+    """Return the readable tables and views, without SQLite's own."""
     with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
         listed = connection.execute(
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND "
@@ -196,7 +196,7 @@ def _read_tables(uri: str, only: Collection[str] | None) -> list[_Table]:
 
 
 def _read_table(connection: sqlite3.Connection, name: str) -> _Table | None:
-    """A table as it is; nothing for a view whose tables have changed under it."""
+    """Return a table, or None for a view whose tables have changed."""
     try:
         columns = connection.execute("SELECT name, type FROM pragma_table_xinfo(?)", [name])
     except sqlite3.OperationalError as error:

@@ -1,8 +1,8 @@
-"""FastMCP's client, as it is used here. Only this file imports FastMCP, which costs seconds.
+"""FastMCP's client.
 
-Its own way to start a program is not used: it passes on parts of our environment, lets a
-program's children outlive it and keeps a line of any length. The program's standard streams
-are joined to its session here instead.
+Only this file imports FastMCP, which takes seconds. Its own stdio transport isn't used: it
+passes on parts of our environment, lets a program's children outlive it and reads lines of any
+length. Here the program's standard streams are connected to its session instead.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 
 class LenientSession(ClientSession):
-    """Does not hold results against schemas of the server: what is read of them is text."""
+    """Doesn't validate results against the server's schemas, because only text is used."""
 
     async def validate_tool_result(self, name: str, result: wire.CallToolResult) -> None:
         return None
@@ -64,7 +64,7 @@ TRANSPORT_OPTIONS = TransportOptions(session_class=LenientSession)
 
 
 class StdioTransport(ClientTransport):
-    """A server that is a program, kept by its keeper."""
+    """A server that is a local program, run by its supervisor."""
 
     def __init__(self, config: ServerConfig, ended: Callable[[], None]) -> None:
         self.config = config
@@ -80,7 +80,7 @@ class StdioTransport(ClientTransport):
             mcp_process.run_server(self.config) as self.process,
             anyio.create_task_group() as tasks,
         ):
-            # Not before it runs: whoever gives up meanwhile would leave them open.
+            # Not before it runs: giving up meanwhile would leave them open.
             sent, to_session = anyio.create_memory_object_stream[Incoming](0)
             from_session, received = anyio.create_memory_object_stream[SessionMessage](0)
             tasks.start_soon(self._read_messages, self.process, sent)
@@ -113,7 +113,7 @@ class StdioTransport(ClientTransport):
                     return self.ended()
 
     def _track_call(self, message: wire.JSONRPCMessage) -> None:
-        """Know which calls are under way, so that they can be failed."""
+        """Track running calls, so that they can be failed."""
         match message:
             case wire.JSONRPCRequest(method="tools/call"):
                 self.calls.add(message.id)
@@ -121,10 +121,11 @@ class StdioTransport(ClientTransport):
                 self.calls.discard((message.params or {}).get("requestId", ""))
 
     def _messages(self, line: mcp_process.OutputLine) -> Iterator[SessionMessage]:
-        """What a line says. Words that are no message do no harm: many servers print some.
+        """Yield the messages of a line.
 
-        An answer that cannot be read fails the call that it belongs to, and where it does not
-        say which, all that are under way: nobody is to wait for what has come already.
+        Other text is ignored, because many servers print some. An unreadable response fails the
+        call it belongs to or, if it doesn't say which, all running calls, so that none waits
+        forever.
         """
         if line.is_too_long and line.answers:
             most = f"{mcp_process.MAX_LINE_BYTES:,}"
@@ -152,7 +153,7 @@ class StdioTransport(ClientTransport):
 
 
 def _parse_problem(text: bytes) -> str:
-    """What is wrong with a line that was meant as a message; empty where it is only words."""
+    """Return what is wrong with a message; empty if the line is just text."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -174,7 +175,7 @@ class LegacySseTransport(SSETransport):
 def create_client(
     config: ServerConfig, policy: egress.Egress, look: Callable[[], None]
 ) -> Client[ClientTransport]:
-    """A client that is not connected yet; it calls `look` when its tools may have changed."""
+    """Return an unconnected client; it calls `look` when its tools may have changed."""
 
     async def hear(message: wire.ServerNotification | Exception) -> None:
         if isinstance(message, wire.ToolListChangedNotification):
@@ -195,7 +196,7 @@ def _create_transport(
 ) -> ClientTransport:
     if config.transport == "stdio":
         return StdioTransport(config, ended)
-    # Calls have their own limit, and a stream of notices may be silent for as long as it likes.
+    # Calls have their own timeout, and a notification stream may be silent for any time.
     patience = httpx2.Timeout(config.connect_timeout, read=None)
     make = LegacySseTransport if config.transport == "sse" else HttpTransport
     limited = replace(policy, most_bytes=mcp_process.MAX_LINE_BYTES)
@@ -209,7 +210,7 @@ def _create_transport(
 
 
 class _IsolatedStream(httpx2.AsyncByteStream):
-    """Lets an answer that is too large fail alone: else it would end all calls under way."""
+    """Lets an oversized response fail alone; otherwise it would end all running calls."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -231,12 +232,12 @@ async def _isolate_stream(response: httpx2.Response) -> None:
 
 
 async def _ignore_log(message: object) -> None:
-    """What a server logs is not ours to keep."""
+    """Ignore the server's log messages."""
 
 
 @asynccontextmanager
 async def watch_tools(client: Client[Any], look: Callable[[], None]) -> AsyncIterator[None]:
-    """Call `look` at each change that a server of the newer kind tells of, meanwhile."""
+    """Call `look` whenever a server with the newer protocol announces a change."""
     task = None
     if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
         task = asyncio.create_task(_watch_loop(client, look))
@@ -251,18 +252,21 @@ async def watch_tools(client: Client[Any], look: Callable[[], None]) -> AsyncIte
 async def _watch_loop(client: Client[Any], look: Callable[[], None]) -> None:
     try:
         async with listen(client.session, tools_list_changed=True) as changes:
-            look()  # something may have changed before we were heard
+            look()  # something may have changed before we subscribed
             async for _ in changes:
                 look()
     except FAILURES as error:
-        # It cannot tell, or not any more: it is looked at from time to time anyway.
+        # It can't announce changes; it is polled anyway.
         logger.info("no notices of changed tools: %s", type(error).__name__)
 
 
 async def call_tool(
     client: Client[Any], tool: str, arguments: Mapping[str, Any]
 ) -> wire.CallToolResult:
-    """Use a tool. A connection that is torn down meanwhile must not look like our own stop."""
+    """Call a tool.
+
+    A connection that is closed meanwhile must not look like our own cancellation.
+    """
     try:
         return await client.call_tool_mcp(tool, dict(arguments))
     except asyncio.CancelledError:
@@ -273,9 +277,9 @@ async def call_tool(
 
 
 def to_tool_result(answer: wire.CallToolResult, credentials: Iterable[str] = ()) -> ToolResult:
-    """What the model reads of an answer: its texts, and the names of what is no text.
+    """Return a response's text for the model, and names of other content.
 
-    A server that repeats the credentials which it was given does not get them any further.
+    Credentials that a server echoes are removed.
     """
     parts = [part for block in answer.content if (part := _format_block(block))]
     has_text = any(isinstance(block, wire.TextContent) for block in answer.content)
@@ -317,7 +321,7 @@ def _truncate(text: str) -> str:
 
 
 async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
-    """All tools of a server, by name; of two that share one, the first."""
+    """Return all tools of a server by name; the first wins if a name is repeated."""
     listed = (await _list_pages(client))[:MAX_TOOLS]
     found = {tool.name: _to_definition(tool) for tool in reversed(listed)}
     long = [name for name in found if _definition_chars(found[name]) > MAX_DEFINITION_CHARS]
@@ -327,7 +331,7 @@ async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
 
 
 async def _list_pages(client: Client[Any]) -> list[wire.Tool]:
-    """Page by page; raises ToolError where there is no end to them."""
+    """List all pages; raise ToolError if there is no end to them."""
     tools: list[wire.Tool] = []
     cursors: list[str | None] = [None]
     size = 0
@@ -358,12 +362,12 @@ def _to_definition(tool: wire.Tool) -> ToolDefinition:
 
 
 async def explain(error: Exception, client: Client[Any]) -> str:
-    """What went wrong between us and a server, in a sentence."""
+    """Return what went wrong with a server, as a sentence."""
     transport = client.transport
     if isinstance(error, ToolError):
-        return str(error)  # it was we who left, and that is why
+        return str(error)  # we disconnected, and that is why
     if isinstance(transport, StdioTransport) and (process := transport.process):
-        # It is known to have ended a moment after its streams were closed.
+        # Its exit is only known a moment after its streams are closed.
         if not isinstance(error, TimeoutError) and await process.wait(EXIT_WAIT_SECONDS):
             said = process.stderr_tail
             return f"The program ended with status {process.status}.{_quote_output(said)}"
@@ -374,7 +378,7 @@ async def explain(error: Exception, client: Client[Any]) -> str:
 
 
 def is_connection_error(error: Exception) -> bool:
-    """Whether the connection failed; else the server answered, and said no."""
+    """Whether the connection failed, rather than the server returning an error."""
     return not isinstance(error, MCPError) or error.code in {
         wire.CONNECTION_CLOSED,
         wire.REQUEST_TIMEOUT,

@@ -1,8 +1,8 @@
-"""What an administrator says of an MCP server, checked before anything is started.
+"""The configuration of an MCP server, checked before anything is started.
 
-Read from rows or from the `mcpServers` JSON that other programs keep: Claude Desktop, VS Code,
-LibreChat and their like. Nothing here is filled in from the environment of this process, whose
-secrets are none of a server's business.
+It is read from rows or from the `mcpServers` JSON of other programs: Claude Desktop, VS Code,
+LibreChat and so on. Nothing is filled in from this process's environment, whose secrets aren't
+meant for a server.
 """
 
 import json
@@ -47,7 +47,7 @@ RESERVED_HEADERS = {
     "transfer-encoding",
     "accept",
 }
-# What other programs keep beside a server, and what means nothing here.
+# Fields of other programs without a meaning here.
 IGNORED_FIELDS = {
     *("alwaysAllow", "autoApprove", "description", "icon", "iconPath", "id", "name", "note"),
     *("chatMenu", "gallery", "serverInstructions", "source", "stderr", "title", "version"),
@@ -82,7 +82,7 @@ class InvalidServerConfig(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """How programs are kept apart from the product: what is tried, and what they never see."""
+    """How programs are isolated: the levels to try, and the paths to hide."""
 
     mode: Mode = "auto"
     levels: tuple[Level, ...] = ("bubblewrap", "landlock", "user")
@@ -91,7 +91,7 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that an administrator opened to a server."""
+    """A folder that an administrator allows a server to use."""
 
     path: str
     is_writable: bool = False
@@ -102,7 +102,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """A server as it was set up. `home` is the folder that it keeps; without, it keeps none."""
+    """A configured server. `home` is its persistent folder; empty means none."""
 
     name: str
     transport: Transport = "stdio"
@@ -124,12 +124,12 @@ class ServerConfig:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What may be one, for what is said of a failure."""
+        """Possible secrets, to mask in error messages."""
         return (*self.env.values(), *self.headers.values())
 
     @property
     def credentials(self) -> tuple[str, ...]:
-        """What surely is one, by its name, and so must not be in an answer either."""
+        """Certain secrets, by name, to mask in results too."""
         keys = [value for name, value in self.env.items() if SECRET_NAME.search(name)]
         words = [word for value in (*keys, *self.headers.values()) for word in value.split()]
         return tuple(word for word in words if len(word) >= MIN_SECRET_CHARS)
@@ -137,7 +137,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigProblem:
-    """Something wrong with a field: told beside it, and told where many servers are told of."""
+    """A problem with a field: as a message beside it, and as one that names the server."""
 
     field: str
     beside: str
@@ -148,7 +148,7 @@ class ConfigProblem:
 
 
 def find_problems(config: ServerConfig) -> list[ConfigProblem]:
-    """What is wrong with it; nothing where it can be tried."""
+    """Return the problems; empty if the server can be tried."""
     name = _name_problems(config)
     if config.transport == "stdio":
         return [*name, *_program_problems(config), *_placeholder_problems(config)]
@@ -166,7 +166,7 @@ Check = Callable[[ServerConfig], Iterable[ConfigProblem]]
 def read_config(
     source: str | Mapping[str, Any], check: Check = find_problems
 ) -> list[ServerConfig]:
-    """The servers that are switched on; raises BadServerConfig with a sentence a mistake."""
+    """Read the enabled servers; raise InvalidServerConfig with a sentence per problem."""
     entries = _server_entries(_decode(source) if isinstance(source, str) else source)
     wrong = [*_duplicate_names(entries)]
     configs = []
@@ -182,13 +182,13 @@ def read_config(
 
 
 def slugify(name: str) -> str:
-    """A name as the tools of its server begin: no two separators together."""
+    """Return the prefix of the server's tools, without repeated separators."""
     plain = unicodedata.normalize("NFKC", name).lower()
     return re.sub(r"[_-]{2,}", "_", re.sub(r"[^a-z0-9_-]+", "-", plain)).strip("_-")
 
 
 def read_folders(lines: Iterable[str]) -> tuple[Folder, ...]:
-    """Folders as they are written: a path, and `:rw` behind one that may be changed."""
+    """Read folders: a path, with `:rw` if it is writable."""
     written = [line.strip() for line in lines if line.strip()]
     return tuple(
         Folder(line.removesuffix(":rw").removesuffix(":ro"), line.endswith(":rw"))
@@ -330,12 +330,12 @@ def _infer_transport(entry: Mapping[str, Any], url: str) -> Transport:
 
 
 def _to_seconds(limit: float) -> float:
-    """Some programs write seconds, most write milliseconds."""
+    """Convert a timeout, which some programs write in seconds and most in milliseconds."""
     return min(limit / 1000 if limit >= 1000 else float(limit), 600.0)
 
 
 def _problem(config: ServerConfig, where: str, words: str, subject: str = "") -> ConfigProblem:
-    """`words` are said of the field itself, or else of the `subject` within it."""
+    """Return a problem; `words` are about the field, or the `subject` within it."""
     place = f"{where} of {config.name!r}"
     said = f"{subject or 'It'} {words}"
     return ConfigProblem(

@@ -1,8 +1,7 @@
-"""Becomes an MCP server inside Landlock, as another user, or both.
+"""Confines a process by Landlock, another user, or both, then becomes an MCP server.
 
-It is started by its path, without site-packages, like the keeper that starts it. What it may
-do is taken away first; whatever cannot be taken away ends it, so that no server ever runs with
-more than its policy says.
+It is started by path, without site-packages, like its supervisor. Privileges are dropped first;
+if that fails it exits, so that no server runs with more than its policy allows.
 """
 
 import ctypes
@@ -12,7 +11,7 @@ import stat
 import sys
 
 EXIT_NOT_CONFINED = 126
-# The same numbers on every architecture that Linux has had since 5.13.
+# The same numbers on all Linux architectures since 5.13.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION_FLAG = 1
 PATH_BENEATH = 1
@@ -30,7 +29,7 @@ SCOPES = {6: 0b11}  # abstract sockets and signals
 
 
 class Ruleset(ctypes.Structure):
-    """struct landlock_ruleset_attr; older kernels take it while what they don't know is 0."""
+    """struct landlock_ruleset_attr; older kernels accept it if unknown fields are 0."""
 
     _fields_ = [
         ("handled_access_fs", ctypes.c_uint64),
@@ -43,7 +42,7 @@ class PathBeneath(ctypes.Structure):
     """struct landlock_path_beneath_attr."""
 
     _pack_ = 1
-    _layout_ = "ms"  # the same with this packing; from Python 3.14 on it has to be said
+    _layout_ = "ms"  # the same with this packing; required from Python 3.14 on
     _fields_ = [("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
 
 
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that this kernel has; 0 where it has none, or it is off."""
+    """Return the kernel's Landlock version; 0 if it has none or it is off."""
     if not sys.platform.startswith("linux"):
         return 0
     try:
@@ -80,7 +79,7 @@ def switch_user(uid: int) -> None:
 
 
 def drop_privileges() -> None:
-    """No program that it starts gets more than it has, and of root it keeps the name alone."""
+    """Drop all capabilities, and make sure that no child gets more."""
     _prctl(SET_NO_NEW_PRIVS, 1)
     if os.geteuid() == 0:
         _prctl(AMBIENT, CLEAR_AMBIENT)
@@ -88,11 +87,11 @@ def drop_privileges() -> None:
             try:
                 _prctl(DROP_BOUNDING, capability)
             except OSError:
-                break  # past the last one that this kernel knows, or not ours to give up
+                break  # beyond the kernel's last one, or not ours to drop
 
 
 def restrict(read: list[str], write: list[str]) -> None:
-    """Leave these files and folders, and nothing else of the file system."""
+    """Restrict the file system to these paths."""
     version = landlock_abi()
     handled = FIRST_RIGHTS
     for since, right in LATER_RIGHTS.items():
@@ -113,7 +112,7 @@ def _allow_path(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # not there, so there is nothing to allow
+        return  # doesn't exist, so there is nothing to allow
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= FILE_RIGHTS

@@ -1,4 +1,4 @@
-"""The connection to one MCP server: made by one task, kept by it, and made anew by it."""
+"""The connection to one MCP server: made, maintained and reconnected by one task."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ Told = Callable[["Connection"], None]
 HEARTBEAT_SECONDS = 60.0
 IDLE_SECONDS = 900.0
 BACKOFF_SECONDS = 0.5
-MAX_DOUBLINGS = 8  # to a pause of a minute
+MAX_DOUBLINGS = 8  # up to a pause of a minute
 STABLE_SECONDS = 20.0
 RETRY_WAIT_SECONDS = 2.0
 RECHECK_SECONDS = 1.0
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """How a connection is; `tools` are those that its server listed last."""
+    """A connection's status; `tools` are those listed last."""
 
     state: State = "stopped"
     since: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -52,7 +52,7 @@ class ServerUnavailable(ToolError):
 
 
 class Connection:
-    """One server. Its owner task alone connects and leaves; calls only use what it holds."""
+    """One server. Only its owner task connects and disconnects; calls use its client."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Connection:
         self._moved = asyncio.Event()
 
     def start(self) -> None:
-        """Begin to connect, where nobody has yet; does not wait."""
+        """Start connecting, if that hasn't happened; doesn't wait."""
         self._used = time.monotonic()
         is_owned = self._owner is not None and not self._owner.done()
         if not is_owned and not self._is_closed:
@@ -90,14 +90,14 @@ class Connection:
             self._owner.add_done_callback(self._on_owner_done)
 
     async def ready(self, *, again: bool = True) -> tuple[ToolDefinition, ...]:
-        """Its tools, once it is connected; raises ServerUnavailable where that fails.
+        """Return the tools once connected; raise ServerUnavailable if that fails.
 
-        `again` waits for another attempt, where one is about to be made.
+        `again` waits for another attempt, if one is due.
         """
         self.start()
         while self.health.state != "ready":
             if self.health.state == "stopped":
-                self.start()  # its owner found it unused, and left in this very moment
+                self.start()  # its owner just left because it was unused
             self._moved.clear()
             if self._is_closed:
                 raise ServerUnavailable(f"{self.config.name} was switched off, or set up anew.")
@@ -114,10 +114,11 @@ class Connection:
         seconds: float | None = None,
         pinned: str = "",
     ) -> ToolResult:
-        """Use a tool; whatever goes wrong is a result. Who cancels this cancels it there.
+        """Call a tool; any failure is a result.
 
-        With the digest of an accepted definition, the tool is called only if the server
-        describes it so at this very moment: not every server tells when it changes one.
+        Cancelling this cancels it there. With the digest of an accepted definition, the tool is
+        only called if the server still describes it that way: not every server announces
+        changes.
         """
         seconds = seconds or self.config.call_timeout
         is_sent = False
@@ -159,7 +160,7 @@ class Connection:
             )
 
     async def close(self) -> None:
-        """For good: who holds it still is told that it is over."""
+        """Close for good; holders get an error."""
         self._is_closed = True
         if self._owner is not None:
             self._owner.cancel()
@@ -184,7 +185,7 @@ class Connection:
         return read
 
     async def _refresh_tools(self) -> None:
-        """List the tools as they are now; calls that ask at the same time share one list."""
+        """List the current tools; concurrent callers share one request."""
         asked = time.monotonic()
         async with self._refreshing:
             if self._listed_at >= asked:
@@ -204,7 +205,7 @@ class Connection:
                 self._update_health(tools=tools)
 
     async def _recheck(self, reason: str) -> str:
-        """Why a call failed, once the owner has looked; until then nobody calls."""
+        """Return why a call failed, once the owner has checked; calls wait until then."""
         if self._is_closed:
             return reason
         self._update_health(state="connecting")
@@ -217,7 +218,7 @@ class Connection:
 
     async def _maintain(self) -> None:
         self._mcp = await _import_client()
-        self._used = time.monotonic()  # loading took a while, and somebody waits
+        self._used = time.monotonic()  # loading took a while, and someone waits
         failures = 0
         while not self._is_idle():
             began = time.monotonic()
@@ -240,7 +241,7 @@ class Connection:
             self._update_health(state="failed", error="Something went wrong on our side.")
 
     async def _keep_alive(self, client: Any) -> None:
-        """Connected, from the first list of tools until the connection fails or is not used."""
+        """Stay connected, from the first tool list until the connection fails or is idle."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self.config.connect_timeout):
                 await stack.enter_async_context(client)
@@ -293,11 +294,11 @@ class Connection:
         return self._mask(await self._mcp.explain(error, client))
 
     def _mask(self, text: str) -> str:
-        # Cut first: in a text of megabytes, looking for secrets holds up everybody for seconds.
-        # And cut again, because the first cut may have left half of one at the end.
+        # Truncated first, because searching megabytes for secrets blocks everyone for seconds.
+        # And again, because the first cut may have left half a secret.
         return mask_secrets(text[: 2 * MAX_ERROR_CHARS], *self.config.secrets)[:MAX_ERROR_CHARS]
 
 
 async def _import_client() -> Any:
-    """FastMCP takes a second and more to import: in a thread, and where a server needs it."""
+    """Import FastMCP in a thread and only when needed, because it takes a second or more."""
     return await asyncio.to_thread(import_module, "agents.tools.mcp.client")

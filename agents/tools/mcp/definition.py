@@ -1,4 +1,4 @@
-"""What a server says of a tool, pinned by its hash, and what changed in it since."""
+"""A server's tool definition, pinned by its hash, and changes to it."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """A tool as its server describes it; `annotations` are claims, and no more than that."""
+    """A tool as its server describes it; `annotations` are unverified claims."""
 
     name: str
     description: str = ""
@@ -37,11 +37,11 @@ class ToolDefinition:
 
     @property
     def needs_approval(self) -> bool:
-        """Whoever does not say that they only read may destroy."""
+        """Whether it needs approval: anything that isn't declared as read-only."""
         return self.effect != "read"
 
     def with_trust(self, is_trusted: bool) -> "ToolDefinition":
-        """With its claims where an administrator trusts them; else as if it made none."""
+        """Return it with its claims if an administrator trusts them, else without."""
         return self if is_trusted else replace(self, annotations={})
 
     def as_dict(self) -> dict[str, Any]:
@@ -49,13 +49,13 @@ class ToolDefinition:
 
 
 def digest(definition: ToolDefinition) -> str:
-    """What an accepted definition is pinned by."""
+    """Return the hash that pins an accepted definition."""
     whole = json.dumps(definition.as_dict(), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def diff(old: ToolDefinition, new: ToolDefinition) -> list[tuple[str, str, str]]:
-    """What changed, as (what, before, after); empty texts where there was, or is, nothing."""
+    """Return changes as (what, before, after); empty text where there is nothing."""
     before, after = dict(_flatten(old.as_dict())), dict(_flatten(new.as_dict()))
     return [
         (
@@ -69,7 +69,7 @@ def diff(old: ToolDefinition, new: ToolDefinition) -> list[tuple[str, str, str]]
 
 
 def escape_invisible(text: str) -> str:
-    """With what cannot be seen made visible: it could speak to a model and to no reader."""
+    """Make invisible characters visible, which could address the model unseen."""
     return "".join(
         f"⟨U+{ord(sign):04X}⟩"
         if category(sign) in INVISIBLE_CATEGORIES and sign != "\n"
@@ -85,7 +85,7 @@ def _flatten(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
 
 
 def _format_value(value: Any) -> str:
-    """A text as it is, unless it reads like something else: `"true"` is not `true`."""
+    """Return text as it is, unless it looks like another type: `"true"` isn't `true`."""
     if isinstance(value, str) and not _is_json(value):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -100,14 +100,14 @@ def _is_json(text: str) -> bool:
 
 
 def _format_path(path: Path) -> str:
-    """For readers; a key with a point in it must not look like two."""
+    """Return a readable path; a key with a dot must not look like two."""
     return ".".join(
         key if PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path
     )
 
 
 def tool_name(server: str, tool: str) -> str:
-    """What the model calls a tool: no two tools of any servers have the same."""
+    """Return the tool's name for models, unique across servers."""
     plain = f"{server}{SEPARATOR}{re.sub(r'[^a-zA-Z0-9_-]', '_', tool)}"
     if plain == f"{server}{SEPARATOR}{tool}" and len(plain) <= MAX_NAME_CHARS:
         return plain

@@ -1,9 +1,9 @@
-"""Which programs may be started as MCP servers, and what they find around them.
+"""Which programs may be started as MCP servers, and their environment.
 
-Whoever may set up such a server may run programs on this machine. What they, and those who
-look after them, see is the argv; so it has to say what runs. A shell, or an interpreter that
-is handed its program as an argument, says nothing. Of launchers that are known, only options
-that are listed here are taken: others read files, reach other hosts or open a container.
+Configuring such a server means running programs on this machine. What administrators can review
+is the argv, so it must say what runs. A shell, or an interpreter with its program as an
+argument, doesn't. For known launchers, only the options listed here are accepted: others read
+files, reach other hosts or open a container.
 """
 
 import os
@@ -38,7 +38,7 @@ SHELLS = {
     *("sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"),
     *("busybox", "toybox", "cmd", "command", "powershell", "pwsh", "wsl", "nu", "xonsh"),
 }
-# Programs that start another one, or take a program as text.
+# Programs that start another one, or take one as text.
 WRAPPERS = {
     *("env", "sudo", "su", "doas", "runuser", "setpriv", "pkexec", "chroot", "unshare"),
     *("nsenter", "systemd-run", "xargs", "nohup", "setsid", "ssh", "expect", "socat"),
@@ -66,7 +66,7 @@ SCRIPT_INTERPRETERS = {
     "groovy",
 }
 DIRECT_RUNNERS: dict[str, Options] = {"npx": NPX, "bunx": BUNX, "pnpx": DLX, "uvx": UVX}
-# Each with the commands of theirs that run a package.
+# Their subcommands that run a package.
 RUNNERS: dict[str, dict[tuple[str, ...], Options]] = {
     "npm": {("exec",): NPX, ("x",): NPX},
     "pnpm": {("dlx",): DLX},
@@ -77,7 +77,7 @@ RUNNERS: dict[str, dict[tuple[str, ...], Options]] = {
 CONTAINER_ENGINES = {"docker", "podman", "nerdctl"}
 
 PYTHON_FLAGS = set("bBdEIOPqRsSuvx")
-# What imports nothing and reads no file.
+# Options that import nothing and read no file.
 PYTHON_WARNING = re.compile(r"(?:ignore|default|error|always|module|once)(?:::[A-Z]\w*)?")
 PYTHON_X_OPTION = re.compile(r"dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?")
 PYTHON_VALUE_FLAGS = {"W": PYTHON_WARNING, "X": PYTHON_X_OPTION}
@@ -108,7 +108,7 @@ class LaunchRefused(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What an argv says: the files and packages that it runs, or the image."""
+    """What an argv runs: files, packages or an image."""
 
     files: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
@@ -117,13 +117,13 @@ class Launch:
 
 
 def check_launch(config: ServerConfig) -> None:
-    """Nothing where it may be started; else raises LaunchRefused with the first reason."""
+    """Raise LaunchRefused with the first reason, if there is one."""
     for refusal in refusals(config):
         raise refusal
 
 
 def refusals(config: ServerConfig) -> Iterator[LaunchRefused]:
-    """All reasons why it may not be started, each with its field."""
+    """Yield all reasons against starting it, each with its field."""
     checks = (_check_arguments, _check_variables, _check_folders, _check_program)
     for check in checks:
         try:
@@ -133,12 +133,12 @@ def refusals(config: ServerConfig) -> Iterator[LaunchRefused]:
 
 
 def resolve_argv(config: ServerConfig) -> tuple[str, ...]:
-    """The argv exactly as it will be run, its program found."""
+    """Return the exact argv, with the program's path resolved."""
     return (_find_program(config), *config.args)
 
 
 def build_environment(config: ServerConfig, own: Path, passing: Path) -> dict[str, str]:
-    """The whole environment of a server: its own variables, and no other of ours."""
+    """Return a server's whole environment: its own variables, and none of ours."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
@@ -149,18 +149,18 @@ def build_environment(config: ServerConfig, own: Path, passing: Path) -> dict[st
 
 
 def is_container(config: ServerConfig) -> bool:
-    """Whether a container engine runs it, which keeps it apart by itself."""
+    """Whether a container engine runs it, which isolates it already."""
     return _program_name(config.command) in CONTAINER_ENGINES
 
 
 def script_paths(config: ServerConfig) -> list[str]:
-    """The script and the project folders that its argv names, which it has to read."""
+    """Return the script and project folders named in its argv, which it must read."""
     launch = _parse_launch(_program_name(config.command), config.args)
     return [path for path in launch.files if path.startswith("/") and Path(path).exists()]
 
 
 def launch_warnings(config: ServerConfig) -> list[str]:
-    """What can be started, and should be looked at all the same."""
+    """Return warnings about what can be started but should be reviewed."""
     said = []
     if sum(map(len, config.args)) > LONG_ARGUMENTS_CHARS:
         size = sum(map(len, config.args))
@@ -197,7 +197,7 @@ def _check_program(config: ServerConfig) -> None:
     program = _find_program(config)
     if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
         raise UnsafeCommand(f"there is no folder {config.cwd!r}")
-    # A link may bear any name: what it leads to counts as well.
+    # A link can have any name, so its target is checked too.
     for name in dict.fromkeys(
         [_program_name(program), _program_name(os.path.realpath(program))]
     ):
@@ -220,7 +220,7 @@ def _check_folders(config: ServerConfig) -> None:
 
 
 def overlaps(path: str, hidden: Sequence[str]) -> bool:
-    """Whether something that must stay hidden is in there, or this is in it."""
+    """Whether the path contains something hidden, or is inside of it."""
     real = Path(os.path.realpath(path))
     secrets = [Path(os.path.realpath(each)) for each in hidden]
     return any(real.is_relative_to(s) or s.is_relative_to(real) for s in secrets)
@@ -261,7 +261,7 @@ def _check_allowed(name: str, names: set[str]) -> None:
 
 
 def _parse_launch(name: str, args: Sequence[str]) -> Launch:
-    """What these arguments make this program run; raises Refused where they don't say."""
+    """Return what these arguments run; raise UnsafeCommand if they don't say."""
     if PYTHON_NAME.fullmatch(name):
         return _parse_python(name, args)
     if name in NODE_PROGRAMS:
@@ -325,7 +325,7 @@ def _parse_node(name: str, args: Sequence[str]) -> Launch:
 
 
 def _parse_runner(name: str, args: Sequence[str]) -> Launch:
-    """Package runners with commands, such as `uv run`."""
+    """Parse package runners with subcommands, such as `uv run`."""
     rest = list(args)
     found: tuple[str, ...] = ()
     if name == "uv":
@@ -340,7 +340,7 @@ def _parse_runner(name: str, args: Sequence[str]) -> Launch:
 
 
 def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
-    """The package is named, and starts neither a shell nor a program that is text."""
+    """Parse a package runner; the package must be named and not be a shell or code."""
     given = parse_options(name, args, options)
     packages, files = given.of(*options.packages), given.of(*FOLDER_OPTIONS)
     module = given.of("-m", "--module")
@@ -350,7 +350,7 @@ def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
     if not given.rest:
         raise UnsafeCommand(f"{name} must be given a package")
     what, *rest = given.rest
-    if name.startswith("npm "):  # which takes options of its own behind the package as well
+    if name.startswith("npm "):  # which also takes options after the package
         own = rest[: rest.index("--")] if "--" in rest else rest
         if any(arg.startswith("-") for arg in own):
             raise UnsafeCommand(f"write -- before the arguments of {what!r}")
@@ -378,7 +378,7 @@ def _parse_container(name: str, args: Sequence[str]) -> Launch:
 
 
 def _mount_source(mount: str) -> str:
-    """What `--mount` takes from this machine, as `--volume` writes it."""
+    """Return what `--mount` takes from this machine, in `--volume` syntax."""
     parts: Mapping[str, str] = {
         key.strip().lower(): value
         for key, _, value in (part.partition("=") for part in mount.split(","))
@@ -388,7 +388,7 @@ def _mount_source(mount: str) -> str:
     return parts.get("source", parts.get("src", ""))
 
 
-# What opens the whole machine to a container, whole or in the part that matters.
+# Mounts that expose the whole machine to a container, or the part that matters.
 FORBIDDEN_MOUNTS = (
     *("/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc", "/root", "/usr"),
     *("/var/lib/docker", "/var/lib/containers", "/var/lib/containerd"),
@@ -398,7 +398,7 @@ FORBIDDEN_MOUNTS = (
 def _check_mount(name: str, mount: str, hidden: Sequence[str]) -> None:
     source = mount.partition(":")[0]
     if not source.startswith(("/", ".", "~")):
-        return  # a volume of the engine's own
+        return  # the engine's own volume
     wrong = not source.startswith("/") or overlaps(source, [*hidden, *FORBIDDEN_MOUNTS])
     if wrong or source.endswith(".sock"):
         raise UnsafeCommand(
@@ -407,7 +407,7 @@ def _check_mount(name: str, mount: str, hidden: Sequence[str]) -> None:
 
 
 def all_options() -> Iterator[tuple[str, Options]]:
-    """Each launcher with the options that it may be given, for documents and tests."""
+    """Yield each launcher with its allowed options, for docs and tests."""
     yield from DIRECT_RUNNERS.items()
     for name, verbs in RUNNERS.items():
         for verb, options in verbs.items():

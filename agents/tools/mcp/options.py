@@ -1,4 +1,4 @@
-"""The options that launchers of MCP servers may be given: those listed here, and no others."""
+"""The allowed options of MCP launchers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class UnsafeCommand(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`flags` take no value, `values` one of this shape, `packages` name what is run."""
+    """`flags` take no value, `values` one of this form, `packages` name what is run."""
 
     flags: frozenset[str] = frozenset()
     values: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class ParsedOptions:
-    """The options before the first word that is none, and what follows from there."""
+    """The options before the first argument, and the rest."""
 
     values: tuple[tuple[str, str], ...]
     rest: tuple[str, ...]
@@ -42,7 +42,7 @@ class ParsedOptions:
 
 
 def parse_options(name: str, args: Sequence[str], options: Options) -> ParsedOptions:
-    """Read the launcher's own options; raises Refused at the first that is not listed."""
+    """Parse the launcher's options; raise UnsafeCommand at the first unlisted one."""
     found: list[tuple[str, str]] = []
     rest = list(args)
     while rest and rest[0].startswith("-"):
@@ -63,7 +63,7 @@ def parse_options(name: str, args: Sequence[str], options: Options) -> ParsedOpt
 
 
 def _is_flag_bundle(arg: str, options: Options) -> bool:
-    """Short flags written as one, such as -it."""
+    """Whether these are combined short flags, such as -it."""
     letters = arg[1:]
     return not arg.startswith("--") and all(f"-{sign}" in options.flags for sign in letters)
 
@@ -145,7 +145,7 @@ PIPX = Options(
     values={"--spec": ANYTHING, "--python": VERSION},
     packages=("--spec",),
 )
-# Only what closes a container further, or stays inside of it.
+# Only options that restrict a container further, or stay inside it.
 CONTAINER = Options(
     flags=_flags(
         "-i --interactive -t --tty --rm --init --read-only -q --quiet --no-healthcheck"
@@ -169,12 +169,12 @@ COMMIT_HASH = re.compile(r"[0-9a-f]{40}")
 
 
 def is_pinned_package(spec: str) -> bool:
-    """Whether the same program runs next time: an exact version, or one commit."""
+    """Whether the same program runs next time: an exact version or commit."""
     if "://" in spec or spec.startswith(("git+", "github:", "gitlab:", "bitbucket:")):
         place = re.split(r"[@#]", spec.rpartition("/")[2])
         return bool(COMMIT_HASH.fullmatch(place[-1].partition("&")[0]))
     if spec.startswith(("/", "./", "../", "file:")):
-        return True  # a file of this machine
+        return True  # a local file
     if "==" in spec:
         return bool(EXACT_VERSION.fullmatch(spec.partition("==")[2].split(";")[0].strip()))
     version = spec.removeprefix("npm:").removeprefix("jsr:")[1:].partition("@")[2]
@@ -182,7 +182,7 @@ def is_pinned_package(spec: str) -> bool:
 
 
 def is_pinned_image(image: str) -> bool:
-    """Whether an image has a digest, or at least a tag that says which."""
+    """Whether an image has a digest, or at least a specific tag."""
     if "@sha256:" in image:
         return True
     tag = image.rpartition("/")[2].partition(":")[2]

@@ -1,4 +1,4 @@
-"""An MCP server that is a program on this machine: its life, its lines and its last words."""
+"""An MCP server that is a local program: its process, output lines and errors."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ MAX_LINE_BYTES = 8 * 2**20
 EDGE_BYTES = 512
 MAX_STDERR_BYTES = 4_000
 EXIT_TIMEOUT_SECONDS = 1.0
-# Longer than the keeper takes when it has to use force.
+# Longer than the supervisor takes to kill it.
 SUPERVISOR_TIMEOUT_SECONDS = supervisor.GRACE_SECONDS + supervisor.KILL_SECONDS + 1.0
 
 ID_PATTERN = rb'"id":\s*(\d{1,18}|"[^"\\]{1,200}")\s*'
@@ -29,7 +29,7 @@ ID_LAST = re.compile(rb",\s*" + ID_PATTERN + rb"\}\s*$")
 
 @dataclass(slots=True)
 class OutputLine:
-    """One line of output; of one too long to be kept, its two ends."""
+    """One line of output; of an overlong one, both ends."""
 
     size: int = 0
     text: bytearray = field(default_factory=bytearray)
@@ -51,13 +51,13 @@ class OutputLine:
 
     @property
     def answers(self) -> bytes:
-        """The id of the request that it answers, as JSON, where that can be told."""
+        """The id of the request it answers, as JSON, if it can be found."""
         found = ID_FIRST.match(self.text) or ID_LAST.search(self.end or bytes(self.text))
         return found[1] if found else b""
 
 
 class McpProcess:
-    """A running server, and the keeper that stands between it and us."""
+    """A running server and its supervisor."""
 
     def __init__(self, keeper: Process, lifeline: int) -> None:
         self._keeper = keeper
@@ -71,12 +71,12 @@ class McpProcess:
 
     @property
     def status(self) -> int | None:
-        """What it ended with, once it has."""
+        """Its exit status, once it has ended."""
         return self._keeper.returncode
 
     @property
     def stderr_tail(self) -> str:
-        """The end of what it wrote to its standard error."""
+        """The end of its standard error."""
         text = self._said.decode(errors="replace")
         return "".join(sign for sign in text if sign.isprintable() or sign == "\n").strip()
 
@@ -99,14 +99,14 @@ class McpProcess:
         await self._keeper.stdin.drain()
 
     async def wait(self, seconds: float) -> bool:
-        """Whether it has ended within this time."""
+        """Wait for its end; return whether it has ended in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._keeper.wait()
         return self._keeper.returncode is not None
 
     async def stop(self) -> None:
-        """End it, politely first: by the end of its input, then by its keeper."""
+        """Stop it: first by closing its input, then by its supervisor."""
         try:
             if self._keeper.stdin is not None:
                 self._keeper.stdin.close()
@@ -115,7 +115,7 @@ class McpProcess:
             self._close_lifeline()
         if not await self.wait(SUPERVISOR_TIMEOUT_SECONDS):
             self._keeper.kill()
-            # An event loop that closes before it hears of the end leaves the process unreaped.
+            # An event loop that closes before it sees the exit leaves a zombie.
             await self.wait(EXIT_TIMEOUT_SECONDS)
         await asyncio.wait([self._listening], timeout=EXIT_TIMEOUT_SECONDS)
         self._listening.cancel()
@@ -134,7 +134,7 @@ class McpProcess:
 
 @asynccontextmanager
 async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
-    """Start a server in a folder of its own, apart from the product; end it afterwards."""
+    """Start a server in its own isolated folder, and stop it afterwards."""
     passing = Path(tempfile.mkdtemp(prefix="ashiato-mcp-"))
     try:
         prepared = await asyncio.to_thread(_prepare, config, passing)
@@ -150,7 +150,7 @@ async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LaunchSpec:
-    """All that is needed to start a server; `passing` is deleted by its keeper."""
+    """What is needed to start a server; `passing` is deleted by its supervisor."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -159,7 +159,7 @@ class _LaunchSpec:
 
 
 def _prepare(config: ServerConfig, passing: Path) -> _LaunchSpec:
-    """Checked again, right before it starts: files and links may have changed meanwhile."""
+    """Prepare the launch, checking again: files and links may have changed."""
     launch.check_launch(config)
     own = sandbox.prepare_home(config) or passing
     for folder in (own / "home", own / "work", passing / "tmp"):

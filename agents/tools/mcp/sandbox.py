@@ -1,8 +1,8 @@
-"""Keeps MCP servers that are programs apart from the product.
+"""Isolates MCP programs from the product.
 
-A server has a folder of its own, the system's programs and libraries, what its launcher is
-made of, the folders that an administrator opened to it, and the network. Everything else, our
-data folder and our memory first of all, is not there for it. See docs/decisions.
+A server has its own folder, the system's programs and libraries, its launcher's installation,
+folders that an administrator allows, and the network. Everything else is hidden, above all our
+data folder and memory. See docs/decisions.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from . import confine, launch
 from .config import Level, ServerConfig
 
 PROBE_TIMEOUT_SECONDS = 10.0
-# Of users that no distribution gives to anybody, so that servers are strangers to each other.
+# User ids that no distribution assigns, so that servers are isolated from each other.
 FIRST_UID, UID_COUNT = 60_706, 478
 USER_HOMES = Path("/var/lib/ashiato-mcp")
 
@@ -28,7 +28,7 @@ SYSTEM_PATHS = (
     *("/run/current-system", "/sys/fs/cgroup", "/sys/devices/system/cpu"),
     *("/var/lib/ca-certificates",),
 )
-# Not all of /etc: keys, and the settings of other programs, are there as well.
+# Not all of /etc, which also has keys and settings of other programs.
 ETC_PATHS = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts"),
     *("gai.conf", "group", "host.conf", "hosts", "java", "ld.so.cache", "ld.so.conf"),
@@ -38,13 +38,13 @@ ETC_PATHS = (
     *("ssl/openssl.cnf", "terminfo", "timezone", "npmrc", "pip.conf", "uv", "node"),
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-# Where so much else is that a program in there does not open the folder to itself.
+# Too broad: a program in there doesn't get access to the whole folder.
 BROAD_FOLDERS = (
     *("/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root"),
     *("/run", "/srv", "/sys", "/tmp", "/Users", "/var", "/var/lib", "/var/tmp"),
 )
 BIN_FOLDERS = {"bin", "sbin", "shims", "Scripts", ".bin"}
-# Folders that hold programs beside a person's own files and keys.
+# Folders with programs next to a user's own files and keys.
 PARTIAL_FOLDERS = {
     ".local": ("bin", "lib", "share/uv", "share/pipx", "share/mise", "share/fnm", "pipx"),
     ".cargo": ("bin",),
@@ -55,7 +55,7 @@ MAX_PARENTS = 4
 
 
 def isolation_level(config: ServerConfig) -> Level:
-    """What keeps this server apart; may have to try it first, which takes a moment."""
+    """Return this server's isolation; may have to probe first, which takes a moment."""
     if config.sandbox.mode == "off":
         return "none"
     if launch.is_container(config):
@@ -64,7 +64,7 @@ def isolation_level(config: ServerConfig) -> Level:
 
 
 def available_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) -> Level:
-    """The first of these that works on this machine."""
+    """Return the first of these that works on this machine."""
     works: dict[Level, Callable[[], bool]] = {
         "bubblewrap": _has_bubblewrap,
         "landlock": _has_landlock,
@@ -78,7 +78,7 @@ def landlock_version() -> int:
 
 
 def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
-    """Why it may not be started: it has to be kept apart, and cannot be."""
+    """Yield why it can't be started: isolation is required, and there is none."""
     if config.sandbox.mode == "require" and isolation_level(config) == "none":
         yield launch.LaunchRefused(
             f"{config.name!r} cannot be started: ASHIATO_MCP_SANDBOX is 'require', and neither "
@@ -87,16 +87,16 @@ def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
 
 
 def prepare_home(config: ServerConfig) -> Path | None:
-    """The folder that it keeps, made where it is not there yet; None where it keeps none."""
+    """Return its persistent folder, created if needed; None if it has none."""
     if not config.home:
         return None
     at = Path(config.home)
-    if isolation_level(config) == "user":  # which cannot pass through our data folder
+    if isolation_level(config) == "user":  # which can't access our data folder
         at = _user_home(at)
         at.parent.mkdir(exist_ok=True)
         at.parent.chmod(0o711)
     for part in (at, at / "home", at / "work"):
-        # The server may have put a link there, which would lead us out of its folder.
+        # The server may have put a link there that leads out of its folder.
         if part.is_symlink() or part.is_file():
             part.unlink()
         part.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,13 +104,13 @@ def prepare_home(config: ServerConfig) -> Path | None:
 
 
 def delete_home(kept: Path) -> None:
-    """Delete what a server kept."""
+    """Delete a server's persistent folder."""
     for folder in (kept, _user_home(kept)):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def sandbox_argv(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]:
-    """The argv with what encloses it; `passing` is deleted when the server ends."""
+    """Return the argv with its sandbox; `passing` is deleted when the server ends."""
     for refusal in refusals(config):
         raise refusal
     argv = launch.resolve_argv(config)
@@ -133,12 +133,12 @@ def _confine_argv(argv: tuple[str, ...], **policy: object) -> tuple[str, ...]:
     return (*python, json.dumps(policy), *argv)
 
 
-# What works here
+# Detection
 
 
 @cache
 def _has_bubblewrap() -> bool:
-    """Whether it is there and may make namespaces, which not every machine lets it."""
+    """Whether bubblewrap is installed and allowed to create namespaces."""
     program, nothing = shutil.which("bwrap"), shutil.which("true")
     if not program or not nothing:
         return False
@@ -146,7 +146,7 @@ def _has_bubblewrap() -> bool:
     try:
         tried = subprocess.run(
             [program, *NAMESPACE_ARGS, *binds, "--", nothing],
-            env={},  # not even a probe needs the server's keys
+            env={},  # a probe needs no keys
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PROBE_TIMEOUT_SECONDS,
@@ -181,8 +181,8 @@ def _bubblewrap_args(config: ServerConfig, kept: Path, passing: Path) -> Iterato
     binds: dict[Path, str] = {}
     wanted = [(Path(path), "--ro-bind-try") for path in _readable_paths(config)]
     wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, kept, passing)]
-    # What lies in another one is mounted after it, or not at all where nothing would change:
-    # a link in there leads to what is mounted by its own name.
+    # Nested paths are mounted after their parents, or not at all if nothing would change: a
+    # link there leads to what is mounted under its own name.
     for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
         around = next((binds[parent] for parent in path.parents if parent in binds), "")
         if around != way:
@@ -195,7 +195,7 @@ def _bubblewrap_args(config: ServerConfig, kept: Path, passing: Path) -> Iterato
 
 
 def _readable_paths(config: ServerConfig) -> list[str]:
-    """What it may read, each by the name that it has and by the one that it comes to."""
+    """Return what it can read, by name and by resolved path."""
     wanted = [*map(Path, SYSTEM_PATHS), *(Path("/etc", name) for name in ETC_PATHS)]
     wanted += _path_installations()
     wanted += _launcher_paths(config)
@@ -217,7 +217,7 @@ def _with_real_paths(paths: Iterable[Path]) -> list[str]:
 
 
 def _exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
-    """The path, or the parts of it in which nothing is that has to stay hidden."""
+    """Yield the path, or the parts of it that contain nothing hidden."""
     real = Path(os.path.realpath(path))
     secrets = [Path(os.path.realpath(each)) for each in hidden]
     if any(real.is_relative_to(secret) for secret in secrets):
@@ -234,14 +234,14 @@ def _exclude_hidden(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
 
 
 def _path_installations() -> Iterator[Path]:
-    """What the folders of PATH belong to: a launcher starts other programs by their names."""
+    """Yield the installations of PATH folders, because a launcher starts programs by name."""
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         if folder.startswith("/"):
             yield from _installation_paths(Path(folder, "program"))
 
 
 def _launcher_paths(config: ServerConfig) -> Iterator[Path]:
-    """The program's own installation, its interpreter's, and the folder of its script."""
+    """Yield the program's installation, its interpreter's, and its script's folder."""
     yield from _program_paths(Path(launch.resolve_argv(config)[0]), MAX_LINKS)
     for given in launch.script_paths(config):
         path = Path(given)
@@ -260,7 +260,7 @@ def _near_parents(path: Path) -> list[Path]:
 
 
 def _program_paths(program: Path, left: int) -> Iterator[Path]:
-    """Each name on the way from a link to what it leads to, with what belongs to it."""
+    """Yield each path from a link to its target, with its installation."""
     if not left:
         return
     yield program
@@ -296,7 +296,7 @@ def _venv_base_paths(whole: Path) -> Iterator[Path]:
 
 
 def _interpreter(program: Path) -> Path | None:
-    """What a script says in its first line that it is to be run by."""
+    """Return the interpreter in a script's first line."""
     try:
         with program.open("rb") as file:
             first = file.readline(MAX_SHEBANG_BYTES)
@@ -311,7 +311,7 @@ def _interpreter(program: Path) -> Path | None:
 
 
 def _is_broad(path: Path) -> bool:
-    """A person's home, or a folder in which everything else is."""
+    """Whether it is a home, or a folder that contains everything else."""
     real = Path(os.path.realpath(path))
     homes = {Path.home(), Path(os.path.realpath(Path.home()))}
     return (

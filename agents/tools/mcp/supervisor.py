@@ -1,9 +1,9 @@
-"""Keeps one MCP server: starts it, and leaves nothing of it behind.
+"""Supervises one MCP server, and leaves none of its processes behind.
 
-It is started by its path, without site-packages, as the leader of a session. The server gets
-its standard streams. What it watches is a pipe whose other end the product holds: that end is
-closed when the server is not needed any more, and also when the product is killed. Then, and
-when the server ends by itself, everything that it ever started is ended with it.
+It is started by path, without site-packages, as a session leader. The server gets its standard
+streams. It watches a pipe whose other end the product holds: that end is closed when the server
+isn't needed any more, and also when the product is killed. Then, and when the server ends by
+itself, everything it ever started is killed.
 """
 
 import ctypes
@@ -35,21 +35,21 @@ def main() -> None:
 
 
 def _disable_inheritance() -> None:
-    """Of all that is open, the server gets its standard streams and nothing else.
+    """Keep the server from inheriting anything but its standard streams.
 
-    The lifeline is one of these; others came by accident, since not every event loop closes
-    what it does not hand on.
+    The lifeline is one of these; others are there by accident, because not every event loop
+    closes what it doesn't pass on.
     """
     for number in map(int, os.listdir("/dev/fd")):
         if number > 2:
             try:
                 os.set_inheritable(number, False)
-            except OSError:  # that of the list itself
+            except OSError:  # the listing's own
                 continue
 
 
 def _become_subreaper() -> None:
-    """Whatever the server leaves to itself becomes ours, whatever session it moved to."""
+    """Adopt the server's orphans, whatever session they moved to."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -65,7 +65,7 @@ def _install_signal_pipe() -> int:
 
 
 def _supervise(command: list[str], lifeline: int, signals: int) -> int:
-    """The status that the server ended with; 0 where we were told to end it."""
+    """Return the server's exit status; 0 if the product ended it."""
     try:
         usual = [*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
         server = os.posix_spawn(command[0], command, os.environ, setsigdef=usual)
@@ -83,7 +83,7 @@ def _supervise(command: list[str], lifeline: int, signals: int) -> int:
 
 
 def _detach_streams() -> None:
-    """So that the product reads the end of the output when the server's own end is closed."""
+    """Detach, so that the product sees the end of output when the server closes its end."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -109,7 +109,7 @@ def _terminate_all() -> None:
         os.killpg(0, signal.SIGKILL)
     begun = time.monotonic()
     _reap()
-    # Not to bubblewrap, which would take the server down at once instead of letting it end.
+    # Not to bubblewrap, which would kill the server at once instead of letting it end.
     _signal_descendants(signal.SIGTERM, spare=b"bwrap")
     while _descendants() and time.monotonic() - begun < GRACE_SECONDS + KILL_SECONDS:
         if time.monotonic() - begun > GRACE_SECONDS:
@@ -123,7 +123,7 @@ def _signal_descendants(number: signal.Signals, spare: bytes = b"") -> None:
         try:
             if not spare or _program_name(pid) != spare:
                 os.kill(pid, number)
-        except (ProcessLookupError, PermissionError):  # the others are to end in any case
+        except (ProcessLookupError, PermissionError):  # the others must be killed anyway
             continue
 
 
@@ -150,7 +150,7 @@ def _parent_pids() -> dict[int, int]:
         if entry.isdigit():
             try:
                 with open(f"/proc/{entry}/stat", "rb") as stat:
-                    # The name may hold anything, brackets too: the last one ends it.
+                    # The name may contain anything, including brackets: the last one ends it.
                     parents[int(entry)] = int(stat.read().rpartition(b")")[2].split()[1])
             except (FileNotFoundError, ProcessLookupError):
                 continue

@@ -1,4 +1,4 @@
-"""MCP servers as tools: the connections of one event loop, and what is called through them."""
+"""MCP servers as tools: the connections of one event loop, and calls through them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ GRACE_SECONDS = 2.0
 
 
 class ConnectionPool:
-    """Servers by name, each connected once however many runs use it."""
+    """Servers by name, each connected once for all runs."""
 
     def __init__(self, *, egress: Egress | None = None, told: Told | None = None) -> None:
         self._egress = egress
@@ -23,7 +23,10 @@ class ConnectionPool:
         self._open: dict[str, Connection] = {}
 
     async def ensure(self, config: ServerConfig) -> Connection:
-        """The connection to this server, on its way at least; another one where it changed."""
+        """Return the connection to this server, possibly still connecting.
+
+        A changed configuration gets a new one.
+        """
         old = self._open.get(config.name)
         if old is None or old.config != config:
             new = Connection(config, egress=self._egress, told=self._told)
@@ -39,7 +42,7 @@ class ConnectionPool:
         return connection.health if connection else None
 
     async def drop(self, name: str) -> None:
-        """Leave a server that was switched off or deleted."""
+        """Disconnect a server that was disabled or deleted."""
         if connection := self._open.pop(name, None):
             await connection.close()
 
@@ -48,7 +51,7 @@ class ConnectionPool:
 
 
 class McpTool:
-    """A tool of a server, as it was accepted: changed there, it is not called any more."""
+    """An accepted tool of a server; if it changes there, it isn't called any more."""
 
     def __init__(
         self,
@@ -77,13 +80,13 @@ class McpTool:
         self.reaches = f"{connection.config.name} {self._digest}"
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
-        """Wait for the server where it is on its way, compare, and call."""
+        """Wait for the server if it is connecting, compare the definition, and call."""
         return await self._connection.call(
             self._definition.name, self._arguments(input), self.seconds, self._digest
         )
 
     def _arguments(self, input: ToolInput) -> Mapping[str, Any]:
-        """By name; one text alone is the first of them."""
+        """Return the arguments by name; a bare string is the first one."""
         if not isinstance(input, str):
             return input
         names = list(self.parameters.get("properties") or ["input"])

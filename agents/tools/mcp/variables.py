@@ -1,7 +1,7 @@
-"""The environment variables that an MCP server can't be given.
+"""Environment variables that an MCP server can't be given.
 
-They decide which program, library or package runs, so the argv would not say it any more. Where
-a whole family of names does that, only those that are known to be harmless are taken.
+They decide which program, library or package runs, so the argv would no longer say it. For
+whole families of such names, only known harmless ones are accepted.
 """
 
 import re
@@ -21,7 +21,7 @@ FORBIDDEN_VARIABLES = re.compile(
     r"|SSH_ASKPASS|SUDO_ASKPASS|DENO_(?:DIR|CERT|AUTH_TOKENS)|BUN_(?:INSTALL|CONFIG).*"
     r"|CONTAINER_(?:HOST|SSHKEY|PROXY)|CONTAINERS_.*|VIRTUAL_ENV|CONDA_.*|XDG_(?:CONFIG|DATA)_(?:HOME|DIRS)|COREPACK_.*"
 )
-# Families, each with its harmless members.
+# Families, with their harmless members.
 VARIABLE_FAMILIES = {
     "LD_": re.compile(r"(?!)"),
     "DYLD_": re.compile(r"(?!)"),
@@ -44,7 +44,7 @@ VARIABLE_FAMILIES = {
 
 
 def variable_problem(name: str) -> str:
-    """Why a server can't be given this variable; empty where it can."""
+    """Return why a server can't be given this variable, or an empty string."""
     upper = name.upper()
     if upper in RESERVED_VARIABLES:
         return RESERVED_REASON
