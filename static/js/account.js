@@ -1,4 +1,4 @@
-// Whoever has been logged out meanwhile gets the login page, not a piece of it inside of theirs.
+// A user who was signed out gets the sign-in page, not a fragment of it.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const { pathname } = new URL(detail.xhr.responseURL || location.href);
   if (!pathname.startsWith("/login/")) return;

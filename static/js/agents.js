@@ -1,4 +1,4 @@
-// The form of an agent: a tool is found by its name, and the draft is tried as it stands.
+// The form of an agent: searches tools by name, and tests the draft.
 
 const form = document.getElementById("agent_form");
 const trial = document.getElementById("try");
@@ -88,7 +88,7 @@ function forgive() {
   for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
 }
 
-// The frame is as high as what is in it, and as dark as the page around it.
+// Fits the frame's height and theme to its content and page.
 function settle(frame) {
   const main = frame.contentDocument.querySelector("main");
   dress(frame);

@@ -2,8 +2,8 @@ import { start } from "./decisions.js";
 
 start();
 
-// A decided call leaves the list; the link to the list asks anew how many there are.
-// What came meanwhile is shown at once; a page that nobody looks at does not ask for it.
+// A decided call leaves the list, and the link updates its count. New approvals appear at once;
+// a hidden page doesn't poll.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.target.matches("#newly-asked")) event.preventDefault();
 });

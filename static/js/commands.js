@@ -1,4 +1,4 @@
-// What begins with "/" is a command: the workflows that can be started are offered while one types.
+// "/" starts a command: workflows are suggested while typing.
 
 const text = document.getElementById("text");
 const offers = document.getElementById("offers");
@@ -24,7 +24,7 @@ async function offer(event) {
   const typed = wanted();
   if (typed === null) return close();
   await learn();
-  if (wanted() !== typed) return; // it was typed on meanwhile
+  if (wanted() !== typed) return; // the text changed meanwhile
   const like = typed.toLowerCase();
   const found = known?.filter(({ name }) => name.toLowerCase().includes(like) && name.toLowerCase() !== like) ?? [];
   offers.replaceChildren(...found.slice(0, MOST).map(option));
@@ -32,7 +32,7 @@ async function offer(event) {
   show(found.length > 0);
 }
 
-// The beginning of a name, or null where no command is being typed.
+// Returns the start of a name, or null if no command is being typed.
 function wanted() {
   const { value } = text;
   if (!value.startsWith("/") || /[\n=]/.test(value)) return null;
@@ -40,7 +40,7 @@ function wanted() {
   return value.startsWith(`${COMMAND} `) ? value.slice(COMMAND.length + 1).replace(/^"/, "") : null;
 }
 
-// Where the server is away there is nothing to offer; it is asked again the next time.
+// Without the server there are no suggestions; the next attempt asks again.
 async function learn() {
   if (known) return;
   const answer = await fetch(text.dataset.completions).catch(() => null);

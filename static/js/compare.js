@@ -45,7 +45,7 @@ function openTarget() {
   focus(target?.closest(".pair-row, #answers"));
 }
 
-// A look that comes while somebody writes about a call, or reads a folded row, changes neither.
+// An update must not change a comment being typed or a row being read.
 function keep({ target, detail }) {
   if (target.id !== "comparison") return;
   if (isWriting(target)) {
@@ -66,7 +66,7 @@ function isWriting(within) {
   return fields.some((field) => field === document.activeElement || field.value !== field.defaultValue);
 }
 
-// A page that looks again every two seconds says only what has changed since.
+// A page that refreshes every two seconds only announces changes.
 function standing() {
   return document.querySelector("#comparison > .growing")?.textContent.trim() ?? announcer.dataset.over;
 }

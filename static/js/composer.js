@@ -1,4 +1,4 @@
-// Keeps what was typed until the server says that it has it.
+// Keeps the typed text until the server has acknowledged it.
 
 import { whole } from "./run.js";
 import { toEnd } from "./scroll.js";
@@ -33,7 +33,7 @@ export function compose() {
 
 function typed(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-  if (matchMedia("(pointer: coarse)").matches) return; // a phone's Enter breaks the line
+  if (matchMedia("(pointer: coarse)").matches) return; // on a phone, Enter is a line break
   event.preventDefault();
   form.requestSubmit();
 }
@@ -70,12 +70,12 @@ function sent(event) {
   toEnd();
 }
 
-// Disabled once the form has been sent: before, the browser would leave it out.
+// Disabled after the form is sent, because the browser would omit it otherwise.
 function stopping() {
   setTimeout(() => (stopButton.disabled = true));
 }
 
-// The server counts bytes; a letter of Japanese has three.
+// The server counts bytes; a Japanese character has three.
 function isTooLong(words) {
   return new TextEncoder().encode(words).length > Number(form.dataset.most);
 }
@@ -85,7 +85,7 @@ function chosen() {
     about.hidden = about.dataset.agent !== form.elements.agent.value;
 }
 
-// A send whose answer was lost with the socket goes out again under the same id.
+// A message whose acknowledgement was lost is sent again with the same id.
 function sendAgain({ detail }) {
   stopButton.disabled = false;
   if (form.dataset.sending === undefined || detail.socketWrapper.queue.length) return;
@@ -109,7 +109,7 @@ function readState() {
   if (kept?.closest?.("#queue")) announcer.textContent = announcer.dataset.queued;
 }
 
-// Once: whoever empties the field afterwards has emptied it.
+// Only once: a field that the user empties afterwards stays empty.
 function takeBack(state) {
   const words = state.returned ?? decoded(state.returnedBase64);
   delete state.returned;
@@ -125,14 +125,14 @@ function decoded(base64) {
   return new TextDecoder().decode(bytes);
 }
 
-// Another message has this id: the text stays, and goes out under a new one.
+// Another message has this id: the text stays, and is sent with a new one.
 function renew() {
   form.elements.client_id.value = "";
   keep();
   release();
 }
 
-// Between two answers nothing lives for a moment, and the buttons would flicker.
+// Between two answers no run is live for a moment, and the buttons would flicker.
 function isNextComing() {
   return live && document.querySelector("#queue:not([hidden], [data-stuck])");
 }
@@ -158,7 +158,7 @@ function noticed({ target, detail }) {
   if (target.id === "notice" && detail.fragment.textContent.trim()) release();
 }
 
-// What a button proposes to say is said at once, unless something else is being written.
+// A suggested text is sent at once, unless something else is being typed.
 async function proposed({ target }) {
   const button = target.closest?.("[data-say], [data-say-again]");
   if (!button) return;
@@ -222,13 +222,13 @@ function restore() {
   grow();
 }
 
-// The first question of a chat was typed on the page before this one.
+// A chat's first question was typed on the previous page.
 function forgetStarted() {
   const draft = JSON.parse(sessionStorage.getItem("ashiato-draft-new") ?? "{}");
   if (socketed && isKept(draft.id)) sessionStorage.removeItem("ashiato-draft-new");
 }
 
-// crypto.randomUUID is not there on plain http from another machine.
+// crypto.randomUUID isn't available over plain http from another machine.
 function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,14 +1,14 @@
-// Says when the socket is gone, and has it come back soon.
+// Displays a lost connection, and reconnects soon.
 
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 10000;
-const STEADY = 10000; // connected for so long, the next loss is a new one
-const COMES_BACK = [1006, 1011, 1012, 1013]; // the codes after which htmx connects again
+const STEADY = 10000; // after this long, the next loss counts as a new one
+const COMES_BACK = [1006, 1011, 1012, 1013]; // codes after which htmx reconnects
 const SHOWN_OUT = 4403;
 const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
-let lost = 0; // since when
+let lost = 0; // time of the loss
 let losses = 0; // since it was last steady
 let steady;
 let socket;
@@ -32,8 +32,8 @@ export function watch() {
   addEventListener("pageshow", () => (leaving = false));
 }
 
-// Told at every connection, so that one who comes back is sent what was missed and no more,
-// and so that how long it was away is kept with what went on meanwhile.
+// Sent at every connection, so that a returning page gets exactly what it missed, and its
+// absence is recorded.
 function connect(address) {
   const url = new URL(address);
   const last = document.querySelector("#messages > .message:last-of-type");
@@ -44,7 +44,7 @@ function connect(address) {
   return (socket = new WebSocket(url));
 }
 
-// A socket whose network is gone stays open for minutes, and says nothing of it.
+// A socket without a network stays open for minutes without notice.
 function away() {
   if (!isOpen()) return;
   lost ||= Date.now();
@@ -60,7 +60,7 @@ function isOpen() {
   return socket?.readyState === WebSocket.OPEN;
 }
 
-// What was typed can be copied, but it goes nowhere.
+// Typed text can be copied, but not sent.
 function takeNoMore() {
   const form = document.getElementById("ask");
   if (!form) return;
@@ -74,9 +74,9 @@ function refuse(event) {
   event.stopImmediatePropagation();
 }
 
-// When a server goes, all its pages lose their sockets in the same moment: each comes back at
-// a time of its own, and later the more often it was in vain. A socket that only just opened
-// says nothing of how the server is.
+// When a server stops, all its pages lose their sockets at once: each reconnects at a random
+// time, later after each failure. A socket that only just opened doesn't prove that the server
+// works.
 function wait(tries) {
   const vain = Math.min(Math.max(tries, losses), 6);
   return 250 + Math.random() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** vain);

@@ -1,8 +1,8 @@
-// What a person decides about a call: on the page of a chat, of a run, and in the inbox.
+// Decisions about calls: in a chat, on a run's page, and in the inbox.
 
 import { markPlan, start as plan } from "./plans.js";
 
-let decided = ""; // the approval at which a person stood when they decided
+let decided = ""; // the approval with the focus when it was decided
 
 export function start() {
   document.addEventListener("input", ({ target }) => mark(target));
@@ -13,7 +13,7 @@ export function start() {
   plan();
 }
 
-// Whether the button approves what the agent asked for, or what the person wrote instead.
+// Whether the button approves the agent's arguments or the user's.
 export function mark(field) {
   markPlan(field);
   if (field.dataset?.original === undefined) return;
@@ -31,14 +31,14 @@ function deciding({ target }) {
   if (approval?.contains(document.activeElement)) decided = approval.id;
 }
 
-// A frame that takes the pressed button away comes before its answer, which then nobody hears.
+// A frame that removes the pressed button comes before its response, which is then lost.
 function shown() {
   if (!decided || document.activeElement !== document.body) return;
   const here = document.getElementById(decided);
   if (here?.dataset.verdict !== "waiting") focusNext(here ?? document.body);
 }
 
-// Asked of what was pressed: a frame may have put something else in its place by now.
+// Looked up by the pressed button: a frame may have replaced it by now.
 function told({ detail }) {
   const approval = detail.requestConfig?.elt?.closest(".approval");
   if (!approval) return;
@@ -47,7 +47,7 @@ function told({ detail }) {
   if (status === 204) focusNext(approval);
 }
 
-// Never to a button: a second Enter would decide what nobody has read.
+// Never focus a button: a second Enter would decide something unread.
 function focusNext(approval) {
   decided = "";
   const focused = document.activeElement;

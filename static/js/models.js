@@ -1,4 +1,4 @@
-// The form of a model: what its provider needs, and a test whose words come as they are said.
+// The form of a model: fields per provider, and a test with streamed output.
 
 const provider = document.getElementById("id_provider");
 const button = document.querySelector("[data-test]");
@@ -18,7 +18,7 @@ function fit() {
   for (const field of document.querySelectorAll("[data-for]")) {
     const row = field.closest(".form-row");
     const isNeeded = field.dataset.for.split(" ").includes(provider.value);
-    // What is filled in or wrong is never hidden.
+    // Filled or invalid fields are never hidden.
     const isSaid = field.value.trim() || row.classList.contains("errors");
     row.hidden = !isNeeded && !isSaid;
   }

@@ -1,4 +1,4 @@
-// Forms that are sent with a passkey: the server asks, the browser's key answers.
+// Forms submitted with a passkey: the server asks, the browser's key answers.
 for (const form of document.querySelectorAll("form.passkey")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -25,7 +25,7 @@ class Refused extends Error {}
 
 function sentence(error, told) {
   if (error instanceof Refused) return error.message;
-  // The browser's own words are English, and tell a page as little as they can.
+  // The browser's own messages are in English and say little.
   return error.name === "SecurityError" || !window.PublicKeyCredential ? told.nowhere : told.away;
 }
 
@@ -81,7 +81,7 @@ async function post(form, url, body) {
   if (told.wrong) throw new Refused(told.wrong);
   if (told.to && url === form.dataset.options) {
     location.assign(told.to);
-    return new Promise(() => {}); // the page is left
+    return new Promise(() => {}); // the page is being left
   }
   return told;
 }

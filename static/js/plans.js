@@ -1,4 +1,4 @@
-// A plan on the page: drawn anew while it goes on, and changed before it is carried out.
+// A plan on the page: redrawn while it runs, and editable before it starts.
 
 const places = new Map();
 const FIELDS = "textarea, select, input:not([type=hidden])";
@@ -10,7 +10,7 @@ export function start() {
   document.addEventListener("click", openStep);
 }
 
-// A plan that goes on is drawn anew; where somebody stands in the drawing only they know.
+// A running plan is redrawn; only the page knows its scroll position.
 function remember({ detail: { fragment } }) {
   for (const plan of fragment.querySelectorAll(".plan")) {
     const old = document.getElementById(plan.id);
@@ -35,7 +35,7 @@ function goBack() {
   places.clear();
 }
 
-// Whoever goes from a plan to one of its steps wants to read it; a trace has its own way there.
+// A link from a plan to a step opens it; a trace has its own way.
 function openStep({ target }) {
   const link = document.body.matches(".trace") ? null : target.closest?.('.plan a[href^="#step-"]');
   const step = link && document.getElementById(link.getAttribute("href").slice(1));
@@ -55,7 +55,7 @@ function isChanged(field) {
   return field.tagName !== "SELECT" && field.value !== field.defaultValue;
 }
 
-// A frame brings the form as it was shown first; what somebody does in it is theirs.
+// A frame has the form's initial state; what the user typed stays.
 export function keepPlan(approval) {
   const old = document.getElementById(approval.id);
   const form = approval.querySelector(".plan-edit");
@@ -65,7 +65,7 @@ export function keepPlan(approval) {
   form.replaceWith(theirs);
 }
 
-// What the server has to say of what was typed is what comes next.
+// The server's messages about the input are focused next.
 function goOn({ detail: { target } }) {
   const approval = document.getElementById(target.id);
   if (!approval?.matches(".for-plan[data-typed]")) return;

@@ -1,4 +1,4 @@
-// Messages that wait their turn: one that was pressed shows it, and the keyboard is not lost.
+// Queued messages: shows a pressed one, and restores the focus.
 
 const text = document.getElementById("text");
 let focused = "";
@@ -14,7 +14,7 @@ function pressed({ target }) {
   if (button) button.closest(".message").dataset.pressed = "";
 }
 
-// A frame brings the whole queue, and with the old one goes what had the focus.
+// A frame replaces the whole queue, including the focused element.
 function remember({ target }) {
   if (target.id === "queue" && target.contains(document.activeElement)) focused = document.activeElement.id;
 }

@@ -1,4 +1,4 @@
-// What somebody thinks of an answer. The server's reply shows what is kept, and so does a frame.
+// Ratings of answers. The server's response shows what is saved, and so does a frame.
 
 export function rate() {
   document.addEventListener("htmx:oobBeforeSwap", leaveAlone);
@@ -7,12 +7,12 @@ export function rate() {
   document.addEventListener("htmx:sendError", failed);
 }
 
-// Where somebody is at it just now, the reply has shown it already; a frame would take the focus.
+// While the user is rating, the response already shows it; a frame would take the focus.
 function leaveAlone({ target, detail }) {
   if (target.matches(".rating") && target.contains(document.activeElement)) detail.shouldSwap = false;
 }
 
-// What is asked stands at the end of the page, where the composer would hide it.
+// The reasons are at the end of the page, where the composer would hide them.
 function show({ target }) {
   if (target.matches(".rating")) target.querySelector(".reasons[open]")?.scrollIntoView({ block: "nearest" });
 }

@@ -1,4 +1,4 @@
-// The chat of somebody who reads along: nothing is written here.
+// A chat with read-only access.
 
 import { watch } from "./connection.js";
 import { rate } from "./rating.js";

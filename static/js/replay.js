@@ -1,13 +1,13 @@
-// Plays a run again: the frames that a page was shown, on the run's own clock.
+// Replays a run: the frames of a page, on the run's own clock.
 
 import { keepOpen, openSteps, words } from "./run.js";
 
-const LONG = 1000; // a wait longer than this is skipped over…
+const LONG = 1000; // a longer wait is skipped…
 const BRIDGE = 600; // …within this time
 const KEEP_EVERY = 50;
 const MOST_KEPT = 60;
 const NEAR = 96;
-const TOLD = ["failed", "waiting", "stopped", "resumed", "away"]; // what is said aloud while it plays
+const TOLD = ["failed", "waiting", "stopped", "resumed", "away"]; // announced while playing
 
 const byId = (id) => document.getElementById(id);
 const reel = JSON.parse(byId("reel").textContent);
@@ -18,7 +18,7 @@ const page = document.scrollingElement;
 const isStill = matchMedia("(prefers-reduced-motion: reduce)");
 
 const scenes = new Map();
-const kept = new Map(); // moments as they were drawn, to come back to
+const kept = new Map(); // rendered states, to return to
 let seq = reel.at;
 let ms = Number(scrubber.value);
 let scene = null;
@@ -45,7 +45,7 @@ byId("whole").textContent = words(reel.duration / 1000);
 stamp(stage, ms);
 draw();
 
-// Scenes: parts of the run, each with how it was at its beginning.
+// Scenes: parts of the run, each with its initial state.
 
 function load(after) {
   if (!scenes.has(after)) {
@@ -76,7 +76,7 @@ async function at(moment) {
   }
 }
 
-// Going to a moment: on from here, or from the nearest one that was kept.
+// Seeks to a moment: from here, or from the nearest saved state.
 
 async function seek(target, exactly = null) {
   const mine = ++wish;
@@ -126,7 +126,7 @@ function wholeScene() {
 
 const named = (details) => details.parentElement.id;
 
-// As the socket of a live page does it.
+// Applies a frame as a live page's socket does.
 function put([number, when, html]) {
   const follows = page.scrollHeight - page.scrollTop - page.clientHeight < NEAR;
   const settled = api.makeSettleInfo(stage);
@@ -147,7 +147,8 @@ function keep() {
   kept.set(seq, stage.firstElementChild.cloneNode(true));
 }
 
-// When what is ticking in it began, on the run's clock: a moment may be drawn from a later one.
+// Marks when a ticking clock started, on the run's clock: a moment may be rendered from a later
+// one.
 function stamp(within, when) {
   for (const ticking of within.querySelectorAll("[data-elapsed-ms]")) {
     ticking.dataset.began ??= when - Number(ticking.dataset.elapsedMs);
@@ -157,7 +158,7 @@ function stamp(within, when) {
 const time = (number) =>
   number > scene.after ? scene.frames[number - scene.after - 1][1] : scene.ms;
 
-// Playing.
+// Playing
 
 async function toggle() {
   if (player.dataset.playing) return pause();
@@ -193,7 +194,7 @@ async function pass(left) {
   const mine = wish;
   while (left > 0 && seq < reel.last) {
     if (seq >= scene.until) scene = await load(scene.until);
-    if (mine !== wish) return; // somebody has wound it elsewhere meanwhile
+    if (mine !== wish) return; // sought elsewhere meanwhile
     const next = scene.frames[seq - scene.after];
     const gap = next[1] - time(seq);
     const rate = byId("skip").checked && gap > LONG ? gap / BRIDGE : 1;
@@ -207,7 +208,7 @@ async function pass(left) {
   if (scene.until < reel.last && seq > scene.until - reel.part / 2) load(scene.until);
 }
 
-// What the controls say.
+// Controls
 
 function draw() {
   const mark = reached();
@@ -222,7 +223,7 @@ function draw() {
   sayAway(reel.absences.filter(({ start, end }) => start <= ms && (end === null || ms < end)));
 }
 
-// What stood on the page of whoever asked, while it was not connected.
+// What the user's page showed while it was disconnected.
 function sayAway(away) {
   const state = away.some((one) => one.is_lost) ? "lost" : "closed";
   banner.hidden = !away.length;
@@ -244,7 +245,7 @@ function say(text, mark) {
   }
 }
 
-// Whoever does not see it hears where it stands when it stands, and else only what matters.
+// Announces the position when it stops, and otherwise only what matters.
 function settle() {
   clock.href = address({ seq, ms: Math.round(ms), is_between: scene && ms > time(seq) });
   byId("before").href = address(previous());
@@ -262,7 +263,7 @@ function lost() {
   now.textContent = announcer.textContent = now.dataset.lost;
 }
 
-// Where to.
+// Targets
 
 const previous = () => reel.marks.findLast((mark) => ahead(mark) < 0) ?? { seq: 0 };
 const following = () => reel.marks.find((mark) => ahead(mark) > 0) ?? { seq: reel.last };
@@ -273,7 +274,7 @@ function reached() {
   return reel.marks.findLast((mark) => ahead(mark) <= 0);
 }
 
-// More than 0 where it is yet to come.
+// Positive if it is still to come.
 function ahead(mark) {
   return mark.seq - seq || mark.ms - ms;
 }
@@ -296,7 +297,7 @@ function pressed(event) {
   moves[event.key]();
 }
 
-// What was chosen with the mouse does not keep the keys; with the keyboard, it needs them.
+// A control chosen with the mouse releases the keys; with the keyboard, it needs them.
 function release({ target }) {
   if (target.matches("input:not([type=range], :focus-visible)")) target.blur();
 }

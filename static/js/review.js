@@ -1,9 +1,9 @@
-// Judging with the keyboard alone: in the queue, and on the page of a run.
+// Reviewing by keyboard: in the queue, and on a run's page.
 
 const announcer = document.getElementById("announcer");
 const cases = () => [...document.querySelectorAll(".case")];
 
-// First of all: on the page of a run these keys would be taken for others.
+// First, because a run's page has other shortcuts for these keys.
 document.addEventListener("keydown", pressed, true);
 document.addEventListener("htmx:beforeSwap", keepTyped);
 document.addEventListener("htmx:afterSwap", judged);
@@ -32,10 +32,10 @@ function leave(field) {
   field.closest(".case")?.focus({ preventScroll: true });
 }
 
-// A verdict is given, a field is gone to; false where no such key is on the page.
+// Gives a verdict or focuses a field; returns false if the key has neither.
 function reach(key) {
   if (!/^[1-4acf]$/.test(key)) return false;
-  if (!current()) return move(1); // nothing is judged that was not gone to
+  if (!current()) return move(1); // never judge a run that wasn't selected
   const there =
     document.querySelector(`#panel:not([hidden]) .of-step [data-key="${key}"]`) ??
     current().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
@@ -68,7 +68,7 @@ function help() {
   keys.togglePopover();
 }
 
-// What is being written in another form of the same panel is not lost with it.
+// Text typed in another form of the same panel isn't lost.
 function keepTyped({ target, detail }) {
   if (!target.matches?.(".judge")) return;
   const sent = detail.requestConfig?.elt;
@@ -87,8 +87,8 @@ function writeAgain({ id, value }) {
   if (details) details.open = true;
 }
 
-// What was decided stays to be seen, and the next one that is open is gone to. Otherwise one
-// stays where one was, if what had the focus is gone.
+// A decided case stays visible, and the next open one is selected. Otherwise the position
+// stays, if the focused element is gone.
 function judged({ detail: { requestConfig, elt } }) {
   const judge = document.getElementById(elt.id);
   if (!judge?.matches(".judge")) return;
@@ -98,7 +98,7 @@ function judged({ detail: { requestConfig, elt } }) {
   else if (document.activeElement === document.body) (here ?? judge).focus({ preventScroll: true });
 }
 
-// Alone on its page, a verdict is shown where it was given.
+// On a run's own page, the verdict is displayed where it was given.
 function decided(here, verdict) {
   const word = verdict.querySelector("span").textContent;
   if (here) return next(here, word);

@@ -1,4 +1,4 @@
-// What a run needs on any page: a ticking clock, rows that stay open, things to copy.
+// What a run needs on any page: clocks, open rows, copy buttons.
 
 import { mark, start as decide } from "./decisions.js";
 import { keepPlan } from "./plans.js";
@@ -25,7 +25,7 @@ export function openSteps(within, open) {
   for (const details of within.querySelectorAll(".step > details")) details.open = open;
 }
 
-// A frame brings the row as the server knows it; whether it is open only the reader knows.
+// A frame has the server's row; only the page knows whether it is open.
 export function keepOpen({ detail: { fragment } }) {
   for (const details of fragment.querySelectorAll(".step > details")) {
     const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
@@ -34,7 +34,7 @@ export function keepOpen({ detail: { fragment } }) {
   for (const part of fragment.querySelectorAll(".approval, .comments")) keepTyped(part);
 }
 
-// What a person has begun to write about a call, or a step, is theirs, whatever else happens.
+// A comment or decision being typed is never overwritten.
 function keepTyped(part) {
   const old = document.getElementById(part.id);
   if (part.matches(".for-plan")) keepPlan(part);
@@ -49,7 +49,7 @@ function keepTyped(part) {
   if (change) change.open = old?.querySelector(".change")?.open ?? false;
 }
 
-// A run that comes as a whole has ended, waits, or goes on again: the link asks how many wait.
+// A run sent as a whole has ended, waits or was resumed, so the link updates its count.
 function countWaiting({ detail: { target } }) {
   if (target.matches(".run")) htmx.trigger(document.body, "approvals");
 }
@@ -97,7 +97,7 @@ async function copy({ target }) {
   }, 1600);
 }
 
-// What a page shows the beginning of is copied whole.
+// Truncated text is copied in full.
 async function wanted(button) {
   const { copy, copyFrom } = button.dataset;
   if (copyFrom) return whole(copyFrom);
@@ -111,7 +111,7 @@ export async function whole(address) {
   return answer.text();
 }
 
-// Plain http on another machine has no clipboard API.
+// Plain http from another machine has no clipboard API.
 async function write(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

@@ -1,10 +1,10 @@
-// Follows the newest words while the reader is at the end, and never otherwise.
+// Follows new text only while the reader is at the end.
 
 const NEAR = 96;
 const page = document.scrollingElement;
 const jump = document.getElementById("jump");
 let following = false;
-// Earlier messages are loaded shortly before the reader gets to them.
+// Earlier messages are loaded shortly before the reader reaches them.
 const near = new IntersectionObserver(
   (seen) => seen.forEach(({ isIntersecting, target }) => isIntersecting && target.click()),
   { rootMargin: "800px 0px 0px" },
@@ -28,14 +28,14 @@ export function toEnd(behavior = "instant") {
   following = true;
 }
 
-// Between what is on the page and what it missed, the reader says when.
+// Missed messages are loaded on the reader's request.
 function awaitEarlier() {
   near.disconnect();
   const link = document.querySelector("#messages > .earlier:not([data-gap])");
   if (link) near.observe(link);
 }
 
-// Earlier messages come in above; what is being read stays where it is.
+// Earlier messages are inserted above without moving what is being read.
 function keepPlace({ target }) {
   if (!target.matches?.(".earlier")) return;
   const below = page.scrollHeight - page.scrollTop;
@@ -51,7 +51,7 @@ function offer() {
   jump.hidden = atEnd();
 }
 
-// After a reload the browser puts the reader back where they were.
+// After a reload the browser restores the reader's position.
 function arrivedFresh() {
   const [navigation] = performance.getEntriesByType("navigation");
   return !location.hash && !["reload", "back_forward"].includes(navigation?.type);

@@ -1,4 +1,4 @@
-// The list on the left: searched, renamed and deleted in place.
+// The list of chats: search, rename and delete in place.
 
 const list = () => document.getElementById("sessions");
 const search = document.getElementById("session-search");
@@ -38,7 +38,7 @@ function rename(button) {
 
 function leaveRename(form) {
   if (form.dataset.left !== undefined) return;
-  form.dataset.left = ""; // taking it away takes the focus, which brings us here again
+  form.dataset.left = ""; // removing it blurs it, which calls this again
   const row = form.closest(".session");
   form.remove();
   row.querySelector("a").hidden = row.querySelector(".session-actions").hidden = false;
@@ -74,7 +74,7 @@ function escaped(event) {
   row.querySelector("a").focus();
 }
 
-// Rows that have changed come in a place of their own: those searched for may not be in the list.
+// Changed rows come in their own element, because search results may not be in the list.
 function takeChanges({ detail }) {
   if (detail.target.id !== "session-changes") return;
   for (const row of document.querySelectorAll("#session-changes > .session")) {
@@ -85,7 +85,7 @@ function takeChanges({ detail }) {
   markCurrent({ target: list() });
 }
 
-// A frame may bring the whole list; a reader who is searching keeps what was found.
+// A frame may replace the whole list; search results stay.
 function keepSearch({ target, detail }) {
   if (target.id !== "sessions") return;
   const renaming = target.querySelector(".rename:not([data-left])");

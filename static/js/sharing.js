@@ -1,4 +1,4 @@
-// Who is in a session is asked for when somebody wants to see it, and shown above the page.
+// The members of a chat are loaded on request, and displayed in a dialog.
 
 const dialog = document.getElementById("share-session");
 

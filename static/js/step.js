@@ -1,4 +1,4 @@
-// A page on which something of a run is read, without the run: what can be copied, can be.
+// A page with parts of a run, but not the run itself: only needs copy buttons.
 
 import { start } from "./run.js";
 

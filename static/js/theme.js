@@ -1,4 +1,5 @@
-// Loaded before the first paint, and no module, so that the page never flashes in the wrong colours.
+// Loaded before the first paint and not a module, so that the page never flashes in the wrong
+// colors.
 (() => {
   const root = document.documentElement;
   const choices = { theme: "auto", density: "steps" };
@@ -15,7 +16,7 @@
     try {
       return localStorage.getItem(`ashiato-${name}`) || choices[name];
     } catch {
-      return choices[name]; // storage is switched off
+      return choices[name]; // storage is disabled
     }
   }
 
@@ -24,7 +25,7 @@
     try {
       localStorage.setItem(`ashiato-${name}`, value);
     } catch {
-      // Storage is switched off or full: the choice lasts as long as the page.
+      // Storage is disabled or full: the choice lasts as long as the page.
     }
   }
 

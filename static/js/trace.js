@@ -1,13 +1,13 @@
 import { watch } from "./connection.js";
 import { start } from "./run.js";
 
-// Beside the rows there is room for one of them in detail; on a narrow page a row opens.
+// Next to the rows is a panel for details; on a narrow page the row itself opens.
 const wide = matchMedia("(min-width: 75rem)");
 const panel = document.getElementById("panel");
 const announcer = document.getElementById("announcer");
 const PAUSE = 120;
 let soon;
-let later; // what waits for the rows that a long run's page does not begin with
+let later; // waits for rows that a long run loads later
 
 start();
 watch();
@@ -39,7 +39,7 @@ function clicked(event) {
   choose(summary.closest(".step"));
 }
 
-// To a step on this very page one goes without leaving it, or its filter.
+// Goes to a step on this page without leaving it or its filter.
 function goTo(link) {
   if (!link || link.pathname !== location.pathname) return false;
   history.replaceState(null, "", link.hash);
@@ -51,7 +51,7 @@ function isPlain(event) {
   return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 }
 
-// The rest of the rows, and then whatever needs them.
+// Loads the remaining rows, then runs what needs them.
 function readOn(then) {
   const more = document.querySelector(".more-steps a");
   if (!more) return;
@@ -93,7 +93,7 @@ function current() {
   return focused ?? document.querySelector("summary[aria-current]")?.closest(".step");
 }
 
-// The next row, or the next one of a kind; after the last of a kind comes the first again.
+// Selects the next row, or the next of a kind, wrapping around.
 function move(by, kind = "") {
   const rows = [...document.querySelectorAll(".step")];
   const at = rows.indexOf(current());
@@ -130,7 +130,7 @@ function choose(step, then) {
   soon = setTimeout(() => load(step, then), PAUSE);
 }
 
-// A live run brings its rows anew: the one that is read stays the one that is read.
+// A live run replaces its rows; the selected one stays selected.
 function chooseAgain() {
   if (panel.hidden || document.querySelector("summary[aria-current]")) return;
   const step = document.getElementById(location.hash.slice(1));
@@ -141,14 +141,14 @@ function chooseAgain() {
   soon = setTimeout(() => load(step), PAUSE);
 }
 
-// What somebody writes there is not taken from under their hands.
+// Text being typed is never replaced.
 function isInUse() {
   const fields = panel.querySelectorAll("textarea, input:not([type=hidden]):not([type=checkbox])");
   const isWritten = [...fields].some((field) => field.value !== field.defaultValue);
   return isWritten || panel.contains(document.activeElement);
 }
 
-// A run that is watched to its end can be judged then, as if the page were read anew.
+// A run watched to its end can be reviewed, as after a reload.
 function judgeAtTheEnd() {
   const review = document.getElementById("review");
   if (!review?.hidden || document.querySelector(".run[data-live]")) return;

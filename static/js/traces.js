@@ -1,4 +1,4 @@
-// The filter bar offers fields and their values while one types. The form works without it.
+// The filter bar suggests fields and values. The form works without it.
 
 const input = document.getElementById("q");
 const offers = document.getElementById("offers");
@@ -11,7 +11,7 @@ let marked = -1;
 
 input.addEventListener("focus", learn);
 input.addEventListener("input", () => offer());
-// What is still being composed is not asked for; Japanese would be, syllable by syllable.
+// Text being composed isn't submitted; Japanese would be, syllable by syllable.
 document.addEventListener("input", (event) => event.isComposing && event.stopPropagation(), true);
 input.addEventListener("compositionend", told);
 input.addEventListener("click", () => offer());
@@ -24,7 +24,7 @@ offers.addEventListener("mousedown", (event) => {
 });
 document.addEventListener("keydown", reach);
 
-// Where the server is away there is nothing to offer; it is asked again the next time.
+// Without the server there are no suggestions; the next attempt asks again.
 async function learn() {
   if (known) return;
   const answer = await fetch(input.dataset.completions).catch(() => null);
@@ -35,7 +35,7 @@ async function learn() {
 
 function offer(isAsked = !input.value) {
   const before = input.value.slice(0, input.selectionStart);
-  const isIdle = !isAsked && /(^|\s)$/.test(before); // a term is whole, and no other begun
+  const isIdle = !isAsked && /(^|\s)$/.test(before); // a term is complete, and no other started
   const found = known && !isIdle ? candidates(before) : [];
   offers.replaceChildren(...found.slice(0, MOST).map(option));
   marked = -1;
@@ -87,7 +87,7 @@ function close() {
 }
 
 function pressed(event) {
-  if (event.isComposing) return; // Enter ends a Japanese word first
+  if (event.isComposing) return; // Enter first completes a Japanese word
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (move && offers.hidden) offer(true);
   if (move && !offers.hidden) {
@@ -124,7 +124,7 @@ function told() {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-// "/" is the way to the filter, J and K are those down and up the list.
+// "/" focuses the filter; J and K move down and up the list.
 function reach(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;

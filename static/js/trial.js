@@ -1,4 +1,4 @@
-// The pane in which a draft is tried: a run, and nothing around it.
+// The pane for test runs of a draft.
 
 import { watch } from "./connection.js";
 import { start } from "./run.js";

@@ -1,4 +1,4 @@
-// A page that nobody looks at does not ask how many calls wait; it asks when it is looked at.
+// A hidden page doesn't poll the number of approvals; it asks when it becomes visible.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.target.matches(".to-approvals")) event.preventDefault();
 });

@@ -1,5 +1,5 @@
-// The editor: lines are numbered, a problem leads to its line, a new line begins like the last,
-// and what was not saved is not left without a question.
+// The editor: numbers lines, links problems to their lines, keeps the indentation, and warns
+// about unsaved changes.
 
 const text = document.getElementById("text");
 const lines = document.getElementById("lines");
@@ -12,7 +12,7 @@ addEventListener("beforeunload", leaving);
 text.addEventListener("scroll", () => { lines.scrollTop = text.scrollTop; });
 text.addEventListener("keydown", pressed);
 document.addEventListener("click", led);
-// What is still being composed is not sent; Japanese would be, syllable by syllable.
+// Text being composed isn't submitted; Japanese would be, syllable by syllable.
 text.addEventListener("input", (event) => event.isComposing && event.stopImmediatePropagation(), true);
 text.addEventListener("compositionend", () => text.dispatchEvent(new Event("input", { bubbles: true })));
 number();
@@ -36,7 +36,7 @@ function pressed(event) {
   const indent = /^[ ]*/.exec(before.slice(before.lastIndexOf("\n") + 1))[0];
   if (!indent) return;
   event.preventDefault();
-  document.execCommand("insertText", false, `\n${indent}`); // unlike setRangeText, this can be undone
+  document.execCommand("insertText", false, `\n${indent}`); // can be undone, unlike setRangeText
 }
 
 function led(event) {
