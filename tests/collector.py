@@ -1,4 +1,4 @@
-"""A real receiver of OTLP over HTTP on loopback."""
+"""A real OTLP/HTTP receiver on loopback."""
 
 import gzip
 import threading
@@ -10,9 +10,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass
 class Collector:
-    """Takes spans, or answers with what it was told to, one answer a request."""
+    """Accepts spans, or responds with the given statuses, one per request."""
 
-    port: int = 0  # any that is free
+    port: int = 0  # any free port
     answers: list[int] = field(default_factory=list)
     spans: list[dict] = field(default_factory=list)
     headers: dict = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Collector:
                 self.end_headers()
 
             def log_message(self, *about):
-                """Nobody wants to read it."""
+                """Skip logging."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self.server.daemon_threads = True
@@ -64,7 +64,7 @@ class Collector:
 
 
 def decode(body):
-    """The attributes of the resource, and its spans."""
+    """Return the resource's attributes, and its spans."""
     [told] = ExportTraceServiceRequest.FromString(body).resource_spans
     [scoped] = told.scope_spans
     return attributes(told.resource.attributes), list(map(span, scoped.spans))

@@ -11,7 +11,7 @@ from django.db import connections
 from django.dispatch import receiver
 from django.test import Client
 
-# How long an example takes says more about the machine than about us.
+# How long an example takes depends on the machine.
 hypothesis.settings.register_profile("ours", deadline=None)
 # For `make test`: fewer examples, and the same ones each time.
 hypothesis.settings.register_profile("brief", deadline=None, max_examples=20, derandomize=True)
@@ -20,12 +20,12 @@ hypothesis.settings.load_profile("ours")
 
 @receiver(request_finished)
 def _close_connections(**about):
-    """As the server does: a request has a thread of its own, whose connection nobody closes."""
+    """Close connections like the server does: each request has its own thread."""
     if threading.current_thread() is not threading.main_thread():
         connections.close_all()
 
 
-# Who waits for an event gives up long after any machine has brought it.
+# Longer than any machine takes to deliver an event.
 PATIENCE = 30
 ORIGIN = (b"origin", b"http://testserver")
 
@@ -34,7 +34,7 @@ ORIGIN = (b"origin", b"http://testserver")
 def django_db_setup(
     django_test_environment, django_db_blocker, tmp_path_factory, testrun_uid, worker_id
 ):
-    """A copy of the migrated database, and shortcuts for what is the same in every test."""
+    """Use a copy of the migrated database, and shortcuts for what all tests share."""
     from tests import once, tables
 
     own = tmp_path_factory.getbasetemp()
@@ -76,7 +76,7 @@ def agent(db):
 
 @pytest.fixture
 def samples(db):
-    """What the search and the database tool read."""
+    """The data of the search and database tools."""
     from django.utils import timezone
 
     from agents.catalog import sample_data as samples
@@ -86,7 +86,7 @@ def samples(db):
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """Lets the runs of a test think with a script instead of the demo model."""
+    """Let the test's runs use a script instead of the demo model."""
     from agents.catalog import planner_factory
     from agents.engine.testing import ScriptedModel
 
@@ -100,7 +100,7 @@ def scripted(monkeypatch):
 
 @pytest.fixture
 async def workshop():
-    """Whatever runs when a test ends is stopped, and its writer with it."""
+    """Stop all runs after the test, and their writer."""
     from agents import runs
 
     yield
@@ -109,7 +109,7 @@ async def workshop():
 
 @asynccontextmanager
 async def tab(user, path, *, headers=(ORIGIN,), query=b""):
-    """One browser tab, signed in, on a socket."""
+    """Open a signed-in browser tab's socket."""
     from project.asgi import application
 
     client = Client()
@@ -126,7 +126,7 @@ async def tab(user, path, *, headers=(ORIGIN,), query=b""):
 
 
 async def asked(query, *, topic="chat.1", user=None, agent=None, history=()):
-    """A run from its question to its end."""
+    """Run a question to its end."""
     from agents import runs
 
     run = await sync_to_async(runs.prepare)(
@@ -139,7 +139,7 @@ async def asked(query, *, topic="chat.1", user=None, agent=None, history=()):
 
 
 async def until(run, type):
-    """Come back once such an event is kept."""
+    """Wait until an event of this type is saved."""
     from agents.runs import pubsub
 
     async with asyncio.timeout(PATIENCE), aclosing(pubsub.events(run)) as events:
@@ -149,7 +149,7 @@ async def until(run, type):
 
 
 async def checked(run):
-    """The run as it is kept, after making sure that its record is whole."""
+    """Return the saved run, after checking that its record is complete."""
     from agents.engine.state import repair_history
     from agents.runs import event_store
 
@@ -165,7 +165,7 @@ async def checked(run):
 
 
 async def frames_until(socket, words, seconds=PATIENCE):
-    """Everything the tab is sent until a frame holds these words."""
+    """Return all frames up to one that contains this text."""
     frames = []
     async with asyncio.timeout(seconds):
         while not frames or words not in frames[-1]:

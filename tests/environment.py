@@ -1,7 +1,7 @@
-"""The environment of the tests: the demo model at full speed, and a temporary data folder.
+"""The tests' environment: the demo model at full speed, and a temporary data folder.
 
 Loaded with `-p`, because pytest-django reads the settings before any conftest. With
-`TESTS_ON=services` the tests run on a real PostgreSQL and a real Redis.
+`TESTS_ON=services` the tests use a real PostgreSQL and a real Redis.
 """
 
 import atexit
@@ -34,7 +34,7 @@ os.environ |= {
 
 
 def _small_bundle(folder: Path) -> str:
-    """A file with one certificate authority: reading all of them takes 50 ms each time."""
+    """Return a file with one certificate authority: loading all takes 50 ms each time."""
     end = "-----END CERTIFICATE-----\n"
     first = Path(certifi.where()).read_text().partition(end)[0]
     file = folder / "authorities.pem"
@@ -42,7 +42,7 @@ def _small_bundle(folder: Path) -> str:
     return str(file)
 
 
-# No test talks to the internet, so any authority will do, also for the servers they start.
+# No test uses the internet, so any authority works, also for the servers they start.
 os.environ["SSL_CERT_FILE"] = _small_bundle(Path(_folder))
 
 
@@ -53,20 +53,20 @@ def _start(service: PostgreSQL | Redis) -> str:
 
 
 if ON_SERVICES:
-    # Not in the data folder, which the user that PostgreSQL runs as can't read.
+    # Not in the data folder, which PostgreSQL's user can't read.
     _services = Path(tempfile.mkdtemp(prefix="ashiato-test-services-"))
     atexit.register(shutil.rmtree, _services, ignore_errors=True)
-    # All workers share the database server of the process that started them.
+    # All workers share the database server of their parent process.
     if "TESTS_POSTGRESQL" not in os.environ:
         os.environ["TESTS_POSTGRESQL"] = _start(PostgreSQL(_services / "postgresql"))
     os.environ["ASHIATO_DATABASE_URL"] = os.environ["TESTS_POSTGRESQL"]
-    # Redis starts in a moment, and what it publishes has to stay within a worker.
+    # Redis starts quickly, and its messages must stay within a worker.
     os.environ["ASHIATO_REDIS_URL"] = _start(Redis(_services / "redis"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers(config) -> int:
-    """One more than there are cores: many a test waits for processes of its own."""
+    """Use one worker more than cores, because many tests wait for processes."""
     return (os.cpu_count() or 1) + 1
 
 
@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config, log) -> Mixed | None:
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """What touches no row is the same wherever they are kept, and need not be tried twice."""
+    """Deselect tests without database access, which needn't run on both databases."""
     if not ON_SERVICES:
         return
     config.hook.pytest_deselected(items=[item for item in items if not _touches_rows(item)])

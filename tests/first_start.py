@@ -1,4 +1,4 @@
-"""What a first start makes of an empty folder: one worker makes it, all of them copy it."""
+"""The data folder after a first start: one worker creates it, all of them copy it."""
 
 import fcntl
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Texts that Markdown takes long to read, beside ordinary ones of the same length."""
+"""Texts that are slow to parse as Markdown, next to ordinary ones of the same length."""
 
 ORDINARY = (
     "Sales rose by **12 %** in [March](https://example.org/march), mostly in `Osaka`.\n\n"
@@ -34,7 +34,7 @@ REPEATED = {
 
 
 def nasty(length: int) -> dict[str, str]:
-    """One of each kind, about as long as this."""
+    """Return one of each kind, about this long."""
     side = int(length**0.5)
     texts = {name: part * (length // len(part)) for name, part in REPEATED.items()}
     return texts | {

@@ -1,4 +1,4 @@
-"""What is alike for every test is made once, where Django would make it for each."""
+"""Creates what all tests share once, where Django would for each."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from django.db import connection
 from django.test import TransactionTestCase, override_settings
 from servestatic.middleware import ServeStaticMiddleware
 
-# They follow from the models, not from a test: `flush` would write all of them anew.
+# They derive from the models, not from a test: `flush` would rewrite all of them.
 RIGHTS = {"auth_permission", "django_content_type"}
-# A good one takes longer than the rest of a test.
+# A secure one takes longer than the rest of a test.
 HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
@@ -24,8 +24,8 @@ def made() -> Iterator[None]:
 
 
 def _empty(case: TransactionTestCase) -> None:
-    """Row by row: to PostgreSQL a truncated table is a new file, and an old one gone."""
-    # The database lets go of the audit log only where it is cut.
+    """Delete row by row: for PostgreSQL, truncating a table means a new file."""
+    # The database only deletes audit entries that are truncated.
     log = ["UPDATE agents_audithead SET cut = number", "DELETE FROM agents_auditentry"]
     connection.ops.execute_sql_flush(log + [f"DELETE FROM {table}" for table in _tables()])
 
@@ -37,7 +37,7 @@ def _tables() -> list[str]:
 
 
 def _static_files() -> Callable[[ServeStaticMiddleware], None]:
-    """Each client has a middleware of its own, which would look for them on the disk again."""
+    """Cache the static files, which each client's middleware would search again."""
     look, found = ServeStaticMiddleware.add_files_from_finders, {}
 
     def remember(middleware: ServeStaticMiddleware) -> None:

@@ -1,6 +1,6 @@
-"""Real services for tests: PostgreSQL and Redis on sockets in a folder, gone with their owner.
+"""Real services for tests: PostgreSQL and Redis on sockets, terminated with their owner.
 
-They are looked for on the machine first, then among the packages of the environment.
+They are searched on the machine first, then in the environment's packages.
 """
 
 import ctypes
@@ -16,16 +16,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PATIENCE = 30
-# Redis and PostgreSQL run as somebody who may do nothing else; PostgreSQL refuses to be root.
+# Redis and PostgreSQL run as an unprivileged user; PostgreSQL refuses to run as root.
 NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}
 
 
 class NotThere(Exception):
-    """A service that the tests need cannot be found."""
+    """Raised when a service that the tests need isn't found."""
 
 
 class PostgreSQL:
-    """A server with nothing in it, reached by a socket."""
+    """An empty server, reached by a socket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = _own_folder(folder)
@@ -39,7 +39,7 @@ class PostgreSQL:
         return f"postgresql://ashiato@/postgres?host={self.folder}"
 
     def start(self) -> None:
-        # It may be killed, but the machine under it will not: nothing has to reach the disk.
+        # It may be killed, but the machine won't crash: nothing has to reach the disk.
         fast = ["fsync=off", "full_page_writes=off"]
         settings = [word for setting in fast for word in ("-c", setting)]
         place = ["-D", self.folder / "data", "-k", self.folder, "-h", ""]
@@ -55,7 +55,7 @@ class PostgreSQL:
 
 
 class Redis:
-    """A server that keeps nothing, reached by a socket."""
+    """A server without persistence, reached by a socket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = _own_folder(folder)
@@ -100,14 +100,14 @@ def _redis_program() -> Path:
 
 
 def _packaged(package: str, pattern: str) -> list[Path]:
-    """Folders of programs that came with a package, which is not imported for that."""
+    """Return folders of programs from a package, without importing it."""
     spec = find_spec(package)
     places = spec.submodule_search_locations or [] if spec else []
     return [found.parent for place in places for found in Path(place).glob(pattern)]
 
 
 def _reachable(programs: Path, near: Path) -> Path:
-    """The programs where whoever runs them may read them; a root's home is closed to others."""
+    """Return the programs where their user can read them; root's home is closed to others."""
     if os.geteuid() != 0 or _is_open(programs):
         return programs
     copy = near / f"programs-{programs.parent.name}"
@@ -159,7 +159,7 @@ def _started(command: Iterable[object], folder: Path) -> subprocess.Popen:
 
 
 def _end_with_us() -> None:
-    """However the tests end, the kernel ends what they started."""
+    """Let the kernel end it with the tests, however they end."""
     ctypes.CDLL(None).prctl(1, signal.SIGINT)
 
 

@@ -1,14 +1,14 @@
-"""Which worker gets which files of tests."""
+"""Distributes test files to workers."""
 
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-# Whole processes, for which a test mostly waits, and which many at once would only hold up.
+# Whole processes, for which a test mostly waits; many at once would only slow each other down.
 LONG = ("tests/access/", "tests/faults/", "tests/scaled/")
 
 
 class Mixed(LoadFileScheduling):
-    """All workers but one begin with what is long; that one works while they wait."""
+    """All workers but one start with long files; that one works while they wait."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         others = [each for each in self.nodes if each is not node and self._waits(each)]
@@ -19,7 +19,7 @@ class Mixed(LoadFileScheduling):
         super()._assign_work_unit(node)
 
     def _waits(self, node: WorkerController) -> bool:
-        """Whether something long is left of what it was given."""
+        """Whether a long file is left of its assigned work."""
         return any(
             file.startswith(LONG) and not all(tests.values())
             for file, tests in self.assigned_work[node].items()

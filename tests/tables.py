@@ -1,4 +1,4 @@
-"""Test databases: one worker runs the migrations, and every worker gets a copy."""
+"""Test databases: one worker migrates, and every worker gets a copy."""
 
 import shutil
 import sqlite3
@@ -18,7 +18,7 @@ PATIENCE = 30
 
 @contextmanager
 def connected_to(name: Path | str) -> Iterator[None]:
-    """Connect to this database, in the thread that serves async code too."""
+    """Connect to this database, also in the thread that serves async code."""
     before = connection.settings_dict["NAME"]
     _connect_to(name)
     _close_async_thread()
@@ -77,7 +77,7 @@ def _migrate_database(place: Path) -> None:
     server = connection.settings_dict["NAME"]
     _run(f"CREATE DATABASE {TEMPLATE}")
     _migrate(TEMPLATE)
-    # A template can be copied only while nobody is connected to it.
+    # A template can only be copied while nothing is connected to it.
     _connect_to(server)
 
 

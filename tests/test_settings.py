@@ -1,4 +1,4 @@
-"""A wrong value stops the start with a sentence."""
+"""An invalid setting stops the start with a message."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def started(*arguments, **environment):
 
 @pytest.fixture
 def refused(monkeypatch, tmp_path):
-    """What reading the environment says at its end, in this process."""
+    """Return the message of an invalid environment, in this process."""
 
     def read(**values):
         for name in [name for name in os.environ if name.startswith("ASHIATO_")]:

@@ -1,4 +1,4 @@
-"""A class belongs to one stylesheet: what two of them style looks like neither."""
+"""A class belongs to one stylesheet, because two would conflict."""
 
 import re
 from collections import defaultdict
@@ -15,7 +15,7 @@ CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 
 
 def selectors(text: str) -> Iterator[str]:
-    """Every selector of a sheet, with those that it is nested in before it."""
+    """Yield every selector of a sheet, with its parents."""
     around: list[list[str]] = []
     for part in PARTS.finditer(text):
         words, end = (part[1] or "").strip(), part[2]
@@ -31,7 +31,7 @@ def selectors(text: str) -> Iterator[str]:
 
 
 def listed(words: str) -> list[str]:
-    """The selectors of a list; commas within brackets separate none."""
+    """Return the selectors of a list, ignoring commas in brackets."""
     found, depth = [""], 0
     for character in words:
         depth += (character in "([") - (character in ")]")
@@ -43,7 +43,7 @@ def listed(words: str) -> list[str]:
 
 
 def owned(text: str) -> set[str]:
-    """The classes that a sheet styles wherever they stand, within nothing of its own."""
+    """Return the classes that a sheet styles on their own."""
     named = (set(CLASS.findall(selector)) for selector in selectors(text))
     return {next(iter(classes)) for classes in named if len(classes) == 1}
 

@@ -1,4 +1,4 @@
-"""The Japanese catalogue: whole, compiled, and made of what the code says."""
+"""The Japanese catalog: complete, compiled, and in sync with the code."""
 
 import ast
 import gettext
@@ -55,7 +55,7 @@ def test_every_string_of_the_code_is_in_the_catalogue():
 
 
 def translated(node: ast.AST) -> str | None:
-    """The text of a call `_("…")`, where it is written out there."""
+    """Return the text of a call `_("…")`, if it is a literal."""
     match node:
         case ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(text)), *_]):
             return text

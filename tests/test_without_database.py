@@ -1,4 +1,4 @@
-"""A command that has no database to work on ends with a sentence."""
+"""A command without a database ends with a message."""
 
 import pytest
 
@@ -8,7 +8,7 @@ AWAY = "postgresql://ashiato:not-for-the-log@127.0.0.1:9/ashiato"
 
 
 def ended(*command, **environment):
-    """What a command said at its end, which was no traceback."""
+    """Return a failed command's message, which isn't a traceback."""
     done = started("manage.py", *command, **environment)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr

@@ -1,9 +1,9 @@
-"""A model provider on loopback, which speaks well or badly as told.
+"""A model provider on loopback that behaves well or badly, as scripted.
 
-Its own words are OpenAI's; what other providers say is written in `tests/llm`.
+Its own format is OpenAI's; those of other providers are in `tests/llm`.
 
-A reply is its parts in order: a dict is sent as one event, bytes as they are, a float is a
-pause, and `HANG` and `CUT` are what they say. So a fault is a good reply, changed:
+A reply is a list of parts: a dict is sent as one event, bytes as they are, a float is a pause,
+`HANG` stops sending and `CUT` resets the connection. So a fault is a modified good reply:
 
     async with WireServer([cut(say("one two three"), after=2), say("again")]) as server:
         ...  # server.url, server.requests, server.disconnects
@@ -63,7 +63,7 @@ def say(
     finish: str | None = "stop",
     reasoning: str = "",
 ) -> Reply:
-    """The text in so many chunks, then the finish, the usage and the end mark."""
+    """Return the text in this many chunks, then finish, usage and end marker."""
     size = max(1, -(-len(text) // chunks))
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     deltas: list[dict[str, Any]] = [{"content": piece} for piece in pieces]
@@ -73,7 +73,7 @@ def say(
 
 
 def call(*calls: tuple[str, str], pieces: int = 3, finish: str = "tool_calls") -> Reply:
-    """Calls of (name, arguments), the arguments in pieces, as OpenAI sends them."""
+    """Return calls of (name, arguments), the arguments in pieces, as OpenAI sends them."""
     deltas: list[dict[str, Any]] = []
     for index, (name, arguments) in enumerate(calls):
         function: dict[str, Any] = {"name": name, "arguments": ""}
@@ -87,24 +87,24 @@ def call(*calls: tuple[str, str], pieces: int = 3, finish: str = "tool_calls") -
 
 
 def fail(status: int, message: str, *, code: str = "", **headers: str) -> Reply:
-    """An HTTP error; a header is written `Retry_After="7"`."""
+    """Return an HTTP error; a header is written `Retry_After="7"`."""
     body = json.dumps({"error": {"message": message, "type": "error", "code": code or None}})
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return _json(body.encode(), status, named)
 
 
 def cut(reply: Reply, *, after: int) -> Reply:
-    """The connection is reset after so many parts."""
+    """Reset the connection after this many parts."""
     return replace(reply, parts=(*reply.parts[:after], CUT))
 
 
 def hang(reply: Reply, *, after: int) -> Reply:
-    """Nothing more comes after so many parts, and the connection stays open."""
+    """Send nothing more after this many parts, with the connection open."""
     return replace(reply, parts=(*reply.parts[:after], HANG))
 
 
 def spoil(reply: Reply, garbage: bytes, *, after: int) -> Reply:
-    """These bytes come in between, after so many parts."""
+    """Insert these bytes after this many parts."""
     return replace(reply, parts=(*reply.parts[:after], garbage, *reply.parts[after:]))
 
 
@@ -118,13 +118,13 @@ def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]
 
 
 def models(*ids: str) -> dict[str, Any]:
-    """The pages of an OpenAI-compatible server that has these models."""
+    """Return the pages of an OpenAI-compatible server with these models."""
     data = [{"id": id, "object": "model", "owned_by": "test"} for id in ids]
     return {"/v1/models": {"object": "list", "data": data}}
 
 
 def ollama(**capabilities: Sequence[str]) -> dict[str, Any]:
-    """The pages of an Ollama that has these models, which can do these things."""
+    """Return the pages of an Ollama server with these models and capabilities."""
     names = [{"name": name, "model": name} for name in capabilities]
 
     def show(request: Request) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def ollama(**capabilities: Sequence[str]) -> dict[str, Any]:
 
 
 class WireServer:
-    """Answers completions from a script, one reply a request, and other paths from `pages`."""
+    """Answers completions from a script, one reply per request, and other paths from pages."""
 
     def __init__(
         self,
@@ -168,12 +168,12 @@ class WireServer:
         await self._server.wait_closed()
 
     async def asked(self, count: int = 1) -> None:
-        """Wait until so many requests have come."""
+        """Wait for this many requests."""
         async with self._changed:
             await self._changed.wait_for(lambda: len(self.requests) >= count)
 
     async def left(self, count: int = 1) -> None:
-        """Wait until so many clients have gone away before their reply was whole."""
+        """Wait until this many clients have left before the end of their reply."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.disconnects >= count)
 
@@ -227,7 +227,7 @@ class WireServer:
 
 @contextlib.contextmanager
 def serve_in_thread(script: Script = (), **options: Any) -> Iterator[WireServer]:
-    """The same server in its own thread, for tests that have no event loop."""
+    """Run the server in its own thread, for tests without an event loop."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -244,7 +244,7 @@ def serve_in_thread(script: Script = (), **options: Any) -> Iterator[WireServer]
 
 @contextlib.asynccontextmanager
 async def silent_port() -> AsyncIterator[int]:
-    """A port that accepts connections and never says a word."""
+    """A port that accepts connections and never responds."""
     open_writers: list[asyncio.StreamWriter] = []
 
     def keep(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -261,7 +261,7 @@ async def silent_port() -> AsyncIterator[int]:
 
 
 def closed_port() -> int:
-    """A port on which nobody listens."""
+    """Return a port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -329,7 +329,7 @@ async def _write(writer: asyncio.StreamWriter, data: bytes, is_chunked: bool) ->
 
 
 async def _reset(writer: asyncio.StreamWriter) -> None:
-    """Lingering for no time makes closing a reset instead of a polite end."""
+    """Reset the connection: closing without linger isn't graceful."""
     await writer.drain()
     sock = writer.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,7 +1,7 @@
-"""Every door of the product, how one knocks, and who is let in.
+"""Every route of the product, how to call it, and who has access.
 
-Whoever is not let in finds nothing there (404), unless they may know of it: then they are
-refused (403). Nobody without an account gets further than the login page, but for open doors.
+Others get a 404, or a 403 if they may know of it. Without an account every route but the open
+ones redirects to the sign-in page.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Door:
     method: str
     let_in: frozenset[str]
     refused: frozenset[str] = NOBODY
-    sent_back: frozenset[str] = frozenset({"nobody"})  # to the login page
+    sent_back: frozenset[str] = frozenset({"nobody"})  # to the sign-in page
 
 
 def read(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
@@ -42,7 +42,7 @@ DOORS = {
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
     "chat/<int:pk>/": read(MEMBERS),
-    "chat/<int:pk>/messages/": change(MEMBERS),  # who only reads is told so
+    "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
     "chat/<int:pk>/stop/": change(WRITERS),
     "chat/<int:pk>/queue/<int:message>/now/": change(WRITERS),
     "chat/<int:pk>/queue/<int:message>/withdraw/": change(WRITERS),
@@ -56,7 +56,7 @@ DOORS = {
     "join/<str:token>/": read(ACCOUNTS),
     "account/data/": read(ACCOUNTS),
     "account/data/download/": change(ACCOUNTS),
-    "account/erase/": change(NOBODY),  # unless people may
+    "account/erase/": change(NOBODY),  # unless self-erasure is enabled
     "traces/": read(ACCOUNTS),
     "traces/completions/": read(ACCOUNTS),
     "traces/views/": change(ACCOUNTS),
@@ -65,7 +65,7 @@ DOORS = {
     "traces/<int:pk>/text/<slug:name>/": read(READERS),
     "traces/<int:pk>/rating/": change(OWNER),
     "traces/<int:pk>/notes/": change(REVIEWERS),
-    "traces/<int:pk>/notes/<int:note>/": change(REVIEWERS - ROOT),  # whose note it is
+    "traces/<int:pk>/notes/<int:note>/": change(REVIEWERS - ROOT),  # only the note's author
     "traces/<int:pk>/comments/": change(MEMBERS),
     "traces/<int:pk>/comments/<int:step>/": read(MEMBERS),
     "traces/<int:pk>/comments/<int:comment>/delete/": change(OWNER),
@@ -77,12 +77,12 @@ DOORS = {
     "traces/<int:pk>/correction/": change(REVIEWERS),
     "traces/<int:pk>/example/": change(REVIEWERS),
     "traces/<int:pk>/steps/<int:step>/review/": read(REVIEWERS),
-    "traces/compare/": read(NOBODY),  # it takes two
+    "traces/compare/": read(NOBODY),  # needs two numbers
     "traces/<int:pk>/compare/": read(READERS),
     "traces/<int:pk>/compare/<int:other>/": read(READERS),
     "traces/<int:pk>/again/<int:step>/": read(OWNER | ROOT, READERS - OWNER - ROOT),
     "traces/<int:pk>/rerun/<int:step>/": change(OWNER | ROOT, READERS - OWNER - ROOT),
-    "traces/<int:pk>/stop/": change(NOBODY),  # it is over
+    "traces/<int:pk>/stop/": change(NOBODY),  # the run has ended
     "traces/<int:pk>/replay/": read(READERS),
     "traces/<int:pk>/replay/scene/": read(READERS),
     "traces/<int:pk>/steps/": read(READERS),
@@ -113,7 +113,7 @@ DOORS = {
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
     "login/": read(EVERYBODY),
-    "login/second/": read(EVERYBODY),  # back to the first step, where that was not taken
+    "login/second/": read(EVERYBODY),  # back to the first step if that wasn't passed
     "login/app/": read(EVERYBODY),
     "login/passkey/": change(EVERYBODY),
     "login/passkey/done/": change(EVERYBODY),

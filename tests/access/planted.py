@@ -1,4 +1,4 @@
-"""Puts secrets into the product behind its back, and says who can come by with what."""
+"""Plants secrets directly in the product's database, and creates users to look for them."""
 
 import asyncio
 import json

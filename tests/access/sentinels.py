@@ -1,7 +1,7 @@
-"""Secrets that are planted, where each of them belongs, and the search for the others.
+"""Planted secrets, where each of them belongs, and the search for leaks.
 
-A place is said in words, such as `database chat_message.text` or `page stranger /traces/`.
-None of the secrets looks like one: it is found out by what is known, or not at all.
+A place is a text such as `database chat_message.text` or `page stranger /traces/`. None of the
+secrets looks like one, so only a known value can be masked.
 """
 
 import base64
@@ -13,13 +13,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import quote
 
-LEAST = 8  # of a form that is searched for
+LEAST = 8  # minimum length of a searched form
 SAMPLE = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentinel:
-    """A secret, and patterns of the places where it may be."""
+    """A secret, and patterns of the places where it belongs."""
 
     name: str
     value: str
@@ -31,14 +31,14 @@ class Sentinel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was seen at a place."""
+    """What was found at a place."""
 
     place: str
     text: str = field(repr=False)
 
 
 def leaks(sentinels: Iterable[Sentinel], everything: Iterable[Found]) -> list[str]:
-    """Each secret that is where it does not belong, with a little of what stands around it."""
+    """Return each secret found where it doesn't belong, with some context."""
     sought = [(each, form) for each in sentinels for form in forms(each.value)]
     return [
         f"{sentinel.name} in {found.place}: {_around(found.text, form)}"
@@ -49,19 +49,19 @@ def leaks(sentinels: Iterable[Sentinel], everything: Iterable[Found]) -> list[st
 
 
 def forms(secret: str) -> Iterator[str]:
-    """As it is, as an address has it, in hexadecimal, and in Base64 wherever it begins."""
+    """Yield the secret as it is, URL-encoded, in hexadecimal, and in Base64 at any offset."""
     data = secret.encode()
     yield from {secret, quote(secret, safe=""), data.hex()}
     for shift in range(3):
         text = base64.b64encode(b" " * shift + data).decode()
-        # The signs at its two ends depend on what stands beside it.
+        # The characters at both ends depend on what is next to it.
         inner = text[-(-shift * 4 // 3) : len(text) - 4]
         if len(inner) >= LEAST:
             yield from {inner, inner.replace("+", "-").replace("/", "_")}
 
 
 def database(path: Path) -> Iterator[Found]:
-    """Every value of every column of every table."""
+    """Yield every value of every column of every table."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as opened:
         opened.text_factory = lambda data: data.decode(errors="replace")
         names = [

@@ -1,4 +1,4 @@
-"""A model provider, an MCP server and an endpoint that tell all they were sent."""
+"""A model provider, an MCP server and an endpoint that echo everything they are sent."""
 
 import json
 import re
@@ -17,7 +17,7 @@ ECHO = {
 
 
 def provider(elsewhere: str):
-    """Answers as the question says; `elsewhere` is where it sends people with their key."""
+    """Answer as the question says; `elsewhere` is where it redirects the key."""
 
     def answer(request: Request) -> Reply:
         messages = request.body["messages"]

@@ -1,4 +1,4 @@
-"""What every page promises the browser."""
+"""Response headers of every page."""
 
 from html.parser import HTMLParser
 
@@ -27,7 +27,7 @@ PROMISED = {
 
 
 class Inline(HTMLParser):
-    """Notes whatever a strict policy would refuse to run."""
+    """Collects what a strict policy would refuse to run."""
 
     def __init__(self):
         super().__init__()
@@ -95,7 +95,7 @@ async def test_every_page_of_the_console_has_a_policy_and_nothing_inline(world):
 
 
 def pages(model) -> list[str]:
-    """Its list, the form of a new one, and all there is of one that is there."""
+    """Return a model's list, its add form, and all pages of one row."""
     base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
     row = model._default_manager.first()
     of_one = ("change", "history", "delete") if row else ()

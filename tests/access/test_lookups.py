@@ -1,6 +1,6 @@
-"""Every console list, and what its address must not be able to ask of it.
+"""Every console list, with lookups its URL must reject.
 
-The lists are those of the site: a new one that answers more than it declares fails here.
+The lists come from the site, so a new one that accepts more than it declares fails here.
 """
 
 import pytest
@@ -122,7 +122,7 @@ def test_an_action_or_an_export_is_no_way_around(root, administrator):
 
 @pytest.fixture
 def clerk(django_user_model):
-    """Sees all lists, and nothing personal in them."""
+    """A user who sees all lists, without personal data."""
     person = django_user_model.objects.create_user("clerk", is_staff=True)
     person.user_permissions.add(*Permission.objects.filter(codename__startswith="view_"))
     client = Client()

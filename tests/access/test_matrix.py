@@ -1,4 +1,4 @@
-"""Every route, for everybody, with what is there and with what is not."""
+"""Every route as every role, with existing and missing rows."""
 
 import inspect
 import re
@@ -69,7 +69,7 @@ def expected(role: str, route: str) -> str:
 
 
 def rows() -> dict[str, int]:
-    """How many there are of everything that is not about who looks."""
+    """Return the row counts of everything but the audit log."""
     looks = {AuditEntry, AuditHead, AuditPerson}
     kept = [m for m in apps.get_models() if m._meta.app_label != "sessions" and m not in looks]
     return {model._meta.label: model._default_manager.count() for model in kept}
@@ -120,7 +120,7 @@ async def test_who_is_let_in_to_change_something(fresh):
 
 
 def alike(one, other) -> bool:
-    """Whether nobody could tell by the answer that there is something."""
+    """Whether the responses don't reveal that something exists."""
     headers = [
         {name: value for name, value in answer.headers.items() if name not in VOLATILE}
         for answer in (one, other)

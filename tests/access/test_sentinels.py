@@ -1,4 +1,4 @@
-"""Secrets are planted all over the product, it is used well and badly, and then searched."""
+"""Plants secrets all over the product, uses it well and badly, then searches for leaks."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ ROWS = 6  # of each model, whose pages of the console are looked at
 OURS = ("environment server",)
 SESSIONS = ("database django_session.session_key", "database people_visit.session_id")
 THEIR_PAGES = ("page * /join/*", "page * /shared/*")  # which know where they are
-# What somebody says is theirs, and of those who review; their own page of it they may print.
+# A user's text belongs to them and to reviewers; their own page may display it.
 SAID = (
     *("database chat_message.text", "database chat_chatsession.title", "database agents_run.*"),
     *("database agents_runevent.data", "database agents_agentstep.*", "database *search*"),
@@ -70,7 +70,7 @@ TOOLS = ("plain__environment", "plain__curse", "far__echo", "plain__die", "datab
 
 
 class Around(threading.Thread):
-    """Watches the programs that a process starts: what is around them, and their argv."""
+    """Watches a process's children: their environment and argv."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ class Around(threading.Thread):
                     self._note(self._called(child), child)
 
     def _called(self, child: psutil.Process) -> str:
-        """A process that is about to become another one is the server still."""
+        """Return a child's name; one that is about to exec is still the server."""
         argv = child.cmdline()
         programs = [Path(word).name for word in argv if word.endswith(".py")]
         if argv == self.process.cmdline():
@@ -104,7 +104,7 @@ class Around(threading.Thread):
 
 
 class Sweep:
-    """The product with all that was planted, and all that was seen of it."""
+    """The product with everything planted, and everything found in it."""
 
     def __init__(
         self, product: Product, elsewhere, collector: Collector, planted: dict
@@ -216,7 +216,7 @@ def _product(place: Path, provider: str, collector: str) -> Product:
 
 
 def _use(sweep: Sweep) -> None:
-    """The main ways through the product, and many that lead nowhere."""
+    """Take the main paths through the product, and many that fail."""
     _talk(sweep)
     _come_in(sweep)
     _administer(sweep)
@@ -239,7 +239,7 @@ def _talk(sweep: Sweep) -> None:
 
 
 def _come_in(sweep: Sweep) -> None:
-    """With a password, with one in the wrong field, and by a service that is out of order."""
+    """Sign in with a password, with one in the wrong field, and by a failing service."""
     with httpx2.Client(base_url=sweep.product.url) as client:
         token = client.get("/login/").cookies["csrftoken"]
         right, headers = SECRETS["password"], {"X-CSRFToken": token}
@@ -258,7 +258,7 @@ def _come_in(sweep: Sweep) -> None:
 
 
 def _administer(sweep: Sweep) -> None:
-    """Tries of what was set up, and forms with secrets in them that are not taken."""
+    """Test the configuration, and submit invalid forms with secrets in them."""
     root, typed = sweep.visitors["root"], SECRETS["typed key"]
     base = "/admin/agents"
     for (pk,) in sweep.rows("SELECT id FROM agents_mcpserver"):
@@ -305,7 +305,7 @@ def _look_at_everything(sweep: Sweep) -> None:
 
 
 def _console(sweep: Sweep) -> Iterator[str]:
-    """Every page of the console, of the rows that came last."""
+    """Yield every console page of the latest rows."""
     for model in admin.site._registry:
         about = model._meta
         base = f"/admin/{about.app_label}/{about.model_name}/"
@@ -316,7 +316,7 @@ def _console(sweep: Sweep) -> Iterator[str]:
 
 
 def _break(sweep: Sweep) -> None:
-    """Pages that fail in the middle."""
+    """Open pages that fail midway."""
     for table in ("review_sharelink", "chat_invitation", "agents_mcpserver"):
         sweep.rows(f"ALTER TABLE {table} RENAME TO {table}_gone")
     for role in ("nobody", "stranger", "root"):

@@ -1,4 +1,4 @@
-"""Somebody at a browser without scripts, who opens whatever a page leads to."""
+"""A browser without JavaScript that follows every link."""
 
 import re
 from collections import Counter, deque
@@ -11,12 +11,12 @@ import httpx2
 from tests.access.sentinels import Found
 
 LINK = re.compile(r'(?:href|hx-get|src)="([^"#]+)')
-OF_A_KIND = 6  # pages that differ by their numbers only
+OF_A_KIND = 6  # pages that only differ in their numbers
 MOST = 600
 
 
 class Visitor:
-    """Notes what every page showed to them."""
+    """A visitor who records every page."""
 
     def __init__(self, role: str, url: str, cookie: str = "") -> None:
         self.role = role
@@ -36,7 +36,7 @@ class Visitor:
         return self._noted(self.client.post(address, data=data, headers=told))
 
     def look_around(self, starts: Iterable[str]) -> None:
-        """Every page that can be come to from these by links, a few of each kind."""
+        """Visit every page reachable by links, a few of each kind."""
         waiting, kinds = deque(starts), Counter[str]()
         seen = set(waiting)
         while waiting and len(seen) < MOST:

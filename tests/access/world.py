@@ -1,4 +1,4 @@
-"""A conversation, a run and whatever belongs to them, and everybody who might come by."""
+"""A chat, a run and everything related, and users of all roles."""
 
 import re
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ from chat.models import ChatSession, Invitation, Member, Message
 
 MISSING = 987_654_321
 TOKEN = "a-token-that-was-given-out"
-# Who might come by. Everybody from the stranger on has nothing to do with the conversation.
+# All roles. From `stranger` on they have nothing to do with the chat.
 ROLES = (
     "nobody",
     "owner",
@@ -50,7 +50,7 @@ WORKFLOW = "steps:\n  - name: sum\n    tool: calculator\n    input: {expression:
 
 @dataclass
 class World:
-    """Made of rows; `clients` are browsers, by the role of whoever sits at them."""
+    """Rows, and `clients`: browsers by role."""
 
     chat: ChatSession
     run: Run
@@ -58,7 +58,7 @@ class World:
     clients: dict[str, AsyncClient]
 
     def address(self, route: str, *, missing: bool = False) -> str:
-        """Where a route leads: to what is there, or to a row that is not."""
+        """Return a route's URL, with an existing or a missing row."""
 
         def value(found: re.Match[str]) -> str:
             so_far = route[: found.end()]
@@ -70,12 +70,12 @@ class World:
 
 
 def made(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> World:
-    """A world in which these roles are signed in."""
+    """Create a world in which these roles are signed in."""
     people = {role: accounts.create_user(role) for role in ROLES[1:-1]}
     people["root"] = accounts.create_superuser("root")
     for role in ("reviewer", "scoped"):
         people[role].user_permissions.add(Permission.objects.get(codename="review_runs"))
-    ReviewScope.objects.create(user=people["scoped"])  # of no agent at all
+    ReviewScope.objects.create(user=people["scoped"])  # for no agent
     people["staff"].is_staff = True
     people["staff"].save()
     chat, run, ids = _conversation(agent, people)

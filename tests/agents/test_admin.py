@@ -1,4 +1,4 @@
-"""Administrators see everything and can set up; the very next run obeys."""
+"""The admin console: administrators see everything, and their changes apply to the next run."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -47,7 +47,7 @@ def page(model, name, *args):
 
 @pytest.fixture
 def rows(administrator):
-    """One row of everything, with what is awkward to show."""
+    """One row of each model, with values that are awkward to display."""
     chat = ChatSession.objects.create(user=administrator, title="<b>Sums</b>")
     run = Run.objects.create(
         user=administrator, topic=chat.topic, query="<script>", answer="x" * 9_000
@@ -211,7 +211,7 @@ def colleague(django_user_model):
 
 
 def form_of(client, row):
-    """What the page of this row would send back as it is."""
+    """Return what this row's form would submit unchanged."""
     form = client.get(page(type(row), "change", row.pk)).context["adminform"].form
     shown = {name: form.get_initial_for_field(form.fields[name], name) for name in form.fields}
     seen = client.get(page(type(row), "change", row.pk)).context["seen"]
@@ -246,7 +246,7 @@ def test_who_saves_once_more_has_seen_it(root, colleague):
 
 
 def test_a_list_takes_only_what_was_switched_on_it(root, colleague):
-    """The other switch was moved by somebody else since the list was shown."""
+    """The other switch was changed by someone else since the list was rendered."""
     mine = GuardrailPattern.objects.create(name="a", pattern="a")
     theirs = GuardrailPattern.objects.create(name="b", pattern="b", enabled=False)
     sent = {"_save": "Save", "form-TOTAL_FORMS": 2, "form-INITIAL_FORMS": 2}
@@ -292,7 +292,7 @@ def test_a_list_without_rows_says_so_and_one_without_hits_leads_back(root):
 
 
 def test_the_menu_names_only_what_is_there():
-    """A label that is misspelt would be a row that nobody finds under its heading."""
+    """A misspelled label would be missing under its heading."""
     registered = {model._meta.label for model in admin.site._registry}
 
     assert {label for part in MENU for label in part.rows} <= registered

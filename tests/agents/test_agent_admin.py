@@ -1,4 +1,4 @@
-"""The console's pages of an agent: its versions, its copies, its trials, and how it is used."""
+"""The console's agent pages: versions, copies, test runs and usage."""
 
 import json
 
@@ -146,7 +146,7 @@ def test_whatever_one_starts_from_can_be_saved_as_it_is(root, starter):
 
 
 def as_posted(form):
-    """What a browser would send of a form that nobody has touched."""
+    """Return what a browser would submit of an untouched form."""
     sent = {}
     for field in form:
         if field.name == "given":

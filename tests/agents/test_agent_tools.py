@@ -1,4 +1,4 @@
-"""What an agent has of its own about its tools."""
+"""An agent's own tool settings."""
 
 import pytest
 from asgiref.sync import sync_to_async

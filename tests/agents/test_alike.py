@@ -1,4 +1,4 @@
-"""What is filled into a form is what the template would have drawn."""
+"""Filled-in forms equal what the template would render."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The stream of a run, for other programs."""
+"""A run's event stream for other programs."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def client(person):
 
 
 async def read(answer):
-    """The events of a stream, each as its fields."""
+    """Return the events of a stream, as fields."""
     text = "".join([part.decode() async for part in answer.streaming_content])
     assert text.endswith("\n\n") or not text
     blocks = [block for block in text.split("\n\n")[:-1] if not block.startswith(":")]
@@ -80,7 +80,7 @@ async def test_a_live_run_is_streamed_as_it_goes_even_if_nobody_is_told(
     client, person, scripted, monkeypatch
 ):
     async def lose(topic, kind, **facts):
-        """A layer that loses everything."""
+        """A channel layer that loses everything."""
 
     monkeypatch.setattr(pubsub, "publish", lose)
     monkeypatch.setattr(pubsub, "IDLE_SECONDS", 0.02)

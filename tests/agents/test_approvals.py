@@ -1,4 +1,4 @@
-"""A run that waits for a person: kept, shown, decided once, and gone on with."""
+"""A run that waits for approval: saved, displayed, decided once, resumed."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ THANKS = Says(answer="It is written.")
 
 
 class Letter:
-    """A tool that changes something, and remembers what."""
+    """A tool with an effect, which records its calls."""
 
     name, description, needs_approval, effect = "calculator", "Writes.", True, "at_most_once"
     parameters = {

@@ -1,4 +1,4 @@
-"""What the rows say is what the engine does."""
+"""Rows become engine values."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -107,7 +107,7 @@ async def test_a_model_of_its_own_is_used_by_an_agent():
 
 @pytest.fixture
 def own_tools(settings):
-    """Modules of this installation's own; what was found in them is found anew."""
+    """Use these modules for tools, with the cache cleared."""
 
     def use(*modules):
         settings.TOOL_MODULES = list(modules)

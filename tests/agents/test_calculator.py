@@ -247,7 +247,7 @@ EXPRESSIONS = st.recursive(
 
 
 def outcome(text):
-    """The value, or the sentence that stands in for it."""
+    """Return the value, or the error message."""
     try:
         return calculate(text)
     except CalculationError as refusal:
@@ -255,7 +255,7 @@ def outcome(text):
 
 
 def exactly(text):
-    """The value of an expression in fractions, worked out by Python."""
+    """Return the value of an expression in fractions, computed by Python."""
     literal = re.compile(r"\d+(\.\d+)?(?!\d)")
     exact = re.sub(r"(?<!\*\* )\b" + literal.pattern, r"Fraction('\g<0>')", text)
     return eval(exact, {"Fraction": Fraction})

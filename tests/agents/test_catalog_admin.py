@@ -1,4 +1,4 @@
-"""The pages for tools, agents and circuits: what works is kept, what cannot is told why."""
+"""Console pages for tools, agents and circuits: valid input is saved, invalid is explained."""
 
 import json
 from html import unescape

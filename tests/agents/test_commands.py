@@ -1,4 +1,4 @@
-"""What an operator types, and what comes back."""
+"""Commands and their output."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def careful(agent):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """A real terminal, at which the lines are typed that a test gives it."""
+    """A real terminal into which a test types lines."""
     ours, theirs = pty.openpty()
     with open(theirs) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)

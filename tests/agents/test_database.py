@@ -1,4 +1,4 @@
-"""The short way to the thread of the database leads where the long one does."""
+"""The fast path to the database thread behaves like the regular one."""
 
 import asyncio
 from contextvars import ContextVar

@@ -281,7 +281,7 @@ async def answer(tool, sql):
 
 
 def workers():
-    """The workers that are running or were not waited for."""
+    """Return workers that are running or weren't awaited."""
     return psutil.Process().children()
 
 

@@ -1,4 +1,4 @@
-"""What happened stays whole: no row of a trace is deleted alone, only runs and sessions."""
+"""No row of a trace is deleted alone, only whole runs and chats."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -48,7 +48,7 @@ def picked(*rows):
 
 @pytest.fixture
 def chat(person):
-    """A conversation of two questions, with all that belongs to it."""
+    """A chat with two questions and everything related."""
     chat = ChatSession.objects.create(user=person, title="My doctor")
     link = Invitation.objects.create(session=chat, digest="d", expires_at=chat.created_at)
     Member.objects.create(session=chat, topic=chat.topic, user=person, invitation=link)

@@ -1,4 +1,4 @@
-"""The page watched equals the page reloaded, after every single batch."""
+"""A watched page equals the reloaded page, after every batch."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ class Element:
         return f"<{self.tag}{attrs}>{' '.join(inner.split())}</{self.tag}>\n"
 
     def place_of(self, id):
-        """The element that holds it, and where."""
+        """Return the parent element and the position."""
         for at, child in enumerate(self.children):
             if isinstance(child, Element):
                 if child.attrs.get("id") == id:
@@ -87,7 +87,7 @@ class Tree(HTMLParser):
 
 
 class Page:
-    """A browser's page as far as htmx cares: elements that are replaced or added to by id."""
+    """A browser's page as far as htmx cares: elements replaced or appended by id."""
 
     def __init__(self, run, place):
         self.watched = LiveRunView(run, place)
@@ -123,7 +123,7 @@ class Page:
 
 @pytest.fixture
 def watch(monkeypatch):
-    """A page that watches the run of a test: how it was, and how if reloaded, each time."""
+    """A page that watches the test's run: its live and its reloaded state each time."""
     monkeypatch.setattr(timezone, "now", lambda: NOW)
     monkeypatch.setattr(clocks, "now", lambda run: NOW)
     pages, batches = [], []

@@ -1,7 +1,7 @@
-"""What the short ways to the database use of Django beyond its documented interface.
+"""Django internals that the fast database paths depend on.
 
-An upgrade of Django that changes any of it fails here first. What to do then is described in
-`docs/decisions/orm-bypass.md`.
+A Django upgrade that changes any of them fails here first. `docs/decisions/orm-bypass.md` says
+what to do then.
 """
 
 import inspect

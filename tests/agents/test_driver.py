@@ -1,4 +1,4 @@
-"""SQL that goes straight to the driver behaves as it does by Django's cursors."""
+"""SQL sent directly to the driver behaves as through Django's cursors."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Every frame of a socket passes one gate."""
+"""Splitting of socket frames."""
 
 from unittest.mock import AsyncMock
 

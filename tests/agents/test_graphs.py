@@ -24,7 +24,7 @@ def linked(step, state):
 
 
 def nodes(plan, states=None):
-    """Those of the drawing for wide screens, which is the first."""
+    """Return the nodes of the wide graph, which comes first."""
     wide = ElementTree.fromstring(render_graph(plan, states or {}, linked)).find("svg")
     return wide.findall("a")
 

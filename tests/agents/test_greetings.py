@@ -1,4 +1,4 @@
-"""Pages that come at once wait their turn, and those that are alike are shown the same."""
+"""Pages that connect at once wait their turn, and identical ones share their frames."""
 
 import asyncio
 

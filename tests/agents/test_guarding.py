@@ -1,4 +1,4 @@
-"""Patterns in the console: tried, tested on the past, added in sets, and judged."""
+"""Guardrail patterns in the console: sample test, backtest, presets and verdicts."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -39,7 +39,7 @@ def root(administrator):
 
 @pytest.fixture
 def staff(person):
-    """Somebody who may change patterns, and review nothing."""
+    """A user who can change patterns, but not review."""
     person.is_staff = True
     person.save()
     person.user_permissions.add(Permission.objects.get(codename=CHANGE))
@@ -208,7 +208,7 @@ def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
 
 @pytest.mark.parametrize("pattern", ["ada@", "(?i)ADA@example", "ada@|‹", "mail|zzz", r"\d{4}"])
 def test_a_back_test_counts_nothing_inside_what_is_masked(staff, person, stranger, pattern):
-    """Else whoever may not see an address could guess it, a letter at a time."""
+    """Otherwise a masked address could be guessed letter by letter."""
     person.user_permissions.add(Permission.objects.get(codename="review_runs"))
     run = said(stranger, query="Write to ada@example.com", answer="Call 090-1234-5678.")
     AgentStep.objects.create(

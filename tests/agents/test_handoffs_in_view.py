@@ -1,4 +1,4 @@
-"""Who speaks, for whom, and how deep: a task that is handed on, as people see it."""
+"""Handoffs as displayed: who works for whom, and how deep."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -18,7 +18,7 @@ pytestmark = [
 
 @pytest.fixture
 async def circle(agent, scripted):
-    """Two agents that know each other, of which the second asks the first one back."""
+    """Two agents that hand off to each other in a cycle."""
     lead = await Agent.objects.acreate(name="lead")
     await lead.handoffs.aadd(agent)
     await agent.handoffs.aadd(lead)
@@ -53,7 +53,7 @@ async def test_a_task_that_would_go_in_circles_is_refused_in_words(circle):
 
 
 def nested(run, *agents, status="running"):
-    """A step of each, each within the one before."""
+    """Create a step per agent, each inside the previous one."""
     for number, name in enumerate(agents, start=1):
         AgentStep.objects.create(
             run=run,

@@ -1,4 +1,4 @@
-"""Whoever asks from outside is told whether this process can do its work."""
+"""Health probes of a process."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What an operator sees of all processes and of everything they depend on, in words."""
+"""The health page: all processes and what they depend on."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ FOUND = deployment_checks._run_checks
 
 @pytest.fixture(autouse=True)
 def _well_set_up(monkeypatch):
-    """The tests' own settings are for tests only, and the checks say so."""
+    """Hide the checks' warnings about the tests' own settings."""
     monkeypatch.setattr(deployment_checks, "_run_checks", list)
 
 
@@ -45,7 +45,7 @@ def run(topic, **facts):
 
 
 def found(what):
-    """The line of this name, as the page would show it now."""
+    """Return the check of this name, as displayed now."""
     lines = health_checks.all_checks(list(ServerProcess.objects.with_silence()))
     return next((line for line in lines if line.what == what), None)
 
@@ -260,7 +260,7 @@ def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(age
 
 
 def checked(monkeypatch, *names):
-    """As if only these checks had something to say."""
+    """Simulate warnings of only these checks."""
     messages = [checks.Warning("In Django's words.", id=name) for name in names]
     monkeypatch.setattr(deployment_checks, "_run_checks", lambda: messages)
     return {remark.name: remark for remark in deployment_checks.deploy_warnings()}

@@ -1,4 +1,4 @@
-"""Kept first, then told; one writer, and one that spoils nothing for the others."""
+"""Events are saved, then published; one failure doesn't affect the others."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ def run(db):
 
 @pytest.fixture
 def told(monkeypatch):
-    """What was told, and whether it was in the database by then."""
+    """Published events, and whether they were saved by then."""
     told = []
 
     async def publish(topic, kind, *, run, events):

@@ -250,7 +250,7 @@ def test_a_deleted_document_is_gone_from_the_index(handbook):
 
 
 def flush():
-    """PostgreSQL would have to truncate the audit log as well, which it refuses."""
+    """Flush the database; PostgreSQL refuses to truncate the audit log."""
     if connection.vendor == "sqlite":
         call_command("flush", interactive=False, verbosity=0)
     else:

@@ -33,7 +33,7 @@ HERE = socket.gethostname()
 
 
 class Held:
-    """A tool that answers only when it is let go, and counts how often it was called."""
+    """A tool that waits until released, and counts its calls."""
 
     name, description, timeout = "calculator", "Holds.", 30
 
@@ -50,7 +50,7 @@ class Held:
 
 
 def dead() -> int:
-    """The number of a process that is no more."""
+    """Return the id of a dead process."""
     with subprocess.Popen(["sleep", "0"]) as gone:
         gone.wait()
     return gone.pid
@@ -122,7 +122,7 @@ async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
 
 
 async def interrupted(monkeypatch, scripted, effect):
-    """A run whose process ends while a tool is at work."""
+    """Return a run whose process ended during a tool call."""
     tool = Held(effect)
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
@@ -233,7 +233,7 @@ async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
 
 
 def crash(run):
-    """The process that drives it is gone, and another one takes over if it may."""
+    """Simulate a crash of the run's owner, and a takeover if allowed."""
     Run.objects.filter(pk=run.pk).update(owner=f"{dead()}.abcd@{leases.HOST}")
     run = Run.objects.get(pk=run.pk)
     return None if leases.is_crash_looping(run) else leases.acquire(run)

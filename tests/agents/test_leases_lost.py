@@ -1,4 +1,4 @@
-"""What another process has taken, or a person is asked about, is no longer ours to end."""
+"""A run that another process took over, or that waits, can't be ended by its former owner."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 class Held:
-    """A tool that waits to be let go, and then has done something."""
+    """A tool that waits until released, then has an effect."""
 
     name, description, effect = "calculator", "Waits.", "at_most_once"
 

@@ -56,7 +56,7 @@ TOOLS = [
 
 @pytest.fixture(params=["openai/wire", "hosted_vllm/wire"])
 def name(request):
-    """Two models on one wire: LiteLLM's bytes are read for one, its chunks for the other."""
+    """Two models of one format: LiteLLM's bytes are read for one, its chunks for the other."""
     return request.param
 
 

@@ -1,4 +1,4 @@
-"""What is told is heard once, wherever it was said."""
+"""Every notification is received once, from any process."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ TOLD = {"type": "told", "by": "another", "kind": "run.events", "facts": '{"run":
 
 
 class SharedLayer:
-    """A layer that other processes are on, too: here it is one in memory, and says so not."""
+    """A layer shared with other processes; here one in memory that hides that it is."""
 
     def __init__(self):
         self.inner = InMemoryChannelLayer()
@@ -31,7 +31,7 @@ def shared():
 
 
 class Ear:
-    """Takes down what it is told."""
+    """Records what it receives."""
 
     def __init__(self):
         self.notes = asyncio.Queue()

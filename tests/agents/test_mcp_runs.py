@@ -1,4 +1,4 @@
-"""A run with the tools of a real MCP server, from its setting up to its answer."""
+"""A run with tools of a real MCP server, from its setup to its answer."""
 
 import shutil
 import sys
@@ -26,7 +26,7 @@ CALL = Says.call("time__get_current_time", timezone="Asia/Tokyo")
 
 @pytest.fixture
 async def clock(administrator):
-    """An agent that may ask a clock, which is a program of somebody else's."""
+    """An agent with a clock tool of a third-party MCP program."""
     server = await McpServer.objects.acreate(
         name="time", transport="stdio", command=TIME, trusts_annotations=True
     )

@@ -1,4 +1,4 @@
-"""A monitor that asks gets figures of what was kept, if it may, and nobody's words."""
+"""Metrics of what was saved, for authorized monitors, without users' text."""
 
 import logging
 import urllib.request
@@ -42,7 +42,7 @@ def registry(monkeypatch):
 
 @pytest.fixture
 def opened(settings):
-    """The door stands open, or for whoever has the token."""
+    """Enable metrics, openly or with a token."""
 
     def open(token=None):
         update = {"metrics": True, "metrics_token": SecretStr(token) if token else None}
@@ -133,7 +133,7 @@ async def test_a_run_is_counted_with_its_model_and_its_tools(registry, agent, sc
 
 
 class Broken:
-    """A tool whose server is down, with another that can do its work."""
+    """A failing tool with a fallback."""
 
     name, description, effect = "calculator", "Is down.", "read"
     parameters = CalculatorTool.parameters

@@ -1,4 +1,4 @@
-"""Free settings of a model as an attacker uses them: typed, imported, tested and planted."""
+"""Attacks through a model's free settings: typed, imported, tested and planted."""
 
 import json
 import os

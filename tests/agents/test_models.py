@@ -1,4 +1,4 @@
-"""Models that an administrator set up, as runs use them."""
+"""Configured models in runs."""
 
 import os
 

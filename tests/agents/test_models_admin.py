@@ -1,4 +1,4 @@
-"""Models in the console: set up, tried, and never showing a secret."""
+"""Models in the console: setup, test, and hidden secrets."""
 
 import json
 
@@ -367,7 +367,7 @@ async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
         _, html = await lines(tester, address, **about | {"base_url": f"{server.url}/x"})
 
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert "Enter it again" in html  # and nobody at the other address was asked
+    assert "Enter it again" in html  # and the other address wasn't called
     assert not any("/x/" in request.path for request in server.requests)
 
 

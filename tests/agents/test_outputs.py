@@ -23,7 +23,7 @@ def page(value):
 
 
 class Words(HTMLParser):
-    """The words of a page, and the elements that they stand in."""
+    """Collects a page's text by element."""
 
     def __init__(self, html):
         super().__init__()

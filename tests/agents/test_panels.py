@@ -1,4 +1,4 @@
-"""Panels and roles as the rows describe them: from the question to what is kept."""
+"""Panels and roles from rows, from the question to what is saved."""
 
 import json
 
@@ -193,7 +193,7 @@ async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scri
 
 
 async def _give_expert(planner, group):
-    """Let the planner ask this group, without the asker's approval first."""
+    """Let the planner ask this group without the user's approval."""
     await planner.experts.aadd(group)
     planner.asker_approves_questions = False
     await planner.asave()

@@ -1,4 +1,4 @@
-"""Who may use which agent and which tool holds for everything that is done for them."""
+"""Restrictions of agents and tools apply to everything done for a user."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -30,7 +30,7 @@ steps:
 
 @pytest.fixture
 def finance(person):
-    """A group, with Ada in it and Eve not."""
+    """A group with Ada in it, but not Eve."""
     group = Group.objects.create(name="finance")
     group.user_set.add(person)
     return group

@@ -1,4 +1,4 @@
-"""What an agent does with personal data: not shown to its model, not kept, or only masked."""
+"""An agent's personal data policy: pseudonymized, not stored, or masked."""
 
 import json
 
@@ -37,7 +37,7 @@ ANSWER = "‹phone 1› is the phone of Email 1 (‹account 1›)."
 
 
 class Echoes:
-    """Says of everybody that it is the first one it was told of."""
+    """Answers with the first value it was sent."""
 
     def __init__(self):
         self.requests = []
@@ -56,7 +56,7 @@ LOOK = json.dumps({"sql": SQL}, ensure_ascii=False)
 
 
 def reply(request, dialect):
-    """Looks in the database with what it was told, and answers with it."""
+    """Queries the database with its input, and answers with the result."""
     has_looked = PHONE[-4:] in str(request.body) or "‹phone 1›" in str(request.body)
     if dialect == "native":
         return say(ANSWER, chunks=9) if has_looked else call(("database", LOOK))

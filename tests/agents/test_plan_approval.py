@@ -1,4 +1,4 @@
-"""A plan that a person is shown first: they run it, change it or decline it."""
+"""A plan that needs approval: run, edited or declined."""
 
 import json
 import re
@@ -42,7 +42,7 @@ async def client(person):
 
 
 async def post(client, approval, verdict="approve", headers=HTMX, keys="0 1", **fields):
-    """As the form sends it; a field of a step is named `0_expected`."""
+    """Submit the form; a step's field is named `0_expected`."""
     named = {f"plan-{approval.pk}-{n.replace('_', '-', 1)}": v for n, v in fields.items()}
     data = {f"digest-{approval.pk}": approval.digest, f"plan-{approval.pk}": keys}
     kept = {f"plan-{approval.pk}-1-after": "sum", "verdict": verdict}

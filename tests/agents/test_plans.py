@@ -1,4 +1,4 @@
-"""Runs that work by a plan: how far it came is shown, live and afterwards alike."""
+"""Runs by a plan: the progress is the same live and afterwards."""
 
 import json
 import re
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def written(*steps, description="Work it out.", **more):
-    """What a model says that writes a plan."""
+    """Return a model's reply that writes a plan."""
     return Says(answer=json.dumps({"description": description, "steps": steps, **more}))
 
 

@@ -1,4 +1,4 @@
-"""Plans with a model at the other end of a wire, in both dialects and on both roads."""
+"""Plans with a model over HTTP, in both dialects and by both routes."""
 
 import json
 
@@ -38,7 +38,7 @@ def found(is_met: bool) -> str:
 
 
 def reply(request, dialect: str):
-    """Plans badly first, and better once it is told what was wrong."""
+    """Plan badly first, and better after the feedback."""
     messages = request.body["messages"]
     first, all_of_it = str(messages[0]["content"]), str(messages)
     if "You plan work" in first:

@@ -1,4 +1,4 @@
-"""A query that was put into SQL once gives what it would give anew."""
+"""A compiled query returns the same as a new one."""
 
 import asyncio
 

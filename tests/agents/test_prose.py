@@ -1,4 +1,4 @@
-"""Text becomes HTML without becoming anything else."""
+"""Rendering text as safe HTML."""
 
 import re
 import time
@@ -86,7 +86,7 @@ ATTACKS = [
 
 
 class Seen(HTMLParser):
-    """Every element and attribute a browser would make of this."""
+    """Collects every element and attribute a browser would create."""
 
     def __init__(self, html):
         super().__init__()
@@ -353,7 +353,7 @@ FLUSH = 200
 
 
 def streamed(text, flush=FLUSH):
-    """The text as a page is shown it, and how many characters of HTML it was sent for that."""
+    """Return the displayed text, and how much HTML was sent for it."""
     growing, sent = StreamingMarkdown(), 0
     for at in range(0, len(text), flush):
         sent += len(growing.feed(text[at : at + flush]))

@@ -1,4 +1,4 @@
-"""Every process says how it is, and all of them are seen in one place."""
+"""Status reports of all processes."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ async def beating(monkeypatch):
 
 
 async def told(**facts):
-    """The row of this process, once it says this."""
+    """Return this process's row once it has these values."""
     async with asyncio.timeout(10):
         while True:
             row = await ServerProcess.objects.filter(name=leases.owner(), **facts).afirst()
@@ -45,7 +45,7 @@ async def told(**facts):
 
 
 def hang():
-    """The loop, not the thread that tells."""
+    """Block the event loop, but not the reporting thread."""
     time.sleep(0.6)
 
 
@@ -74,7 +74,7 @@ async def test_open_sockets_are_counted(beating, person):
 
 
 class Thinking:
-    """A model that never comes to its first word."""
+    """A model that never sends a token."""
 
     dialect = "native"
 

@@ -1,4 +1,4 @@
-"""A run asks people: it waits as a state, an expert answers, and it goes on with the answer."""
+"""Questions to people: the run waits, an expert answers, and it continues."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -31,14 +31,14 @@ def legal():
 
 @pytest.fixture
 def expert(stranger, legal):
-    """Somebody who has nothing else to do with the run."""
+    """A user who has nothing else to do with the run."""
     stranger.groups.add(legal)
     return stranger
 
 
 @pytest.fixture
 async def asks(agent, legal):
-    """An agent that may ask experts, without asking anybody first whether it may."""
+    """An agent that can ask experts without approval."""
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="ask_person"))
     await agent.experts.aadd(legal)
     agent.asker_approves_questions = False
@@ -237,7 +237,7 @@ async def test_a_question_is_withdrawn_when_its_step_is_given_up_or_its_run_ends
 
 @pytest.fixture
 async def sharing(asks, scripted, person):
-    """A question that waits until the person who asked has approved it."""
+    """A question that waits for the user's approval."""
     asks.asker_approves_questions = True
     await asks.asave()
     scripted(ASK, DONE)

@@ -1,4 +1,4 @@
-"""What the ready-made patterns find, and what they leave alone."""
+"""What the preset patterns match, and what they don't."""
 
 import pytest
 from django.utils import translation

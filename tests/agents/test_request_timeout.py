@@ -1,4 +1,4 @@
-"""A request that is begun and not sent to its end holds no connection for long."""
+"""An incomplete request doesn't hold its connection for long."""
 
 import socket
 import time
@@ -61,7 +61,7 @@ def connected(server):
 
 
 def answer(line):
-    """All that comes until the other side closes; raises where it doesn't in time."""
+    """Return everything received until the connection is closed; raise after a timeout."""
     parts = []
     while part := line.recv(65536):
         parts.append(part)
@@ -69,7 +69,7 @@ def answer(line):
 
 
 def dripped(line, head, drop, pause=LIMIT / 4):
-    """Seconds until the other side had enough of these drops."""
+    """Return the seconds until the server closed a slow request."""
     began = time.monotonic()
     line.sendall(head)
     line.settimeout(pause)

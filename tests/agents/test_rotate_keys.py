@@ -1,4 +1,4 @@
-"""Secrets under a new key, by a command."""
+"""Key rotation by a command."""
 
 from io import StringIO
 

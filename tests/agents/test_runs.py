@@ -1,4 +1,4 @@
-"""Every run ends, with a sentence and a whole record, whatever the model or a tool does."""
+"""Every run ends with a message and a complete record, whatever the model or a tool does."""
 
 import asyncio
 
@@ -45,7 +45,7 @@ class Raw:
 
 
 class Fake:
-    """A tool in place of the calculator, with a timeout of its own."""
+    """A replacement for the calculator, with its own timeout."""
 
     name, description = "calculator", "Does as it is told."
     timeout = property(lambda self: 0.05, lambda self, value: None)

@@ -1,4 +1,4 @@
-"""A day of an MCP server: noted where it is looked at, bounded, and told in words."""
+"""The last day of an MCP server: recorded, limited, and described."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def look(state, **facts):
 
 
 def later(**time):
-    """Let what was noted be so much older."""
+    """Make the samples older."""
     for sample in ServerSample.objects.all():
         ServerSample.objects.filter(pk=sample.pk).update(at=sample.at - timedelta(**time))
 

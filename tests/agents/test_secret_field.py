@@ -32,7 +32,7 @@ def keys(settings):
 
 @pytest.fixture
 def server():
-    """A kind of row that has secrets."""
+    """A model with encrypted fields."""
     with isolate_apps("agents"):
 
         class Server(models.Model):
@@ -47,7 +47,7 @@ def server():
 
 
 def kept(field, value):
-    """As it stands in the column."""
+    """Return the column's value."""
     return field.get_prep_value(value)
 
 

@@ -1,4 +1,4 @@
-"""The pages for MCP servers: set up, tried, imported, accepted, by those who may."""
+"""Console pages for MCP servers: setup, test, import and acceptance, by permission."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def root(administrator):
 
 @pytest.fixture
 def clerk(person):
-    """May set up servers and accept tools; may not start programs."""
+    """A user who can configure servers and accept tools, but not start programs."""
     person.is_staff = True
     person.save()
     allowed = Permission.objects.filter(content_type__model__in=CATALOG)

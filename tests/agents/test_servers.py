@@ -1,4 +1,4 @@
-"""MCP servers from their rows to a run: pinned, held back, accepted."""
+"""MCP servers from rows to runs: pinned, withheld, accepted."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ def plain(tmp_path):
 
 @pytest.fixture
 async def left():
-    """Whatever is connected when a test ends is left."""
+    """Disconnect all servers after the test."""
     yield
     await mcp_servers.shut_down()
 

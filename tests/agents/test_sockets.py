@@ -1,4 +1,4 @@
-"""What is sent goes out at once, whole and in its order."""
+"""Frames are sent at once, whole and in order."""
 
 import socket
 from collections import deque
@@ -14,7 +14,7 @@ MUCH = b"abcdefgh" * 1_000_000
 
 
 class Reactor:
-    """Notes who wants to be told that more can be sent."""
+    """Records who asks to be notified that more can be sent."""
 
     def __init__(self):
         self.writers = set()

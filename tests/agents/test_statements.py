@@ -1,4 +1,4 @@
-"""Rows changed the short way are the rows that the ORM would have changed."""
+"""Fast updates change the same rows as the ORM."""
 
 import pytest
 

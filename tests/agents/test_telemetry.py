@@ -1,4 +1,4 @@
-"""Runs are told to whoever else is set up to hear of them, and never wait for it."""
+"""Runs are reported to configured sinks, and never wait for them."""
 
 import json
 import logging
@@ -49,13 +49,13 @@ def collector(monkeypatch):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A receiver that is away is not asked again."""
+    """Don't retry an unavailable receiver."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
 
 
 @pytest.fixture
 def listening():
-    """Sets telemetry up for a test, and has it say goodbye after it."""
+    """Start telemetry for a test, and stop it afterwards."""
 
     def start(**settings):
         telemetry.start(Environment(**settings))
@@ -390,7 +390,7 @@ def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkey
 
 
 class Held:
-    """A sink that takes nothing until it is let go."""
+    """A sink that accepts nothing until released."""
 
     is_full = False
 

@@ -1,4 +1,4 @@
-"""The pages for tools: how each has been, what it takes, and running one by hand."""
+"""Console pages for tools: usage, parameters, and running one by hand."""
 
 import sys
 from datetime import timedelta
@@ -53,7 +53,7 @@ def root(administrator):
 
 @pytest.fixture
 def clerk(person):
-    """May change tools and servers; may not start programs."""
+    """A user who can change tools and servers, but not start programs."""
     person.is_staff = True
     person.save()
     allowed = Permission.objects.filter(
@@ -67,7 +67,7 @@ def clerk(person):
 
 @pytest.fixture
 def plain(tmp_path, administrator):
-    """A real server with its tools, as an administrator has found them."""
+    """A real server with its tools, as synced by an administrator."""
     server = McpServer.objects.create(
         name="plain",
         transport="stdio",

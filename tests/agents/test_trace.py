@@ -1,4 +1,4 @@
-"""Events become rows, and rows become what the next model is told."""
+"""Events become rows, and rows become the next model's history."""
 
 import pytest
 from asgiref.sync import sync_to_async

@@ -1,4 +1,4 @@
-"""Whoever does not read what it is sent is let go, and nobody else is the worse for it."""
+"""A client that doesn't read is disconnected, without affecting others."""
 
 import base64
 import os
@@ -58,7 +58,7 @@ def server(tmp_path_factory):
 
 
 def opened(server):
-    """A socket of which nothing is read, by us or ahead of us."""
+    """Open a socket of which nothing is read, not even ahead."""
     reader = socket.socket()
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     reader.connect(("127.0.0.1", server.port))
@@ -70,7 +70,7 @@ def opened(server):
 
 
 def asked(server):
-    """An answer in pieces, of which nothing is read yet."""
+    """Request a streamed response, of which nothing is read yet."""
     reader = socket.socket()
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     reader.connect(("127.0.0.1", server.port))

@@ -1,4 +1,4 @@
-"""What agents were, and which of it a run had."""
+"""Versions of agents, and the one a run used."""
 
 import pytest
 from asgiref.sync import sync_to_async

@@ -1,4 +1,4 @@
-"""Who is signed in, and who is not any more."""
+"""Who is signed in, and who no longer is."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What the first message would otherwise load on the event loop is there before it comes."""
+"""What the first message needs is preloaded."""
 
 import json
 import subprocess
@@ -87,4 +87,4 @@ def test_the_first_message_imports_nothing_and_reads_no_certificates(tmp_path):
     late = json.loads(told.stdout.splitlines()[-1])
 
     assert late == []
-    assert len(server.requests) == 2  # the rehearsal asked nobody
+    assert len(server.requests) == 2  # the dry run sent nothing

@@ -1,4 +1,4 @@
-"""The event loop is watched: how late it is, and what holds it up."""
+"""The event loop watchdog: how late it is, and what blocks it."""
 
 import asyncio
 import logging
@@ -96,7 +96,7 @@ def test_a_loop_that_has_nothing_to_do_is_nowhere():
 
 @pytest.fixture
 def reactor():
-    """That of a web process, in a thread of its own."""
+    """A web process's reactor, in its own thread."""
     loop = uvloop.new_event_loop()
     reactor = AsyncioSelectorReactor(loop)
     reactor.thread = threading.Thread(target=reactor.run, args=[False])

@@ -4,7 +4,7 @@ from django.db import connection
 
 @pytest.fixture
 def tamper(db):
-    """Whoever can write the database writes it, whatever its triggers say."""
+    """Write to the database, bypassing its triggers."""
 
     def execute(sql, *values):
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Conversations that were had, with all that comes of them."""
+"""Finished chats with everything related."""
 
 from datetime import timedelta
 from uuid import uuid4

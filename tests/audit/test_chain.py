@@ -1,4 +1,4 @@
-"""Whatever is done to the log afterwards is noticed, and most of it is refused."""
+"""Tampering with the log is detected, and mostly prevented."""
 
 import json
 from threading import Thread
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 @pytest.fixture
 def log(db):
-    """Five entries, of which the third is looked at."""
+    """Five entries; the third is the one tested."""
     for number in range(1, 6):
         audit.record(None, "run.viewed", f"run:{number}", door="page", seconds=number / 2)
     return AuditEntry.objects.order_by("number")

@@ -1,4 +1,4 @@
-"""What an erased person said is nowhere any more: not in what others have, nor in the file."""
+"""An erased user's text is gone, from others' data and from the database file."""
 
 import json
 from itertools import pairwise
@@ -50,7 +50,7 @@ def reviewer(django_user_model):
 
 
 def told(run, *events):
-    """More events of a run, in the order of their numbers."""
+    """Add events to a run, in order."""
     last = run.events.count()
     RunEvent.objects.bulk_create(
         RunEvent(run=run, seq=last + at, type=kind, agent="helper", time=timezone.now(), data=d)
@@ -69,7 +69,7 @@ def in_json(text):
 
 @pytest.fixture
 def repeated(person, stranger, reviewer, agent):
-    """A sentence of a person, wherever it can get."""
+    """A user's sentence, everywhere it can get to."""
     asked(ChatSession.objects.create(user=person, title=make_title(WORDS)), person, WORDS)
     shared = ChatSession.objects.create(user=stranger, title=make_title(WORDS))
     asked(shared, stranger, "What shall we do?")
@@ -141,7 +141,7 @@ def repeated(person, stranger, reviewer, agent):
 
 @pytest.fixture
 def answered(person, reviewer):
-    """A run of somebody else that asked the person, and what was made of the answer."""
+    """Another user's run that asked the person, and what came of the answer."""
     run = ended(reviewer, "Ask somebody", "chat.77")
     about = {"run": run, "step": 2, "tool": "ask_person", "arguments": "{}", "call_id": "c-9"}
     Approval.objects.create(
@@ -172,7 +172,7 @@ def answered(person, reviewer):
 
 
 def in_the_file(words):
-    """Whether the database's files have these bytes, wherever in them."""
+    """Return the database files that contain these bytes."""
     name = Path(connection.settings_dict["NAME"])
     files = [name, name.with_name(f"{name.name}-wal")]
     return [file for file in files if file.exists() and words.encode() in file.read_bytes()]
@@ -343,7 +343,7 @@ def test_many_long_texts_are_found_in_no_time():
     assert not words.matches("This sentence has no number at all. " * 10_000)
 
 
-# Columns that hold names, settings and states, and no words that somebody said.
+# Columns with names, settings and states, but no users' text.
 NO_WORDS = {
     "agents": {
         *(
@@ -368,7 +368,7 @@ NO_WORDS = {
 
 
 def test_every_place_that_words_get_to_is_known():
-    """Whoever adds a column says here whether an erasure has to look into it."""
+    """Every new column must be classified here as containing users' text or not."""
     known = {
         f"{model.__name__}.{name}"
         for table in (quotations.TEXT_COLUMNS, quotations.CONFIG_COLUMNS)

@@ -1,4 +1,4 @@
-"""A person who leaves leaves nothing behind but a token in the log."""
+"""Erasure leaves nothing but a token in the audit log."""
 
 import time
 
@@ -29,7 +29,7 @@ WORDS = "My secret garden is in Kamakura"
 
 
 def everything():
-    """All that any table says, but for what is encrypted."""
+    """Return the content of all tables, except encrypted values."""
     found = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
@@ -45,7 +45,7 @@ def holding(words):
 
 @pytest.fixture
 def together(person, stranger):
-    """A session of somebody else, in which a person took part."""
+    """Another user's chat in which the person took part."""
     chat = conversation(stranger, "What shall we do?")
     sharing.add_member(chat, "ada", "write")
     mine = asked(chat, person, WORDS)
@@ -170,7 +170,7 @@ def erase_page(user):
 
 
 def fresh(client):
-    """As if they had just signed in."""
+    """Mark the session as just confirmed."""
     session = client.session
     session["confirmed_at"] = time.time()
     session.save()

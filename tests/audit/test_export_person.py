@@ -1,4 +1,4 @@
-"""Everything of a person, for them to take along."""
+"""Export of a user's data."""
 
 import io
 import json
@@ -31,7 +31,7 @@ def opened(data):
 
 @pytest.fixture
 def belonging(person, stranger):
-    """Something of everything, beside what is somebody else's."""
+    """Some of everything, next to another user's data."""
     chat = conversation(person, "Where is **my** parcel?")
     run = Run.objects.get()
     Rating.objects.create(run=run, user=person, is_good=True, comment="Thanks")

@@ -1,4 +1,4 @@
-"""The page on which the log is read."""
+"""The audit log page."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ PAGE = "/admin/agents/auditentry/"
 
 @pytest.fixture
 def clerk(django_user_model):
-    """Somebody who reads the log, and may see nobody's personal data."""
+    """A user who reads the log, without personal data."""
     return may(django_user_model.objects.create_user("clerk", is_staff=True), "view_auditentry")
 
 

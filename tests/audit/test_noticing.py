@@ -1,4 +1,4 @@
-"""Signing in, accounts, rights and what is set up: who did it is kept with it."""
+"""Sign-ins, accounts, permissions and configuration are audited."""
 
 import json
 

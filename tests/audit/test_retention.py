@@ -1,4 +1,4 @@
-"""What was kept long enough goes, and what somebody still needs stays."""
+"""Expired data is deleted, and protected data stays."""
 
 from datetime import timedelta
 

@@ -57,12 +57,12 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "scaled": (scaled.measure, scaled.ABOUT),
     "peers": (peers.measure, peers.ABOUT),
 }
-# The others need what is not always there.
+# The others have extra requirements.
 USUAL = [part for part in PARTS if part not in {"scaled", "peers"}]
 
 
 def main() -> None:
-    # Else an end from outside would leave the children behind.
+    # Otherwise a kill would leave the children behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     options = _options()

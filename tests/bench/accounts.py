@@ -1,6 +1,6 @@
-"""People who are signed in and have chats to write in, made behind the server's back.
+"""Signed-in users with chats, created directly in the database.
 
-The login form is slow on purpose, and it is not what is measured here.
+The sign-in form is slow on purpose and isn't measured here.
 """
 
 import json
@@ -32,7 +32,7 @@ def _person(number: int, chats: int) -> dict:
 
 
 def signed_in(user) -> str:
-    """The cookie of somebody who has logged in."""
+    """Return a signed-in user's cookie."""
     client, name = Client(), settings.SESSION_COOKIE_NAME
     client.force_login(user)
     return f"{name}={client.cookies[name].value}"

@@ -1,4 +1,4 @@
-"""Chainlit as its documentation shows it; run in an environment of its own."""
+"""Chainlit as in its documentation; run in its own environment."""
 
 import os
 

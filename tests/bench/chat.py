@@ -1,4 +1,4 @@
-"""What the chat adds to the model's stream: delay to a token, and work to the server."""
+"""What the chat adds to the model's stream: latency per token, and server load."""
 
 import tempfile
 import time
@@ -42,7 +42,7 @@ the delays."""
 
 @dataclass
 class Server:
-    """A chat server, and the chats on it that nobody has written in yet."""
+    """A chat server with unused chats."""
 
     process: psutil.Popen
     port: int
@@ -50,7 +50,7 @@ class Server:
     people: list[dict] = field(default_factory=list)
 
     def pages(self, count: int) -> list[dict]:
-        """A fresh chat for each of so many people."""
+        """Return a new chat for each of this many users."""
         return [self._page(n) for n in range(count)]
 
     def _page(self, number: int) -> dict:
@@ -60,7 +60,7 @@ class Server:
 
 
 class Relay(Server):
-    """One that asks nobody who they are."""
+    """A relay without authentication."""
 
     def _page(self, number: int) -> dict:
         origin = f"http://127.0.0.1:{self.port}"
@@ -74,14 +74,14 @@ class SocketRelay(Server):
 
 
 class Watch:
-    """What a process spends, and what the rest of the machine does meanwhile."""
+    """Measures what a process and the rest of the machine use."""
 
     def __init__(self, process: psutil.Popen) -> None:
         self.process = process
         self.began, self.busy, self.cpu = time.monotonic(), busy_seconds(), cpu(process)
 
     def spent(self, by_us: float) -> tuple[float, float]:
-        """CPU seconds of the process, and the cores that neither it nor we have used."""
+        """Return the process's CPU seconds, and the cores used by others."""
         spent = cpu(self.process) - self.cpu
         others = busy_seconds() - self.busy - spent - by_us
         return spent, max(0.0, others / (time.monotonic() - self.began))
@@ -151,7 +151,7 @@ def _people(size: Size, env: dict[str, str]) -> list[dict]:
 
 
 def loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
-    """One level of load on a server that runs."""
+    """Measure one level of load on a running server."""
     order = {"pages": server.pages(chats), "tokens": PLAN.tokens, "end": server.end}
     pipes = {"stdin": -1, "stdout": -1, "stderr": None}
     with child("-m", "tests.bench.chat_load", **pipes) as people:
@@ -180,6 +180,6 @@ def _told(people: psutil.Popen, order: dict) -> dict:
 
 
 def _late(llm: int) -> float:
-    """How late the model was since it was last asked this, in milliseconds."""
+    """Return how late the model was since the last call, in milliseconds."""
     with urllib.request.urlopen(f"http://127.0.0.1:{llm}/stats", timeout=10) as page:
         return orjson.loads(page.read())["late_p99_ms"]

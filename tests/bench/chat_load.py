@@ -1,4 +1,4 @@
-"""People at their chats: each sends one message and reads until the answer is whole."""
+"""Users in chats: each sends one message and reads the whole answer."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ PATIENCE = 60
 
 
 async def load(order: dict) -> None:
-    """Connect, say so, wait for the word to begin, and tell what was seen."""
+    """Connect, report, wait for the start, and report the results."""
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
         tabs = [await _opened(session, page, order) for page in order["pages"]]
         _say({"connected": len(tabs)})

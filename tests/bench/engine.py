@@ -1,4 +1,4 @@
-"""What the loop of the engine costs, against the same loop written by hand."""
+"""The cost of the engine's loop, compared with one written by hand."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -30,7 +30,7 @@ def measure(size: Size) -> list[dict]:
 
 @contextmanager
 def fake_llm(*models: str) -> Iterator[int]:
-    """The port of a model provider that is asked for these, or for whatever it is asked for."""
+    """Start a model provider with these models, or any; yield its port."""
     port = free_port()
     with child("-m", "tests.bench.fake_llm", port, *models) as process:
         wait_for_port(port, process)
@@ -39,7 +39,7 @@ def fake_llm(*models: str) -> Iterator[int]:
 
 @contextmanager
 def _peer(name: str, port: int) -> Iterator[psutil.Popen]:
-    """A process that measures one peer whenever it is told to, warmed up."""
+    """Start a warmed-up process that measures one peer on request."""
     pipes = {"stdin": -1, "stdout": -1, "stderr": None}
     with child("-m", "tests.bench.engine_peers", name, port, **pipes) as process:
         _measured(process, 2, 1)

@@ -1,4 +1,4 @@
-"""Seven ways to the same run; this process measures one of them whenever it is told to."""
+"""Seven implementations of the same run; this process measures one of them on request."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ MODEL = f"openai/{PLAN.model}"
 QUERY = "What is 1+1? Use the calculator."
 SYSTEM = "You are a helpful assistant."
 TOOLS = [specification(CalculatorTool())]
-# LiteLLM writes its logs after the answer; that belongs to what a run costs.
+# LiteLLM writes logs after the reply, which is part of a run's cost.
 AFTERMATH = 0.3
 
 AS_IT_COMES = "by hand, LiteLLM as it comes"
@@ -33,7 +33,7 @@ Deltas = Callable[[list[dict[str, Any]]], AsyncIterator[dict[str, Any]]]
 
 
 async def by_hand(deltas: Deltas) -> str:
-    """The loop without anything: no events, no limits, no guardrails."""
+    """Run the bare loop: no events, no limits, no guardrails."""
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUERY}]
     while True:
         text, calls = [], {}
@@ -63,7 +63,7 @@ def _exchange(calls) -> list[dict[str, Any]]:
 
 
 async def deltas_as_they_come(url: str, messages: list) -> AsyncIterator[dict[str, Any]]:
-    """What LiteLLM's own stream says, taken from its objects."""
+    """Yield LiteLLM's own stream, from its objects."""
     litellm = warm_up().result()
     stream = await litellm.acompletion(
         model=MODEL, messages=messages, tools=TOOLS, stream=True, base_url=url, api_key="none"
@@ -75,7 +75,7 @@ async def deltas_as_they_come(url: str, messages: list) -> AsyncIterator[dict[st
 
 
 class RawHTTP:
-    """The least that could do it: an HTTP client, a split at line feeds, a JSON parser."""
+    """The minimum: an HTTP client, a split at line feeds, a JSON parser."""
 
     def __init__(self, url: str) -> None:
         self.url = f"{url}/chat/completions"
@@ -111,7 +111,7 @@ async def by_engine(llm: LLM) -> str:
 
 
 class InProcess:
-    """The same model without a network: what is left is the engine's own cost."""
+    """The same model without a network, to measure only the engine."""
 
     async def stream(self, *, messages: list[dict], **_) -> AsyncIterator[dict[str, Any]]:
         turn = turn_of(messages)
@@ -141,7 +141,7 @@ PEERS: dict[str, Callable[[str], Peer]] = {
 
 
 class WrongAnswer(Exception):
-    """A run did not give every token."""
+    """Raised when a run didn't return every token."""
 
 
 async def measure(peer: Peer, runs: int, at_once: int) -> dict[str, float]:

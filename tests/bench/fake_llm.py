@@ -1,12 +1,10 @@
-"""A model provider on loopback whose tokens say when they were sent.
+"""A model provider on loopback whose tokens contain their send time.
 
-The name of the model says what it does: `steps-3-tokens-200-rate-50-paragraph-40` calls the
-calculator in three turns, one after the other, and then answers with 200 tokens, 50 a second,
-40 in a paragraph. Rate 0 is as fast as it can.
-
-A token is `@` and twelve hexadecimal digits: the monotonic clock in microseconds at the moment
-of sending, never the same twice. Every process of the machine has the same clock, so whoever
-finds a token in whatever text can tell how long it was under way.
+The model's name defines the reply: `steps-3-tokens-200-rate-50-paragraph-40` calls the
+calculator in three turns, then answers with 200 tokens, 50 a second, 40 per paragraph. Rate 0
+is as fast as possible. A token is `@` and twelve hexadecimal digits: the monotonic clock in
+microseconds when it was sent, always unique. All processes of the machine share the clock, so
+the latency of a token can be measured wherever it is found.
 """
 
 import asyncio
@@ -30,7 +28,7 @@ STREAM = HEAD % b"text/event-stream" + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def now() -> int:
-    """Microseconds of the clock that all processes share."""
+    """Return the shared clock in microseconds."""
     return time.monotonic_ns() // 1000
 
 
@@ -62,7 +60,7 @@ class Plan:
 
 @cache
 def events(model: str, turn: int) -> list[bytes]:
-    """The events of the reply, with tokens that have no time yet."""
+    """Return the reply's events, with tokens that have no time yet."""
     plan = Plan.named(model)
     is_call = turn < plan.steps
     deltas = _call(turn) if is_call else _answer(plan)
@@ -72,13 +70,13 @@ def events(model: str, turn: int) -> list[bytes]:
 
 
 def turn_of(messages: list[dict]) -> int:
-    """How often the model has spoken since the person did."""
+    """Return how many replies followed the last question."""
     roles = [message["role"] for message in reversed(messages)]
     return roles[: roles.index("user")].count("assistant")
 
 
 def call_deltas(turn: int) -> Iterator[dict]:
-    """A call of the calculator, its arguments in four pieces."""
+    """Yield a call of the calculator, its arguments in four pieces."""
     function = {"name": "calculator", "arguments": ""}
     yield _fragment(id=f"call_{turn}", type="function", function=function)
     arguments = f'{{"expression": "{turn}+1"}}'
@@ -171,12 +169,12 @@ class FakeLLM:
         return b"@%012x" % self._last
 
     def _stats(self) -> bytes:
-        """How late it was itself since it was last asked."""
+        """Return its own lag since the last call."""
         late, self._late = percentile(self._late, 0.99), []
         return _json({"late_p99_ms": late * 1000})
 
     def _catalog(self) -> bytes:
-        """Some ask first what there is."""
+        """Return the model list, which some clients request first."""
         models = [{"id": name, "object": "model"} for name in self._models]
         return _json({"object": "list", "data": models})
 

@@ -1,4 +1,4 @@
-"""Years of use, made in a moment: one answered question, copied as often as it takes."""
+"""Generates years of use quickly: one answered question, copied many times."""
 
 import json
 import os
@@ -25,7 +25,7 @@ NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE 
 
 @transaction.atomic
 def long_session(messages: int) -> dict:
-    """Somebody with one session of so many messages."""
+    """Create a user with one chat of this many messages."""
     session = _answered(_person(f"long-{messages}"), f"{messages} messages")
     _copied(session, messages - 1, {})
     return _shown(session)
@@ -33,7 +33,7 @@ def long_session(messages: int) -> dict:
 
 @transaction.atomic
 def many_sessions(count: int) -> dict:
-    """So many sessions in all, a tenth of them one person's."""
+    """Create this many chats, a tenth of them of one user."""
     people = [_person(f"person-{number}").pk for number in range(PEOPLE)]
     session = _answered(get_user_model().objects.get(pk=people[0]), "The first question")
     last = _last(ChatSession)
@@ -47,7 +47,7 @@ def many_sessions(count: int) -> dict:
 
 
 def _copied(session: ChatSession, count: int, places: dict[str, str]) -> None:
-    """The question of a session so many times more, there or in sessions of their own."""
+    """Copy a chat's question, there or into new chats."""
     message = session.messages.get()
     run = f"{_last(Run)} + i"
     in_session = places.get("session", str(session.pk))
@@ -84,7 +84,7 @@ def _person(name: str):
 
 
 def _answered(person, title: str) -> ChatSession:
-    """A session with one question that a run has answered."""
+    """Create a chat with one answered question."""
     session = ChatSession.objects.create(user=person, title=title)
     agent, now = Agent.objects.get(is_default=True), timezone.now()
     run = Run.objects.create(

@@ -1,4 +1,4 @@
-"""Web processes, each on a port, and workers; they are ended together with this process."""
+"""Web processes, each on a port, and workers; they end together with this process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a message and a page cost when there is much already: they should cost the same."""
+"""The cost of a message and a page with much data, which should stay the same."""
 
 import asyncio
 import tempfile
@@ -62,7 +62,7 @@ def _costs(server: Product, place: dict) -> dict[str, float]:
 
 
 def _cost(server: Product, use: Callable[[int], None]) -> float:
-    """Milliseconds of CPU for one use; the least of a few, because others work meanwhile."""
+    """Return milliseconds of CPU per use; the minimum of a few, to exclude other load."""
     use(1)
     return min(_spent(server, use) for _ in range(TRIES)) * 1000 / TIMES
 
@@ -74,7 +74,7 @@ def _spent(server: Product, use: Callable[[int], None]) -> float:
 
 
 async def _ask(server: Product, place: dict, times: int) -> None:
-    """One question after the other on an open page."""
+    """Ask questions one after the other on an open page."""
     url = f"ws://{server.origin}/ws/chat/{place['chat']}/?after={place['last']}"
     headers = {"Origin": f"http://{server.origin}", "Cookie": place["cookie"]}
     async with (

@@ -1,4 +1,4 @@
-"""What pages cost that are open and do nothing, and what happens when they all come back."""
+"""The cost of idle pages, and of all pages reconnecting at once."""
 
 import tempfile
 import time
@@ -52,7 +52,7 @@ def _opened(server: Product, count: int, seconds: float) -> dict:
 
 
 def _used(server: Product, seconds: float) -> float:
-    """Percent of a core while nobody does anything."""
+    """Return the percentage of a core used while idle."""
     before = cpu(server.process)
     time.sleep(seconds)
     return 100 * (cpu(server.process) - before) / max(seconds, 1)

@@ -1,4 +1,4 @@
-"""Pages that are open: they come, wait, are refused something now and then, and come back."""
+"""Open pages: they connect, wait, get an error now and then, and reconnect."""
 
 import asyncio
 import sys
@@ -16,14 +16,14 @@ PATIENCE = 30
 
 
 class Page:
-    """Reads all the time, as a browser does: else it would not answer the server's pings."""
+    """Reads all the time like a browser, to answer the server's pings."""
 
     def __init__(self, address: dict, session: ClientSession) -> None:
         self.address = address
         self.session = session
 
     async def open(self) -> float:
-        """Seconds until it is up to date."""
+        """Return the seconds until it is up to date."""
         began = time.monotonic()
         headers = {"Origin": self.address["origin"], "Cookie": self.address["cookie"]}
         self.socket = await self.session.ws_connect(
@@ -74,7 +74,7 @@ async def echo(pages: list[Page], times: int) -> dict:
 
 
 async def storm(pages: list[Page], seconds: float) -> dict:
-    """All of them lose their connection at once, and come back evenly within these seconds."""
+    """Disconnect all pages at once, and reconnect them evenly within these seconds."""
     before = time.process_time()
     for page in pages:
         await page.close()

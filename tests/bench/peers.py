@@ -1,4 +1,4 @@
-"""Other chats, each in an environment of its own, asked the same as ours.
+"""Other chat products, each in its own environment, with the same load as ours.
 
 `python -m tests.bench.peers` installs them under var/peers.
 """
@@ -32,7 +32,7 @@ ABOUT = f"""\
 Peers: the chats of others beside ours, as in the table of the chat, with answers of
 {PLAN.tokens} tokens, {PLAN.rate} a second. Chainlit keeps nothing and knows no people; Open
 WebUI keeps the chats of people in SQLite, as ours does. Neither keeps steps."""
-# Its defaults, less what would ask the model behind a person's back.
+# Defaults, without features that call the model in the background.
 QUIET = {
     "ENABLE_OLLAMA_API": "False",
     "OFFLINE_MODE": "True",
@@ -55,7 +55,7 @@ QUIET = {
 
 
 def measure(size: Size) -> list[dict]:
-    """One round: what is slow is so slow that others would say the same."""
+    """Measure one round: the slow ones are too slow for the variance to matter."""
     size = replace(size, rounds=1, chats=tuple(n for n in size.chats if n <= MOST_CHATS))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ashiato-bench-")))
@@ -84,7 +84,7 @@ def is_installed(name: str) -> bool:
 
 @dataclass
 class Peer(Server):
-    """The server of a peer; its people are known by tokens, or not at all."""
+    """A peer's server; its users have tokens, or none."""
 
     kind: str = ""
     tokens: list[str] = field(default_factory=list)
@@ -139,7 +139,7 @@ def _home(folder: Path, name: str) -> Path:
 
 
 def _accounts(port: int, people: int) -> list[str]:
-    """The first to sign up is the administrator, who adds the others."""
+    """Create accounts; the first one to sign up is the administrator, who adds the others."""
     url = f"http://127.0.0.1:{port}/api/v1/auths"
     root = _posted(f"{url}/signup", _person(0))
     return [
@@ -161,7 +161,7 @@ def _posted(url: str, body: dict, token: str = "") -> str:
 
 
 def install() -> None:
-    """What cannot be installed here is said in words, and left out."""
+    """Install the peers; those that can't be installed are reported and skipped."""
     for name, packages in PACKAGES.items():
         if is_installed(name):
             continue

@@ -1,4 +1,4 @@
-"""Carries out workflows of so many steps, and says what each cost."""
+"""Runs workflows of increasing size, and prints the cost per step."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ AT_ONCE = 100
 
 
 def plan(steps: int) -> ExecutionPlan:
-    """A first step, many beside each other that need it, and a last one that needs them all."""
+    """Return a plan with a first step, many parallel ones, and a last one after all."""
     middle = [f"step {n}" for n in range(steps - 2)]
     first = ExecutionStep("calculator", {"input": "6 * 7"}, name="first")
     many = [
@@ -60,7 +60,7 @@ def _prepared(steps: int) -> Run:
 
 
 async def main() -> None:
-    await cost(10)  # what is done once only
+    await cost(10)  # one-time costs
     print(json.dumps([await cost(int(steps)) for steps in sys.argv[1:]]))
     await runs.shut_down()
 

@@ -1,4 +1,4 @@
-"""What a step of a workflow costs: the same in a small one as in a large one."""
+"""The cost of a workflow step, which should not depend on the workflow's size."""
 
 import tempfile
 from pathlib import Path

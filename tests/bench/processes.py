@@ -1,4 +1,4 @@
-"""Processes that are measured: started clean, watched from outside, ended whatever happens."""
+"""Measured processes: started clean, watched from outside, always terminated."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60
-# What would change what is measured, or send it elsewhere.
+# Variables that would affect or redirect what is measured.
 FOREIGN = ("ASHIATO_", "PYTHONDONTWRITEBYTECODE", "HOST", "PORT", "DJANGO_", "LITELLM_")
 FOREIGN_ENDS = ("_PROXY", "_proxy", "_API_KEY", "_BASE_URL")
 
 
 class DiedEarly(Exception):
-    """A process that is measured ended by itself."""
+    """Raised when a measured process ends by itself."""
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def child(
     log: Path | None = None,
     **options,
 ) -> Iterator[psutil.Popen]:
-    """A process of its own group, Python unless told otherwise, ended on the way out."""
+    """Start a process in its own group, Python by default, and terminate it afterwards."""
     command = [str(program), *map(str, arguments)]
     env = clean_environment() | options.pop("env", {})
     with (log or Path(os.devnull)).open("ab") as output:
@@ -69,7 +69,7 @@ def free_port() -> int:
 def wait_for_page(
     url: str, process: psutil.Popen, log: Path | None = None, patience: float = PATIENCE
 ) -> None:
-    """Come back as soon as the page is served."""
+    """Wait until the page is served."""
     _wait(lambda: _is_served(url), process, log, patience)
 
 
@@ -78,7 +78,7 @@ def wait_for_port(port: int, process: psutil.Popen, log: Path | None = None) -> 
 
 
 def cpu(process: psutil.Popen) -> float:
-    """CPU seconds of a process and its children so far."""
+    """Return the CPU seconds of a process and its children so far."""
     total = 0.0
     for each in [process, *process.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
@@ -88,7 +88,7 @@ def cpu(process: psutil.Popen) -> float:
 
 
 def resident_mb(process: psutil.Popen) -> float:
-    """What a process and its children hold in memory."""
+    """Return the memory of a process and its children."""
     total = 0
     for each in [process, *process.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
@@ -97,7 +97,7 @@ def resident_mb(process: psutil.Popen) -> float:
 
 
 def busy_seconds() -> float:
-    """CPU seconds that the whole machine has worked."""
+    """Return the CPU seconds of the whole machine."""
     times = psutil.cpu_times()
     return sum(times) - times.idle - getattr(times, "iowait", 0) - getattr(times, "guest", 0)
 

@@ -1,4 +1,4 @@
-"""Our own server on a folder of its own, with people who have chats to look at."""
+"""Our own server in its own folder, with users and chats."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Product:
         return f"127.0.0.1:{self.port}"
 
     def tabs(self) -> Iterator[dict]:
-        """A page on each chat of each person."""
+        """Yield a page for each chat of each user."""
         page = f"http://{self.origin}"
         for person in self.people:
             for chat in person["chats"]:
@@ -32,7 +32,7 @@ class Product:
                 yield {"url": url, "origin": page, "cookie": person["cookie"]}
 
     def stalls(self) -> dict[str, float]:
-        """How often its event loop was held up so far, by its own account."""
+        """Return how often its event loop was blocked, as reported by itself."""
         path = Path(self.env["ASHIATO_DATA"]) / "ashiato.sqlite3"
         with closing(sqlite3.connect(path)) as database:
             asked = database.execute("SELECT stalls, longest_stall FROM agents_serverprocess")
@@ -54,7 +54,7 @@ def product(
 
 
 def output(module: str, *arguments: str | int, env: dict[str, str]):
-    """What a module of ours has to say, as JSON."""
+    """Return a module's output, as JSON."""
     pipes = {"stdout": -1, "stderr": None}
     with child("-m", module, *arguments, env=env, **pipes) as process:
         said = process.stdout.read()
@@ -64,7 +64,7 @@ def output(module: str, *arguments: str | int, env: dict[str, str]):
 
 
 def told(process: psutil.Popen, order: dict) -> dict:
-    """What a process that waits for orders has to say to this one."""
+    """Send an order to a waiting process, and return its response."""
     process.stdin.write(orjson.dumps(order) + b"\n")
     process.stdin.flush()
     if not (line := process.stdout.readline()):

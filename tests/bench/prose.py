@@ -1,4 +1,4 @@
-"""What it costs to show an answer while it is written, be it ordinary or nasty."""
+"""The cost of rendering an answer while it is streamed, ordinary or adversarial."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import django
 from tests.bench.rounds import Size, medians
 from tests.nasty import nasty, ordinary
 
-FLUSH = 100  # characters, as a quick model writes them in a beat
+FLUSH = 100  # characters per interval of a fast model
 ABOUT = """\
 Prose: an answer as one page is shown it, 100 characters at a time, in milliseconds of CPU; the
 longest flush of it; then the whole, as a reload shows it. × is the ratio to ordinary Markdown
@@ -32,7 +32,7 @@ def _row(name: str, rounds: Iterable[dict[str, dict]]) -> dict:
 
 
 def _costs(text: str) -> dict[str, float]:
-    # It renders with Django, which the other benches don't load.
+    # Needs Django, which the other benchmarks don't load.
     from agents.web.presentation import markdown
 
     for cache in (markdown._few_blocks, markdown._many_blocks):

@@ -1,4 +1,4 @@
-"""The least a chat server can do: pass a model's words on as events, and keep nothing."""
+"""The minimum of a chat server: passes a model's tokens on as events, and saves nothing."""
 
 import sys
 from collections.abc import AsyncIterator

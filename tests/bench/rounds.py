@@ -1,4 +1,4 @@
-"""Figures of several rounds, as the rows of a table."""
+"""Figures of several rounds, as table rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one peer did at one level in one round."""
+    """One peer's figures at one level in one round."""
 
     round: int
     peer: str
@@ -33,7 +33,7 @@ class Reading:
 
 
 def rows(readings: Iterable[Reading], reference: str, costs: Sequence[str]) -> list[dict]:
-    """A row for each level and peer: medians, and costs as ratios to the reference."""
+    """Return a row per level and peer: medians, and costs relative to the reference."""
     by_place = {(r.level, r.peer, r.round): r.figures for r in readings}
     places = list(dict.fromkeys((level, peer) for level, peer, _ in by_place))
     found = []
@@ -57,13 +57,13 @@ def _rounded(values: Iterable[float]) -> float:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value that this share of all is below; 0 where there are none."""
+    """Return the percentile; 0 if there are no values."""
     values = sorted(values)
     return values[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
 def printed(about: str, rows: Sequence[Mapping[str, object]]) -> str:
-    """The rows as a table under a sentence that says what they are."""
+    """Format rows as a table with a caption."""
     cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [

@@ -1,4 +1,4 @@
-"""One web process beside two: whether people are served as well by several as by one."""
+"""One web process compared with two: whether users are served as well."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The same over a websocket, by the leanest server there is for one."""
+"""The minimum over a WebSocket, by the leanest server available."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""How long it takes until the first page is there, and how much memory the server then has."""
+"""Time until the first page is served, and the memory used then."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""One page on one chat, as each of the servers that are compared speaks with its own."""
+"""One page on one chat, for each compared server's protocol."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ SETTLED = 0.5
 
 
 class Tab:
-    """Our own page, or a relay's on a socket: a frame with the question, frames with words."""
+    """Our own page, or a socket relay's: a frame with the question, frames with text."""
 
     def __init__(self, session: ClientSession, page: dict, order: dict) -> None:
         self.session, self.page, self.order = session, page, order
@@ -43,7 +43,7 @@ class Tab:
         await self.socket.send_str(orjson.dumps(frame).decode())
 
     async def read(self, text: str, at: int) -> bool:
-        """Note what is new; a page may be shown the same word many times."""
+        """Record new tokens; a page may receive the same one many times."""
         fresh = set(stamps(text)) - self.seen
         if fresh:
             self.seen |= fresh
@@ -57,10 +57,10 @@ class Tab:
 
 
 class EventsTab(Tab):
-    """A page that posts its question and reads events: the answer of the bare relay."""
+    """A page that posts its question and reads events: the bare relay."""
 
     async def open(self) -> None:
-        """Its connection is the question's."""
+        """Do nothing: the connection is opened with the question."""
 
     async def ask(self, wait: float) -> None:
         await asyncio.sleep(wait)
@@ -72,7 +72,7 @@ class EventsTab(Tab):
 
 
 class SocketIOTab(Tab):
-    """A page that speaks socket.io; its answer has ended when every token is there."""
+    """A page that uses socket.io; its answer has ended when every token is there."""
 
     words: ClassVar[tuple[str, ...]]
 
@@ -135,7 +135,7 @@ class OpenWebUITab(SocketIOTab):
         await self.emit("user-join", {"auth": self.introduction()})
 
     async def send_question(self) -> None:
-        """As its own page does: the question is posted, the words come over the socket."""
+        """Post the question as its own page does; the text comes over the socket."""
         url = f"{self.page['origin']}/api/chat/completions"
         headers = {"Authorization": f"Bearer {self.page['token']}"}
         self._posting = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""Looks at every kind of page that a reviewer opens, and says how long each took."""
+"""Opens every kind of page that reviewers use, and measures each."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from tests.bench.rounds import percentile  # noqa: E402
 
 TIMES = 20
 STEPS, EVENTS, OUTPUT = 200, 5_000, 20_000_000
-# One filter of each kind: some find much at once, some find nothing and look through all.
+# One filter of each kind: some match much at once, some nothing after a full scan.
 FILTERS = [
     *("", "status:failed", "status:completed", "agent:helper", "model:claude"),
     *("tool:database", "tool:nothing", "kind:guardrail", "guardrail:block"),
@@ -49,7 +49,7 @@ def looked() -> list[dict]:
 def _figures(client: Client, url: str) -> dict:
     with CaptureQueriesContext(connection) as asked:
         size = len(client.get(url).content)
-    queries = len(asked)  # the next request forgets them
+    queries = len(asked)  # cleared by the next request
     busy, times = zip(*(_took(client, url) for _ in range(TIMES)), strict=True)
     figures = {"CPU ms": median(busy), "median ms": median(times)}
     figures |= {"p95 ms": percentile(times, 0.95)}
@@ -57,7 +57,7 @@ def _figures(client: Client, url: str) -> dict:
 
 
 def _took(client: Client, url: str) -> tuple[float, float]:
-    """Milliseconds that this process worked, and that passed."""
+    """Return the milliseconds of CPU and of wall time."""
     worked, began = time.process_time(), time.perf_counter()
     assert client.get(url).status_code == 200, url
     return (time.process_time() - worked) * 1000, (time.perf_counter() - began) * 1000

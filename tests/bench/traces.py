@@ -1,4 +1,4 @@
-"""What the list of runs and the page of one cost a reviewer when there are very many."""
+"""The cost of the trace list and a run's page with very many runs."""
 
 import tempfile
 from collections.abc import Iterator

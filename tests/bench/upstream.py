@@ -1,4 +1,4 @@
-"""The words of a model, asked as cheaply as Python can."""
+"""A model's text, requested as cheaply as Python can."""
 
 import os
 from collections.abc import AsyncIterator

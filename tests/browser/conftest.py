@@ -10,12 +10,12 @@ from tests import first_start
 from tests.browser.conversation import log_in
 from tests.browser.server import NAME, PASSWORD, Server, launch_options
 
-# Longer than anything takes on a busy machine: only what fails waits so long.
+# Longer than anything takes on a busy machine; only failures wait this long.
 expect.set_options(timeout=30_000)
 
-# A page that is left while it loads something is no fault.
+# Leaving a page while it loads isn't an error.
 HARMLESS = ["ERR_ABORTED", r"htmx:(sendError|afterRequest), \[object HTMLAnchorElement\]"]
-# What a browser says of a server that was killed, also in the middle of a request.
+# A browser's messages about a killed server, also during a request.
 AWAY = r"WebSocket connection to|net::ERR_|Failed to load resource|\[object |htmx:"
 
 
@@ -39,7 +39,7 @@ def server(tmp_path_factory, furnished) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def slow_server(tmp_path_factory, furnished) -> Iterator[Server]:
-    """One whose model is slow enough to be looked at, stopped and lost in mid-sentence."""
+    """A server with a model slow enough to watch, stop and interrupt."""
     folder = tmp_path_factory.mktemp("slow")
     shutil.copytree(furnished, folder / "data")
     yield from serve(folder, 0.12)
@@ -62,7 +62,7 @@ class Complained(Exception):
 
 
 class Watch:
-    """Everything that goes wrong in a browser without anybody being told."""
+    """Records silent errors in a browser."""
 
     def __init__(self) -> None:
         self.troubles: list[str] = []
@@ -105,7 +105,7 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture(scope="session")
 def signed_in(browser) -> Callable:
-    """The cookies of somebody who has logged in, once for each server and person."""
+    """Return a signed-in user's cookies, cached per server and user."""
     kept: dict[tuple[str, str], dict] = {}
 
     def state(server: Server, name: str = NAME, password: str = PASSWORD) -> dict:
@@ -121,7 +121,7 @@ def signed_in(browser) -> Callable:
 
 @pytest.fixture
 def visit(new_context, watch, signed_in) -> Callable[..., Page]:
-    """A browser of its own at a server, by default that of somebody who has logged in."""
+    """Open a browser context at a server, signed in by default."""
 
     def page(server: Server, **options) -> Page:
         options = {"storage_state": signed_in(server)} | options
@@ -149,13 +149,13 @@ def phone(visit, server) -> Page:
 
 @pytest.fixture(scope="session")
 def guest(browser, server, signed_in) -> dict:
-    """The cookies of a second person, who is no administrator."""
+    """The cookies of a second user, not an administrator."""
     return account(browser, server, signed_in, "guest")
 
 
 @pytest.fixture(scope="session")
 def newcomer(browser, server, signed_in) -> dict:
-    """The cookies of a third one, who has asked nothing."""
+    """The cookies of a third user, who has asked nothing."""
     return account(browser, server, signed_in, "newcomer")
 
 
@@ -173,7 +173,7 @@ def account(browser, server, signed_in, name: str) -> dict:
 
 
 def choose_password(browser, link: str, password: str) -> None:
-    """What a newcomer does with the link that an administrator gave them."""
+    """Choose a password by an administrator's link, as a new user does."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(link)

@@ -1,4 +1,4 @@
-"""What a person does in the chat, in the words of the tests."""
+"""Actions in the chat, for tests."""
 
 import re
 
@@ -19,7 +19,7 @@ def log_in(page: Page, name: str, password: str) -> None:
 
 
 def begin(page: Page, question: str) -> Locator:
-    """A question in a new chat; gives the run that answers it."""
+    """Ask a question in a new chat; return its run."""
     page.goto("/")
     ask(page, question)
     expect(page).to_have_url(re.compile(r"/chat/\d+/$"))
@@ -32,7 +32,7 @@ def ask(page: Page, question: str) -> None:
 
 
 def answered(page: Page, question: str) -> Locator:
-    """A question in a new chat, when its answer is there."""
+    """Ask a question in a new chat, and wait for its answer."""
     run = begin(page, question)
     expect(run).to_have_attribute("data-status", "completed")
     return run
@@ -47,12 +47,12 @@ def tool_step(run: Locator) -> Locator:
 
 
 def number_in(page: Page) -> int:
-    """The number of the session or run in the page's address."""
+    """Return the number in the page's URL."""
     return int(re.search(r"/(\d+)/", page.url)[1])
 
 
 def html(locator: Locator) -> str:
-    """What is there, without what only the reader decides or only the clock."""
+    """Return the HTML without what only the reader or the clock determines."""
     text = locator.evaluate("element => element.innerHTML")
     text = re.sub(r'(<details)(?: open="")', r"\1", text)
     return re.sub(r' data-elapsed-ms="\d+">[^<]*', ">", text)

@@ -19,7 +19,7 @@ QUESTIONS = [
 
 PLANNED = "Compare this year's best month with last year's and explain."
 
-# To the answer in the chat, and nowhere on the page of a run.
+# To the answer in the chat; a run's page isn't scrolled.
 SCROLLED = """() => scrollTo(0, document.querySelector(".message") ? 100_000 : 0)"""
 
 
@@ -66,7 +66,7 @@ def take_all(browser: Browser, url: str) -> None:
 
 
 def take_traces(page: Page, run: int) -> None:
-    """What is around the page of a run: this one, the one before it, and all of them."""
+    """Take pictures around a run's page: replay, comparison and list."""
     page.goto(f"/traces/{run}/replay/?at=12")
     take(page, "replay")
     page.goto(f"/traces/{run - 1}/compare/{run}/")
@@ -87,7 +87,7 @@ def take_traces(page: Page, run: int) -> None:
 
 
 def take_shared(page: Page, run: int, reader: Page) -> None:
-    """A link as it is made, and what somebody without an account sees by it."""
+    """Take pictures of a share link, and what it shows without an account."""
     page.goto(f"/traces/{run}/share/")
     page.locator("#share [value=reviewer]").check()
     page.locator("#share .primary").click()
@@ -98,7 +98,7 @@ def take_shared(page: Page, run: int, reader: Page) -> None:
 
 
 def take_plans(page: Page) -> None:
-    """A plan that was carried out, several heads, and a workflow as it is written."""
+    """Take pictures of an executed plan, a panel, and a workflow's definition."""
     asked_of(page, "planner", PLANNED)
     take(page, "plan", "() => scrollTo(0, 0)")
     asked_of(page, "panel", EARLIER[0])

@@ -1,4 +1,4 @@
-"""The real server on a port and a folder of its own, and the browser that looks at it."""
+"""The real server on its own port and folder, and the browser."""
 
 import os
 import shutil
@@ -15,8 +15,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 NAME, PASSWORD = "demo", "a long walk on the beach"
 STARTS_WITHIN = 60
 ENDS_WITHIN = 120
-# The window of each page would begin with two more pages, for suggestions nobody is to see.
-# Of several such lists the last one counts: what Playwright's own says of pages is said again.
+# Each window would otherwise start with two more pages, for suggestions no one sees. The last
+# of several such lists counts, so Playwright's own values are repeated.
 LEFT_OUT = [
     *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AimEnabled", "LensOverlay", "MediaRouter"),
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
@@ -31,7 +31,7 @@ QUIET = [
 
 
 class Server:
-    """`manage.py serve`, which can be killed and started again in the same place."""
+    """`manage.py serve`, which can be killed and restarted in place."""
 
     def __init__(self, folder: Path, delay: float) -> None:
         self.folder = folder
@@ -64,12 +64,12 @@ class Server:
             self.kill()
 
     def kill(self) -> None:
-        """At once, with no time to say goodbye."""
+        """Kill it at once, without a shutdown."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def manage(self, *arguments: str) -> str:
-        """What the command says."""
+        """Return a command's output."""
         command = [sys.executable, "manage.py", *arguments]
         place = {"cwd": PROJECT, "env": self.environment, "text": True}
         how = {"check": True, "capture_output": True, "timeout": ENDS_WITHIN}
@@ -101,7 +101,7 @@ class Server:
 
 
 def launch_options() -> dict:
-    """How Playwright starts the browser of this machine."""
+    """Return Playwright's options to start this machine's browser."""
     # The first has no windows, and needs a quarter less for the same pages.
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
@@ -119,7 +119,7 @@ def free_port() -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what a developer may have set for their own server."""
+    """Return our environment, without a developer's own settings."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith("ASHIATO_")}
     ours.pop("HOST", None)
     return ours

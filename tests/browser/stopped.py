@@ -1,4 +1,4 @@
-"""A run that was stopped between its calls, as `manage.py shell` puts it into a server."""
+"""Creates a run that was stopped between calls, by `manage.py shell`."""
 
 SCRIPT = """
 from django.contrib.auth import get_user_model
@@ -50,7 +50,7 @@ print("pks:", chat.pk, run.pk)
 
 
 def letters(server, *, is_stopped: bool) -> tuple[int, int]:
-    """The chat and the run, which sent a letter; and, where it was stopped, perhaps another."""
+    """Return the chat and the run, which sent a letter and, if stopped, perhaps another."""
     said = server.manage("shell", "-c", SCRIPT.format(is_stopped=is_stopped))
     chat, run = said.rsplit("pks:", 1)[1].split()
     return int(chat), int(run)

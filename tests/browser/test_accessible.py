@@ -1,4 +1,4 @@
-"""What axe-core says of the pages: nothing that is serious."""
+"""Pages have no serious axe-core findings."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -39,7 +39,7 @@ def reader(options, visit, server) -> Page:
 
 
 def run_of(page: Page) -> str:
-    """The number of the last run on it."""
+    """Return the number of the last run."""
     return last_run(page).get_attribute("id").removeprefix("run-")
 
 

@@ -1,4 +1,4 @@
-"""The agents of a first visit: one answers in a form, one hands tasks to the others."""
+"""The seeded agents: one has structured output, one hands off to others."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -7,7 +7,7 @@ from tests.browser.conversation import FIGURES, ask, html, last_run
 
 
 def asked(page: Page, agent: str, question: str) -> Locator:
-    """A question to this agent in a new chat; gives the run that answers it."""
+    """Ask this agent a question in a new chat; return its run."""
     page.goto("/")
     page.locator("select[name=agent]").select_option(agent)
     ask(page, question)

@@ -1,4 +1,4 @@
-"""An administrator sets up an agent: from a template to its versions, by mouse and by keys."""
+"""Setting up an agent, from a template to its versions, by mouse and keyboard."""
 
 import re
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Asked first: a person sees exactly what an agent wants to do, and decides."""
+"""Approvals: the user sees exactly what an agent wants to do, and decides."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.browser.server import Server
 
 
 def asks(page: Page, question: str = CALCULATION) -> Locator:
-    """A question to the agent that shows every call first, until it shows one."""
+    """Ask the agent that requires approval, and wait for a request."""
     page.goto("/")
     page.locator("select[name=agent]").select_option("careful")
     ask(page, question)
@@ -22,7 +22,7 @@ def asks(page: Page, question: str = CALCULATION) -> Locator:
 
 
 def without_bars(page: Page) -> str:
-    """The clock of a run that waits goes on, and its bars grow shorter."""
+    """Return the HTML without bars, which change while a run waits."""
     return re.sub(r"<rect [^>]*>", "", html(page.locator("#messages")))
 
 

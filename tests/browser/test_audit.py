@@ -1,4 +1,4 @@
-"""The audit log, one's own data, and a person who leaves, in a browser."""
+"""The audit log, data export and erasure in a browser."""
 
 import zipfile
 

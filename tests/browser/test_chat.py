@@ -287,5 +287,5 @@ def until(is_so, within: float = 30) -> None:
 
 
 def without_bar(text: str) -> str:
-    """The bars of a run that goes on are drawn against a clock that goes on."""
+    """Remove the bars of a live run, which change with the clock."""
     return re.sub(r'<rect class="span"[^>]*>', "", text)

@@ -1,4 +1,4 @@
-"""Two runs side by side, and a run once more from one of its steps."""
+"""Comparison of two runs, and reruns."""
 
 import re
 
@@ -12,12 +12,12 @@ SALES = "今年いちばん売れた商品を{}つ教えてください。"
 
 
 def asked(page: Page, question: str) -> str:
-    """The number of the run that answered this."""
+    """Return the number of the run that answered this."""
     return answered(page, question).get_attribute("id").removeprefix("run-")
 
 
 def rerun(page: Page, run: str, step: int) -> None:
-    """Send the form as it is, and wait for the page on which both runs stand."""
+    """Submit the unchanged form, and wait for the comparison."""
     page.goto(f"/traces/{run}/again/{step}/")
     send(page)
 

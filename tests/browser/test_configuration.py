@@ -1,4 +1,4 @@
-"""The configuration goes into a file, is changed there, and comes back."""
+"""The configuration is exported, edited and imported."""
 
 from pathlib import Path
 

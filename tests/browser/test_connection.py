@@ -80,7 +80,7 @@ def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
 
 
 class Line:
-    """The wire between a page and its server, which can be cut and mended."""
+    """A connection between a page and its server that can be cut and restored."""
 
     def __init__(self, page: Page) -> None:
         self.is_cut = False

@@ -1,4 +1,4 @@
-"""Every language, light, screen, keyboard and browser."""
+"""Every language, theme, screen size, keyboard and browser."""
 
 import gettext
 import re
@@ -263,7 +263,7 @@ def test_a_run_is_stopped_without_javascript(visit, slow_server):
 
 
 def answered_by_hand(page: Page, question: str):
-    """With the button, because Enter breaks the line on a phone."""
+    """Send with the button, because Enter is a line break on a phone."""
     before = page.locator(".message").count()
     page.locator("#text").fill(question)
     page.get_by_role("button", name="Send").tap()
@@ -276,7 +276,7 @@ def fits(page: Page) -> bool:
 
 
 def faint_text(page: Page) -> list[str]:
-    """What has too little contrast, by day or by night."""
+    """Return text with too little contrast in either theme."""
     found = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -286,7 +286,7 @@ def faint_text(page: Page) -> list[str]:
 
 
 def walk(page: Page) -> list[dict]:
-    """Every place that the Tab key leads to, from the composer all the way round."""
+    """Return every element the Tab key reaches, starting from the composer."""
     visited: list[dict] = []
     for _press in range(1_000):
         page.keyboard.press("Tab")

@@ -1,4 +1,4 @@
-"""Patterns in the console: tried while they are typed, tested on the past, observed, judged."""
+"""Guardrail patterns in the console: test, backtest, observe and judge."""
 
 import re
 from contextlib import contextmanager

@@ -15,7 +15,7 @@ TRIAL = able("tools", "schema")
 
 
 def talks(request: Request) -> Reply:
-    """It does what the test asks for, and in a chat it only talks."""
+    """Answer as the test asks; in a chat, only with text."""
     names = {tool["function"]["name"] for tool in request.body.get("tools", ())}
     return TRIAL(request) if names <= {"multiply"} else say("It is a fine day.", chunks=3)
 

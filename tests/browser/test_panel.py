@@ -1,4 +1,4 @@
-"""Several heads: what each said is folded side by side below the answer made of it."""
+"""Panels: the members' answers are collapsed below the merged answer."""
 
 import pytest
 from playwright.sync_api import Page, expect

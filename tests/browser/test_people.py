@@ -1,4 +1,4 @@
-"""Signing in as people do it: with a passkey, with an app, and not at all any more."""
+"""Sign-in with a passkey, with an app, and after a removal."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ KEY = {
 
 @pytest.fixture
 def newcomer(page, browser) -> Callable[[str], str]:
-    """Makes an account in the console; gives the address of its page there."""
+    """Create an account in the console; return its page."""
 
     def make(name: str) -> str:
         page.goto("/admin/auth/user/add/")
@@ -37,7 +37,7 @@ def newcomer(page, browser) -> Callable[[str], str]:
 
 @pytest.fixture
 def outside(new_context, watch, server) -> Callable[..., BrowserContext]:
-    """A browser in which nobody is signed in, at an address that passkeys can be for."""
+    """Open a browser without a session, at an address that passkeys accept."""
 
     def context(**options) -> BrowserContext:
         url = server.url.replace("127.0.0.1", "localhost")

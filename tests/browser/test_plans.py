@@ -1,4 +1,4 @@
-"""A plan in sight: drawn while it is carried out, changed before it begins, planned anew."""
+"""Plans: drawn while running, edited before the start, replanned."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -35,7 +35,7 @@ def begun(page: Page, question: str = COMPARISON, agent: str = "planner") -> Loc
 
 
 def shown(page: Page) -> Locator:
-    """A plan that waits for a word."""
+    """Return a plan that waits for approval."""
     approval = begun(page, agent=FIRST).locator(".approval[data-verdict=waiting]")
     expect(approval).to_contain_text("proposes a plan")
     return approval

@@ -1,4 +1,4 @@
-"""Personal data that the model is not shown, and that is not kept: as people see it."""
+"""Pseudonymized and unsaved personal data, as users see it."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ PROMISE = "Personal data is masked before it reaches the model."
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[wire.WireServer]:
-    """One that says again what it was told."""
+    """A model that repeats the question."""
 
     def echo(request: wire.Request) -> wire.Reply:
         said = [m["content"] for m in request.body["messages"] if m["role"] == "user"]
@@ -32,7 +32,7 @@ def model() -> Iterator[wire.WireServer]:
 
 @pytest.fixture(scope="module")
 def discreet(tmp_path_factory, furnished, model) -> Iterator[Server]:
-    """A server whose model is that one."""
+    """A server with that model."""
     folder = tmp_path_factory.mktemp("discreet")
     shutil.copytree(furnished, folder / "data")
     more = {

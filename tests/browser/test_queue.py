@@ -1,4 +1,4 @@
-"""What is typed while the agent answers waits its turn, on every page of the session."""
+"""Messages sent during a run are queued, on every page of the chat."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,7 +10,7 @@ SUM = "What is 2 + 3?"
 
 
 def busy(page: Page):
-    """A chat in which an answer is under way and takes a while."""
+    """Start a chat with a slow answer."""
     begin(page, LOOKUP)
     run = page.locator(".run").first
     expect(run.locator(".live-thought").first).not_to_be_empty()

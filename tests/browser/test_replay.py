@@ -1,4 +1,4 @@
-"""A run is played again as it was seen, with the mouse, the keyboard, or neither."""
+"""Replay with the mouse, the keyboard, or neither."""
 
 import re
 import sqlite3
@@ -17,14 +17,14 @@ EVENTS = 10
 
 
 def replay(page: Page, at: str = "") -> Locator:
-    """The replay of the run that the page shows; gives its stage."""
+    """Open the replay of the page's run; return its stage."""
     number = page.locator(".run").last.get_attribute("id").removeprefix("run-")
     page.goto(f"/traces/{number}/replay/{at}")
     return page.locator("#stage")
 
 
 def bare(locator: Locator) -> str:
-    """Without the buttons that a script adds, and what only the clock says."""
+    """Return the HTML without script-added buttons and clock values."""
     added = r'<button[^>]*copy-code.*?</button>|<rect class="span"[^>]*>'
     text = re.sub(added, "", html(locator), flags=re.S)
     return re.sub(r' data-elapsed-ms="\d+"(?: data-began="[-\d.]+")?>[^<]*', ">", text)
@@ -155,7 +155,7 @@ def test_a_question_is_seen_as_it_was_asked_and_cannot_be_answered_again(page: P
 
 
 def approved_after_an_hour(page: Page, server: Server) -> None:
-    """A run that was approved, as if the person had been away for an hour."""
+    """Create a run that was approved after an hour's absence."""
     asks(page)
     page.get_by_role("button", name="Approve", exact=True).click()
     expect(page.locator(".run").last).to_have_attribute("data-status", "completed")

@@ -1,4 +1,4 @@
-"""What people say of answers, and how reviewers judge them."""
+"""Feedback on answers, and reviews."""
 
 import re
 from random import randrange
@@ -12,12 +12,12 @@ from tests.browser.test_everyone import faint_text, fits
 
 @pytest.fixture
 def asker(visit, server, guest) -> Page:
-    """Somebody who asks, and judges nothing."""
+    """A user who asks, but doesn't review."""
     return visit(server, storage_state=guest)
 
 
 def flagged(page: Page, question: str) -> Locator:
-    """An answer that its person wants looked at."""
+    """Ask for a review of an answer."""
     run = answered(page, question)
     run.get_by_role("button", name="Bad answer").click()
     run.get_by_role("button", name="Save and request review").click()
@@ -30,7 +30,7 @@ def case(page: Page, question: str) -> Locator:
 
 
 def waiting(page: Page) -> int:
-    """How many the badge says are open."""
+    """Return the badge's number of open reviews."""
     return int((page.locator("#open-reviews").text_content().split() or ["0"])[0])
 
 

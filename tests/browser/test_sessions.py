@@ -77,7 +77,7 @@ def test_the_list_is_searched_while_one_types(page: Page):
 
 
 def test_what_was_found_stays_while_a_run_goes_on(page: Page):
-    wanted = str(randrange(10**6, 10**7))  # which nobody has asked about before
+    wanted = str(randrange(10**6, 10**7))  # never asked about before
     answered(page, f"What is {wanted} + 1?")
     answered(page, "What is 9191 + 1?")
     search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")

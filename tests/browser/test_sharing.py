@@ -1,4 +1,4 @@
-"""A run is shared by a link, and read by somebody without an account."""
+"""A run is shared by a link, and read without an account."""
 
 import re
 
@@ -15,7 +15,7 @@ NOBODY = {"cookies": [], "origins": []}
 
 @pytest.fixture(scope="module")
 def run(browser, server, signed_in) -> int:
-    """The number of a run with something personal in it."""
+    """The number of a run that contains personal data."""
     context = browser.new_context(base_url=server.url, storage_state=signed_in(server))
     page = context.new_page()
     answered(page, QUESTION).get_by_role("link", name="Trace").click()

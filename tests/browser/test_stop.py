@@ -144,7 +144,7 @@ def test_the_table_of_side_effects_has_its_headings_above_its_columns(
 
 
 def ink(locator, variable: str = "") -> str:
-    """The colour of an element's text, or the one that a variable of the page stands for."""
+    """Return an element's text color, or that of a CSS variable."""
     return locator.evaluate(
         """(element, variable) => {
           if (!variable) return getComputedStyle(element).color;
@@ -159,7 +159,7 @@ def ink(locator, variable: str = "") -> str:
 
 
 def stopped(page: Page, stop) -> float:
-    """The seconds from asking for it to seeing it."""
+    """Return the seconds from the click until it is visible."""
     began = time.monotonic()
     stop()
     expect(last_run(page)).to_have_attribute("data-status", "stopped")
@@ -169,7 +169,7 @@ def stopped(page: Page, stop) -> float:
 
 @contextmanager
 def a_slow_shop(path):
-    """A shop in which to count the orders takes longer than anybody waits."""
+    """A shop in which counting the orders takes forever."""
     with closing(sqlite3.connect(path)) as shop:
         shop.executescript(SLOW_ORDERS)
         try:

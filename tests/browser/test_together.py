@@ -1,4 +1,4 @@
-"""Several people and one agent: a session in two browsers, and an expert who is asked."""
+"""Several users and one agent: a chat in two browsers, and an expert."""
 
 import json
 import re
@@ -168,7 +168,7 @@ def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, them
 
 
 def lawyer(request: wire.Request) -> wire.Reply:
-    """Asks a person first, and repeats what they said."""
+    """Ask a person first, and repeat their answer."""
     last = request.body["messages"][-1]
     if last["role"] == "tool":
         return wire.say(f"They say: {last['content']}")
@@ -177,7 +177,7 @@ def lawyer(request: wire.Request) -> wire.Reply:
 
 @pytest.fixture(scope="module")
 def asking_server(tmp_path_factory) -> Iterator[Server]:
-    """One whose model has to ask a person whatever it is asked."""
+    """A server whose model always asks a person."""
     with wire.serve_in_thread(lawyer) as model:
         more = {
             "ASHIATO_MODEL": "openai/scripted",
@@ -196,7 +196,7 @@ def expert(browser, asking_server, signed_in) -> dict:
 
 
 def send_on(asker: Page) -> None:
-    """Whoever asked reads the question first, and lets it go out."""
+    """Approve the question as the run's user, so that it is sent."""
     card = asker.locator(".approval[data-verdict=waiting]").last
     expect(card).to_contain_text("helper wants to ask the group “legal”")
     card.get_by_role("button", name="Send question").click()

@@ -1,4 +1,4 @@
-"""Tools and MCP servers as an administrator sees them: tried, run, switched, watched."""
+"""Tools and MCP servers in the console: tested, run, switched, watched."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ NARROW = {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory, furnished) -> Iterator[Server]:
-    """A server of its own: what is set up here is nobody else's matter."""
+    """A separate server, so that its configuration doesn't affect others."""
     folder = tmp_path_factory.mktemp("tools")
     shutil.copytree(furnished, folder / "data")
     yield from serve(folder, 0.003, ASHIATO_METRICS_TOKEN=TOKEN)
@@ -42,7 +42,7 @@ def page(visit, shop) -> Page:
 
 @pytest.fixture(scope="module")
 def plain(browser, shop, signed_in, tmp_path_factory) -> str:
-    """The page of a server that was tested."""
+    """The page of a tested server."""
     context = browser.new_context(base_url=shop.url, storage_state=signed_in(shop))
     page = context.new_page()
     fill_in(page, "plain", sys.executable, [PLAIN, str(tmp_path_factory.mktemp("n") / "notes")])

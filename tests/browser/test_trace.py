@@ -15,7 +15,7 @@ from tests.browser.conversation import (
 
 
 def shown(run) -> list[str]:
-    """What the rows say in either place: a trace adds how many calls stand beside another."""
+    """Return the rows' text in either place: a trace also counts parallel calls."""
     rows = run.locator(".step summary").all_text_contents()
     return [" ".join(re.sub(r"∥ \d+", "", row).split()) for row in rows]
 

@@ -1,4 +1,4 @@
-"""The list of runs in a browser: typed, clicked, without JavaScript and on a phone."""
+"""The trace list in a browser: typed, clicked, without JavaScript and on a phone."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.browser.test_everyone import faint_text, fits
 
 @pytest.fixture(scope="module")
 def filled(server):
-    """Runs of other people beside one's own; an administrator may see them."""
+    """Other users' runs next to one's own, for an administrator."""
     server.manage(
         *("seed_runs", "--runs", "150", "--events", "1500", "--into-this-database"),
     )
@@ -35,7 +35,7 @@ def statuses(page: Page) -> set[str]:
 
 
 def filtered(page: Page, text: str) -> None:
-    """Type it, and wait for the list that says so."""
+    """Type a filter, and wait for its list."""
     page.get_by_role("combobox", name="Filter runs").fill(text)
     expect(page.locator("#views [name=q]")).to_have_value(text.strip())
 

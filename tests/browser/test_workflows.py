@@ -1,4 +1,4 @@
-"""Writing a workflow, and starting it."""
+"""Writing and starting a workflow."""
 
 import re
 
@@ -38,7 +38,7 @@ def reader(request, visit, server) -> Page:
 
 
 def written(page: Page, name: str) -> str:
-    """A workflow that was saved; gives the address of its page."""
+    """Save a workflow; return its URL."""
     page.goto("/workflows/new/")
     page.get_by_label("Definition").fill(SUM.format(name=name))
     expect(page.locator(".checked .node:visible")).to_have_count(1)

@@ -1,4 +1,4 @@
-"""That a page was away from a run is kept with the run, and nothing else is."""
+"""A page's absence from a run is recorded, and nothing else."""
 
 from datetime import timedelta
 
@@ -33,7 +33,7 @@ def message(chat, person, run):
 
 
 async def visited(person, message, *, code=CLOSED, **told):
-    """A page comes and goes; what was told of itself is in its address."""
+    """Connect and disconnect a page, with these query parameters."""
     asked = "&".join(f"{name}={value}" for name, value in told.items())
     address = f"/ws/chat/{message.session_id}/?after={message.pk}&{asked}"
     async with tab(person, address) as page:

@@ -1,4 +1,4 @@
-"""Nobody sees or touches what is not theirs, by any door."""
+"""Users can't see or change what isn't theirs, by any route."""
 
 import re
 
@@ -138,7 +138,7 @@ def test_signing_in_needs_the_pages_token(person):
 
 
 async def closing(path, user=None, headers=(ORIGIN,)):
-    """What a socket is sent until it is closed, and the code it is closed with."""
+    """Return what a socket receives until it is closed, and its close code."""
     client, cookies = Client(), []
     if user is not None:
         await sync_to_async(client.force_login)(user)

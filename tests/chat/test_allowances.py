@@ -1,4 +1,4 @@
-"""One person may ask for so much at once, in a minute and in a day, whoever else is quick."""
+"""Limits per user: concurrent runs, messages per minute, tokens per day."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

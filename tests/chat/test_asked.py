@@ -1,4 +1,4 @@
-"""A question that was asked just now is what the template makes of it."""
+"""A new message equals what the template renders."""
 
 import pytest
 from django.template.loader import render_to_string

@@ -1,4 +1,4 @@
-"""Whatever the page sends, a sentence comes back and the next message is answered."""
+"""Whatever a page sends, it gets a message back, and the next one is answered."""
 
 import asyncio
 import json

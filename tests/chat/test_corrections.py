@@ -1,4 +1,4 @@
-"""What a reviewer corrected is what the conversation goes on from."""
+"""A conversation continues from the corrected answer."""
 
 import pytest
 from asgiref.sync import sync_to_async

@@ -1,4 +1,4 @@
-"""One person has a limited number of sockets, and holds nobody else up with them."""
+"""Sockets per user are limited, and don't affect others."""
 
 import asyncio
 from contextlib import AsyncExitStack, suppress

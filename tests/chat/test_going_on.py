@@ -1,4 +1,4 @@
-"""A plan that was stopped goes on where it was."""
+"""A stopped plan is continued."""
 
 import asyncio
 
@@ -28,7 +28,7 @@ steps:
 
 
 class Held:
-    """A calculator that takes its time over the second step, the first time."""
+    """A calculator that is slow at its second step, the first time."""
 
     name, description, effect = "calculator", "Counts.", "read"
     parameters = {"type": "object", "properties": {"expression": {"type": "string"}}}

@@ -151,7 +151,7 @@ async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
 async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
     person, monkeypatch
 ):
-    """As where a worker was quick, and nothing of what it told has arrived."""
+    """As with a fast worker whose notifications are all lost."""
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()  # it has looked, and there was nothing
@@ -173,7 +173,7 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
 
 @pytest.fixture
 def untold(monkeypatch):
-    """Nothing that is told arrives."""
+    """Lose all notifications."""
     monkeypatch.setattr(pubsub, "publish", AsyncMock())
 
 

@@ -1,4 +1,4 @@
-"""Long answers, long messages, long chats and long absences: pages and frames stay small."""
+"""Long answers, messages, chats and absences: pages and frames stay small."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ MOST_QUERIES = 30
 
 
 def said(chat, count, *, text="6 * 7", answer="42", **step):
-    """A conversation that is over, each answer after a step."""
+    """Create a finished conversation, each answer after a step."""
     now = timezone.now()
     about = {"topic": chat.topic, "user": chat.user, "agent_name": "helper", "model": "demo"}
     made = Run.objects.bulk_create(

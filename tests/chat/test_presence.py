@@ -19,7 +19,7 @@ NOBODY = 'aria-label="Viewing now" hidden'
 
 @pytest.fixture
 async def path(chat, stranger):
-    """Where the owner and somebody else can be."""
+    """A chat shared with a second user."""
     await sync_to_async(sharing.add_member)(chat, "eve", "read")
     return f"/ws/chat/{chat.pk}/"
 

@@ -1,4 +1,4 @@
-"""What is said while a run lives is kept, shown, and answered in its turn: once."""
+"""Messages sent during a run are saved, displayed, and answered once, in order."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ FINISHED = 'class="run" data-status="completed"'
 
 
 class Held:
-    """A model that says a word, and the rest when it is let go."""
+    """A model that sends one token, and the rest when released."""
 
     def __init__(self):
         self.let_go = asyncio.Event()
@@ -59,7 +59,7 @@ def message(text, **more):
 
 
 async def said(chat, *texts):
-    """Messages one after the other; what is first is answered, what follows waits."""
+    """Send messages; the first one is answered, the others are queued."""
     for text in texts:
         message = await sync_to_async(sessions.add_message)(chat, chat.user, text, text)
         await sessions.dispatch(chat, message)
@@ -75,7 +75,7 @@ async def conversation(chat):
 
 
 async def answered(chat, count):
-    """Come back once so many runs of the session are completed."""
+    """Wait until this many runs of the chat are completed."""
     completed = Run.objects.filter(topic=chat.topic, status="completed")
     told = asyncio.Event()
     async with (
@@ -323,7 +323,7 @@ async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat
 
 
 async def test_what_a_crash_left_lying_is_begun_at_the_next_look(chat, person):
-    """The run is over, and whoever should have begun the next one is gone."""
+    """The run has ended, and the process that should have started the next is gone."""
     run = await Run.objects.acreate(topic=chat.topic, query="one", status="completed")
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="one")
     await Message.objects.acreate(
@@ -366,7 +366,7 @@ async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, mo
 
 async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
     await said(chat, "one", "two")
-    await Run.objects.aupdate(status="completed")  # and nobody has noticed yet
+    await Run.objects.aupdate(status="completed")  # unnoticed so far
 
     message = await sync_to_async(sessions.add_message)(chat, chat.user, "three", "three")
 
@@ -432,7 +432,7 @@ async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
 
 
 def _breaks(monkeypatch, text):
-    """Have this text be one that the product cannot cope with."""
+    """Make the product fail on this text."""
     wished = start.parse_command
 
     def broken(said, user):

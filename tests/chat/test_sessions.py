@@ -1,4 +1,4 @@
-"""What people do with their sessions: begin, say, find, rename, delete."""
+"""Chats: start, send, search, rename, delete."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ def client(person):
 
 
 async def answered(message):
-    """The message once its run has ended."""
+    """Return the message once its run has ended."""
     await sessions.dispatch(await ChatSession.objects.aget(pk=message.session_id), message)
     await runs.wait(message.run)
     return await checked(message.run)
@@ -232,7 +232,7 @@ async def test_two_tabs_with_two_questions_get_both_answered(chat):
 
 
 async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
-    """The run's page follows the topic of its chat, and a chat is told of messages too."""
+    """A run's page follows its chat's topic, which also announces messages."""
     say = sync_to_async(sessions.add_message)
     first = await say(chat, chat.user, "6 * 7", "a")
     await answered(first)

@@ -1,4 +1,4 @@
-"""Stop is honest: it reaches the model and the tool, and nothing comes after it."""
+"""Stop reaches the model and the tool, and nothing follows it."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 class Talkative:
-    """A model that says a few words and then nothing for a long time."""
+    """A model that sends a few tokens, then nothing for a long time."""
 
     async def stream(self, **request):
         yield delta(content="So far, ")
@@ -48,7 +48,7 @@ class Slow:
 
 
 class Stubborn(Slow):
-    """A tool that does not hear that it should stop."""
+    """A tool that ignores cancellation."""
 
     let_go = None
 

@@ -1,4 +1,4 @@
-"""After Stop every call with effects is named: done, perhaps done, cancelled or not started."""
+"""After a stop every call with effects is listed, with its outcome."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ NOW = "2040-01-01T00:00:00+00:00"
 
 
 class Letter:
-    """Sends the first letter at once, and takes its time with every other one."""
+    """A tool that sends the first letter at once, and all others slowly."""
 
     name, description, timeout, effect = "calculator", "Sends a letter.", 30, "at_most_once"
     needs_approval = False
@@ -66,7 +66,7 @@ async def calls(run):
 
 
 def shown(run):
-    """The side effects as a reader of the chat has them: what, and what became of it."""
+    """Return the side effects as displayed: what, and the outcome."""
     effects = RunView(Run.objects.get(pk=run.pk)).effects
     return [(call.intent, call.outcome_label) for call in effects.calls]
 

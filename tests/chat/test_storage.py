@@ -1,4 +1,4 @@
-"""What cannot be kept is refused in words, and whoever watches is told why nothing moves."""
+"""Failed saves are reported, and pages say why nothing moves."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ FULL = "Storage is full"
 
 @pytest.fixture
 def _full():
-    """A database that may not grow by one page, in this thread."""
+    """Let the database not grow, in this thread."""
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite can be told how much it may keep")
     with connection.cursor() as cursor:

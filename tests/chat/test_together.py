@@ -1,4 +1,4 @@
-"""Several people in one session: who gets in, who sees, who writes, who decides."""
+"""Shared chats: who gets in, sees, writes and decides."""
 
 import json
 from datetime import timedelta
@@ -26,7 +26,7 @@ MAIL = "ada@example.com"
 
 @pytest.fixture
 def run(chat, person):
-    """Asked by the owner, over, with something personal in it and one step."""
+    """The owner's finished run, with personal data and one step."""
     run = Run.objects.create(
         user=person,
         topic=chat.topic,
@@ -45,7 +45,7 @@ def run(chat, person):
 
 @pytest.fixture
 def question(chat, person):
-    """A call that waits, in a run of the owner."""
+    """A call that waits for approval, in the owner's run."""
     run = Run.objects.create(user=person, topic=chat.topic, query="?", status="waiting")
     Message.objects.create(session=chat, author=person, run=run, text="?", client_id="q")
     return Approval.objects.create(
@@ -189,7 +189,7 @@ def test_a_member_makes_no_public_link_of_what_is_anothers(chat, run, stranger):
 def test_whoever_may_write_decides_and_the_event_says_who(
     right, status, chat, question, stranger, person, monkeypatch
 ):
-    # Nobody would be there to see it to its end.
+    # Nothing would drive it to its end.
     monkeypatch.setattr("agents.runs.approvals.runs.resume", lambda run: None)
     client = in_with(chat, stranger, right)
     asked = {"step": 1, "id": "c", "turn": 1}
@@ -284,7 +284,7 @@ async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_show
 
 
 async def closing(socket):
-    """With which code it is closed, after whatever else is said."""
+    """Return the close code, skipping other messages."""
     said = await socket.receive_output(10)
     while said["type"] != "websocket.close":
         said = await socket.receive_output(10)

@@ -1,4 +1,4 @@
-"""The pages as they are without a socket."""
+"""Pages without a socket."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -32,7 +32,7 @@ def browser(person):
 
 
 def told(chat, count):
-    """A conversation of so many questions."""
+    """Create a conversation of this many questions."""
     for at in range(1, count + 1):
         run = Run.objects.create(
             topic=chat.topic, user=chat.user, query=f"Question {at}", status="completed"

@@ -28,7 +28,7 @@ steps:
 
 @pytest.fixture
 def installation(agent, person):
-    """One of everything, with a secret wherever there can be one."""
+    """One of everything, with a secret wherever possible."""
     group = Group.objects.create(name="Sales")
     LanguageModel.objects.create(
         label="fast", model="openai/gpt-fast", api_key=KEY, options={"num_ctx": 8192}

@@ -1,4 +1,4 @@
-"""The same from the terminal, for whoever keeps it in git."""
+"""Configuration files in a terminal, e.g. for git."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""What is set up, as one file: what it says, and that it comes to the same thing again."""
+"""The configuration as a file: its content, and that it imports unchanged."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""The page on which a file is taken away, compared and taken over."""
+"""The page to export, preview and import a file."""
 
 import re
 

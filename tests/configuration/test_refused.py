@@ -1,4 +1,4 @@
-"""What a file may not say, each with a sentence and the line; and then nothing is done."""
+"""Invalid files: a message and line for each problem, and nothing is imported."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from agents.engine.testing import ScriptedModel
 
 
 class Echo:
-    """A tool that answers with its input, or as it was told to."""
+    """A tool that returns its input, or what it is given."""
 
     description = "Says it again."
     parameters = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -38,7 +38,7 @@ def dialect(request):
 
 @pytest.fixture
 def agent(dialect):
-    """Builds an agent around a script, in both dialects, and checks that it was played out."""
+    """Build an agent with a script, in both dialects, and check that it was used up."""
     models = []
 
     def build(*script, tools: list[Tool] = (), **options) -> AgentRuntime:

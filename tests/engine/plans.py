@@ -1,4 +1,4 @@
-"""Plans and who carries them out, for tests."""
+"""Plans and agents to execute them, for tests."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def of(events, type: EventType):
 
 
 def outcomes(events) -> dict[str, str]:
-    """What became of each step, by its name."""
+    """Return each step's outcome, by name."""
     ends = [data for data in of(events, EventType.STEP) if data["kind"] == "task"]
     return {data["action"]: data["status"] for data in ends}
 
@@ -50,7 +50,7 @@ def outputs(events) -> dict[str, Any]:
 
 
 def answered(events, words: str, *, is_approved: bool = True) -> Event:
-    """The event of a person's word to the question that waits."""
+    """Return the event of a decision about the pending request."""
     asked = of(events, EventType.APPROVAL_REQUESTED)[-1]
     stamp = EventFactory("flow", after=events[-1].seq)
     stamp.parent = asked.get("parent")

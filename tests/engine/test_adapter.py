@@ -1,4 +1,4 @@
-"""Whatever the adapter of a model raises, the run says so and has an end."""
+"""Whatever a model adapter raises, the run reports it and ends."""
 
 import asyncio
 import gc
@@ -29,7 +29,7 @@ FORM = {"type": "object", "properties": {"n": {"type": "number"}}, "required": [
 
 
 class Odd(Exception):
-    """Nobody's idea of an error of a model."""
+    """An error no one expects from a model."""
 
     def __str__(self):
         raise RuntimeError("not even this can be said")
@@ -54,7 +54,7 @@ RAISED = [
 
 
 class Adapter:
-    """A model that says something, perhaps, and then raises."""
+    """A model that may send something, then raises."""
 
     def __init__(self, error, *words):
         self.error, self.words = error, words
@@ -73,14 +73,14 @@ class Sudden(Adapter):
 
 
 class Awaited(Adapter):
-    """Forgot to be a generator."""
+    """Isn't a generator."""
 
     async def stream(self, **request):
         return [delta(content="x")]
 
 
 class Iterated(Adapter):
-    """Reads by hand, so that nothing is put around what it raises."""
+    """Reads by hand, so that its exceptions aren't wrapped."""
 
     def stream(self, **request):
         return self
@@ -104,7 +104,7 @@ async def told(agent, query="?"):
 
 
 def ending(events):
-    """How it ended: always with an error and with an end."""
+    """Return how it ended: always with an error and a final event."""
     errors = [event for event in events if event.type is EventType.ERROR]
     assert errors
     assert events[-1].type is EventType.RUN_FINISHED

@@ -1,4 +1,4 @@
-"""Waiting for a person: a state that is left behind in the events, not a held coroutine."""
+"""Waiting for a person is a state in the events, not a suspended coroutine."""
 
 import json
 
@@ -33,7 +33,7 @@ def types(events):
 
 
 def decided(events, at=-1, **verdict):
-    """The events, after a person has said something about a call."""
+    """Return the events with a decision about a call."""
     asked = [event for event in events if event.type is EventType.APPROVAL_REQUESTED][at]
     facts = {"is_approved": True, "arguments": None, "reason": ""} | verdict
     stamp = EventFactory(asked.agent, after=events[-1].seq)
@@ -45,7 +45,7 @@ def decided(events, at=-1, **verdict):
 
 
 def _kept(event):
-    """As it comes back from a database after a restart."""
+    """Return the event as loaded from a database."""
     return Event.from_dict(json.loads(json.dumps(event.to_dict())))
 
 
@@ -230,7 +230,7 @@ def test_an_approval_is_bound_to_the_call_the_tool_and_the_arguments():
 
 
 def _without_ids(messages):
-    """The order of the calls is what matters, not how they were called."""
+    """Number the call ids, because only their order matters."""
     made = [call["id"] for m in messages for call in m.get("tool_calls") or ()]
     names = {id: f"call {at}" for at, id in enumerate(made)}
     return [

@@ -1,4 +1,4 @@
-"""What a run took is measured by a steady clock, whatever becomes of the one on the wall."""
+"""Durations are measured by a monotonic clock, regardless of the wall clock."""
 
 from datetime import UTC, datetime, timedelta
 

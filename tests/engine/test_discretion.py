@@ -1,4 +1,4 @@
-"""The model is not shown what is personal, and nobody notices but the model."""
+"""The model doesn't get personal data, and only the model notices."""
 
 import json
 
@@ -199,7 +199,7 @@ def test_words_come_at_once_where_nothing_can_be_an_alias(known):
 
 
 class Customer(Echo):
-    """Knows a phone number by an address, and says both."""
+    """A tool that returns a phone number for an address."""
 
     effect = "read"
 

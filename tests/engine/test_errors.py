@@ -1,4 +1,4 @@
-"""What goes wrong has a type: in events, in the result, and raised where that is asked for."""
+"""Errors have a type: in events, in the result, and when raised."""
 
 import pytest
 

@@ -16,7 +16,7 @@ async def _fails(input):
 
 
 class Rows:
-    """A tool that gives a table."""
+    """A tool that returns a table."""
 
     name, description, effect = "rows", "Gives rows.", "read"
     parameters = {"type": "object"}

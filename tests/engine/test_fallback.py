@@ -7,7 +7,7 @@ from tests.engine.conftest import Echo
 
 
 def failing(times, error="busy"):
-    """A tool that works after it has failed this often."""
+    """Return a tool that works after failing this often."""
     tool = Echo()
 
     async def does(_):

@@ -1,4 +1,4 @@
-"""Runs whose models or tools are replaced while they go on."""
+"""Runs whose models or tools are replaced by fallbacks."""
 
 from agents.engine import (
     AgentRuntime,

@@ -1,4 +1,4 @@
-"""Faults happen where and when a test asks for them, and never otherwise."""
+"""Fault points trigger where and when a test asks, and never otherwise."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A model with limits is asked by as many as they allow, and the others wait in line."""
+"""Rate limits: excess requests wait in order."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What rules do to a run: to its question, its answer, and to what its tools get and give."""
+"""Guardrails in a run: question, answer, tool input and output."""
 
 import json
 

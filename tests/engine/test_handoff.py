@@ -1,4 +1,4 @@
-"""Another agent as a tool: under its own name, as a part of the step that asked it."""
+"""Handoffs: another agent as a tool, as part of the calling step."""
 
 import pytest
 
@@ -17,7 +17,7 @@ DONE = Says(answer="It is found.")
 
 @pytest.fixture
 def pair(agent):
-    """An agent that may ask a helper, each with a script of its own."""
+    """Build an agent that hands off to a helper, each with its own script."""
 
     def build(script, helpers, tools=(), **options):
         helper = agent(*helpers, tools=list(tools), name="helper", **options)

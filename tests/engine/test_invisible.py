@@ -1,4 +1,4 @@
-"""What nobody can see never reaches a model; what a script or an emoji needs does."""
+"""Invisible characters never reach a model, except those a script or emoji needs."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Answers that are the same but for how they are written."""
+"""Answers that are equal except for how they are written."""
 
 import pytest
 

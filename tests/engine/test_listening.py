@@ -27,7 +27,7 @@ HIDES = Guardrails(blocked_patterns=[Pattern(pattern="swordfish", stage="output"
 
 
 class Cut:
-    """A model whose answer breaks off after these pieces."""
+    """A model whose answer ends after these pieces."""
 
     def __init__(self, *pieces):
         self.pieces = pieces

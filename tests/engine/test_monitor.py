@@ -1,4 +1,4 @@
-"""A check that was cut off is not made again, and its row has an end."""
+"""An interrupted evaluation isn't repeated, and its row is closed."""
 
 from agents.engine.events import EventType
 from tests.engine.conftest import Echo

@@ -13,7 +13,7 @@ from tests.engine.plans import of, outcomes, told
 
 @pytest.fixture
 def orchestrator(dialect):
-    """Builds an agent that works by a plan, and checks that its script was played out."""
+    """Build an agent that works by a plan, and check that its script was used up."""
     models = []
 
     def build(*script, tools=None, **options) -> Orchestrator:
@@ -178,7 +178,7 @@ def word(events, *, is_approved=True, arguments=None, reason="") -> Event:
 
 
 class Knowing(ScriptedModel):
-    """Says the same whenever it is asked the same: a turn that was cut off is taken again."""
+    """Gives the same reply to the same request: an interrupted turn is repeated."""
 
     async def stream(self, **request):
         self.script = [self._says(str(request["messages"]))]

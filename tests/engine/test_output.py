@@ -103,7 +103,7 @@ def test_a_schema_changed_afterwards_changes_nothing():
     assert form.decode("{}") == {}
 
 
-# What the model is told
+# Instructions for the model
 
 
 def test_a_closed_schema_is_asked_for_strictly_and_an_open_one_is_not():
@@ -345,7 +345,7 @@ def test_one_value_alone_is_as_it_is(value, text):
 
 
 class Stage:
-    """A trail at the end of its thinking, and a model that has its answers ready."""
+    """A run at the end of its turns, with a scripted model."""
 
     def __init__(self, llm, dialect="native", form=CITY, words="", **options):
         self.llm = llm
@@ -371,7 +371,7 @@ class Stage:
         return [event async for event in self.phase.events()]
 
     async def fails(self, kind):
-        """What happened until it failed, and how."""
+        """Return the events until it failed, and how."""
         events = []
         try:
             async for event in self.phase.events():

@@ -1,4 +1,4 @@
-"""Several heads: all are asked at once, and one answer is made of what they say."""
+"""Panels: all members are asked at once, and their answers are merged."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ JUDGED = DIFFER | {"choice": "b", "reason": "It can be worked out."}
 
 
 class Asked:
-    """A model that says the same to the same, however often it was started anew."""
+    """A model that gives the same reply to the same request, even after restarts."""
 
     def __init__(self, dialect, answer="", form=None, after=None):
         self.dialect = dialect
@@ -62,7 +62,7 @@ class Asked:
 
 @pytest.fixture
 def panel(dialect):
-    """Builds a panel of members, by what each of them answers, and its own model."""
+    """Build a panel of members by their answers, and its own model."""
 
     def runtime(make, llm, tools, name, **options):
         planner = ReActPlanner(llm, "asked", dialect=dialect)
@@ -371,7 +371,7 @@ def _said(*words):
 
 
 def _check(events):
-    """What holds for the record of every run, however often it was taken over."""
+    """Check what holds for every run's record, regardless of takeovers."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [e.type for e in events].count(EventType.RUN_FINISHED) == 1
     started = {EventType.STEP_STARTED, EventType.TOOL_CALL, EventType.TASK}

@@ -1,4 +1,4 @@
-"""What a model is sent, and what of it is its own."""
+"""What a model is sent, and which parts are its own."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def planner(model: str = "claude", **options: Any) -> ReActPlanner:
 
 
 def asked(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
-    """The request after a call that one model made and another sees."""
+    """Return the request after a call that one model made and another one sees."""
     state = AgentState()
     state.add_message("user", "?")
     state.add_message(**by.message(PLAN, PLAN.calls))

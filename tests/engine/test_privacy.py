@@ -1,4 +1,4 @@
-"""Personal data is found and masked, and what only looks like it is left alone."""
+"""Personal data is found and masked, and lookalikes aren't."""
 
 import time
 
@@ -381,7 +381,7 @@ def test_the_table_is_a_big_one():
 
 
 def grown(pieces):
-    """The text as a page shows it that gets it in these pieces."""
+    """Return the masked text of a stream in these pieces."""
     growing = StreamingMasker()
     return "".join(map(growing.feed, pieces)) + growing.rest()
 

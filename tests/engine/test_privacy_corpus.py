@@ -1,4 +1,4 @@
-"""How much of a corpus is found, and how much of what only looks like it is left alone."""
+"""How much of a corpus is found, and how many lookalikes aren't."""
 
 import json
 import re

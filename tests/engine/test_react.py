@@ -1,4 +1,4 @@
-"""Whatever a model makes of the ReAct form, what it meant is read, live and afterwards."""
+"""ReAct text in any variation is parsed, live and afterwards."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is kept of a run has nothing personal in it, and the run itself goes well."""
+"""A redacted run contains no personal data, and still works."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A run told again up to some event, and gone on with from there."""
+"""A run replayed up to an event, and continued from there."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def recorded(dialect):
 
 
 def before(events, step):
-    """What came before the first word of this step."""
+    """Return the events before this step."""
     about = [event.data.get("step", 0) for event in events]
     return events[: about.index(step)]
 

@@ -1,4 +1,4 @@
-"""Providers that fail over a real wire, and what a run makes of it."""
+"""Provider failures over real HTTP, and how runs handle them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What only a model that calls tools by itself can do, or get wrong."""
+"""What only a model with native tool calls can do, or get wrong."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ from tests.engine.conftest import Echo
 
 
 class Chunks:
-    """A model that sends just these chunks, one list a turn."""
+    """A model that sends exactly these chunks, one list per turn."""
 
     def __init__(self, *turns):
         self.turns = list(turns)

@@ -13,7 +13,7 @@ HEX = "0123456789abcdef"
 
 
 def some(alphabet, least, most):
-    """A text that has a digit in it, as keys do."""
+    """Return text that contains a digit, as keys do."""
     return st.text(alphabet, min_size=least, max_size=most).map(lambda text: f"{text}7q")
 
 

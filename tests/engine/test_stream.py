@@ -1,4 +1,4 @@
-"""What comes together is taken together, and nothing of it is lost."""
+"""Chunks that arrive together are batched, and none is lost."""
 
 import asyncio
 

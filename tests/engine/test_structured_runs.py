@@ -1,4 +1,4 @@
-"""Runs whose answer has a schema, from the question to the end."""
+"""Runs with an output schema, from the question to the end."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A run that was cut off anywhere goes on there: nothing is lost, nothing is done twice."""
+"""A run resumes wherever it was interrupted: nothing is lost or done twice."""
 
 from collections import Counter
 from dataclasses import replace
@@ -38,7 +38,7 @@ class Writes(Echo):
 
 
 class Steady:
-    """A model that knows from what it is sent where it is; a restart changes nothing for it."""
+    """A model that depends only on its input, so restarts don't matter."""
 
     def __init__(self, dialect, *script):
         self.dialect = dialect
@@ -71,7 +71,7 @@ def agent(dialect, *tools, script=(HELLO, WRITE, ANSWER), name="agent", **option
 
 
 def check(events):
-    """What holds for the record of every run, however often it was taken over."""
+    """Check what holds for every run's record, regardless of takeovers."""
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [e.type for e in events].count(EventType.RUN_FINISHED) == 1
     assert events[-1].type is EventType.RUN_FINISHED

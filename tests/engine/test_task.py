@@ -22,7 +22,7 @@ LITTLE = standard_policy(max_tokens=1)
 
 
 def helper(*answers: str) -> Handoff:
-    """An agent that costs tokens whenever it is asked."""
+    """Return a handoff to an agent that costs tokens."""
     model = ScriptedModel(*(Says(answer=answer) for answer in answers))
     parts = (ReActPlanner(model, "scripted"), ToolRegistry(), Guardrails(), FallbackStrategy())
     agent = AgentRuntime(*parts, name="helper")

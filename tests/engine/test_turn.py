@@ -1,4 +1,4 @@
-"""Whatever a provider streams becomes one whole turn."""
+"""Anything a provider streams becomes one complete turn."""
 
 import json
 import time

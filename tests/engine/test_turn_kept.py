@@ -1,4 +1,4 @@
-"""What a model thought goes back as it came, to the model that it came from."""
+"""Reasoning is returned unchanged, to the model it came from."""
 
 import json
 from typing import Any

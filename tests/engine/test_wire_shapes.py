@@ -1,4 +1,4 @@
-"""A corpus of what providers really stream, and what each of it must come to."""
+"""A corpus of real provider streams, with their expected results."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Fails:
 
 @dataclass
 class Wire:
-    """A provider that streams just this."""
+    """A provider that streams exactly this."""
 
     chunks: list[Any]
 

@@ -28,7 +28,7 @@ MOST_TOLD = 20
 
 
 def main() -> None:
-    # Else an end from outside would leave the servers behind.
+    # Otherwise a kill would leave the servers behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rows = _chosen()
     began = time.monotonic()
@@ -68,7 +68,7 @@ async def _played(ground: Ground, rows: list[Row], results: dict[str, Result]) -
 
 
 async def _result(ground: Ground, row: Row) -> Result:
-    """A row that breaks off is a violation, too; one that cannot be played is neither."""
+    """Play a row; an aborted one is a violation too, an unplayable one is neither."""
     began = time.monotonic()
     result, note = Result(), ""
     try:

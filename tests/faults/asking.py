@@ -1,4 +1,4 @@
-"""F13–F21: the model, or the way to it, is not what it should be."""
+"""F13–F21: the model, or the connection to it, misbehaves."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ ENDS = 30
 
 
 async def _shown(ground: Ground, question: str, *words: str, agent: str = "") -> Result:
-    """One question, the words that must be on the page when it is over, and one more."""
+    """Ask a question, expect this text on the page at the end, and ask one more."""
     tab = await ground.tab()
     began = time.monotonic()
     await tab.ask(question, agent)
@@ -20,7 +20,7 @@ async def _shown(ground: Ground, question: str, *words: str, agent: str = "") ->
     took = time.monotonic() - began
     missing = [f"{question}: no {each!r}" for each in words if each not in tab.text]
     missing += _leaks(tab)
-    await tab.ask("words:3")  # whatever happened, one can go on; and the circuit stays closed
+    await tab.ask("words:3")  # the chat continues, and the circuit stays closed
     await tab.until_over(ENDS)
     missing += unless("word2" in tab.runs[-1].text, f"{question}: no answer after it")
     result = await ground.played(ENDS)
@@ -108,7 +108,7 @@ async def f18(ground: Ground, times: int) -> Result:
 
 @row("F19", "429 for everything: a storm", times=50)
 async def f19(ground: Ground, times: int) -> Result:
-    """So many runs at once; none may be asked more than three times, and all end."""
+    """Start this many runs at once; none is tried more than three times, and all end."""
     tab = await ground.tab()
     await tab.ask(f"first:limited:2/words:5 {order()}")
     await tab.until(lambda: "Retrying in 2 s" in tab.text and "rate limited" in tab.text)

@@ -19,9 +19,9 @@ def furnished(tmp_path_factory, testrun_uid):
 
 @pytest.fixture(scope="session")
 def grounds(furnished):
-    """A ground of each kind, opened when a row first needs it.
+    """Open a ground of each kind when a row first needs it.
 
-    Not in pytest's own folder: each new pytest closes that to others, and PostgreSQL is one.
+    Not in pytest's own folder, which each new pytest closes to others, such as PostgreSQL.
     """
     with ExitStack() as stack:
         kept = {}
@@ -29,7 +29,7 @@ def grounds(furnished):
 
         def ground(kind):
             if kind not in kept:
-                # One that failed has left its own.
+                # A failed one has left its own.
                 folder = Path(mkdtemp(prefix=f"{kind}-", dir=place)) / kind
                 kept[kind] = stack.enter_context(opened(kind, folder, furnished, chats=40))
             return kept[kind]
@@ -39,7 +39,7 @@ def grounds(furnished):
 
 @pytest.fixture
 def holds(grounds):
-    """Plays a row of the table, and finds nothing that breaks a promise."""
+    """Play a row of the table, and expect no violations."""
 
     async def play(row, times=1, **size):
         kind = next(known.kind for known in ROWS.values() if known.play is row)

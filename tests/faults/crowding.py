@@ -1,4 +1,4 @@
-"""F37–F39: more than a page can show, and more pages than a person has."""
+"""F37–F39: more content than a page can display, and more pages than usual."""
 
 import asyncio
 import time
@@ -19,20 +19,20 @@ CROWDS = (20, 100)
 MOST_SOCKETS = 20
 ASKED = 25
 ACKNOWLEDGED = 0.3
-BUSY = 3  # times as long as with nobody there, where that is long
+BUSY = 3  # factor over the idle latency, if that is high
 STAYS = 2.0
 TOO_MANY = 4429
 TALKER = "talker"
 
 
 def _frames(tab: Tab) -> list[str]:
-    """What is wrong with the frames that it got."""
+    """Return what is wrong with the received frames."""
     longest = max((len(frame.encode()) for _, frame in tab.frames), default=0)
     return unless(longest <= MAX_FRAME_BYTES, f"{tab.name}: a frame of {longest:,} bytes")
 
 
 async def _stays(tab: Tab) -> list[str]:
-    """Whether it is connected once, and stays so."""
+    """Check that it is connected once, and stays connected."""
     sockets = tab.sockets
     await asyncio.sleep(STAYS)
     return unless(tab.sockets == sockets, f"{tab.name}: connected {tab.sockets} times")
@@ -40,7 +40,7 @@ async def _stays(tab: Tab) -> list[str]:
 
 @row("F37", "an answer of 1,950,000 characters", times=2)
 async def f37(ground: Ground, times: int) -> Result:
-    """Whoever watched it, and whoever comes afterwards, sees its beginning and a link."""
+    """Both watching and later pages display the beginning and a link."""
     result = Result()
     for _ in range(times):
         tab = await ground.tab()
@@ -98,9 +98,9 @@ async def f38(ground: Ground, times: int) -> Result:
 
 @row("F39", "20 and 100 sockets of one person with an old cursor", times=1)
 async def f39(ground: Ground, times: int) -> Result:
-    """Another person's messages are acknowledged in time: `slowest` is that, for 95 of 100.
+    """Another user's messages are acknowledged in time: `slowest` is the 95th percentile.
 
-    Where the machine is so busy that they are late with nobody there, it may be late as well.
+    On a machine so busy that they are late without load, they may be late here too.
     """
     result = Result()
     crowded = await ground.tab()
@@ -128,7 +128,7 @@ async def f39(ground: Ground, times: int) -> Result:
 async def _crowd(
     ground: Ground, crowded: Tab, calm: Tab, size: int
 ) -> tuple[float, float, list[int]]:
-    """So many come at once, and again as soon as they are up to date, while others talk."""
+    """Connect this many pages at once and repeatedly, while others chat."""
     before, codes = await _acknowledged(calm), []
     crowd = [asyncio.create_task(_comes_again(ground, crowded, codes)) for _ in range(size)]
     await asyncio.sleep(0.2)
@@ -140,7 +140,7 @@ async def _crowd(
 
 
 async def _acknowledged(tab: Tab) -> float:
-    """Seconds within which the server says of 95 of 100 messages that it has them."""
+    """Return the 95th percentile of the time until messages are acknowledged."""
     took = []
     for _ in range(ASKED):
         began = time.monotonic()
@@ -151,7 +151,7 @@ async def _acknowledged(tab: Tab) -> float:
 
 
 def _other(ground: Ground, crowded: Tab) -> int:
-    """A chat of somebody else."""
+    """Return another user's chat."""
     person = ground.people[-1]
     if person["cookie"] in crowded.headers["Cookie"]:
         ground.people.insert(0, ground.people.pop())
@@ -160,7 +160,7 @@ def _other(ground: Ground, crowded: Tab) -> int:
 
 
 async def _comes_again(ground: Ground, tab: Tab, codes: list[int]) -> None:
-    """As a page does that is cut off again and again; one that is turned away stays away."""
+    """Reconnect repeatedly like a page that is cut off; a rejected one stays away."""
     where = f"{tab.url.replace('http', 'ws')}/ws/chat/{tab.chat}/?after=0"
     code = 0
     while code != TOO_MANY:

@@ -1,6 +1,6 @@
-"""What a server has kept of some chats, or of all, as JSON: a line for each line that is read.
+"""Prints what a server has saved of some or all chats, as JSON: a line per input line.
 
-Read the way the product itself reads it, by a process that stays: starting one is slow.
+It reads like the product itself, in a lasting process, because starting one is slow.
 """
 
 import json

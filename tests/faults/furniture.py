@@ -1,4 +1,4 @@
-"""What a server of histories needs before anybody comes: people with chats, and their tools."""
+"""Prepares a server: users with chats, and their tools."""
 
 import asyncio
 import json
@@ -12,9 +12,9 @@ from agents.models import Agent, McpServer, ToolRegistration  # isort: skip
 from django.contrib.auth import get_user_model  # isort: skip
 
 
-# Agents whose models cannot be reached, each for a reason of its own.
+# Agents whose models can't be reached, each for another reason.
 AGENTS = {"refused": "openai/away", "unknown": "groq/away", "secure": "xai/away"}
-TALKER = "talker"  # may be asked, and say, as much as there is
+TALKER = "talker"  # without length limits
 PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
 
 
@@ -31,7 +31,7 @@ def furnish(people: int, chats: int, notes: str) -> list[dict]:
 
 
 def _connect(notes: str) -> None:
-    """An MCP server with bad manners; what it does is noted in a file."""
+    """Connect a misbehaving MCP server, which logs to a file."""
     server = McpServer.objects.create(
         name="plain",
         transport="stdio",

@@ -1,4 +1,4 @@
-"""A proving ground: the product, a model and people; what happens on it becomes a history."""
+"""A test ground: the product, a model and users; what happens on it becomes a history."""
 
 import asyncio
 import os
@@ -24,12 +24,12 @@ CONVERGES = 12.0
 
 
 class Untold(Exception):
-    """This history cannot be played on this machine."""
+    """Raised when a history can't be played on this machine."""
 
 
 @dataclass(slots=True)
 class Result:
-    """What came of one row: how many histories, what was wrong, how long it took to recover."""
+    """A row's result: histories, violations, and the slowest recovery."""
 
     histories: int = 0
     violations: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Result:
 
 
 class Ground:
-    """`people` × `chats` are enough for all the histories that are played on it."""
+    """A ground with enough `people` × `chats` for all its histories."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Ground:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.model = Model()
-        # Beside the data folder, which is never opened to a server.
+        # Next to the data folder, which no MCP server can access.
         self.notes = folder / "noted" / "notes"
         self.notes.parent.mkdir(exist_ok=True)
         self._options = {"mode": mode, **environment}
@@ -90,13 +90,13 @@ class Ground:
         await self.client.close()
 
     async def leave(self) -> None:
-        """Close every tab; the next ones begin a history of their own."""
+        """Close every tab; the next ones start a new history."""
         await asyncio.gather(*(tab.close() for tab in self.open_tabs))
         self.open_tabs.clear()
         self._told = len(self.wire.requests)
 
     async def tabs(self, count: int) -> list[Tab]:
-        """So many people, each before a chat that nobody has written in."""
+        """Open tabs for this many users, each with an unused chat."""
         opened = [self._fresh() for _ in range(count)]
         self.open_tabs += opened
         return list(await asyncio.gather(*(tab.open() for tab in opened)))
@@ -105,7 +105,7 @@ class Ground:
         return (await self.tabs(1))[0]
 
     async def beside(self, tab: Tab) -> Tab:
-        """A second tab on the same chat."""
+        """Open a second tab on the same chat."""
         other = Tab(self.client, tab.url, {"cookie": ""}, tab.chat, f"{tab.name}, beside")
         other.headers = tab.headers
         self.open_tabs.append(other)
@@ -119,18 +119,19 @@ class Ground:
         await asyncio.to_thread(self.product.start, fault, **options)
 
     async def settled(self, seconds: float, *, waits: bool = False) -> float:
-        """Until every run has ended, or waits where it may; says how long that took."""
+        """Wait until every run has ended, or waits if allowed; return how long that took."""
         began = time.monotonic()
         left = list(self.open_tabs)
         for look in count(1):
-            # Rarely at those that show a live run: to load a page is work for the server, too.
+            # Rarely for tabs with a live run, because loading a page is work for the server
+            # too.
             seen = [tab for tab in left if not tab.is_live or tab.questions or look % 8 == 0]
             over = []
             for tab in seen:
-                with suppress(*GONE):  # it is about to come back
+                with suppress(*GONE):  # it is about to return
                     over += [tab] if await self._is_settled(tab, waits) else []
             left = [tab for tab in left if tab not in over]
-            # What has not ended by then is found by the invariants.
+            # What hasn't ended by then is found by the invariants.
             if not left or time.monotonic() - began > seconds:
                 return time.monotonic() - began
             await asyncio.sleep(0.2)
@@ -148,7 +149,7 @@ class Ground:
         return not status & ({"running"} if waits else {"running", "waiting"})
 
     async def _decide(self, tab: Tab) -> None:
-        """As people do: yes to what is asked, and the truth about what may have happened."""
+        """Decide as users do: approve requests, and tell the truth about uncertain calls."""
         for question in tab.questions:
             was_done = any(
                 effect.split()[1] in question.text for effect in self.product.effects
@@ -157,7 +158,7 @@ class Ground:
             await tab.decide(question, is_approved=not (is_unknown and was_done))
 
     async def played(self, seconds: float = 30, *, waits: bool = False) -> Result:
-        """Wait for the end, gather everything, and check what must hold."""
+        """Wait for the end, collect everything, and check the invariants."""
         took = await self.settled(seconds, waits=waits)
         seen = [await self._seen(tab) for tab in self.open_tabs]
         history = await asyncio.to_thread(self._history, seen, waits)
@@ -171,7 +172,7 @@ class Ground:
         end = time.monotonic() + CONVERGES
         live, now = (), None
         while live != now and time.monotonic() < end:
-            with suppress(*GONE):  # a page that cannot be loaded is not what the tab shows
+            with suppress(*GONE):  # a page that can't be loaded isn't what the tab displays
                 live, now = tab.messages.shape, (await tab.loaded()).find("messages").shape
             await asyncio.sleep(0.1 if live != now else 0)
         return Seen(tab=tab.name, live=live, reloaded=now)
@@ -198,7 +199,7 @@ class _Rude(socketserver.BaseRequestHandler):
 
 @contextmanager
 def _rude() -> Iterator[int]:
-    """A port on which somebody speaks no TLS."""
+    """Open a port without TLS."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Rude) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]

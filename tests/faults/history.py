@@ -1,4 +1,4 @@
-"""What was seen and kept while something went wrong, and what must hold of it all the same."""
+"""What was displayed and saved during a fault, and the invariants that must hold."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ STARTS = {"step_started", "task", "tool_call"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A message as a page sent it; acknowledged, it is the server's to keep."""
+    """A message as sent; once acknowledged, the server must not lose it."""
 
     chat: int
     client_id: str
@@ -25,7 +25,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one tab shows in the end, and what a page shows that is loaded now."""
+    """What one tab displays at the end, and a page loaded then."""
 
     tab: str
     live: Any
@@ -53,7 +53,7 @@ Violations = Iterator[str]
 
 
 def violations(history: History) -> list[str]:
-    """Everything that does not hold, each with the name of what it breaks."""
+    """Return all violations, with the names of their invariants."""
     return [f"{name}: {what}" for name, check in INVARIANTS.items() for what in check(history)]
 
 
@@ -110,7 +110,7 @@ def a_step_begins_once_and_ends_once(history: History) -> Violations:
 
 
 def _made_again(events: Rows) -> Counter[int]:
-    """How often a person had a call made again of which nobody knew what had become."""
+    """Return how often a user had an uncertain call repeated."""
     unknown: set[int] = set()
     again: Counter[int] = Counter()
     for event in events:
@@ -169,7 +169,7 @@ INVARIANTS: dict[str, Callable[[History], Violations]] = {
 
 
 def _illegal(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """A call with no answer right after it, or an answer to no call."""
+    """Yield calls without a result right after them, and results without a call."""
     open_calls: set[str] = set()
     for is_tool, group in groupby(messages, lambda message: message["role"] == "tool"):
         if is_tool:
@@ -196,7 +196,7 @@ def _first(arguments: str) -> str:
 
 
 def _difference(one: Any, other: Any) -> str:
-    """The first place where two shapes differ, in few words."""
+    """Return the first difference between two shapes."""
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
         pairs = zip(one, other, strict=True)
         return next((_difference(a, b) for a, b in pairs if a != b), "")

@@ -1,4 +1,4 @@
-"""F01–F05, F35 and F36: the server dies, or is asked to go, and comes back."""
+"""F01–F05, F35 and F36: the server crashes or shuts down, and restarts."""
 
 import asyncio
 import random
@@ -11,7 +11,7 @@ from tests.faults.tab import GONE, Tab
 
 POINTS = [f"P{number}" for number in range(1, 14)]
 RECOVERS = 30
-# Late enough that others are anywhere in theirs when one run gets there.
+# Late enough that other runs are anywhere when one gets there.
 NTH = {"P1": 2, "P2": 2, "P3": 3, "P4": 4, "P5": 20, "P6": 3, "P7": 2, "P8": 2, "P13": 2}
 LATE, LATE_IN_A_PLAN = max(NTH.values()), 2
 PLANNED = "look:{0} sign:{0} pay:{0} wait:0.3 words:5"
@@ -22,7 +22,7 @@ UNKNOWN = ("Did pay finish?", "may have completed", "Run again", "Mark as done")
 
 @row("F01", "killed at each of P1–P13", times=8)
 async def f01(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Result:
-    """So many people at each point."""
+    """Kill at each point, with this many users."""
     result = Result()
     for point in points:
         found = await _killed_at(ground, point, times)
@@ -49,7 +49,7 @@ async def _killed_at(ground: Ground, point: str, people: int, agent: str = "") -
     for number, tab in enumerate(tabs):
         question = story(number if people > 3 else number + 1)
         await tab.say(PLANNED.format(order()) if agent else question, agent)
-    # A plan waits for its signature: most of the points are behind it.
+    # A plan waits for its approval, and most points come after it.
     is_dead = await _dies(ground, tabs, decides=point == "P12" or bool(agent))
     await ground.restart()
     result = await ground.played(RECOVERS)
@@ -58,7 +58,7 @@ async def _killed_at(ground: Ground, point: str, people: int, agent: str = "") -
 
 
 async def _dies(ground: Ground, tabs: Sequence[Tab], *, decides: bool) -> bool:
-    """Whether it does so by itself; people decide meanwhile, and it may die of that."""
+    """Return whether it crashes; users decide meanwhile, which may cause it."""
     dying = asyncio.create_task(asyncio.to_thread(ground.product.died, 15))
     while not dying.done():
         for tab in tabs if decides else ():
@@ -86,7 +86,7 @@ async def f02(ground: Ground, times: int, people: int = 20) -> Result:
 
 @row("F03", "told to go (a deploy) during twenty runs", times=2)
 async def f03(ground: Ground, times: int) -> Result:
-    """Some end within the grace, the others go on in the next process."""
+    """Some runs end within the grace period, the others continue in the next process."""
     result = Result()
     for _ in range(times):
         tabs = await ground.tabs(20)
@@ -104,7 +104,7 @@ async def f03(ground: Ground, times: int) -> Result:
 
 @row("F05", "killed between the effect of a tool and its result", times=4)
 async def f05(ground: Ground, times: int) -> Result:
-    """Nobody repeats it: a person is asked what became of it, and says so, or stops."""
+    """An uncertain call isn't repeated: a user says what happened, or stops."""
     result = Result()
     for number in range(times):
         await asyncio.to_thread(ground.product.kill)
@@ -157,7 +157,7 @@ async def _walked(ground: Ground, kills: int) -> Result:
 
 
 async def _further(ground: Ground, tab: Tab, recorded: int) -> int:
-    """Come back when more of its steps have ended than before."""
+    """Wait until more of its steps have ended than before."""
     async with asyncio.timeout(RECOVERS):
         while True:
             kept = await asyncio.to_thread(ground.product.dump, [tab.chat])

@@ -1,4 +1,4 @@
-"""The sorts of ground that rows are played on."""
+"""The kinds of ground that rows are played on."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ SECRET = "sk-not-to-be-seen-by-anybody"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What the environment of the product says, and what there is besides."""
+    """A kind: the product's environment and its services."""
 
     with_servers: bool = False
     is_scaled: bool = False
@@ -37,7 +37,7 @@ KINDS = {
     ),
     "scaled": Kind(is_scaled=True),
     "lossy": Kind(environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy"}),
-    # A twentieth of what is usual.
+    # A twentieth of the usual values.
     "hasty": Kind(
         environment={
             "ASHIATO_MODEL_SLOW_SECONDS": "0.5",
@@ -50,7 +50,7 @@ KINDS = {
 
 
 class Services:
-    """PostgreSQL and Redis, which may go away and come back."""
+    """PostgreSQL and Redis, which can be stopped and restarted."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -70,7 +70,7 @@ class Services:
     @property
     def mode(self) -> Mode:
         environment = {
-            # What is committed must outlive a kill, though the tests' own server is in a hurry.
+            # Commits must survive a kill, although the tests' own server doesn't sync.
             "ASHIATO_DATABASE_URL": f"{self.database.url}&options=-csynchronous_commit%3Don",
             "ASHIATO_REDIS_URL": self.layer.url,
             "ASHIATO_SECRET_KEY": "for-faults-only",
@@ -83,7 +83,7 @@ class Services:
 def opened(
     kind: str, folder: Path, furnished: Path | None = None, **size: int
 ) -> Iterator[Ground]:
-    """A ground of this kind, with all that belongs to it."""
+    """Open a ground of this kind, with its services."""
     sort = KINDS[kind]
     with ExitStack() as stack:
         services = stack.enter_context(Services(folder)) if sort.is_scaled else None

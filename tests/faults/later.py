@@ -1,4 +1,4 @@
-"""A day goes by for everything that waits, and its person is switched off; or on again."""
+"""Makes everything that waits a day older and deactivates its user, or activates it again."""
 
 import sys
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Three of ten notices are lost; loaded into the server beside its tools."""
+"""Loses three of ten notifications; loaded into the server with its tools."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""F29, F31: the clock jumps, and the machine runs out of what a process needs."""
+"""F29, F31: the clock jumps, and the machine runs out of resources."""
 
 import asyncio
 import shutil
@@ -11,16 +11,16 @@ from tests.faults.rows import order, row, story, unless
 
 ENDS = 30
 HOUR = 3600
-LEAST = 0.2  # seconds that each of the stories takes at least
+LEAST = 0.2  # minimum seconds of each story
 FILES = 256
 CLOCK = Path(__file__).with_name("clock.c")
 
 
 @row("F29", "the clock jumps by an hour, to and fro", times=2)
 async def f29(ground: Ground, times: int) -> Result:
-    """Order is by number and waiting by another clock, so nothing is early, late or turned.
+    """Order and waits don't depend on the wall clock, so nothing is early, late or reversed.
 
-    What a run and its steps took is measured by that clock, too.
+    Durations of runs and steps are measured by the monotonic clock too.
     """
     result = Result()
     folder = ground.folder / "clock"
@@ -51,7 +51,7 @@ async def _jumped(ground: Ground, jump: Path, seconds: int) -> Result:
 
 
 def _odd_durations(kept: dict, jump: int) -> list[str]:
-    """Runs and steps that took longer than there was time, or no time at all."""
+    """Return runs and steps that took impossibly long, or no time at all."""
     took = {f"run {run['pk']}": run["seconds"] for run in kept["runs"]}
     for step in kept["steps"]:
         began, ended = (datetime.fromisoformat(step[at]) for at in ("started_at", "ended_at"))
@@ -76,7 +76,7 @@ def _built(folder: Path) -> Path:
 
 @row("F31", "no more than 256 open files, and more pages than that", times=1)
 async def f31(ground: Ground, times: int) -> Result:
-    """Who is too many is refused; whoever is there goes on, and all is well afterwards."""
+    """Excess clients are rejected; connected ones continue, and everything recovers."""
     result = Result()
     for _ in range(times):
         await asyncio.to_thread(ground.product.kill)

@@ -1,6 +1,6 @@
-"""A model whose question says what it shall do, turn by turn: "pay:17 words:20@0.05".
+"""A model whose question says what to do, turn by turn: "pay:17 words:20@0.05".
 
-It knows nothing but the request, so that it does the same to whoever asks again.
+It depends only on the request, so a retry gets the same.
 """
 
 import json
@@ -19,7 +19,7 @@ BROKEN = b'data: {"choices": [{"index": 0, "delta": {"content": "\xff\xfe"}}]}\n
 
 
 class Model:
-    """The script of a wire server; `times` says how often each turn of each chat was asked."""
+    """The script of a wire server; `times` counts the requests per chat and turn."""
 
     def __init__(self) -> None:
         self.times: Counter[str] = Counter()
@@ -41,14 +41,14 @@ class Model:
 
 
 def asked(messages: list[dict]) -> tuple[str, int]:
-    """What a person asked last, and how often the model has spoken since."""
+    """Return the last question, and how many replies followed it."""
     at = max(at for at, message in enumerate(messages) if message["role"] == "user")
     spoken = sum(message["role"] == "assistant" for message in messages[at:])
     return messages[at]["content"], spoken
 
 
 def plan(messages: list[dict]) -> str:
-    """The turns of the question as the steps of a plan, side by side but for the first."""
+    """Return the question's turns as a plan: all parallel after the first."""
     question = next(str(m["content"]) for m in messages if "Question: " in str(m["content"]))
     turns = question.split("Question: ")[1].split()
     known = [
@@ -73,7 +73,7 @@ def reply(wanted: str, nth: int = 1) -> Reply:
         return wire.call((name, json.dumps({TOOLS[name]: value})))
     if name.startswith(PLAIN):
         return wire.call((name, told or "{}"))
-    if name == "first":  # "first:429/words:5": so it is once, and then as after the stroke
+    if name == "first":  # "first:429/words:5": this once, then what follows the slash
         before, _, after = told.partition("/")
         return reply(before if nth == 1 else after)
     return MODES[name](told)
@@ -107,7 +107,7 @@ def _too_long(told: str) -> Reply:
 
 
 def _hang(told: str) -> Reply:
-    """After so many words; they come one by one, so that a page has seen them."""
+    """Hang after this many words, sent one by one so that a page displays them."""
     return wire.hang(words("20@0.01"), after=2 * int(told or 0))
 
 

@@ -1,10 +1,10 @@
-"""A page as a browser has it: read once, then changed by the frames of its socket."""
+"""A page as in a browser: loaded once, then changed by socket frames."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "path", "rect", "use", "wbr"}
-# What depends on the moment of looking, and what only a script uses.
+# What depends on the moment, and what only a script uses.
 FLEETING = {"duration", "bar", "live", "actions"}
 TOLD = ("id", "class", "data-status", "data-verdict")
 
@@ -26,7 +26,7 @@ class Node:
 
     @property
     def shape(self) -> tuple:
-        """All that a reader could tell apart, whenever they look."""
+        """Everything a reader could distinguish, at any time."""
         told = tuple(self.attributes.get(name, "") for name in TOLD)
         inner = tuple(
             child.strip() if isinstance(child, str) else child.shape
@@ -40,7 +40,7 @@ class Node:
         return found[0].children[found[1]] if found else None  # type: ignore[return-value]
 
     def all(self, name: str) -> list["Node"]:
-        """Every element of this class, in order."""
+        """Return every element of this class, in order."""
         own = [self] if name in self.attributes.get("class", "").split() else []
         return own + [node for child in self.nodes for node in child.all(name)]
 
@@ -91,7 +91,7 @@ def read(html: str) -> Node:
 
 
 def take(page: Node, frame: str) -> None:
-    """Change the page as htmx does: whole elements by id, or added at the end of another."""
+    """Apply a frame like htmx: replace elements by id, or append them to another."""
     for element in read(frame).nodes:
         how, _, target = element.attributes.pop("hx-swap-oob", "true").partition(":#")
         if how == "beforeend":

@@ -1,4 +1,4 @@
-"""The real product as processes, in a folder of its own, which can be killed and come back."""
+"""The real product as processes in its own folder, which can be killed and restarted."""
 
 import json
 import os
@@ -19,7 +19,7 @@ PASSWORD = "a long walk on the beach"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """How the product is run: what the environment adds, and the processes beside the web."""
+    """How the product runs: its environment, and workers."""
 
     name: str = "embedded"
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Product:
         return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
 
     def start(self, fault: str = "", files: int = 0) -> None:
-        """Served when this comes back. A fault is set in the web process, or in the workers."""
+        """Start and wait until it serves. A fault is set in the web process or the workers."""
         armed = {"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": fault} if fault else {}
         limits = (lambda: _limit(files)) if files else None
         self.processes = [self._begun("serve", armed, limits)]
@@ -87,13 +87,13 @@ class Product:
         self.processes[number] = self._begun("worker", {})
 
     def kill(self) -> None:
-        """At once, with no time to say goodbye."""
+        """Kill it at once, without a shutdown."""
         for process in self.processes:
             process.kill()
             process.wait()
 
     def stop(self) -> float:
-        """As a deploy does it; says how long it took."""
+        """Stop it like a deploy; return how long it took."""
         began = time.monotonic()
         for process in self.processes:
             process.send_signal(signal.SIGTERM)
@@ -113,7 +113,7 @@ class Product:
         return True
 
     def run(self, *arguments: str, **more: str) -> str:
-        """What a command of its own says, in the same surroundings."""
+        """Run a command in the same environment; return its output."""
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
@@ -130,7 +130,7 @@ class Product:
         return json.loads(made)
 
     def dump(self, chats: Sequence[int] = ()) -> dict:
-        """All that is kept of these chats; of all of them, where none is named."""
+        """Return everything saved of these chats, or of all."""
         if self._reader is None:
             self._reader = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.dump"],
@@ -144,14 +144,14 @@ class Product:
         return json.loads(self._reader.stdout.readline())
 
     def end(self) -> None:
-        """All that was started for it is gone."""
+        """Terminate everything that was started."""
         self.kill()
         if self._reader is not None:
             self._reader.kill()
             self._reader.communicate()
 
     def settled(self, seconds: float) -> dict:
-        """What is kept once nothing runs any more."""
+        """Return what is saved once nothing runs any more."""
         end = time.monotonic() + seconds
         while True:
             kept = self.dump()
@@ -174,7 +174,7 @@ class Product:
 
 
 def children(process: subprocess.Popen) -> list[int]:
-    """Programs that this one has started and not seen to."""
+    """Return child processes that weren't reaped."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:

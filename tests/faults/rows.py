@@ -1,4 +1,4 @@
-"""The table of faults: each row is played on a ground as often as one likes."""
+"""The table of faults: each row can be played on a ground any number of times."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _orders = count(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`times` is how often `make faults` plays it, `kind` the sort of ground it is for."""
+    """A fault; `times` is how often `make faults` plays it, `kind` its kind of ground."""
 
     id: str
     fault: str
@@ -34,12 +34,12 @@ def row(id: str, fault: str, *, times: int, kind: str = "plain") -> Callable[[Pl
 
 
 def order() -> str:
-    """A number that no other history uses."""
+    """Return a number that no other history uses."""
     return f"no{next(_orders):05d}x"
 
 
 def story(number: int) -> str:
-    """A question for the nth person: all sorts of runs, side by side."""
+    """Return a question for the nth user: different kinds of runs."""
     stories = (
         "look:{0} words:25@0.02",
         "pay:{0} words:10@0.02",

@@ -1,4 +1,4 @@
-"""F04, F06, F08: several processes, PostgreSQL and Redis, and each of them taken away."""
+"""F04, F06, F08: several processes, PostgreSQL and Redis, and the loss of each."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ async def _busy(ground: Ground, people: int) -> None:
 
 @row("F04", "a worker is killed; the web and another worker stay", times=5, kind="scaled")
 async def f04(ground: Ground, times: int, people: int = 10) -> Result:
-    """Its runs go on in the other at the first unrecorded step."""
+    """Its runs continue in the other process at the first unrecorded step."""
     result = Result()
     for number in range(times):
         await _busy(ground, people)
@@ -30,7 +30,7 @@ async def f04(ground: Ground, times: int, people: int = 10) -> Result:
 
 @row("F06", "PostgreSQL restarts while runs are going on", times=5, kind="scaled")
 async def f06(ground: Ground, times: int, people: int = 10) -> Result:
-    """Away for up to five seconds: everything waits, and nobody is shown an error."""
+    """Away for up to five seconds: everything waits, without an error."""
     result = Result()
     database = ground.services.database
     for number in range(times):
@@ -39,7 +39,7 @@ async def f06(ground: Ground, times: int, people: int = 10) -> Result:
         sign = signal.SIGINT if number % 2 else signal.SIGQUIT
         await asyncio.to_thread(database.stop, sign)
         await asyncio.sleep(random.uniform(0, 5))
-        database.start()  # by this thread: the kernel ends it with the one that started it
+        database.start()  # by this thread, because the kernel kills it with its parent thread
         tabs = list(ground.open_tabs)
         found = await ground.played(RECOVERS)
         shown = " ".join(frame for tab in tabs for _, frame in tab.frames)
@@ -51,7 +51,7 @@ async def f06(ground: Ground, times: int, people: int = 10) -> Result:
 
 @row("F08", "Redis is killed in twenty streams, and forgets all", times=2, kind="scaled")
 async def f08(ground: Ground, times: int, people: int = 20) -> Result:
-    """Pages look for themselves, and catch up from the database."""
+    """Pages poll, and catch up from the database."""
     result = Result()
     layer = ground.services.layer
     for _ in range(times):

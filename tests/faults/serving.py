@@ -1,4 +1,4 @@
-"""F10–F12: a tool server dies, never answers, or answers what nobody asked for."""
+"""F10–F12: a tool server crashes, never answers, or sends garbage."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ ANSWERED = "word2"
 
 
 async def _called(ground: Ground, tool: str, *words: str) -> Result:
-    """The tool is called, the model is told what came of it, and the run ends well."""
+    """Call the tool, expect its result to reach the model, and the run to complete."""
     tab = await ground.tab()
     await tab.ask(f"plain__{tool} words:3 {order()}")
     await tab.until_over(ENDS)
@@ -26,7 +26,7 @@ async def _called(ground: Ground, tool: str, *words: str) -> Result:
 
 
 async def _working(ground: Ground) -> Result:
-    """It is started again after a pause, which is longer where it dies often."""
+    """Wait for its restart, which takes longer after repeated crashes."""
     result = Result()
     for _ in range(10):
         found = await _called(ground, 'add:{"a":40,"b":2}', "42")
@@ -40,7 +40,7 @@ async def _working(ground: Ground) -> Result:
 
 @row("F10", "a tool server dies in the middle of a call", times=3, kind="served")
 async def f10(ground: Ground, times: int) -> Result:
-    """The step is red with the reason, and there is a new server a while later."""
+    """The step fails with the reason, and a new server starts a while later."""
     result = Result()
     for _ in range(times):
         result.add(await _called(ground, "die", "Out of cheese"))
@@ -53,7 +53,7 @@ async def f10(ground: Ground, times: int) -> Result:
 
 @row("F11", "a tool server never answers", times=3, kind="served")
 async def f11(ground: Ground, times: int) -> Result:
-    """Once it is connected: before, it is that what is not ready in time."""
+    """Once it is connected; before, the connection itself would time out."""
     result = await _working(ground)
     for _ in range(times):
         result.add(await _called(ground, "never", "did not answer within 2 seconds"))
@@ -62,7 +62,7 @@ async def f11(ground: Ground, times: int) -> Result:
 
 @row("F12", "a tool server answers twice, with 50 MB, with garbage", times=2, kind="served")
 async def f12(ground: Ground, times: int) -> Result:
-    """Garbage is what it says first: it is `chatty` from the start."""
+    """It sends garbage first: it is `chatty` from the start."""
     result = await _working(ground)
     before = resident_mb(ground.product.web.pid)
     for _ in range(times):

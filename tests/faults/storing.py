@@ -1,4 +1,4 @@
-"""F07, F30, F32, F33: the place where everything is kept is locked, full, old, or copied."""
+"""F07, F30, F32, F33: the storage is locked, full, outdated, or copied."""
 
 import asyncio
 import shutil
@@ -21,7 +21,7 @@ OLDER = ("agents", "0001_baseline")
 
 @row("F07", "the database is locked by another process", times=2)
 async def f07(ground: Ground, times: int, seconds: float = 15) -> Result:
-    """Everything waits, then works; nobody is shown an error."""
+    """Everything waits, then works, without an error."""
     result = Result()
     for _ in range(times):
         tabs = await ground.tabs(5)
@@ -48,7 +48,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 @row("F30", "the disk is full: before a message, and in the middle of runs", times=2)
 async def f30(ground: Ground, times: int) -> Result:
-    """The page says so, reading works, and all goes on by itself when there is room."""
+    """The page reports it, reading works, and everything continues once there is space."""
     result = Result()
     with _small_disk(ground.folder / "small") as folder, Ground(folder, chats=10) as small:
         async with small:
@@ -95,7 +95,7 @@ def _small_disk(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _filled(product: Product) -> Iterator[None]:
-    """Not a block is left on this disk, nor room in what the database has of it already."""
+    """Fill the disk, and the database's own free space."""
     with closing(sqlite3.connect(product.database, timeout=20)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     ballast = product.folder / "ballast"
@@ -110,7 +110,7 @@ def _filled(product: Product) -> Iterator[None]:
 
 @row("F32", "an older version, stopped in the middle of runs, is upgraded", times=2)
 async def f32(ground: Ground, times: int) -> Result:
-    """The rows are as that version left them; and half-way the upgrade is killed (P16)."""
+    """The rows are as that version left them, and the upgrade is killed midway (P16)."""
     result = Result()
     for _ in range(times):
         tabs = await ground.tabs(4)
@@ -137,7 +137,7 @@ def _is_killed_half_way(product: Product) -> bool:
 
 @row("F33", "a copy is taken under load, and a server started on it", times=2)
 async def f33(ground: Ground, times: int) -> Result:
-    """What the copy holds is whole, and its runs come to an end."""
+    """The copy is complete, and its runs end."""
     result = Result()
     for number in range(times):
         tabs = await ground.tabs(8)
@@ -155,7 +155,7 @@ async def f33(ground: Ground, times: int) -> Result:
 
 
 def _copied(product: Product, folder: Path) -> None:
-    """As the handbook says: the files, and the database by its own means."""
+    """Copy as the handbook says: the files, and the database with its own tool."""
     data = folder / "data"
     others = shutil.ignore_patterns("*.sqlite3*")
     shutil.copytree(product.folder / "data", data, ignore=others)
@@ -168,7 +168,7 @@ def _copied(product: Product, folder: Path) -> None:
 
 
 def _restored(folder: Path, model_url: str) -> dict:
-    """What a server makes of the copy once it has gone on with all its runs."""
+    """Return what a server has saved of the copy, after resuming all its runs."""
     product = Product(folder, model_url)
     product.start()
     try:

@@ -1,4 +1,4 @@
-"""A browser tab: it keeps every frame, comes back when it is cut off, and sends again."""
+"""A browser tab: saves every frame, reconnects, and sends again."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ MESSAGE = re.compile(r'id="message-(\d+)"')
 
 
 class Unseen(Exception):
-    """Something did not come to the page in time."""
+    """Raised when something didn't appear on the page in time."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Said:
 
 
 class Tab:
-    """One page on one chat, doing what the page's own script does."""
+    """One page on one chat, acting like the page's own script."""
 
     def __init__(
         self, client: aiohttp.ClientSession, url: str, person: dict, chat: int, name: str = ""
@@ -47,7 +47,7 @@ class Tab:
         self.said: list[Said] = []
         self.page = Node()
         self.socket: aiohttp.ClientWebSocketResponse | None = None
-        self.sockets = 0  # how often it was connected
+        self.sockets = 0  # number of connections
         self.headers = {
             "Cookie": f"{person['cookie']}; csrftoken={CSRF}",
             "X-CSRFToken": CSRF,
@@ -72,14 +72,14 @@ class Tab:
             self._staying = self.socket = None
 
     async def away(self, seconds: float) -> None:
-        """Cut off for a while; then the same page comes back as it was."""
+        """Disconnect for a while; then the same page reconnects."""
         await self.close()
         await asyncio.sleep(seconds)
         self._staying = asyncio.create_task(self._stay())
         await self.until(lambda: self.socket is not None)
 
     async def loaded(self) -> Node:
-        """The same page, loaded now."""
+        """Load the page again."""
         async with self.client.get(
             f"{self.url}/chat/{self.chat}/", headers=self.headers
         ) as got:
@@ -87,26 +87,26 @@ class Tab:
             return page.read(await got.text())
 
     async def say(self, text: str, agent: str = "") -> Said:
-        """Send it, now or when the connection is back; does not wait for an answer."""
+        """Send a message, now or once reconnected; don't wait for a response."""
         said = Said(text, uuid4().hex, agent)
         self.said.append(said)
         await self.send_message(said)
         return said
 
     async def ask(self, text: str, agent: str = "", seconds: float = 20) -> Said:
-        """Send it and come back once the server has taken it."""
+        """Send a message, and wait for its acknowledgement."""
         said = await self.say(text, agent)
         await self.until(lambda: said.is_acknowledged, seconds)
         return said
 
     async def send_again(self) -> None:
-        """What the server has not said that it has."""
+        """Send unacknowledged messages again."""
         for said in self.said:
             if not said.is_acknowledged:
                 await self.send_message(said)
 
     async def try_again(self) -> None:
-        """As people do who are told that something was not taken."""
+        """Send again after a rejection, as users do."""
         notice = self.page.find("notice")
         if notice is not None and notice.text:
             notice.children.clear()
@@ -164,7 +164,7 @@ class Tab:
 
     @property
     def questions(self) -> list[Node]:
-        """What the page asks this person to decide."""
+        """The decisions the page asks for."""
         asked = self.messages.all("approval")
         return [node for node in asked if node.attributes["data-verdict"] == "waiting"]
 

@@ -1,4 +1,4 @@
-"""Models that misbehave: each row of that once."""
+"""Misbehaving models: each row once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""More than a page can show, and more pages than a person has: each row of that once."""
+"""Much content, and many pages: each row once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A checker that cannot fail checks nothing: each is shown a history that breaks it."""
+"""Each invariant detects a history that violates it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The server dies, or is told to go: each row of that once."""
+"""Crashes and shutdowns of the server: each row once."""
 
 import pytest
 

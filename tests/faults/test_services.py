@@ -1,4 +1,4 @@
-"""Tools, storage, several processes, the machine itself: each row of that once."""
+"""Tools, storage, several processes, the machine: each row once."""
 
 import pytest
 

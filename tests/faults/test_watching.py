@@ -1,4 +1,4 @@
-"""Pages, and people who look at them: each row of that once."""
+"""Pages and their users: each row once."""
 
 import pytest
 

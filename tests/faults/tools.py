@@ -9,7 +9,7 @@ EFFECTS = os.environ.get("FAULTS_EFFECTS", os.devnull)
 
 
 def note(effect: str) -> None:
-    """One line in one write: it is there whole, or not at all."""
+    """Append a line in one write, so that it is whole or absent."""
     file = os.open(EFFECTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(file, f"{effect}\n".encode())

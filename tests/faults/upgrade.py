@@ -1,4 +1,4 @@
-"""An upgrade of the database that is killed between a change and the note that it was made."""
+"""A database upgrade that is killed between a change and its record."""
 
 import os
 import signal

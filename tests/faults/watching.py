@@ -1,4 +1,4 @@
-"""F09, F22–F28, F34: what people do, and what their connections do to them."""
+"""F09, F22–F28, F34: users' actions and lost connections."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ MB_A_SOCKET = 8
 
 @row("F09", "the layer loses three notices of ten", times=20, kind="lossy")
 async def f09(ground: Ground, times: int) -> Result:
-    """Nobody notices: the rows are read again, and all pages come to the same end."""
+    """Lost notifications go unnoticed: the rows are read again, and all pages agree."""
     for number, tab in enumerate(await ground.tabs(times)):
         await tab.say(f"look:{order()} words:{20 + number}@0.03 ")
     return await ground.played(ENDS)
@@ -22,7 +22,7 @@ async def f09(ground: Ground, times: int) -> Result:
 
 @row("F22", "Stop: in a stream, a tool, a server, a question, a pause", times=2, kind="served")
 async def f22(ground: Ground, times: int) -> Result:
-    """Stopped within two seconds, and nothing is said afterwards."""
+    """Stopped within two seconds, and nothing follows."""
     result = Result()
     moments = {
         "words:400@0.05": "word3",
@@ -110,7 +110,7 @@ async def f25(ground: Ground, times: int) -> Result:
 
 @row("F26", "a page that never reads, beside others that do", times=3)
 async def f26(ground: Ground, times: int) -> Result:
-    """The run and the other tab do not feel it, and the server keeps little for it."""
+    """The run and the other tab aren't affected, and the server buffers little."""
     result = Result()
     for _ in range(times):
         tab = await ground.tab()
@@ -136,7 +136,7 @@ async def f26(ground: Ground, times: int) -> Result:
 
 @row("F27", "the same message three times: a double click, a lost answer", times=10)
 async def f27(ground: Ground, times: int) -> Result:
-    """By the same tab, by another, and over HTTP: one message and one run."""
+    """From the same tab, another one, and over HTTP: one message and one run."""
     for tab in await ground.tabs(times):
         other = await ground.beside(tab)
         said = await tab.say("words:5@0.02")
@@ -156,7 +156,7 @@ async def _posted(ground: Ground, tab: Tab, client_id: str, text: str) -> None:
 
 @row("F28", "messages while a run is going on", times=10)
 async def f28(ground: Ground, times: int) -> Result:
-    """They wait their turn, and are answered one after the other."""
+    """They are queued, and answered one after the other."""
     for tab in await ground.tabs(times):
         for question in ("words:60@0.02", "words:3", "words:4"):
             await tab.ask(question)
@@ -165,7 +165,7 @@ async def f28(ground: Ground, times: int) -> Result:
 
 @row("F34", "an approval is left for a day, and its person is switched off", times=3)
 async def f34(ground: Ground, times: int) -> Result:
-    """It waits, over a restart and a day; whoever lost the right decides nothing."""
+    """It waits across a restart and a day; a user who lost access can't decide."""
     result = Result()
     for _ in range(times):
         tab = await ground.tab()
@@ -185,7 +185,7 @@ async def f34(ground: Ground, times: int) -> Result:
 
 
 def _days_later(ground: Ground) -> str:
-    """All that is kept is a day older now, and whoever was asked is switched off."""
+    """Make everything saved a day older, and deactivate the user who was asked."""
     return ground.product.run("-m", "tests.faults.later")
 
 

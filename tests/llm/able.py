@@ -1,4 +1,4 @@
-"""A model on the wire that can do what it is said to, and refuses the rest."""
+"""A model over HTTP that has the given capabilities, and rejects the rest."""
 
 import base64
 import re
@@ -40,7 +40,7 @@ def _formed(request: Request) -> Reply:
 
 
 def _seen(request: Request) -> Reply:
-    """It looks at the picture: the first pixel of what is compressed in it."""
+    """Look at the picture: the first pixel of its compressed data."""
     url = request.body["messages"][-1]["content"][-1]["image_url"]["url"]
     png = base64.b64decode(url.partition(",")[2])
     at = re.search(b"IDAT", png).end()

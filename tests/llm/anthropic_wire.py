@@ -1,4 +1,4 @@
-"""What Anthropic's messages endpoint says, as events."""
+"""Anthropic's messages endpoint, as events."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def address(server: WireServer) -> str:
 
 
 def reply(*blocks: list[Part], stop: str = "tool_use") -> Reply:
-    """A whole message of these blocks."""
+    """Return a whole message of these blocks."""
     numbered = [{**event, "index": at} for at, block in enumerate(blocks) for event in block]
     end = {
         "type": "message_delta",

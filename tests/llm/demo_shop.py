@@ -1,4 +1,4 @@
-"""The agents of a first visit with the demo model, over the sample shop and the handbook."""
+"""The seeded agents with the demo model, over the sample shop and the handbook."""
 
 import json
 import re
@@ -95,7 +95,7 @@ def runtime(name, tools, *, make=AgentRuntime, dialect="native", model=None, **o
 
 
 def seeded(name, shop, dialect="native"):
-    """An agent of a first visit by its name."""
+    """Return a seeded agent by name."""
     own = tools(shop)
     if name in ("lead", "panel"):
         members = [seeded(each, shop, dialect) for each in ("helper", "librarian")]
@@ -112,7 +112,7 @@ def seeded(name, shop, dialect="native"):
 
 
 async def converse(question, tools, dialect="native", history=(), model=None):
-    """Everything that the model does for a question: its calls, and its answer."""
+    """Return everything the model does for a question: its calls and its answer."""
     planner = ReActPlanner(model or demo(), "demo", dialect=dialect)
     state, calls = AgentState(), []
     for said in history:
@@ -131,7 +131,7 @@ async def converse(question, tools, dialect="native", history=(), model=None):
 
 
 def remember(state, name, text, result=None):
-    """What somebody said; or with a result, what a tool was asked with this text."""
+    """Add a message or, with a result, a tool call with this text."""
     if result is None:
         return state.add_message(name, text)
     id, function = f"call_{len(state.get_messages())}", {"name": name, "arguments": text}

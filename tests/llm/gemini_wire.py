@@ -1,4 +1,4 @@
-"""What Gemini's `streamGenerateContent` says, as events."""
+"""Gemini's `streamGenerateContent`, as events."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def address(server: WireServer) -> str:
 
 
 def reply(*chunks: list[dict[str, Any]], stop: str | None = "STOP") -> Reply:
-    """Chunks of parts; the reason to finish comes with the last, or by itself."""
+    """Return chunks of parts; the finish reason is in the last one, or on its own."""
     events = [chunk(*parts) for parts in chunks] or [{"candidates": [{"index": 0}]}]
     if stop:
         events[-1]["candidates"][0]["finishReason"] = stop

@@ -1,4 +1,4 @@
-"""What Ollama's `/api/chat` says, a line of JSON at a time."""
+"""Ollama's `/api/chat`, one line of JSON at a time."""
 
 from typing import Any
 

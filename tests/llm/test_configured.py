@@ -1,4 +1,4 @@
-"""A model under a name of ours, at a price of ours."""
+"""A model with our own name and price."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What both roads to a model owe: the same request, the same turn, the same failure."""
+"""What both routes to a model guarantee: the same request, turn and errors."""
 
 import asyncio
 import json
@@ -402,7 +402,7 @@ MODELS = [
 
 
 async def asked(road, model, request):
-    """What a provider is sent; the answer is whole where it was not asked to stream."""
+    """Return what a provider is sent; the reply isn't streamed unless requested."""
 
     def answer(request):
         if request.body.get("stream"):

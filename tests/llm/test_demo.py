@@ -1,4 +1,4 @@
-"""The demo model: the shipped list of questions, and how it speaks."""
+"""The demo model: the shipped list of questions, and its streaming."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def tools(shop):
 
 
 async def played(agent, question):
-    """What a whole run did: the tools it called itself, its plans, its end and its answer."""
+    """Return what a whole run did: its own tool calls, plans, end and answer."""
     events = [event async for event in agent.stream(question)]
     calls = [
         e.data for e in events if e.type is EventType.TOOL_CALL and e.data.get("parent") is None

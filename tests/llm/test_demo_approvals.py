@@ -1,4 +1,4 @@
-"""What the demo model says where a person decided about its call."""
+"""The demo model's replies after decisions about its calls."""
 
 import json
 
@@ -26,7 +26,7 @@ SHARE = "How many customers are there, and what is 15% of that?"
 
 @pytest.fixture(params=["native", "react"])
 def careful(request, tools):
-    """An agent that shows a person every call first."""
+    """An agent whose calls all require approval."""
 
     def agent(tools=tools, **more):
         return AgentRuntime(
@@ -42,7 +42,7 @@ def careful(request, tools):
 
 
 async def answer(agent, question, *words):
-    """What it says in the end, after a person has said these words about its calls."""
+    """Return the final answer after these decisions."""
     events = await collected(agent.stream(question))
     for word in words:
         events = decided(events, **word)
@@ -215,7 +215,7 @@ async def test_a_task_for_another_agent_can_be_declined_and_changed(careful, wor
 
 
 class OnceCalculator(CalculatorTool):
-    """One whose call must not be made twice; where it is cut off, a person has to say."""
+    """A tool whose calls must not be repeated; after an interruption a person decides."""
 
     effect = "at_most_once"
 

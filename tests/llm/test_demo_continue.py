@@ -1,4 +1,4 @@
-"""The demo model asked to go on with a question that it could not finish."""
+"""The demo model continues an unfinished question."""
 
 import pytest
 from asgiref.sync import sync_to_async

@@ -1,4 +1,4 @@
-"""The demo model's answers in a given form: made of what the conversation holds."""
+"""The demo model's structured answers, filled from the conversation."""
 
 import json
 
@@ -47,7 +47,7 @@ def an_object(**properties):
 
 
 async def output_of(question, schema, tools, dialect="native"):
-    """What a whole run gives: tools first, and then the form."""
+    """Return a whole run's output: tools first, then the structured answer."""
     agent = AgentRuntime(
         ReActPlanner(demo(), "demo", dialect=dialect),
         ToolRegistry(tools),
@@ -128,7 +128,7 @@ async def test_a_form_is_written_as_plain_json_and_nothing_else():
 
 
 def fill(schema, answer="", question="Which?", tables=(), **more):
-    """The form, filled after this answer and these tables."""
+    """Fill the schema after this answer and these tables."""
     findings = [Finding("database", "", json.dumps(rows)) for rows in tables]
     findings += [Finding("calculator", *each) for each in more.get("sums", ())]
     about = {"question": Question(question), "findings": tuple(findings), "answer": answer}

@@ -1,4 +1,4 @@
-"""The demo model as an agent that gives tasks to others."""
+"""The demo model as an agent that hands off to others."""
 
 import time
 
@@ -34,7 +34,7 @@ def agent(name, tools, dialect="native", model=None):
 
 
 def lead(dialect="native", **models):
-    """An agent with two others to ask, who can calculate."""
+    """Return an agent that can hand off to two others, who can calculate."""
     others = [
         agent(name, [CalculatorTool()], dialect, models.get(name))
         for name in ("careful", "helper")

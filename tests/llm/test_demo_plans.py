@@ -1,4 +1,4 @@
-"""The demo model plans, checks and answers: whole runs over the sample shop and a handbook."""
+"""The demo model plans, checks and answers: whole runs over the sample shop."""
 
 import json
 from datetime import date
@@ -83,7 +83,7 @@ def dialect(request):
 
 @pytest.fixture
 def run(shop, dialect):
-    """A whole run of an agent that works by a plan, as its events."""
+    """Return the events of a whole run by a plan."""
 
     async def find(query, top_k):
         return SEASONS[:top_k]

@@ -1,4 +1,4 @@
-"""The direct road by itself: odd servers, odd errors, proxies and connections."""
+"""The direct route: unusual servers and errors, proxies and connections."""
 
 import asyncio
 import base64
@@ -240,7 +240,7 @@ async def test_a_conversation_that_is_too_long_is_told_as_such(error):
 
 @pytest.fixture
 async def keeping():
-    """A server that keeps its connections open, and how often it was connected to."""
+    """A server with persistent connections, and how many there were."""
     model, connected = FakeLLM(), []
 
     async def serve(reader, writer):
@@ -331,7 +331,7 @@ def test_every_event_loop_has_its_own_connections_and_leaves_none_open():
 
 @pytest.fixture
 async def proxy():
-    """A proxy that answers by itself, and what it was asked."""
+    """A proxy that answers itself, and what it was asked."""
     heads = []
 
     async def serve(reader, writer):
@@ -377,7 +377,7 @@ async def test_a_proxy_that_says_no_is_a_failure_to_connect(proxy, monkeypatch):
     assert isinstance(caught.value, AgentConnectionError)
 
 
-# What is asked
+# Request
 
 
 CALL = {"id": "call_abc", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -1,4 +1,4 @@
-"""What each provider says on its own wire becomes the same turns and errors."""
+"""Each provider's own format becomes the same turns and errors."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class OpenAI:
-    """OpenAI's wire, which many speak."""
+    """OpenAI's format, which many providers use."""
 
     MODEL: str
 
@@ -47,7 +47,7 @@ WHOLE = {"sum": "1+1"}
 
 
 async def plan(wire: Any, reply: Reply) -> PlanResult:
-    """What is made of one reply on this wire."""
+    """Return the plan from one reply in this format."""
     async with WireServer([reply]) as server:
         return await planner(wire, server).plan("?", AgentState(), ["calculator"])
 
@@ -114,7 +114,7 @@ async def test_calls_of_one_turn_arrive_whole_and_apart(wire):
 
 
 async def second_request(wire: Any, reply: Reply) -> dict[str, Any]:
-    """What the model is sent after its call was made."""
+    """Return what the model is sent after its call was made."""
     state = AgentState()
     async with WireServer([reply, ANSWERS.get(wire) or say("ok")]) as server:
         asking = planner(wire, server)

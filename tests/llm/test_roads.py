@@ -1,4 +1,4 @@
-"""Which road is taken to which model, and where it leads."""
+"""Which route is taken to which model, and its URL."""
 
 import pytest
 

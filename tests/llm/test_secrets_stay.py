@@ -1,7 +1,7 @@
-"""LiteLLM itself, in an environment full of secrets: none of them goes where it is not meant.
+"""LiteLLM in an environment full of secrets: none is sent where it doesn't belong.
 
-Every variable that LiteLLM's own code reads is set to a mark of its own, and every request
-that any of its clients would send is caught with all that is in it.
+Every variable that LiteLLM's code reads is set to a unique marker, and every request of any of
+its clients is captured.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
 ]
 READS = re.compile(r"(?:get_secret\w*|getenv|environ(?:\.get)?)[(\[]\s*\"([A-Z][A-Z0-9_]+)\"")
-# What says how LiteLLM works, or where somebody is, rather than who asks.
+# Variables about how LiteLLM works or where servers are, not credentials.
 NO_SECRET = re.compile(
     r"PROXY|SSL|FILE|PATH|DIR$|_BASE$|URL$|URI$|ENDPOINT|HOST|HOME$|LITELLM_|TIMEOUT|MAX|MIN_"
     r"|DEFAULT|DEBUG|REGION|PROFILE|LOCATION|ROLE|TTL|SIZE|VERSION|^DD_|^OTEL|^USE_|MODE$|LIMIT"
@@ -44,7 +44,7 @@ def variables():
 
 @pytest.fixture
 async def sent(variables, monkeypatch):
-    """The requests that were to be sent, to whichever host."""
+    """Capture the requests to any host."""
     await asyncio.wrap_future(warm_up())
     for name in variables | {"ASHIATO_SECRET_KEY", "DATABASE_URL"}:
         monkeypatch.setenv(name, f"mark-{name}")

@@ -1,4 +1,4 @@
-"""Bytes in, events out, however they were cut on the way."""
+"""Bytes in, events out, however they are split."""
 
 import json
 
@@ -104,7 +104,7 @@ BETWEEN = st.sampled_from(["", ": ping", "event: x", "id: 1", ": 待って"])
 
 @st.composite
 def streams(draw):
-    """A stream of chunks as some server may write it, cut anywhere."""
+    """Draw a stream of chunks in any server's style, split anywhere."""
     chunks = draw(CHUNKS)
     end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     lines = [draw(st.sampled_from(["", "\ufeff"])) + draw(BETWEEN)]

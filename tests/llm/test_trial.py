@@ -1,4 +1,4 @@
-"""What is found out about a model by asking it."""
+"""Testing a model by asking it."""
 
 import pytest
 

@@ -14,7 +14,7 @@ def chat(person):
 
 @pytest.fixture
 def ada(person):
-    """Somebody with a password."""
+    """A user with a password."""
     person.set_password(PASSWORD)
     person.save()
     return person
@@ -22,7 +22,7 @@ def ada(person):
 
 @pytest.fixture
 def secret(ada):
-    """The secret of an app that Ada has set up."""
+    """The secret of Ada's authenticator app."""
     secret = totp.new_secret()
     factors.add_authenticator(ada, secret, 0)
     return secret

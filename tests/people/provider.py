@@ -1,4 +1,4 @@
-"""A small but real OpenID provider: discovery, keys, consent that is always given, tokens."""
+"""A small real OpenID provider: discovery, keys, automatic consent, tokens."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ CLIENT, SECRET = "ashiato", "a secret between the two"
 
 
 class Provider:
-    """Says of whoever comes what `person` says; `change` may spoil what is signed."""
+    """Signs everyone in as `person`; `change` can corrupt what is signed."""
 
     def __init__(self) -> None:
         self.first = RSAKey.generate_key(2048)
@@ -32,14 +32,14 @@ class Provider:
         self.change = lambda claims: claims
         self.is_public = False  # whether its client has no secret
         self.encoding = self.elsewhere = ""
-        self.pause = 0.0  # seconds between the bytes of an answer
+        self.pause = 0.0  # seconds between the bytes of a response
 
     def renew(self) -> None:
         self.key = RSAKey.generate_key(2048)
         self.kid = "second"
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """Where the browser is sent back to."""
+        """Return where the browser is redirected to."""
         code = secrets.token_urlsafe()
         self.codes[code] = asked
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
@@ -119,7 +119,7 @@ def serving():
             if provider.encoding:
                 self.send_header("Content-Encoding", provider.encoding)
             self.end_headers()
-            with suppress(ConnectionError):  # whoever asked may have had enough
+            with suppress(ConnectionError):  # the client may have given up
                 self._write(body)
 
         def _write(self, body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What people change about their own sign-in."""
+"""Users' own sign-in settings."""
 
 import re
 import time
@@ -250,7 +250,7 @@ def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada
 
 
 def test_passwords_are_checked_in_one_place():
-    """Whoever calls these elsewhere has made a page on which passwords can be guessed."""
+    """Other callers of these could allow password guessing."""
     asks = re.compile(
         r"\bcheck_password\(|\bauthenticate\(|partial\(authenticate|factors\.consume_code"
     )

@@ -1,4 +1,4 @@
-"""Whoever is shown out is out at once: pages, sockets, runs and links."""
+"""Removed users are out at once: pages, sockets, runs and links."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ def root(administrator, client):
 
 
 async def closed(socket):
-    """The code with which the server ends it."""
+    """Return the close code."""
     async with asyncio.timeout(PATIENCE):
         while True:
             frame = await socket.receive_output(PATIENCE)
@@ -44,7 +44,7 @@ async def switched_off(user, administrator):
 
 
 async def switched(user, administrator, **changes):
-    """As the console does it, in a process that serves sockets, too."""
+    """Change a user as the console does, in a process that also serves sockets."""
     browser = AsyncClient()
     await sync_to_async(browser.force_login)(administrator)
     typed = {"username": user.username, "role": "person", "is_active": "on", **changes}

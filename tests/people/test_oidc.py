@@ -1,4 +1,4 @@
-"""Signing in by another service, and whom it is believed about what."""
+"""Sign-in by another service, and what it is trusted with."""
 
 import base64
 import hmac
@@ -41,7 +41,7 @@ def use(settings, **values):
 
 
 def sent_back(client, onward="/traces/"):
-    """The address with which the browser comes back from the service."""
+    """Return the URL with which the browser returns from the service."""
     away = client.get("/login/oidc/", {"next": onward})
     return httpx2.get(away.headers["Location"]).headers["Location"]
 

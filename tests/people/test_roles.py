@@ -1,4 +1,4 @@
-"""Roles in the console: who may do what, and who may change that."""
+"""Roles in the console: who can do what, and who can change that."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission
@@ -23,7 +23,7 @@ def root(administrator):
 
 @pytest.fixture
 def helper(django_user_model):
-    """An administrator who is no superuser."""
+    """An administrator who isn't a superuser."""
     user = django_user_model.objects.create_user("grace")
     roles.set_role(user, Role.ADMINISTRATOR)
     return django_user_model.objects.get(pk=user.pk)

@@ -1,4 +1,4 @@
-"""Who gets in, with what, and how often one may try."""
+"""Who can sign in, with what, and how often one can try."""
 
 import threading
 import time
@@ -256,7 +256,7 @@ def test_after_five_wrong_passwords_even_the_right_one_waits(client, ada, sign_i
 
 
 def later(time):
-    """As if so much time had passed for everybody who waits."""
+    """Let this much time pass for all waits."""
     for row in Attempts.objects.exclude(wait_until=None):
         row.wait_until -= time
         row.save()
@@ -359,7 +359,7 @@ CHAINS = {
     ("198.51.100.7", "192.0.2.1"): "192.0.2.1",
     ("10.0.0.1", "192.0.2.1"): "192.0.2.1",
     ("127.0.0.1, , ", "192.0.2.1"): "192.0.2.1",
-    # Whoever only says names of ours is as far away as the last of them.
+    # If only our own proxies are named, the last of them counts as the client.
     ("10.0.0.3", "10.0.0.1"): "10.0.0.3",
     ("", "10.0.0.1"): "10.0.0.1",
     (",,", "10.0.0.1"): "10.0.0.1",

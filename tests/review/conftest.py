@@ -34,7 +34,7 @@ def auditor(django_user_model):
 
 @pytest.fixture
 def personal_run(person, db):
-    """A run that is over, with something personal in every text it has."""
+    """A finished run with personal data in every text."""
     run = Run.objects.create(
         user=person,
         agent=Agent.objects.create(name="clerk"),
@@ -92,7 +92,7 @@ def personal_run(person, db):
 
 @pytest.fixture
 def unwritable():
-    """A database that can be read and takes nothing, in this thread."""
+    """Make the database read-only, in this thread."""
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite is closed to writing this way")
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Time at work and time spent waiting for people are told apart, and steps are one number."""
+"""Active time excludes waiting for people, and steps are one number."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def at(seconds):
 
 
 class Told:
-    """Events of a run at moments of its clock."""
+    """Events of a run at given times."""
 
     def __init__(self, run):
         self.run, self.seq = run, 0
@@ -62,7 +62,7 @@ def run(person):
 
 @pytest.fixture
 def sent(run):
-    """It thought for 2 s, waited for 40 s for two people at once, and worked for 3 s more."""
+    """A run that thought for 2 s, waited 40 s for two people at once, and worked 3 s more."""
     told = Told(run)
     told(0, EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})
     told(2, EventType.STEP, step=1, kind="thought", status="done")

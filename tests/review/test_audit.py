@@ -1,4 +1,4 @@
-"""Every look at another's run is kept, and nothing of the log can be changed."""
+"""Every view of another user's run is audited, and the log can't be changed."""
 
 from datetime import timedelta
 

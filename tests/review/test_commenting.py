@@ -1,4 +1,4 @@
-"""What people in a shared conversation say of its steps."""
+"""Comments on steps in a shared chat."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -24,7 +24,7 @@ def chat(person):
 
 @pytest.fixture
 def run(personal_run, chat, person):
-    """In a conversation of two."""
+    """A run in a chat of two members."""
     Run.objects.filter(pk=personal_run.pk).update(topic=chat.topic)
     Message.objects.create(session=chat, author=person, run=personal_run, text="Who?")
     return Run.objects.get()

@@ -1,4 +1,4 @@
-"""Two runs side by side: every step once, where they part, and what was different."""
+"""Comparison of two runs: every step once, where they diverge, and what differs."""
 
 import time
 
@@ -26,7 +26,7 @@ def equal(left, right):
 
 
 def marked(text):
-    """A text with what is different in it in brackets."""
+    """Return a text with its differences in brackets."""
     return lambda difference: "".join(
         f"[{piece.text}]" if piece.is_changed else piece.text
         for piece in getattr(difference, text)
@@ -148,7 +148,7 @@ def test_a_page_with_many_long_texts_ends():
 
 
 async def side_by_side(one, other):
-    """Both runs as they are kept, compared in all respects."""
+    """Compare both saved runs in all respects."""
 
     def compare():
         pair = Run.objects.get(pk=one.pk), Run.objects.get(pk=other.pk)

@@ -1,4 +1,4 @@
-"""What goes with a conversation, or with an account: all that was made of its words."""
+"""What is deleted with a chat or an account: everything derived from its text."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def again(run, user, topic):
 
 @pytest.fixture
 def copies(personal_run, reviewer):
-    """A run again of a run again by somebody else, and an example made of that."""
+    """A rerun of another user's rerun, and an example made of it."""
     once = again(personal_run, reviewer, "rerun.1")
     twice = again(once, reviewer, "rerun.2")
     Example.objects.create(name="Who?", run=twice, agent_name="clerk", question=twice.query)

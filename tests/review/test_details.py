@@ -1,4 +1,4 @@
-"""The page of a run, and all that is known of one of its steps."""
+"""A run's page, and the details of a step."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""By whatever door a reviewer comes to another's run, its personal data is masked."""
+"""Another user's personal data is masked by any route."""
 
 import pytest
 from asgiref.sync import sync_to_async

@@ -1,4 +1,4 @@
-"""Runs kept as examples: asked again they touch nothing, and are held against what was said."""
+"""Examples: rerun without side effects, and compared with the recording."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -140,7 +140,7 @@ REPLY = 'ask_person {"question": "May we?"}'
 
 @pytest.fixture
 async def agreed(scripted, reviewer, person):
-    """An example in which a plan asked a person, who said yes."""
+    """An example in which a plan asked a person, who approved."""
     await Agent.objects.aupdate(mode="plan")
     scripted(written(ASK), Says(answer="We may."))
     run = await asked("May we?", user=person)

@@ -1,4 +1,4 @@
-"""What an operator sees of examples."""
+"""The examples command."""
 
 import json
 from io import StringIO
@@ -20,7 +20,7 @@ def manage(*arguments):
 
 
 def made(reviewer, name, question, expected=None):
-    """An example from the command line, where a run belongs to nobody."""
+    """Save an example from the command line, where a run has no user."""
     call_command("ask", question, stdout=StringIO(), stderr=StringIO())
     run = Run.objects.latest("pk")
     return examples.save(reviewer, run, name, run.answer if expected is None else expected)

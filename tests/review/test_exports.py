@@ -1,4 +1,4 @@
-"""A run as a file: whole, masked like its page, and in the form that is written down."""
+"""Exports of a run: complete, masked like its page, and in the documented format."""
 
 import json
 from datetime import timedelta

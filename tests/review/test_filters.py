@@ -1,4 +1,4 @@
-"""The language of the filter bar: what it takes, what it says of the rest, what it finds."""
+"""The filter language: what it accepts, its messages, and its matches."""
 
 from datetime import timedelta
 
@@ -149,7 +149,7 @@ def test_whatever_is_typed_is_read(text, is_reviewer):
 
 @pytest.fixture
 def runs(person):
-    """A plain run, a long one that failed, and one that is still going on."""
+    """A plain run, a long failed one, and a live one."""
     now = timezone.now()
     plain = {"agent_name": "helper", "model": "demo", "status": "completed", "turns": 1}
     long = {"agent_name": "reporter", "model": "openai/gpt-5", "status": "failed", "turns": 7}

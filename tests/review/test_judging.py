@@ -1,4 +1,4 @@
-"""What people say of runs: who may, what is kept, and who is told."""
+"""Feedback on runs: permissions, what is saved, and notifications."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -332,7 +332,7 @@ def test_a_label_that_is_too_long_is_refused_in_words(run, reviewer):
 
 
 def looking(user):
-    """A request of this person."""
+    """Return a request by this user."""
     request = RequestFactory().get("/review/")
     request.user, request.session = user, {}
     return request
@@ -642,7 +642,7 @@ def test_the_masked_answer_is_no_correction(run, reviewer):
 
 
 def written_fields(page):
-    """What the forms that write an answer begin with."""
+    """Return the initial values of answer fields."""
     return re.findall(r'name="(?:correction|expected)"[^>]*>([^<]*)<', page)
 
 

@@ -1,4 +1,4 @@
-"""The list of runs: its pages, its neighbours, its charts and the views somebody saved."""
+"""The trace list: pages, neighbors, charts and saved views."""
 
 import re
 from datetime import timedelta
@@ -46,7 +46,7 @@ def links(page, rel):
 
 
 def walked(client, page, rel):
-    """Every page that one comes to, from one to the next."""
+    """Return every page, following the links."""
     pages = [numbers(page)]
     while found := links(page, rel):
         page = client.get(found[0]).content.decode()

@@ -1,4 +1,4 @@
-"""Whoever reads another's run is shown no personal data, by any door."""
+"""Readers of another user's run see no personal data, by any route."""
 
 import json
 
@@ -212,7 +212,7 @@ LONG = f"I have written to {MAIL} about this, and she will call you back on {PHO
 
 
 def told(run, *words):
-    """Frames of a page that watches, event by event."""
+    """Return the frames of a watching page, event by event."""
     watched = LiveRunView(run.pk, "trace", may_decide=False, veil=Masker())
     frames = [watched.snapshot()]
     for seq, (type, content) in enumerate(words, start=2):
@@ -414,7 +414,7 @@ def test_the_administration_finds_nothing_by_what_it_masks(personal_run, django_
 
 @pytest.fixture
 def run_again(personal_run, auditor):
-    """Somebody else's words, in a run that belongs to whoever ran it again."""
+    """Another user's text, in a rerun that belongs to someone else."""
     columns = {"user": auditor, "origin": personal_run, "origin_step": 1, "topic": "again"}
     again = Run.objects.get(pk=copied(personal_run, status="waiting", **columns))
     approval = personal_run.approvals.get()

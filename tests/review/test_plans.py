@@ -1,4 +1,4 @@
-"""Runs that work by a plan, where they are reviewed: files, moments, two side by side."""
+"""Runs by a plan in reviews: exports, replay and comparison."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -23,7 +23,7 @@ pytestmark = [
 
 @pytest.fixture
 async def replanned(scripted, person):
-    """A run whose first plan failed its check."""
+    """A run whose first plan failed its evaluation."""
     expected = {"expected_outcome": "More than 0."}
     scripted(
         written(sum_of("sum", "1 - 1", **expected)),

@@ -1,4 +1,4 @@
-"""A run shown again is what a page was shown that watched it, after every single event."""
+"""A replay equals what a watching page displayed, after every event."""
 
 import re
 from dataclasses import replace
@@ -44,7 +44,7 @@ class Letter:
 
 @pytest.fixture
 async def decided(monkeypatch, scripted, person):
-    """A run in which a person was asked, changed the arguments, and was thanked."""
+    """A run with an approval whose arguments were edited."""
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     scripted(CALL, Says(answer="It is **written**."))
     run = await asked("Write to her.", user=person)
@@ -56,13 +56,13 @@ async def decided(monkeypatch, scripted, person):
 
 
 def plain(root):
-    """Without what only the clock says: it is another one while something goes on."""
+    """Remove what depends on the clock."""
     html = re.sub(r"data-elapsed-ms='\d+'>[^<]*", ">", str(root))
     return re.sub(r" (?:x|width)='[\d.]+'", "", html)
 
 
 def relived(run, place):
-    """The same events once more, one by one, and what a page shows that watches them."""
+    """Apply the same events again one by one, with a watching page."""
     again = Run.objects.get(pk=run.pk)
     again.pk, again.topic = None, "again"
     vars(again).update(replay.INITIAL_RUN)
@@ -85,7 +85,7 @@ def drawn(run, seq, place):
 
 
 def compare(run, place="chat"):
-    """Every moment of it: drawn at once, and come to frame by frame."""
+    """Compare every moment: rendered at once, and frame by frame."""
     for now, seq, page in relived(run, place):
         assert drawn(now, seq, place) == plain(page.root), seq
     part = replay.load_chunk(now, 0, place)
@@ -330,7 +330,7 @@ def test_waiting_for_a_person_is_told_from_a_slow_model():
 
 @pytest.fixture
 def parted(person):
-    """A run with an event a second, and a page that was away from 1.5 s to 2.5 s of it."""
+    """A run with an event per second, and a page that was away from 1.5 s to 2.5 s."""
     run = Run.objects.create(topic="a", query="?", agent_name="helper", user=person)
     stamp = EventFactory("helper")
     about = {"turn": 1, "kind": "thought", "request": {}}

@@ -1,4 +1,4 @@
-"""A run once more from one of its steps: nothing before it is done or paid for again."""
+"""Reruns: nothing before the chosen step is executed or paid for again."""
 
 import re
 
@@ -40,7 +40,7 @@ END = Says("Now I know.", answer="Done.")
 
 
 class Counted:
-    """A tool that remembers what it was asked for."""
+    """A tool that records its calls."""
 
     name, description, effect, needs_approval = "calculator", "Counts.", "read", False
 
@@ -66,7 +66,7 @@ async def origin(tool, scripted, person):
 
 
 async def again(run, step, user, **different):
-    """The run again, as far as it goes by itself."""
+    """Rerun it as far as it goes by itself."""
 
     def prepare():
         kept = Run.objects.select_related("agent").get(pk=run.pk)

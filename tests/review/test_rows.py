@@ -1,4 +1,4 @@
-"""What is kept of a run for those who look for it later."""
+"""What is saved with a run for later searches."""
 
 import pytest
 

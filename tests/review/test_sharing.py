@@ -1,4 +1,4 @@
-"""A link shows one run to whoever has it: so much, for so long, and until it is revoked."""
+"""Share links show one run: a level, for a time, until revoked."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ def share(client, run, level="person", hours=24, **more):
 
 
 def made(answer):
-    """The address of the link that was made."""
+    """Return the URL of the new link."""
     return re.search(r"http://testserver(/shared/[\w-]+/)", answer.content.decode())[1]
 
 

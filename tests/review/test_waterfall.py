@@ -1,4 +1,4 @@
-"""Steps on the clock of their run, and what its time went into."""
+"""Steps on the run's timeline, and how its time was spent."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -12,7 +12,7 @@ from tests.faults.tab import Tab
 from tests.scaled.fleet import FleetGround
 
 PEOPLE = 40
-# Looks something up, pays an order, and speaks for a few seconds.
+# Looks something up, pays an order, and streams for a few seconds.
 STORY = "look:{n} pay:{n} words:120@0.05"
 RECOVERS = 60
 
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 async def play(ground: FleetGround) -> tuple[Result, dict]:
-    """Everybody asks; while they are answered, a web process and a worker die."""
+    """All users ask; meanwhile a web process and a worker are killed."""
     fleet = ground.product
     async with ground:
         tabs = await ground.tabs(PEOPLE)
@@ -45,7 +45,7 @@ async def play(ground: FleetGround) -> tuple[Result, dict]:
 
 
 async def some_words(tabs: Sequence[Tab]) -> None:
-    """Until most of them are being answered."""
+    """Wait until most of them are being answered."""
     for tab in tabs[::4]:
         await tab.until(lambda tab=tab: "word3" in tab.text, 60)
 

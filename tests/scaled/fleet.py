@@ -1,4 +1,4 @@
-"""Several processes that are one product: web processes and workers on PostgreSQL and Redis."""
+"""Several processes as one product: web processes and workers on PostgreSQL and Redis."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ STARTS_WITHIN = 60
 
 
 class Fleet(Product):
-    """Any of its processes may die; people know its web processes by one name."""
+    """A product whose processes can be killed; its web processes share one name."""
 
     def __init__(self, folder: Path, model_url: str, mode: Mode, webs: int = 2) -> None:
         super().__init__(folder, model_url, mode)
@@ -41,7 +41,7 @@ class Fleet(Product):
         return self.processes[len(self.ports) :]
 
     def start(self, fault: str = "", files: int = 0) -> None:
-        """Return when every page is served and every worker is ready, also to be stopped."""
+        """Start, and wait until every page is served and every worker is ready."""
         self.run("manage.py", "setup")
         ready = self.ready_workers
         webs = [self._begun("serve", {"PORT": str(port)}, None) for port in self.ports]
@@ -53,7 +53,7 @@ class Fleet(Product):
 
     @property
     def ready_workers(self) -> int:
-        """How many workers have started since the first one."""
+        """The number of workers started so far."""
         return self.output.count("concurrent runs)") if self.log.exists() else 0
 
     def wait_for_workers(self, count: int) -> None:
@@ -64,18 +64,18 @@ class Fleet(Product):
             time.sleep(0.05)
 
     def restart(self) -> None:
-        """All of it, as if nothing had happened."""
+        """Kill and restart everything."""
         self.kill()
         self.start()
 
 
 class Roaming(Tab):
-    """A tab that is led to the next web process when one is gone, as a balancer does it."""
+    """A tab that moves to the next web process when one is gone, like a load balancer."""
 
     urls: list[str]
 
     async def loaded(self) -> Node:
-        """From whichever of them is there; the socket is looking for one, too."""
+        """Load the page from any available process; the socket does the same."""
         async with asyncio.timeout(LOADS_WITHIN):
             while True:
                 try:
@@ -95,7 +95,7 @@ class Roaming(Tab):
 
 
 class FleetGround(Ground):
-    """A proving ground for many processes; `people` are spread over the web processes."""
+    """A ground for many processes; `people` are spread over the web processes."""
 
     product: Fleet
 
@@ -118,7 +118,7 @@ class FleetGround(Ground):
 
 @contextmanager
 def services_in(folder: Path, workers: int = 2) -> Iterator[Mode]:
-    """PostgreSQL and Redis, and what the product has to be told of them."""
+    """Start PostgreSQL and Redis; yield the product's mode for them."""
     with started(PostgreSQL(folder / "postgresql"), Redis(folder / "redis")) as services:
         yield scaled(*services, workers=workers)
 

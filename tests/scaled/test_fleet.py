@@ -1,4 +1,4 @@
-"""Real processes, of which some die."""
+"""Real processes, some of which are killed."""
 
 import asyncio
 import signal

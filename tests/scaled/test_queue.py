@@ -1,4 +1,4 @@
-"""Where workers drive the runs, whoever drove one begins what waited for it."""
+"""With workers, the process that drove a run starts the queued one."""
 
 import pytest
 from asgiref.sync import sync_to_async

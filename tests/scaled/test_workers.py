@@ -1,4 +1,4 @@
-"""Where workers drive the runs, a web process only lines them up."""
+"""With workers, a web process only enqueues runs."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 class Held:
-    """A tool that waits to be let go."""
+    """A tool that waits until released."""
 
     name, description, effect = "calculator", "Waits.", "read"
 
@@ -47,7 +47,7 @@ def in_line():
 
 
 async def driven(monkeypatch):
-    """A run that a worker of this process drives, in the middle of a tool."""
+    """A run that a worker of this process drives, during a tool call."""
     tool = Held()
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     run = await sync_to_async(prepared)()
@@ -76,7 +76,7 @@ def test_a_run_stands_in_line_once():
 
     with transaction.atomic():
         job_queue.enqueue(run.pk)
-        other = prepared(topic="chat.2")  # what comes after it in the transaction is kept
+        other = prepared(topic="chat.2")  # what follows in the transaction is saved
 
     assert in_line() == [run.pk, other.pk]
 

@@ -68,7 +68,7 @@ PUBLIC = ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"]
 
 
 def found(*addresses):
-    """A name server that has one answer, and remembers how often it was asked."""
+    """Return a resolver with one answer, which records its calls."""
 
     async def resolve(host, port):
         resolve.asked.append(host)
@@ -358,7 +358,7 @@ async def test_a_secured_address_does_not_redirect_to_an_open_one(tmp_path):
 
 
 def certified(name, folder):
-    """Who trusts a new certificate for this name, and who can show it."""
+    """Return contexts that trust and present a new certificate for this name."""
     key, subject = ec.generate_private_key(ec.SECP256R1()), x509.NameAttribute
     names = x509.Name([subject(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -380,7 +380,7 @@ def certified(name, folder):
 
 @asynccontextmanager
 async def secured(context, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"):
-    """A server behind this certificate, and the names by which it was called."""
+    """Start a server with this certificate; yield the names it was called by."""
     names = []
     context.sni_callback = lambda connection, name, _: names.append(name)
 

@@ -35,7 +35,7 @@ def answer(body, status=200, **headers):
 
 
 class Pages(dict):
-    """One answer for every path."""
+    """One response for every path."""
 
     def __init__(self, reply):
         super().__init__(any=reply)
@@ -53,7 +53,7 @@ def serving(reply, status=200):
 
 
 def taking(schema):
-    """A definition with one parameter, `a`."""
+    """Return a definition with one parameter, `a`."""
     parameters = {"type": "object", "properties": {"a": schema}}
     return {"name": "x", "parameters": parameters}
 

@@ -1,4 +1,4 @@
-"""Tools of real MCP servers: real processes, a real port, and what goes wrong with them."""
+"""Tools of real MCP servers: real processes, a real port, and failures."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def notes(tmp_path):
 
 @pytest.fixture
 def plain(notes):
-    """How to start the server written by hand."""
+    """How to start the hand-written server."""
     script = str(SERVERS / "plain.py")
 
     def configured(*modes, **more):
@@ -340,7 +340,7 @@ async def test_nothing_of_a_server_is_left(plain, notes, modes):
 
 
 class Stuck:
-    """A keeper that ends only when it is killed, a moment later."""
+    """A supervisor that only ends a moment after it is killed."""
 
     stdin, returncode = None, None
 

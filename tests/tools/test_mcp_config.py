@@ -1,4 +1,4 @@
-"""What other programs keep as `mcpServers`, read; and a sentence for each mistake."""
+"""`mcpServers` of other programs, and a message for each problem."""
 
 import json
 from contextlib import suppress

@@ -130,7 +130,7 @@ java -javaagent:x -jar y
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path, monkeypatch):
-    """A PATH where every program is there, whatever this machine has."""
+    """A PATH with every program, whatever this machine has."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in NAMES:

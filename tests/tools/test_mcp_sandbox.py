@@ -1,4 +1,4 @@
-"""What a server that is a program can reach, at each level that this machine has."""
+"""What an MCP program can access, at each isolation level of this machine."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def level(request):
 
 @pytest.fixture
 def data(tmp_path):
-    """The folder of the product, with what nobody else may read."""
+    """The product's data folder, with secret files."""
     folder = tmp_path / "data"
     folder.mkdir()
     for name in ("secret_key", "ashiato.sqlite3"):
@@ -58,7 +58,7 @@ def config(data, level):
 
 
 async def looked(config, *paths):
-    """What the server finds at these paths."""
+    """Return what the server finds at these paths."""
     connection = Connection(config)
     try:
         await connection.ready(again=False)

@@ -40,7 +40,7 @@ PARTS = {
 
 
 def schema() -> dict[str, list]:
-    """Columns in any order, indexes, constraints and triggers, as words."""
+    """Return columns in any order, indexes, constraints and triggers, as text."""
     found = {}
     with connection.cursor() as cursor:
         for part, query in PARTS[connection.vendor].items():
@@ -50,7 +50,7 @@ def schema() -> dict[str, list]:
 
 
 def load(filled: Path, migrations: Iterable[tuple[str, str]]) -> Path | str:
-    """Make a database of these migrations with these rows; return its name."""
+    """Create a database of these migrations with these rows; return its name."""
     if connection.vendor == "sqlite":
         return filled
     name = f"baseline_{os.getpid()}"
@@ -58,7 +58,7 @@ def load(filled: Path, migrations: Iterable[tuple[str, str]]) -> Path | str:
         cursor.execute(f"CREATE DATABASE {name}")
     with tables.connected_to(name):
         last_of_each_app = dict(sorted(migrations)).items()
-        # Not the command, after which there would be rows already.
+        # Not the command, which would already add rows.
         MigrationExecutor(connection).migrate([*last_of_each_app])
         with closing(sqlite3.connect(filled)) as source:
             _copy_rows(source)
@@ -96,12 +96,12 @@ def _copy_table(source: sqlite3.Connection, cursor, table: str) -> None:
 
 
 def _adapted(value, kind: str):
-    """SQLite knows no booleans."""
+    """Convert booleans, which SQLite lacks."""
     return bool(value) if kind == "boolean" and value is not None else value
 
 
 def _index_passages(cursor) -> None:
-    """The two indexes have no form in common, so it is made of the passages."""
+    """Rebuild the search index from the passages, because the two formats differ."""
     cursor.execute(
         f"""
         INSERT INTO {SEARCH_INDEX} (rowid, length, words, telling)

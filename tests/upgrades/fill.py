@@ -1,7 +1,7 @@
-"""Fill a database as people would, and print it as SQL.
+"""Fills a database as users would, and prints it as SQL.
 
-`baseline.sql` was made with it when the migrations were `BASELINE`. That file is never made
-again: later versions have to be able to upgrade it. Another one can stand beside it:
+`baseline.sql` was created with it when the migrations were `BASELINE`. That file is never
+created again, because later versions must be able to upgrade it. Another one can be added:
 
     .venv/bin/python -m tests.upgrades.fill > tests/upgrades/NAME.sql
 """
@@ -20,7 +20,7 @@ import django  # isort: skip
 TRIES, PAUSE = 600, 0.05
 QUESTIONS = ("What is 12.5% of 3480?", "Which customers are from Japan?")
 SEARCH_INDEX = "agents_chunk_index"
-# Who was signed in, and on which machine, says nothing about an upgrade.
+# Sessions and machines don't matter for an upgrade.
 LEFT_EMPTY = ("django_session", "people_visit", "agents_serverprocess")
 
 
@@ -48,11 +48,11 @@ async def fill() -> None:
 
 
 def _make_rows() -> None:
-    """What people set up by pages that a test of an upgrade does not need to open."""
+    """Create what users configure on pages that an upgrade test doesn't open."""
     from django.contrib.auth import get_user_model
 
     get_user_model().objects.create_user("ada", "ada@example.com")
-    # One handbook page shows as much as all of them.
+    # One handbook page is enough.
     documents = _model("Document").objects.order_by("pk")
     for document in documents[1:]:
         document.delete()
@@ -66,7 +66,7 @@ def _make_rows() -> None:
 
 
 async def _decide(asker) -> None:
-    """Approve the one call that waits."""
+    """Approve the one pending call."""
     call = await _until(_model("Approval").objects.filter(verdict="waiting").afirst)
     fields = {"verdict": "approve", f"digest-{call.pk}": call.digest}
     await _post(asker, f"/approvals/{call.pk}/", **fields)
@@ -83,7 +83,7 @@ async def _ended(count: int) -> list[int]:
 
 
 async def _until(ask):
-    """Return the first true answer."""
+    """Return the first true result."""
     for _ in range(TRIES):
         if answer := await ask():
             return answer
@@ -92,7 +92,7 @@ async def _until(ask):
 
 
 def _review(reviewer, run: int) -> None:
-    """What a reviewer says of a run; each leaves an entry in the audit log as well."""
+    """Add a reviewer's feedback; each part is also audited."""
     for path, fields in {
         f"/traces/{run}/notes/": {"text": "Rounded correctly."},
         f"/traces/{run}/labels/": {"label": "arithmetic"},
@@ -120,7 +120,7 @@ def _model(name: str):
 
 
 def dump(database: sqlite3.Connection) -> Iterator[str]:
-    """Yield the statements that make this database again, indexes and triggers last."""
+    """Yield the statements that recreate this database, indexes and triggers last."""
     objects = database.execute(
         "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"
         " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type != 'table', type, name"
@@ -128,7 +128,7 @@ def dump(database: sqlite3.Connection) -> Iterator[str]:
     yield "BEGIN"
     for kind, name, sql in objects:
         if name.startswith(f"{SEARCH_INDEX}_"):
-            continue  # made by SQLite along with the index
+            continue  # created by SQLite along with the index
         yield sql.strip()
         if kind == "table" and name not in LEFT_EMPTY:
             yield from _rows(database, name)

@@ -1,4 +1,4 @@
-"""A database from before the baseline is refused in a sentence, and left as it is."""
+"""A database from before the baseline is rejected with a message, and left unchanged."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ EARLIER = ("0001_initial", "0002_search_index", "0039_personal_data_help")
 
 @pytest.fixture
 def record(db):
-    """Say which migrations of ours this database knows, for the length of a test."""
+    """Set which of our migrations this database has, for one test."""
     recorder = MigrationRecorder(connection)
 
     def record(*names):

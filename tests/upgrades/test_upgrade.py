@@ -1,4 +1,4 @@
-"""A filled database of the baseline is upgraded to this version, with everything in it."""
+"""A filled database of the baseline is upgraded to this version without loss."""
 
 import json
 import sqlite3
@@ -62,7 +62,7 @@ def baseline(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def before(baseline):
-    """What is in it: the rows of each table, and the migrations it knows."""
+    """Its content: the rows of each table, and its migrations."""
     with closing(sqlite3.connect(baseline)) as database:
         tables = [model._meta.db_table for model in FILLED_MODELS]
         counts = {
@@ -74,14 +74,14 @@ def before(baseline):
 
 @pytest.fixture(scope="module")
 def fresh(django_db_setup, django_db_blocker):
-    """The schema of a database that this version made."""
+    """The schema of a database that this version created."""
     with django_db_blocker.unblock():
         return databases.schema()
 
 
 @pytest.fixture(scope="module")
 def upgraded(fresh, before, baseline, django_db_blocker):
-    """Connected to the upgraded database; how many rows each table has now."""
+    """Connect to the upgraded database; return the row counts."""
     _, migrations = before
     with (
         django_db_blocker.unblock(),

@@ -9,7 +9,7 @@ from tests.workflows import pipeline
 
 @pytest.fixture
 def pipeline_tools(db, settings):
-    """An installation that has the tools of the pipeline."""
+    """An installation with the pipeline's tools."""
     settings.TOOL_MODULES = ["tests.workflows.pipeline"]
     tool_factory.code_tools.cache_clear()
     for name in tool_factory.code_tools():

@@ -1,4 +1,4 @@
-"""The pipeline of the handbook, and tools of the names in it."""
+"""The handbook's pipeline, and tools with its names."""
 
 from agents.engine import function_tool
 

@@ -1,4 +1,4 @@
-"""Nobody acts with another person's rights by changing what their schedule starts."""
+"""No one can act with another user's permissions by changing their schedule."""
 
 from datetime import UTC, datetime, timedelta
 

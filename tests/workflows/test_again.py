@@ -50,7 +50,7 @@ steps:
 
 @pytest.fixture
 async def errand(editor, person):
-    """A workflow that asks the agent whose model and limits it has."""
+    """A workflow that calls the agent whose model and limits it uses."""
     await sync_to_async(versions.save)(ERRAND, editor)
     wish = await sync_to_async(start.parse_command)("/workflow Errand", person)
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")

@@ -1,4 +1,4 @@
-"""A step waits until a person agrees: whose word counts, and what comes of a no."""
+"""A step that waits for approval: who decides, and what follows a rejection."""
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -33,7 +33,7 @@ def legal(db):
 
 @pytest.fixture
 async def gate(editor, person, legal):
-    """What a run asks that `person` has started, and that Legal has to agree to."""
+    """A run started by `person` that waits for the approval of Legal."""
     await sync_to_async(versions.save)(GATE, editor)
     wish = await sync_to_async(start.parse_command)("/workflow Gate", person)
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")

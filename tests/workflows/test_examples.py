@@ -1,4 +1,4 @@
-"""What a first visitor can begin with does what it says."""
+"""The example workflows do what they say."""
 
 import pytest
 from asgiref.sync import sync_to_async

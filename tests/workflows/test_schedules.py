@@ -129,7 +129,7 @@ def test_an_administrator_sets_the_time(workflow, administrator):
 
 
 def test_nobody_but_a_superuser_sets_a_time_for_another(workflow, stranger, person):
-    """What runs by the clock has the rights of whom it is for."""
+    """Restrict the owner, because a scheduled run has that user's permissions."""
     stranger.is_staff = True
     stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))
     stranger.save()

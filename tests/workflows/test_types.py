@@ -1,4 +1,4 @@
-"""What a step gives has a type, and conditions compare it as what it is."""
+"""A step's output has a type, and conditions compare it as such."""
 
 import pytest
 from asgiref.sync import sync_to_async

@@ -1,4 +1,4 @@
-"""A server made with the protocol's own library, which speaks its newest revision."""
+"""A server made with the protocol's own library, in its newest revision."""
 
 from mcp.server.mcpserver import Context, MCPServer
 

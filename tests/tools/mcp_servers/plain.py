@@ -1,7 +1,7 @@
-"""A small MCP server over standard streams, with good manners and bad ones on demand.
+"""A small MCP server over stdio that can misbehave on demand.
 
-Written out by hand, so that it starts at once and can break the protocol. What it does is
-noted in the file that its first argument names, where a test can count it.
+It is written by hand, so that it starts quickly and can break the protocol. Its actions are
+logged to the file in its first argument, where a test can count them.
 """
 
 import json
@@ -20,7 +20,7 @@ speaking = threading.Lock()
 
 
 def note(text):
-    """Where it may; a test that counts opens the folder to it."""
+    """Log an action, if the test gave it access to the folder."""
     with suppress(OSError), open(notes, "a") as file:
         file.write(f"{text}\n")
 
@@ -78,7 +78,7 @@ BYTES = {
 
 
 def looked(path):
-    """What a program finds of a path that is none of its business."""
+    """Return what a program finds at a path it should not see."""
     try:
         if os.path.isdir(path):
             return " ".join(sorted(os.listdir(path)))
@@ -150,7 +150,7 @@ def answer(id, name, arguments):
 
 
 def listed(cursor):
-    """In pages, because a list may come in pages; and in bad ones, because it may be bad."""
+    """List tools in pages, and in invalid ones on demand."""
     if "muddled" in modes:
         raise LookupError("tools")
     note("listed" if cursor is None else "more")
@@ -196,7 +196,7 @@ def call(id, params):
         say({"id": id, "error": {"code": -32602, "message": f"Wrong: {error}"}})
         return
     if result is not None:
-        # The id last, as servers in TypeScript have it.
+        # With the id last, like servers in TypeScript.
         say({"result": result, "id": id})
 
 

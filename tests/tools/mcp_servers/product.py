@@ -1,4 +1,4 @@
-"""Stands for the product: connects to a server, says so, and waits to be killed."""
+"""Stands in for the product: connects to a server, reports it, and waits to be killed."""
 
 import asyncio
 import sys

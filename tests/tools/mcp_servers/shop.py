@@ -1,4 +1,4 @@
-"""A server made with FastMCP: over standard streams, or on a port that it prints."""
+"""A server made with FastMCP: over stdio, or on a port that it prints."""
 
 import asyncio
 import socket
