@@ -77,7 +77,7 @@ class EntryView:
             subject=entry.subject,
             sentence=wording.sentence(entry, people),
             detail=wording.format_detail(entry.detail, people) if entry.detail else "",
-            shortly=wording.summarize_detail(entry.detail, people),
+            shortly=wording.summarize_detail(entry.detail, people, entry.subject),
             address=address if sees_all else request_context.mask_address(address),
             browser=place.get("browser", "") if sees_all else "",
             seal=entry.seal,
@@ -200,7 +200,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("details"))
     def particulars(self, entry: AuditEntry) -> SafeString | str:
-        told = wording.detail_lines(entry.detail, entry.people)
+        told = wording.detail_lines(entry.detail, entry.people, entry.subject)
         items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
         return format_html('<ul class="facts">{}</ul>', items) if items else "—"
 

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Model
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -119,6 +122,7 @@ DETAIL_LABELS = {
     "arguments": gettext_lazy("arguments"),
     "before": gettext_lazy("before"),
     "by": gettext_lazy("via"),
+    "changed": gettext_lazy("edited"),
     "characters": gettext_lazy("characters entered"),
     "deleted_together": gettext_lazy("items deleted together"),
     "digest": gettext_lazy("digest"),
@@ -134,6 +138,7 @@ DETAIL_LABELS = {
     "is_right": gettext_lazy("correct"),
     "kinds": gettext_lazy("types"),
     "left": gettext_lazy("still in configuration"),
+    "level": gettext_lazy("shared content"),
     "link": gettext_lazy("link ID"),
     "message_count": gettext_lazy("messages"),
     "model": gettext_lazy("model"),
@@ -218,32 +223,51 @@ def format_detail(detail: Any, people: Mapping[str, str]) -> str:
     return text
 
 
-def summarize_detail(detail: Any, people: Mapping[str, str]) -> str:
-    """Format the details on one line: what changed, from what to what."""
-    return ", ".join(detail_lines(detail, people))
+def summarize_detail(detail: Any, people: Mapping[str, str], subject: str = "") -> str:
+    """Return the details of an entry on one line."""
+    return _(", ").join(detail_lines(detail, people, subject))
 
 
-def detail_lines(detail: Any, people: Mapping[str, str]) -> list[str]:
-    """Return the details as separate lines."""
+def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> list[str]:
+    """Return the details of an entry, each as `label: value`."""
+    kind = subject.partition(":")[0]
     told = dict(detail) if isinstance(detail, dict) else {}
     changes = told.pop("changes", {})
     told.pop("name", None)
-    lines = [_detail_line(name, value, people) for name, value in sorted(told.items())]
+    lines = [_detail_line(name, value, people, kind) for name, value in sorted(told.items())]
     if isinstance(changes, list):
-        return [*lines, *changes]
+        return [*lines, *(_label(name, kind) for name in changes)]
     return [
         *lines,
-        *(f"{name}: {_format_change(value)}" for name, value in sorted(changes.items())),
+        *(
+            _labelled(name, _format_change(value), kind)
+            for name, value in sorted(changes.items())
+        ),
     ]
 
 
-def _detail_line(name: str, value: Any, people: Mapping[str, str]) -> str:
+def _detail_line(name: str, value: Any, people: Mapping[str, str], kind: str) -> str:
     words = (
         METHOD_LABELS.get(value)
         if name in LABELLED_DETAILS and isinstance(value, str)
         else None
     )
-    return f"{DETAIL_LABELS.get(name, name)}: {words or _format_value(value, people)}"
+    return _labelled(name, words or _format_value(value, people), kind)
+
+
+def _labelled(name: str, text: str, kind: str) -> str:
+    return _("%(label)s: %(text)s") % {"label": _label(name, kind), "text": text}
+
+
+def _label(name: str, kind: str) -> str:
+    """Return what the form calls a field; changes are saved under the field's name."""
+    if name in DETAIL_LABELS:
+        return str(DETAIL_LABELS[name])
+    model = get_user_model() if kind == "person" else _model(kind)
+    try:
+        return str(model._meta.get_field(name).verbose_name) if model else name
+    except FieldDoesNotExist:
+        return name
 
 
 def _format_change(value: Any) -> str:
@@ -281,9 +305,14 @@ def verification_sentence(found: ChainVerification) -> str:
 
 
 def _model_label(kind: str) -> str:
+    model = _model(kind)
+    return str(model._meta.verbose_name) if model else kind
+
+
+def _model(kind: str) -> type[Model] | None:
     for app in ("agents", "chat", "review", "auth"):
         try:
-            return str(apps.get_model(app, kind)._meta.verbose_name)
+            return apps.get_model(app, kind)
         except LookupError:
             continue
-    return kind
+    return None
