@@ -153,7 +153,7 @@ def test_what_was_changed_is_told_in_a_line(administrator):
 
     shown = found(client_of(administrator), about="console")
 
-    assert "email: changed, groups: — → a, b, key: set, max_steps: 10 → 9" in shown
+    assert "email: changed, groups: — → a, b, key: set, max steps: 10 → 9" in shown
 
 
 def test_every_action_has_a_sentence_and_a_kind():

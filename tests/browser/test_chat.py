@@ -43,7 +43,7 @@ def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Password").press("Enter")
 
-    expect(page.get_by_label("Message")).to_be_focused()
+    expect(page.get_by_label("Message", exact=True)).to_be_focused()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Username")).to_be_visible()
 
