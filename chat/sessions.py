@@ -245,7 +245,7 @@ def _masked_text(user, text: str, agent: str) -> str:
 
 
 def _move_to_front(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
-    """Move to front, and return the live run: checked later, that might be its own."""
+    """Move a message to the front; return whether it exists, and the live run before it."""
     with transaction.atomic():
         return queue.move_to_front(session, user, pk), live_run(session)
 

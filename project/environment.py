@@ -98,7 +98,7 @@ class Environment(BaseSettings):
     otlp_headers: SecretStr | None = None
     otlp_content: bool = False
     otlp_personal: bool = False
-    # The standard variables of OpenTelemetry; its exporter reads the others by itself.
+    # OpenTelemetry's standard variables; its exporter reads the others itself.
     otel_endpoint: str = Field(
         "",
         validation_alias=AliasChoices(

@@ -62,7 +62,7 @@ def administrator(django_user_model):
 
 @pytest.fixture
 def agent(db):
-    """The agent of a first visit with its guardrails, and with the tools that tests call."""
+    """The seeded default agent with its guardrails, and with the tools that tests call."""
     from agents.management.commands import seed_demo
     from agents.models import ToolRegistration
 

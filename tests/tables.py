@@ -42,7 +42,7 @@ def copied(place: Path, name: str) -> Iterator[None]:
 
 
 def saved() -> sqlite3.Connection:
-    """Keep what SQLite holds now."""
+    """Save the content of SQLite."""
     kept = sqlite3.connect(":memory:", check_same_thread=False)
     connection.ensure_connection()
     connection.connection.backup(kept)
@@ -50,7 +50,7 @@ def saved() -> sqlite3.Connection:
 
 
 def restored(kept: sqlite3.Connection) -> None:
-    """Make it hold that again."""
+    """Restore the saved content."""
     connection.ensure_connection()
     kept.backup(connection.connection)
 

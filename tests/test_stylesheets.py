@@ -9,7 +9,7 @@ import pytest
 
 SHEETS = Path(__file__).parents[1] / "static" / "css"
 SHARED = "base.css"
-# `{`, `}`, `;` and what is before them; quoted text and comments may hold any of the three.
+# `{`, `}`, `;` and what precedes them; quoted text and comments may contain all three.
 PARTS = re.compile(r"""/\*.*?\*/|((?:"[^"]*"|'[^']*'|[^{};"'/]|/(?!\*))*)([{};])""", re.DOTALL)
 CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 

@@ -1,4 +1,4 @@
-"""Output of commands that print what models, tools and other people wrote."""
+"""Safe terminal output of text from models, tools and other users."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from unicodedata import category
 
 from django.core.management.base import BaseCommand, OutputWrapper
 
-# Line breaks and tabs lay text out; joiners are part of emoji and of several scripts.
+# Line breaks and tabs are layout; joiners are part of emoji and several scripts.
 ALLOWED_CHARS = {"\n", "\t", "\u200c", "\u200d"}
 CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 

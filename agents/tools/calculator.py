@@ -107,7 +107,7 @@ class CalculatorTool:
 
 
 class CalculationResult(NamedTuple):
-    """A number written out, and whether digits were left off."""
+    """A formatted number, and whether it was rounded."""
 
     text: str
     is_rounded: bool

@@ -16,7 +16,7 @@ pytestmark = [
 
 READ = [route for route, door in DOORS.items() if door.method == "GET"]
 FILES = ("export.json", "export.md", "<slug:name>/")
-# Plain text to read, for which nothing at all may run.
+# Plain text, for which nothing may run.
 SANDBOXED = "traces/<int:pk>/text/<slug:name>/"
 PROMISED = {
     "X-Frame-Options": "DENY",

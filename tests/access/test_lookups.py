@@ -40,7 +40,7 @@ def address(model) -> str:
 
 
 def foreign(model, hows) -> list[str]:
-    """Such lookups over every column, over its relations, and over what is in these."""
+    """Return such lookups over every column, its relations, and their columns."""
     names = [field.name for field in model._meta.concrete_fields]
     for field in model._meta.get_fields():
         if field.is_relation and (there := field.related_model):

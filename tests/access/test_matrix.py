@@ -105,14 +105,14 @@ async def test_who_is_let_in_to_look(fresh):
 
 
 async def test_who_is_let_in_to_change_something(fresh):
-    """Each of them comes to a world that nobody has changed yet."""
+    """Each role starts from an unchanged world."""
     world = await fresh()
     unchanged, kept_out = await sync_to_async(tables.saved)(), []
     for route in [route for route, door in DOORS.items() if door.method == "POST"]:
         for role in [role for role in ROLES if role in DOORS[route].let_in]:
             if outcome(await knocked(world, role, route)) != IN:
                 kept_out.append((route, role))
-            await runs.shut_down()  # what it began belongs to the changed world
+            await runs.shut_down()  # what it started belongs to the changed world
             await sync_to_async(tables.restored)(unchanged)
     unchanged.close()
 

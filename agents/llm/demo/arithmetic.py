@@ -37,7 +37,7 @@ class Sum(NamedTuple):
 
 
 def find(text: str) -> Sum | None:
-    """Return the calculation that a lower-case text asks for, if there is one."""
+    """Return the calculation in a lower-case text, if there is one."""
     is_prose = len(re.findall(r"[a-z]{3,}", text)) > 3
     reading = _Reading(re.sub(r"(?<!\S)\d+[-/]\d+(?!\S)", " ", text) if is_prose else text)
     sign = reading.rewrite("rules") or reading.rewrite("open_rules")

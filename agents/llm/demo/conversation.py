@@ -1,4 +1,4 @@
-"""What the demo model reads from a request: the question, the tools and their results."""
+"""Parses a request for the demo model: the question, the tools and their results."""
 
 import json
 import re
@@ -21,7 +21,7 @@ SENTENCES: dict[str, Any] = tomllib.loads((_FOLDER / "sentences.toml").read_text
 MAX_QUESTION = 2_000
 _OBSERVATION = "Observation:"
 _NO_ANSWER = "(No answer: "
-# How the engine begins to tell of a call that a person rejected, or whose result was lost.
+# Prefixes of the engine's messages about a rejected call or a lost result.
 DECLINED = ApprovalDecision(is_approved=False).refusal.partition(".")[0]
 LOST = ApprovalDecision(is_approved=False).outcome.partition(".")[0]
 _QUOTED = re.compile(r"\ASaid before:\n.*\n\nQuestion: ", re.DOTALL)
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """Return the text in lower case and in one width of characters."""
+        """Return the text in lower case, with normalized width."""
         return unicodedata.normalize("NFKC", self.text).lower().strip()
 
     @property
@@ -52,12 +52,12 @@ class Question(NamedTuple):
         return str(SENTENCES[key][self.is_japanese]).format_map(fields)
 
     def part(self, text: str) -> "Question":
-        """Return a part of the question, answered in the language of the whole."""
+        """Return a part of the question, with the language of the whole."""
         return Question(text, self.voice or self.text)
 
     @property
     def is_continue(self) -> bool:
-        """Whether it only asks to go on with an earlier question."""
+        """Whether it only continues an earlier question."""
         return _CONTINUE.fullmatch(self.plain) is not None
 
 
@@ -78,13 +78,13 @@ class Offer(NamedTuple):
 
     @property
     def agent(self) -> str:
-        """Return the agent that it hands a task to; empty for other tools."""
+        """Return the agent it hands off to; empty for other tools."""
         is_handoff = self.name.startswith("ask_") and self.argument == "task"
         return self.name.removeprefix("ask_") if is_handoff else ""
 
 
 class Finding(NamedTuple):
-    """A tool call and its result; a person may have changed its input."""
+    """A tool call and its result; a person may have edited its input."""
 
     tool: str
     input: str
@@ -97,7 +97,7 @@ class Finding(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What the next step depends on; `works` says whether a step may give a result."""
+    """The state that decides the next step; `works` says whether a step may have a result."""
 
     question: Question
     earlier: Question | None = None
@@ -110,7 +110,7 @@ class Situation(NamedTuple):
     works: Callable[[str], bool] = lambda name: True
 
     def tool(self, word: str, argument: str) -> Offer | None:
-        """Return the tool with this name, with this word in its name, or with this argument."""
+        """Return the tool with this name, this word in its name, or this argument."""
         own = [tool for tool in self.tools if not tool.agent]
         similar = [tool for tool in own if word in re.split(r"[^a-z0-9]+", tool.name.lower())]
         fitting = [tool for tool in own if tool.argument == argument]
@@ -176,7 +176,7 @@ def spoken(message: Message) -> str:
 
 
 def listed_tools(prompt: str, label: str = "Input") -> Iterator[Offer]:
-    """Read the tools that a prompt lists: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
+    """Parse the tools listed in a prompt: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
     name, description = "", ""
     for line in prompt.splitlines():
         if line.startswith("- ") and ":" in line:
@@ -189,7 +189,7 @@ def listed_tools(prompt: str, label: str = "Input") -> Iterator[Offer]:
 
 
 def pattern(template: str) -> re.Pattern[str]:
-    """Compile one of the engine's texts, with a group for each `{field}` in it."""
+    """Compile one of the engine's templates, with a group per `{field}`."""
     groups = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*?)", re.escape(template))
     return re.compile(groups, re.DOTALL)
 
@@ -201,7 +201,7 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     users = [at for at, message in enumerate(messages) if message["role"] == "user"]
     users = [at for at in users if not spoken(messages[at]).startswith(_OBSERVATION)]
     parts = [(messages[a], messages[a + 1 : b]) for a, b in pairwise([*users, len(messages)])]
-    # A task that was handed over may quote the conversation before its question.
+    # A handed-off task may quote the conversation before its question.
     asked = [(re.sub(_QUOTED, "", spoken(first)), rest) for first, rest in parts]
     exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in asked]
     return exchanges or [_Exchange(Question(""), messages)]
@@ -236,7 +236,7 @@ def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
 
 
 def _finding(tool: str, input: str, observation: str) -> Finding:
-    """Take the note about arguments that a person changed off a result."""
+    """Remove the note about edited arguments from a result."""
     # A result without text has no line break after the note.
     if changed := _CHANGED.match(f"{observation}\n"):
         result = observation[changed.end() :]

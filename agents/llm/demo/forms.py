@@ -23,21 +23,21 @@ Asked = tuple[Schema, Sequence[Message]]
 
 
 def read(messages: Sequence[Message], given: Any) -> Asked | None:
-    """Return the schema that an answer has to fit, and the conversation before it was given."""
+    """Return the answer's schema, and the conversation before it."""
     for at in reversed(range(len(messages))):
         before, found, rest = spoken(messages[at]).rpartition(_BEFORE_SCHEMA)
         if found and messages[at]["role"] == "user":
             last = [{**messages[at], "content": before.strip()}] if before.strip() else []
             try:
                 return json.JSONDecoder().raw_decode(rest)[0], [*messages[:at], *last]
-            except ValueError:  # Someone wrote these words without a schema.
+            except ValueError:  # A user wrote this text without a schema.
                 break
     schema = (given.get("json_schema") or {}).get("schema") if given else None
     return (schema, messages) if schema else None
 
 
 class Form:
-    """Fills a JSON Schema from a question, its answer in words and what the tools found."""
+    """Fills a JSON Schema from a question, its answer and tool results."""
 
     def __init__(self, schema: Schema, situation: Situation) -> None:
         self.schema, self.question = schema, situation.question.text.strip()
@@ -75,7 +75,7 @@ class Form:
         return None
 
     def _shapes(self, part: Any, depth: int) -> Iterator[Schema]:
-        """Yield a part of the schema, what it refers to, and its alternatives."""
+        """Yield a part of the schema, its references and its alternatives."""
         if not isinstance(part, Mapping) or not depth:
             return
         yield part
@@ -91,7 +91,7 @@ class Form:
         return not violations({**rules, "$defs": self.schema.get("$defs", {})}, value)
 
     def _candidates(self, shapes: Sequence[Schema], name: str) -> Iterator[Any]:
-        """Yield what a single value may be; after None, what would only fit the schema."""
+        """Yield candidates for a single value; after None, any that fit the schema."""
         part = {key: rule for shape in reversed(shapes) for key, rule in shape.items()}
         words, is_number = {*name.split("_")}, _is_number(shapes)
         longest, choices = part.get("maxLength"), part.get("enum", ())
@@ -109,7 +109,7 @@ class Form:
         yield "—" * part.get("minLength", 0)
 
     def _items(self, part: Any, cells: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield a row as an item: cells by their column, then the first text or last number."""
+        """Yield a row as an item: cells by column, then the first text or last number."""
         shapes = list(self._shapes(part, MAX_DEPTH))
         numbers = [c for name, c in cells.items() if results.is_number(c) and name != "id"]
         texts = [cell for cell in cells.values() if isinstance(cell, str)]
@@ -127,7 +127,7 @@ def _is_number(shapes: Sequence[Schema]) -> bool:
 
 
 def _value(text: str) -> Any:
-    """Return a figure as a number, and other words as they are."""
+    """Return numeric text as a number, and other text unchanged."""
     figure = results.figure(text)
     if figure is None:
         return text

@@ -1,4 +1,4 @@
-"""What a question is about: its periods, values, names and concepts, and similar intents."""
+"""Analyzes a question: periods, values, names and concepts, and similar intents."""
 
 import re
 import unicodedata
@@ -44,7 +44,7 @@ _LITTLE_WORDS = frozenset(LIBRARY["words"]["little"].split())
 
 
 class Period(NamedTuple):
-    """From `start` up to but not including `end`."""
+    """A period from `start` up to but not including `end`."""
 
     start: date
     end: date
@@ -62,7 +62,7 @@ def year(number: int) -> Period:
 
 
 def month(year: int, number: int) -> Period:
-    """Return a month; numbers below 1 are months of the years before."""
+    """Return a month; numbers below 1 are months of earlier years."""
     year, number = year + (number - 1) // 12, (number - 1) % 12 + 1
     start, end = date(year, number, 1), date(year + number // 12, number % 12 + 1, 1)
     return Period(start, end, f"in {MONTHS[number - 1].title()} {year}", f"{year}年{number}月")
@@ -85,7 +85,7 @@ def mentions(text: str, today: date) -> Iterator[tuple[Period, re.Match[str]]]:
 
 
 def span(found: Sequence[Period]) -> Period | None:
-    """Return one period for all of them: `from 2024 to 2025`."""
+    """Return one period that spans all: `from 2024 to 2025`."""
     if len(found) < 2:
         return next(iter(found), None)
     first, last = min(found, key=lambda p: p.start), max(found, key=lambda p: p.end)
@@ -101,9 +101,9 @@ def _year(text: str, today: date) -> int:
 
 
 class Slots(NamedTuple):
-    """The concepts of a question in order, and its slot values; `residue` is all the rest.
+    """The concepts of a question in order, and its slot values; `residue` is the rest.
 
-    A value is a column and its two spellings; `plurals` are the concepts that stand for many.
+    A value is a column and its two spellings; `plurals` are concepts in the plural.
     """
 
     question: Question
@@ -120,18 +120,18 @@ class Slots(NamedTuple):
         return not set(names).isdisjoint(self.concepts)
 
     def first(self, names: Iterable[str], default: str = "") -> str:
-        """Return the first of these concepts in the order of the question."""
+        """Return the first of these concepts, in the question's order."""
         return next((concept for concept in self.concepts if concept in names), default)
 
     @property
     def pair(self) -> tuple[Value, ...]:
-        """Return the places or categories that are named side by side, if there are several."""
+        """Return the places or categories named together, if there are several."""
         sides = tuple(value for value in self.values if value[0] != "o.status")
         return sides if len({column for column, *_ in sides}) == 1 < len(sides) else ()
 
 
 def read(question: Question, today: date) -> Slots:
-    """Take the slot values out of a question, then its concepts, then the names left over."""
+    """Extract slot values from a question, then concepts, then the remaining names."""
     text = " ".join(unicodedata.normalize("NFKC", question.text).split())
     spoken = list(mentions(text, today))
     text = _mask(text, [match for _, match in spoken], "period")
@@ -180,14 +180,14 @@ def _bound(match: re.Match[str]) -> tuple[str, str]:
 
 
 def _residue(text: str) -> str:
-    """Return the words that are neither a concept, a slot value nor a little word."""
+    """Return the words that are neither concepts, slot values nor stop words."""
     plain = re.sub(r"‹\w+›", " ", text.lower())
     words = [word for word in re.findall(r"[a-z]+", plain) if word not in _LITTLE_WORDS]
     return " ".join([*words, *re.findall(r"[\u30a0-\u30ff\u4e00-\u9fff]+", plain)])
 
 
 def matches(slots: Slots) -> Iterator[str]:
-    """Yield the intents that are similar enough to the question, the most similar first."""
+    """Yield intents that are similar enough to the question, most similar first."""
     nouns = [*LIBRARY["groups"], *LIBRARY["measures"], "sold", "who", "tables"]
     asked = _features(slots) if slots.has(*nouns) else {}
     scores = [(_similarity(asked, phrasing), name) for name, phrasing in _phrasings()]
@@ -211,7 +211,7 @@ def _phrasings() -> list[tuple[str, Features]]:
 
 
 def _features(slots: Slots) -> Features:
-    """Weigh concepts as a whole, and the words that are left over by their characters."""
+    """Weigh whole concepts, and the remaining words by their characters."""
     features = dict.fromkeys(slots.concepts, 1.0)
     features |= {"two": 1.0} if len(slots.periods) > 1 or slots.pair else {}
     features |= {"bound": 1.0} if slots.bounds else {}
@@ -219,7 +219,7 @@ def _features(slots: Slots) -> Features:
 
 
 def _grams(text: str) -> Features:
-    """Return the trigrams of an English text or the bigrams of a Japanese one."""
+    """Return the trigrams of English text or the bigrams of Japanese text."""
     size, padded = (3 if text.isascii() else 2), f" {text} "
     return {f"={padded[at : at + size]}": 1.0 for at in range(len(padded) - size + 1) if text}
 

@@ -17,13 +17,13 @@ from .conversation import Situation
 from .steps import REFERENCE, Findings, Plan, Step
 
 DEMO_LABEL = "Demo model (rules, no AI)"
-ARGUMENT_SIZE = 24  # characters of a call's arguments in one chunk
-# Words, and pairs of Japanese characters; joined they are the text again.
+ARGUMENT_SIZE = 24  # characters of arguments per chunk
+# Words, and pairs of Japanese characters; joined, they are the original text.
 PIECE = re.compile(r"\s*(?:[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]{1,2}|[!-~]+|\S)|\s+")
 
 
 class Turn(NamedTuple):
-    """What the model says next: a call of a tool, or without one its answer."""
+    """The model's next turn: a tool call, or an answer."""
 
     thought: str = ""
     tool: str = ""
@@ -90,7 +90,7 @@ class DemoModel:
 
 
 def decide(situation: Situation, today: date) -> Turn:
-    """Return the next step of the plan for the question, from what the tools have found."""
+    """Return the next step of the question's plan, given the tool results."""
     say, findings = situation.question.say, situation.findings
     plan = plans.find(situation._replace(today=today))
     # What another agent couldn't finish is part of the answer.
@@ -109,7 +109,7 @@ def decide(situation: Situation, today: date) -> Turn:
 
 
 def _filled(step: Step, done: Findings) -> str | None:
-    """Put the numbers that earlier calls found into a call; None if there are none."""
+    """Fill a call with numbers from earlier results; None if there are none."""
     rows = [results.parse(finding.text) for finding in done]
     values = [found.values if found else [] for found in rows]
     if not all(values[int(at)] for at, _ in REFERENCE.findall(step.text)):
@@ -117,7 +117,7 @@ def _filled(step: Step, done: Findings) -> str | None:
 
     def figures(found: re.Match[str]) -> str:
         several = values[int(found[1])] if found[2] == "sum" else values[int(found[1])][:1]
-        # Twelve decimals leave out the noise of binary fractions.
+        # Twelve decimals remove the noise of binary fractions.
         text = " + ".join(str(round(value, 12)) for value in several)
         return f"({text})" if len(several) > 1 or several[0] < 0 else text
 
@@ -125,7 +125,7 @@ def _filled(step: Step, done: Findings) -> str | None:
 
 
 def _answer(situation: Situation, plan: Plan | None = None) -> str:
-    """Answer without a plan, or from what was found before a call failed."""
+    """Answer without a plan, or from the results before a failed call."""
     question, findings = situation.question, situation.findings
     if not findings:
         return results.fallback(situation)

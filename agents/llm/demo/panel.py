@@ -1,4 +1,4 @@
-"""What a panel asks of the demo model: to compare and merge the answers of its members."""
+"""The demo model in a panel: compares and merges the members' answers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _COMPARE, _MERGE = pattern(QUESTION_TEMPLATE), pattern(SYNTHESIS_PROMPT)
 
 
 def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any] | None:
-    """Return who agrees, what differs and, if a judge is asked for, whose answer is best."""
+    """Return who agrees, what differs and, for a judge, whose answer is best."""
     fields = schema.get("properties") or {}
     found = _COMPARE.fullmatch(spoken(messages[-1])) if messages else None
     if found is None or not {"groups", "differences", "heading"} <= fields.keys():
@@ -41,7 +41,7 @@ def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str,
 
 
 def merge(messages: Sequence[Message]) -> str | None:
-    """Return one answer from several, each statement with the names of those who made it."""
+    """Merge answers, each statement with the names of its authors."""
     found = _MERGE.fullmatch(spoken(messages[-1])) if messages else None
     if found is None:
         return None
@@ -62,7 +62,7 @@ def _answers(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def _groups(answers: Mapping[str, str]) -> list[list[str]]:
-    """Group those with the same figures, or else with the same words."""
+    """Group answers with the same figures, or the same text."""
     groups: dict[Any, list[str]] = {}
     for name, answer in answers.items():
         groups.setdefault(_figures(answer) or normal_form(answer), []).append(name)
@@ -78,7 +78,7 @@ def _evidence(answer: str) -> int:
 
 
 def _quoted(answer: str, others: Sequence[str]) -> str:
-    """Return the first sentence that nobody else says, without its Markdown."""
+    """Return the first sentence that no other answer has, without Markdown."""
     sentences = [part for part in _SENTENCE.split(answer) if part.strip()]
     own = [part for part in sentences if not any(part in other for other in others)]
     first = next(iter([*own, *sentences]), "")

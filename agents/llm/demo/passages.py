@@ -1,4 +1,4 @@
-"""Answers from passages that a search found, each with its source."""
+"""Answers from search results, with their sources."""
 
 import re
 from typing import NamedTuple
@@ -16,21 +16,21 @@ _COURTESY = re.compile(LIBRARY["words"]["courtesy"], re.IGNORECASE)
 
 
 class Passage(NamedTuple):
-    """A passage with the number that it is cited by."""
+    """A passage and its citation number."""
 
     number: str
     source: str
     text: str
 
     def score(self, terms: frozenset[str]) -> int:
-        """Count the words that are shared; those of the heading count twice."""
+        """Count shared words; those in the heading count twice."""
         heading, text = terms & terms_of(self.source), terms & terms_of(self.text)
         return len(heading) + len(heading | text)
 
     def quote(self, terms: frozenset[str]) -> str:
-        """Return the first blocks that bear on the question, with the passage's number."""
+        """Return the first relevant blocks, with the passage's number."""
         blocks = [block.strip() for block in _BLOCK.findall(self.text)]
-        # A heading that asks the same is answered by the text under it, from its beginning.
+        # A heading with the same question is answered by the text below it, from its start.
         if 2 * len(terms & terms_of(self.source)) < len(terms):
             blocks = [block for block in blocks if terms & terms_of(block)] or blocks
         quoted = blocks[0]
@@ -41,7 +41,7 @@ class Passage(NamedTuple):
 
 
 def parse(text: str) -> list[Passage]:
-    """Read a search result: `[1] Title › Heading (source #1)`, then the text."""
+    """Parse a search result: `[1] Title › Heading (source #1)`, then the text."""
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
     found = zip(heads, ends, strict=True)
@@ -53,12 +53,12 @@ def search_query(text: str) -> str:
 
 
 def quote(observation: str, question: Question, least: float = 0.4) -> str:
-    """Quote the passages that share enough words with the question; empty if none does."""
+    """Quote passages that share enough words with the question; empty if none does."""
     terms = terms_of(question.plain)
     enough = max(min(2, len(terms)), least * len(terms), 1)
     passages = [passage for passage in parse(observation) if passage.text]
     found = [p for p in passages if len(terms & terms_of(f"{p.source} {p.text}")) >= enough]
-    if len(terms) == 1:  # A single word may be chance, unless it is in the heading.
+    if len(terms) == 1:  # a single word may be chance, unless it is in the heading
         found = [passage for passage in found if terms & terms_of(passage.source)]
     own = [p for p in found if Question(p.text).is_japanese == question.is_japanese]
     found = own or found
@@ -72,7 +72,7 @@ def quote(observation: str, question: Question, least: float = 0.4) -> str:
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """Return the beginnings of English words and pairs of Japanese characters."""
+    """Return the stems of English words and pairs of Japanese characters."""
     text = text.lower()
     words = (word for word in re.findall(r"[a-z0-9_]{3,}", text) if word not in _COMMON)
     pairs = (run[at : at + 2] for run in _RUN.findall(text) for at in range(len(run) - 1))

@@ -1,4 +1,4 @@
-"""What the demo model does for an agent that plans: write a plan, check results, answer."""
+"""The demo model for a planning agent: writes a plan, checks results, answers."""
 
 import json
 import re
@@ -24,13 +24,13 @@ _FAILED = re.compile(
 _CHECK = re.compile(r"Step: .*?\nExpected: (?P<expected>.*?)\nResult:\n(?P<result>.*)", re.S)
 _RESULTS = conversation.pattern(RESULTS_PROMPT)
 _ASK = conversation.LIBRARY["words"]["ask_person"]
-# The tools that a report doesn't list any more; a plan is found again with them.
+# Tools that a report no longer lists; the plan is found again with them.
 _SHOP = Offer("database", "customers()\nproducts()\norders()")
 _TOOLS = (Offer("calculator"), Offer("search"), _SHOP)
 
 
 def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]]:
-    """Return a thought and the plan as its schema wants it; `cancel` says why there is none."""
+    """Return a thought and the plan in its schema; `cancel` says why there is none."""
     system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
     brief = spoken(messages[-1]) if messages else ""
     found = _BRIEF.search(brief)
@@ -46,7 +46,7 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
     )
     listed = re.search(r"^Roles: (.+)$", system, re.MULTILINE)
     roles = listed[1].split(", ") if listed else []
-    # Someone to be asked is a person of one's own, or has a role.
+    # The person asked is one of the user's own, or has a role.
     who = "|".join(["(?:my|our|the) [a-z]+(?: [a-z]+)?", *map(re.escape, roles)])
     asked = re.search(_ASK.replace("WHO", who), question, re.IGNORECASE)
     before = situation.about(question[: asked.start()].strip(" 、。,;")) if asked else situation
@@ -75,7 +75,7 @@ def _written(plan: Plan | None, situation: Situation, why: str) -> dict[str, Any
     if plan and plan.lost and not plan.steps:
         why = why or say("lost", lost=", ".join(plan.lost))
     if why or plan is None:
-        # Why a run ended is plain text, so the link becomes its words.
+        # The reason of a run's end is plain text, so a link becomes its text.
         why = why or re.sub(r"\[(.+?)\]\(.+?\)", r"\1", results.fallback(situation))
         return {"description": say("cannot"), "cancel": why, "steps": []}
     found = _replaced(plan, situation) or say("find_out", text=situation.question.text)
@@ -89,7 +89,7 @@ def _replaced(plan: Plan, situation: Situation) -> str:
 
 
 def _fields(step: Step, steps: Sequence[Step]) -> dict[str, Any]:
-    """Write a step with references to the results of the steps before it."""
+    """Write a step with references to earlier results."""
     needs = dict.fromkeys(steps[int(at)].name for at, _ in REFERENCE.findall(step.text))
     text = step.text.replace("${", "$${")  # a user's text is not a reference
     text = REFERENCE.sub(lambda found: _reference(steps[int(found[1])], found[2]), text)
@@ -121,7 +121,7 @@ def _agents(system: str) -> list[Offer]:
 
 
 def answer(messages: Sequence[Message], today: date) -> Situation | None:
-    """Return the situation with its answer after a plan was carried out, if one was."""
+    """Return the situation with its answer after a plan was executed, if one was."""
     last = spoken(messages[-1]) if messages and messages[-1]["role"] == "user" else ""
     report = _RESULTS.search(last)
     if report is None:
@@ -138,7 +138,7 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
     alone = f"{report['description']}\n\n{report['results']}".removesuffix("\n\n—")
     parts, question = [] if outcomes else [alone], situation.question
     if plan and used and all(name in found for name in used):
-        # A calculation is shown with the names of what it refers to.
+        # A calculation is displayed with the names it refers to.
         findings = [found[name]._replace(input=name.rpartition(": ")[2]) for name in used]
         parts = [_replaced(plan, situation), plan.answer(findings)]
     for name, _, text in outcomes if not parts else [o for o in outcomes if o[0] not in used]:
@@ -151,7 +151,7 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
 
 
 def check(messages: Sequence[Message]) -> dict[str, Any]:
-    """Judge a result by what can be seen of it."""
+    """Judge a result by what is visible of it."""
     found = _CHECK.match(spoken(messages[-1]) if messages else "")
     expected, result = (found["expected"], found["result"].strip()) if found else ("", "")
     say, rows = Question(expected).say, results.parse(result)

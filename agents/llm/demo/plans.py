@@ -1,7 +1,7 @@
-"""Recorded plans: for each kind of question the tool calls to make, and their answer.
+"""Recorded plans: the tool calls and the answer for each kind of question.
 
 An agent that answers step by step makes the calls one after the other. A planning agent writes
-the same steps as a plan, with references where a call needs an earlier result.
+the same steps as a plan, with references to earlier results.
 """
 
 import re
@@ -60,7 +60,7 @@ def _clauses(situation: Situation) -> Plan | None:
 
 
 def _handoff(situation: Situation) -> Plan | None:
-    """Hand a task to the agents that the question names."""
+    """Hand off to the agents named in the question."""
     agents, question = situation.agents, situation.question
     one = "|".join(sorted(map(re.escape, agents), key=len, reverse=True))
     who = rf"(?P<who>(?:{one})(?:(?:,? and |, |、|と)(?:{one}))*)"
@@ -88,7 +88,7 @@ def _handoff(situation: Situation) -> Plan | None:
 
 
 def _figures(situation: Situation) -> Plan | None:
-    """Say what the rows in the question itself show; no tool is needed."""
+    """Describe the rows in the question itself; no tool is needed."""
     wish = situation.question.text.partition("{")[0]
     rows, question = results.parse(situation.question.text), Question(wish)
     if rows is None or not wish.strip():
@@ -104,7 +104,7 @@ def _figures(situation: Situation) -> Plan | None:
 
 
 def _sum(situation: Situation) -> Plan | None:
-    """Let the calculator work out an expression; the model never calculates itself."""
+    """Let the calculator evaluate an expression; the model never calculates itself."""
     question, found = situation.question, arithmetic.find(situation.question.plain)
     if found is None or found.is_open or situation.calculator is None:
         return None
@@ -133,7 +133,7 @@ def _chain(situation: Situation) -> Plan | None:
 
 
 def _follow_up(situation: Situation) -> Plan | None:
-    """`And last year?` is the question before with another period."""
+    """Answer `And last year?` with the previous question for another period."""
     earlier, text = situation.earlier, situation.question.text.strip()
     if earlier is None or not _FOLLOW_UP.search(text):
         return None
@@ -143,7 +143,7 @@ def _follow_up(situation: Situation) -> Plan | None:
 
 
 def _lookup(situation: Situation) -> Plan | None:
-    """Search the documents for anything else that is a question."""
+    """Search the documents for any other question."""
     question, tool = situation.question, situation.tool("search", "query")
     if tool is None or not _QUESTION.search(question.plain):
         return None
@@ -155,7 +155,7 @@ def _lookup(situation: Situation) -> Plan | None:
 
 
 def _intent(situation: Situation) -> Plan | None:
-    """Fill the recorded plan of the most similar intent that fits the database at hand."""
+    """Fill the recorded plan of the most similar intent that fits the database."""
     database, question = situation.tool("database", "sql"), situation.question
     if database is None:
         return None
@@ -163,6 +163,6 @@ def _intent(situation: Situation) -> Plan | None:
     asked = question.part(_WHY.sub(" ", question.text)) if explains else question
     read = intents.read(asked, situation.today)
     if explains and not (read.periods or read.has("top", "bottom", "compare")):
-        return None  # "Why do sales differ?" is a question for the documents.
+        return None  # "Why do sales differ?" is a question for the documents
     shop = ShopPlans(situation, read, database, explains)
     return next((plan for name in intents.matches(read) if (plan := shop.plan(name))), None)

@@ -1,4 +1,4 @@
-"""Answers in words: tool results, failures, and what the model says about itself."""
+"""Answers as text: tool results, failures, and the model's self-description."""
 
 import json
 import re
@@ -31,12 +31,12 @@ class Rows(NamedTuple):
 
     @property
     def values(self) -> list[float]:
-        """Return the last number of each row: what was measured."""
+        """Return the last number of each row, which is the measure."""
         return [row[-1] for row in self.rows if row and is_number(row[-1])]
 
 
 def parse(text: str) -> Rows | None:
-    """Return the rows in a tool result, wherever they begin."""
+    """Return the rows in a tool result, at any position."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
         columns, rows = value["columns"], value["rows"]
@@ -59,7 +59,7 @@ def is_number(value: Any) -> bool:
 
 
 def figure(text: str) -> str | None:
-    """Return the number that a text is, but for a note in brackets behind it."""
+    """Return a text's number, ignoring a note in brackets after it."""
     match = _NUMBER.fullmatch(text.strip())
     return match[1].replace(",", "") if match else None
 
@@ -74,7 +74,7 @@ def percentage(text: str, sign: str = "") -> str:
 
 
 def result(finding: Finding, question: Question, places: int = 6) -> str:
-    """Say what the calculator returned; what isn't a number is quoted as it is."""
+    """Describe the calculator's result; anything but a number is quoted."""
     text = figure(finding.text)
     if text is None:
         return finding.text
@@ -86,7 +86,7 @@ def result(finding: Finding, question: Question, places: int = 6) -> str:
 
 
 def found(finding: Finding, question: Question) -> str:
-    """Say what a call found that isn't part of a recorded plan."""
+    """Describe a result that isn't part of a recorded plan."""
     rows, about = parse(finding.text), question.part(finding.input)
     if figure(finding.text):
         return result(finding, question)
@@ -97,7 +97,7 @@ def found(finding: Finding, question: Question) -> str:
 
 
 def answer(query: Query, finding: Finding) -> str:
-    """Put the rows that a query found in words."""
+    """Describe the rows of a query."""
     question = query.slots.question
     rows, title, say = parse(finding.text), query.title, question.say
     if rows is None or rows.is_empty:
@@ -120,7 +120,7 @@ def answer(query: Query, finding: Finding) -> str:
 
 
 def label(cell: Any, question: Question) -> str:
-    """Return a cell for people; months by their names."""
+    """Format a cell; months by name."""
     if is_number(cell):
         return number(cell)
     if found := re.fullmatch(r"(\d{4})-(0[1-9]|1[0-2])", str(cell)):
@@ -130,7 +130,7 @@ def label(cell: Any, question: Question) -> str:
 
 
 def table(rows: Rows, question: Question) -> str:
-    """Return the rows as a Markdown table; the numbers of a column have the same decimals."""
+    """Format rows as a Markdown table; numbers in a column have the same decimals."""
     columns, rules = [], []
     for at, name in enumerate(rows.columns):
         cells = [row[at] for row in rows.rows[:MAX_ROWS]]
@@ -149,7 +149,7 @@ def table(rows: Rows, question: Question) -> str:
 
 
 def fallback(situation: Situation) -> str:
-    """Say in one sentence what this model is, what it can do and how to get a real one."""
+    """Say what this model is, what it can do and how to get a real one."""
     say, examples = situation.question.say, _examples(situation)
     quoted = say("comma").join(say("quoted", text=each) for each in examples)
     key = "fallback" if examples else "fallback_without_tools"
@@ -157,7 +157,7 @@ def fallback(situation: Situation) -> str:
 
 
 def introduction(situation: Situation) -> str:
-    """Introduce the model with examples for the tools at hand."""
+    """Introduce the model, with examples for the available tools."""
     say, examples = situation.question.say, [f"- {each}" for each in _examples(situation)]
     tried = "\n".join([say("try"), "", *examples]) if examples else ""
     parts = [say("introduction"), say("planning") if situation.is_planner else "", tried]
@@ -176,10 +176,10 @@ def failure(finding: Finding, question: Question) -> str:
 
 
 def _examples(situation: Situation) -> list[str]:
-    """Return up to three questions that the tools at hand can answer."""
+    """Return up to three questions that the available tools can answer."""
     say, text = situation.question.say, situation.question.text.strip()
     own = [say(f"example_{tool[0]}") for tool in _TOOLS if situation.tool(*tool)]
-    # An agent that can only hand over is asked to do that with the same question.
+    # An agent that can only hand off is asked to do so with the same question.
     task = text if 0 < len(text) < 80 and "\n" not in text else say("example_calculator")
     handed = [say("example_handoff", agent=agent, task=task) for agent in situation.agents]
     return [*own, *handed][:3]

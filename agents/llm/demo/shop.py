@@ -1,4 +1,4 @@
-"""Queries over the sample shop, filled from the tables of SQL and titles in intents.toml."""
+"""Queries over the sample shop, from the SQL and titles in intents.toml."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _DATES = {"orders": "o.ordered_on", "customers": "c.joined_on"}
 
 
 class Query(NamedTuple):
-    """One SELECT statement and what its result is called."""
+    """One SELECT statement, with the title of its result."""
 
     intent: str
     sql: str
@@ -31,7 +31,7 @@ class Query(NamedTuple):
 
 
 def query(intent: str, slots: Slots) -> Query:
-    """Fill the SQL and the title of an intent with what the question says."""
+    """Fill an intent's SQL and title from the question."""
     by, ja = _group(slots), slots.question.is_japanese
     group, *many = LIBRARY["groups"][by]
     sort = LIBRARY["sorting"][slots.first(LIBRARY["sorting"], "top")]
@@ -75,7 +75,7 @@ def query(intent: str, slots: Slots) -> Query:
 
 
 def select(name: str, fields: Mapping[str, Any]) -> str:
-    """Fill the SQL of this name, with the joins that its columns need."""
+    """Fill the SQL of this name, with the joins its columns need."""
     sql = LIBRARY["sql"][name].format_map({**fields, "base": "BASE"})
     base = f"{fields['base']} {_ALIASES[fields['base']][0]}"
     for table in ("customers", "products") if base == "orders o" else ():
@@ -85,7 +85,7 @@ def select(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def conditions(slots: Slots, base: str) -> tuple[str, str]:
-    """Return the WHERE clause for rows of this table, and the same in words."""
+    """Return the WHERE clause for rows of this table, also as text."""
     held: list[tuple[str, str, str]] = []
     columns = dict.fromkeys(column for column, *_ in slots.values)
     for column in (each for each in columns if each[0] in _ALIASES[base]):
@@ -127,7 +127,7 @@ def _held_to(column: str, values: list[Value], is_negated: bool) -> tuple[str, s
 
 
 def _group(slots: Slots) -> str:
-    """Return what the result is grouped by; a product sold "in each month" stays a product."""
+    """Return the grouping; a product sold "in each month" stays a product."""
     if slots.pair:
         return slots.pair[0][0][2:]
     is_product = slots.has("product") and slots.has("top", "sold")
@@ -139,7 +139,7 @@ def _group(slots: Slots) -> str:
 
 
 def _measure(slots: Slots, by: str, group: str) -> list[str]:
-    """Return what is measured; what it is grouped by isn't."""
+    """Return the measure, which isn't the grouping."""
     counted = [c for c in slots.concepts if c in LIBRARY["measures"] and (c != by or not group)]
     name = next((c for c in counted if c not in ("amount", "price")), "revenue")
     if slots.has("average"):

@@ -11,7 +11,7 @@ from .steps import Findings, Plan, Step, calculation, search
 
 
 class ShopPlans:
-    """Fills the recorded plans with what the question says; `explains` if it asks why."""
+    """Fills recorded plans from the question; `explains` if it asks why."""
 
     def __init__(
         self, situation: Situation, slots: Slots, database: Offer, explains: bool
@@ -25,13 +25,13 @@ class ShopPlans:
             return special[intent]()
         is_named, columns = self.slots.names, [column for column, *_ in self.slots.values]
         if intent == "never" and (is_named or columns):
-            return None  # "Who never bought tea?" is another question.
+            return None  # "Who never bought tea?" is another question
         if intent != "never" and self.slots.has("never") and "o.status" not in columns:
             return None
         return self._single("breakdown" if intent == "total" and self.slots.pair else intent)
 
     def _single(self, intent: str) -> Plan | None:
-        """Ask one query; if it gave nothing before, the same for each year."""
+        """Run one query; if it had no result before, the same per year."""
         years = self.slots._replace(periods=(), concepts=(*self.slots.concepts, "yearly"))
         options = [query(intent, self.slots)]
         options += [query("breakdown", years)] if self.slots.periods else []
@@ -54,7 +54,7 @@ class ShopPlans:
         return Plan(lambda _: words) if found else None
 
     def _share(self) -> Plan | None:
-        """What part of a whole something makes: two queries and a division."""
+        """Return a share: two queries and a division."""
         is_ranked = self.slots.has("top", "bottom")
         part = query("ranking" if is_ranked else "total", self.slots)
         without = self.slots._replace(values=(), names=(), bounds=())
@@ -74,7 +74,7 @@ class ShopPlans:
         return self._checked(steps, answer)
 
     def _compare(self) -> Plan | None:
-        """The same figure for two periods or two places, and the change between them."""
+        """Compare a figure for two periods or places, with the change between them."""
         if self.slots.pair and not self.situation.is_planner:
             return self._single("breakdown")
         pair, works = self._pair(), self.situation.works
@@ -96,7 +96,7 @@ class ShopPlans:
         return self._checked(steps, lambda f: self._compared(both, f), lost, instead)
 
     def _pair(self) -> list[Query]:
-        """Return the newer and the older query, or one for each place."""
+        """Return the newer and the older query, or one per place."""
         intent = "ranking" if self.slots.has("top", "bottom") else "total"
         asked = query(intent, self.slots._replace(limit=1))
         if self.slots.pair:
@@ -115,7 +115,7 @@ class ShopPlans:
         return [asked.with_slots(periods=(span,)) for span in spans]
 
     def _compared(self, pair: Sequence[Query], findings: Findings) -> str:
-        """Say both figures, the change and, if it was asked, what explains it."""
+        """Describe both figures, the change and, if asked, its reasons."""
         told = list(map(results.answer, pair, findings))
         at = 3 if self.situation.is_planner else 2
         for percent in (results.percentage(f.text, "+") for f in findings[at : at + 1]):
@@ -146,7 +146,7 @@ class ShopPlans:
         return self.say("why", unit=japanese if self.question.is_japanese else self._unit)
 
     def _reasons(self, pair: Sequence[Query]) -> list[Step]:
-        """Look at the number and the size of orders, and into the documents."""
+        """Query the number and size of orders, and the documents."""
         unit, group = self._unit, LIBRARY["groups"][self._unit][0]
         spans = [str(each.slots.periods[0].start) for each in pair if each.slots.periods]
         units = [span[: 4 if unit == "year" else 7] for span in spans]
@@ -174,7 +174,7 @@ class ShopPlans:
         lost: tuple[str, ...] = (),
         instead: tuple[str, ...] = (),
     ) -> Plan | None:
-        """Return the plan if it holds to every value, and to the tables of the database."""
+        """Return the plan if it uses every value, and only the database's tables."""
         text = " ".join(step.text for step in steps)
         has_values = all(quote(english) in text for _, english, _ in self.slots.values)
         needed = set(re.findall(r"(?:FROM|JOIN) (\w+)", text))

@@ -11,7 +11,7 @@ REFERENCE = re.compile(r"⟦(\d)(?: (\w+))?⟧")
 
 
 class Step(NamedTuple):
-    """One call; `⟦0⟧` in its text stands for the number that step 0 found."""
+    """One call; `⟦0⟧` in its text is replaced by the number that step 0 found."""
 
     name: str
     tool: Offer
@@ -21,7 +21,7 @@ class Step(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Steps and their answer; `lost` gave nothing before, and `instead` replaces it."""
+    """Steps and their answer; `lost` had no result before, and `instead` replaces it."""
 
     answer: Callable[[Findings], str]
     steps: tuple[Step, ...] = ()
