@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
-from itertools import count
 from urllib.parse import urlsplit
 
 from agents.engine import fault_injection
@@ -65,35 +64,13 @@ class ModelCall:
         self._tries: dict[str, int] = {}
 
     async def events(self, request: ModelRequest, ask: Ask | None = None) -> Events:
-        """Stream the reply, falling back to the next model if one fails before its first token.
+        """Stream the reply; before the first token, retry or fall back to the next model.
 
         `ask` builds the request for another model; without it all get the same.
         """
-        self.request = request
-        while True:
-            try:
-                async with aclosing(self._events_with_retry(self.request)) as words:
-                    async for event in words:
-                        yield event
-                return
-            except PlanParseError:
-                raise  # it has answered, so it gets to correct itself
-            except (ModelError, AgentConnectionError) as error:
-                if self._has_spoken:
-                    raise
-                if not self.fallbacks:
-                    self._add_attempts(error)
-                    raise
-                replaced = self._fall_back(error)
-            if ask is not None:
-                # In a thread, because counting the tokens of a long history takes a while.
-                self.request = await asyncio.to_thread(ask, self.planner)
-            yield replaced
-
-    async def _events_with_retry(self, request: ModelRequest) -> Events:
-        """Ask one model, retrying failures that happen before the first token."""
+        self.request, attempt = request, 1
         self._tries[self.planner.model] = 0
-        for attempt in count(1):
+        while True:
             try:
                 if self.planner.gate and (limit := self.planner.gate.blocking_limit()):
                     yield self._rate_limit_event(self.planner.gate, limit)
@@ -101,17 +78,36 @@ class ModelCall:
                     with self.circuits.asking(*self._circuit_keys()):
                         self._tries[self.planner.model] += 1
                         fault_injection.point("P4")
-                        async with aclosing(self._guarded_events(request)) as words:
-                            async for event in words:
+                        async with aclosing(self.screened(self.request)) as events:
+                            async for event in events:
                                 yield event
-                    self._record_tokens(request)
+                    self._record_tokens(self.request)
                 return
             except AgentError as error:
                 wait = self._retry_delay(error, attempt)
-                if wait is None:
+                if wait is not None:
+                    notice = self._retry_event(error, wait, attempt)
+                elif self._may_fall_back(error):
+                    notice = self._fall_back(error)
+                else:
                     raise
-                yield self._retry_event(error, wait, attempt)
-            await asyncio.sleep(wait)
+            if wait is None and ask is not None:
+                # In a thread, because counting the tokens of a long history takes a while.
+                self.request = await asyncio.to_thread(ask, self.planner)
+            yield notice
+            attempt = 1 if wait is None else attempt + 1
+            if wait is not None:
+                await asyncio.sleep(wait)
+
+    def _may_fall_back(self, error: AgentError) -> bool:
+        """Return whether another model can be asked; if none is left, list those tried."""
+        if isinstance(error, PlanParseError):
+            return False  # it has answered, so it gets to correct itself
+        if self._has_spoken or not isinstance(error, ModelError | AgentConnectionError):
+            return False
+        if not self.fallbacks:
+            self._add_attempts(error)
+        return bool(self.fallbacks)
 
     def _acquire_slot(self) -> AbstractAsyncContextManager[None]:
         gate = self.planner.gate
@@ -143,12 +139,24 @@ class ModelCall:
         listed = " and ".join(filter(None, [", ".join(tried[:-1]), tried[-1]]))
         error.add(f"Tried {listed}.")
 
-    async def _guarded_events(self, request: ModelRequest) -> Events:
+    async def screened(self, request: ModelRequest) -> Events:
+        """Stream one reply through the output guardrails."""
         screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
         try:
-            async with aclosing(self._stream_events(request, screens)) as words:
-                async for event in words:
-                    yield event
+            async with aclosing(self.planner.stream(request)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, PlanResult):
+                        self.plan = piece
+                        continue
+                    if isinstance(piece, SlowNotice):
+                        yield self._slow_event(piece)
+                        continue
+                    screen = screens[piece.kind]
+                    if text := screen.feed(piece.text):
+                        yield self._delta_event(piece.kind, text)
+                    if screen.blocked:
+                        self.finding = screen.finding
+                        break
         except AgentError:
             # Text still held back belongs to what was said; if nothing was, drop it.
             for event in await self._flush_guards(screens) if self._has_spoken else ():
@@ -157,24 +165,6 @@ class ModelCall:
         for event in await self._flush_guards(screens) if self.finding is None else ():
             yield event
         await self._collect_findings(screens)
-
-    async def _stream_events(
-        self, request: ModelRequest, screens: Mapping[str, StreamGuard]
-    ) -> Events:
-        async with aclosing(self.planner.stream(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, PlanResult):
-                    self.plan = piece
-                    continue
-                if isinstance(piece, SlowNotice):
-                    yield self._slow_event(piece)
-                    continue
-                screen = screens[piece.kind]
-                if text := screen.feed(piece.text):
-                    yield self._delta_event(piece.kind, text)
-                if screen.blocked:
-                    self.finding = screen.finding
-                    return
 
     async def _flush_guards(self, screens: Mapping[str, StreamGuard]) -> list[Event]:
         """Return the text held back, unless something in it blocks it all."""
@@ -252,6 +242,7 @@ class ModelCall:
         """Switch to the next model for this and later turns."""
         before = self.planner.model
         self.planner, *self.fallbacks = self.fallbacks
+        self._tries[self.planner.model] = 0
         return self.emit(
             EventType.STATUS,
             kind="model_fallback",
