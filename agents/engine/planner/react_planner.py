@@ -19,7 +19,7 @@ from agents.engine.errors import (
 )
 from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
 from agents.engine.guardrails.invisible import strip_invisible_message, strip_invisible_value
-from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, Pseudonymizer
+from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, Pseudonymizer
 from agents.engine.resilience.rate_limiter import RateLimiter
 from agents.engine.state import OBSERVATION_PREFIX, AgentState, Message
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, specification
@@ -213,15 +213,10 @@ class ReActPlanner:
             else message
         )
 
-    def stream(
+    async def stream(
         self, request: ModelRequest
     ) -> AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]:
-        said = self._stream_deltas(request)
-        return said if self.discretion is None else self.discretion.restore_stream(said)
-
-    async def _stream_deltas(
-        self, request: ModelRequest
-    ) -> AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]:
+        """Yield the reply as it streams, then the plan; aliases are replaced by values."""
         chunks = open_stream(
             self.llm.stream,
             model=self.model,
@@ -230,17 +225,27 @@ class ReActPlanner:
             **request.parameters,
         )
         reader = _ReactReader() if self.dialect == "react" else _NativeReader()
-        async with aclosing(batched(chunks, self.deadlines, self.pace)) as batches:
-            async for batch in batches:
-                if not batch:
-                    yield SlowNotice(self.deadlines.slow)
-                for said in _read_batch(reader, batch):
-                    yield said
-                if reader.done:
-                    break
-        for said in _join_deltas([reader.rest()]):
+        restorer = None if self.discretion is None else PlanRestorer(self.discretion)
+        try:
+            async with aclosing(batched(chunks, self.deadlines, self.pace)) as batches:
+                async for batch in batches:
+                    if not batch:
+                        yield SlowNotice(self.deadlines.slow)
+                    for said in _restore(_read_batch(reader, batch), restorer):
+                        yield said
+                    if reader.done:
+                        break
+            for said in _restore(_join_deltas([reader.rest()]), restorer):
+                yield said
+            plan = reader.result()
+        except AgentError:
+            # Text still held back belongs to what was said.
+            for said in restorer.rest() if restorer else ():
+                yield said
+            raise
+        for said in restorer.rest() if restorer else ():
             yield said
-        yield reader.result()
+        yield restorer.plan(plan) if restorer else plan
 
     def _system_instructions(self) -> tuple[str, ...]:
         if self.discretion is None:
@@ -269,6 +274,11 @@ def _read_batch(reader: "_NativeReader", batch: Sequence[Chunk]) -> list[TextDel
         raise
     except Exception as error:
         raise adapter_error(error) from error
+
+
+def _restore(deltas: list[TextDelta], restorer: PlanRestorer | None) -> Iterable[TextDelta]:
+    """Replace aliases by values; text that may be half an alias is held back."""
+    return deltas if restorer is None else filter(None, map(restorer.feed, deltas))
 
 
 class _NativeReader:

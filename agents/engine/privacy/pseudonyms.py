@@ -7,13 +7,11 @@ restored before anyone reads or uses it, even if they aren't copied exactly.
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from agents.engine.errors import AgentError
 from agents.engine.state import Message
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
@@ -101,27 +99,8 @@ class Pseudonymizer:
             start = match.end()
         return "".join([*pieces, text[start:]])
 
-    async def restore_stream(
-        self, pieces: AsyncGenerator[Any, None]
-    ) -> AsyncGenerator[Any, None]:
-        """Restore the values in a model's stream, as `ReActPlanner` receives it."""
-        words = DeltaRestorer(self)
-        try:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    if isinstance(piece, PlanResult):
-                        for rest in words.rest():
-                            yield rest
-                        yield self._restore_plan(piece)
-                    elif said := words.feed(piece):
-                        yield said
-        except AgentError:
-            # Text still held back belongs to what was said.
-            for rest in words.rest():
-                yield rest
-            raise
-
-    def _restore_plan(self, plan: PlanResult) -> PlanResult:
+    def restore_plan(self, plan: PlanResult) -> PlanResult:
+        """Return the plan with values restored."""
         calls = tuple(map(self._restore_call, plan.calls))
         turn = replace(
             plan.turn,
@@ -230,26 +209,28 @@ class StreamingRestorer:
         return self._discretion.restore(before + shown, len(before))
 
 
-class DeltaRestorer:
-    """Restores values in streamed thoughts and answers, each on its own."""
+class PlanRestorer:
+    """Restores values in a reply as it streams, and in its plan."""
 
     def __init__(self, discretion: Pseudonymizer) -> None:
         self._discretion = discretion
         self._growing: dict[str, StreamingRestorer] = {}
         self._last: dict[str, Any] = {}
 
-    def feed(self, piece: Any) -> Any:
-        """Return the piece with values restored, or None if there is nothing to release."""
-        if (kind := getattr(piece, "kind", None)) is None:
-            return piece
-        growing = self._growing.setdefault(kind, StreamingRestorer(self._discretion))
-        self._last[kind] = piece
-        text = growing.feed(piece.text)
-        return replace(piece, text=text) if text else None
+    def feed(self, delta: Any) -> Any:
+        """Return the delta with values restored, or None if there is nothing to release."""
+        growing = self._growing.setdefault(delta.kind, StreamingRestorer(self._discretion))
+        self._last[delta.kind] = delta
+        text = growing.feed(delta.text)
+        return replace(delta, text=text) if text else None
 
     def rest(self) -> list[Any]:
+        """Return the text still held back."""
         held = {kind: growing.rest() for kind, growing in self._growing.items()}
         return [replace(self._last[kind], text=text) for kind, text in held.items() if text]
+
+    def plan(self, plan: PlanResult) -> PlanResult:
+        return self._discretion.restore_plan(plan)
 
 
 def _text_between(text: str, spans: Iterable[PiiSpan]) -> str:
