@@ -5,8 +5,7 @@ other programs read. An event that ends something has its start time (`started`)
 (`step`).
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -78,16 +77,6 @@ class Event:
 def mark_replayed(event: Event) -> Event:
     """Return the event marked as replayed, with its time and number unchanged."""
     return replace(event, data={**event.data, "replayed": True})
-
-
-async def renumber(
-    events: AsyncGenerator[Event, None], after: int
-) -> AsyncGenerator[Event, None]:
-    """Renumber events in order, because concurrent streams can interleave their numbers."""
-    async with aclosing(events):
-        async for event in events:
-            after += 1
-            yield event if event.seq == after else replace(event, seq=after)
 
 
 @dataclass(slots=True)

@@ -354,9 +354,7 @@ class Stage:
         self.trail = RunState.start("agent", "Where?")
         self.trail.state.add_message("user", "Where?")
         self.heard = []
-        self.phase = OutputStep(
-            OutputSchema(form), self.trail, self.listen, self.recorded, words
-        )
+        self.phase = OutputStep(OutputSchema(form), self.trail, self.listen, words)
 
     def listen(self, step):
         retry = RetryPolicy(max_retries=0)

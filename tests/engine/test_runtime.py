@@ -1,21 +1,28 @@
 import asyncio
 import json
+from inspect import CO_ASYNC_GENERATOR
+from traceback import walk_tb
 
 import pytest
 
 from agents.engine import (
     AgentConnectionError,
+    AgentRuntime,
     AgentState,
+    FallbackStrategy,
     Guardrails,
     ModelError,
     RateLimited,
+    ReActPlanner,
     RetryPolicy,
+    ToolRegistry,
     ToolResult,
 )
 from agents.engine.events import Event
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.loop.termination import standard_policy
-from agents.engine.testing import Call, Says
+from agents.engine.privacy import Pseudonymizer
+from agents.engine.testing import Call, Says, delta
 from tests.engine.conftest import Echo
 
 
@@ -360,3 +367,35 @@ async def test_a_run_that_has_spent_its_tokens_stops_with_the_limit_in_words(age
 
     assert events[-1].data["stopped_reason"] == "budget_exceeded"
     assert events[-1].data["detail"] == "A run may use 1 tokens."
+
+
+class Silent:
+    """A model that says one word, and then nothing more."""
+
+    def __init__(self):
+        self.is_waiting = asyncio.Event()
+
+    async def stream(self, **request):
+        yield delta(content="Well, ")
+        self.is_waiting.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("discretion", [None, Pseudonymizer()])
+async def test_from_a_chunk_to_the_event_there_are_seven_generators_at_most(discretion):
+    model = Silent()
+    planner = ReActPlanner(model, "silent", discretion=discretion)
+    rules = Guardrails(blocked_patterns=[Pattern(pattern="swordfish")])
+    runtime = AgentRuntime(planner, ToolRegistry(), rules, FallbackStrategy())
+
+    reading = asyncio.create_task(events_of(runtime))
+    await model.is_waiting.wait()
+    await asyncio.sleep(0.01)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await reading
+
+    code = [frame.f_code for frame, _ in walk_tb(cancelled.value.__traceback__)]
+    passed = {c.co_qualname for c in code if c.co_flags & CO_ASYNC_GENERATOR}
+    assert passed >= {"RunLoop.events", "ModelCall.screened", "batched"}
+    assert len(passed) <= 7, passed

@@ -4,8 +4,7 @@ A provider quotes the question, a schema quotes the answer. All events of a run 
 here.
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,36 +23,28 @@ ERROR_FIELDS: Mapping[EventType, tuple[str, ...]] = {
 }
 
 
-Events = AsyncGenerator[Event, None]
+class ErrorFilter:
+    """Masks what guardrails forbid in error events, or withholds the text."""
 
+    def __init__(self, guardrails: Guardrails) -> None:
+        self._rules = guardrails.without_length_limits()
+        self._is_needed = self._rules.applies_to("output")
 
-def filter_errors(events: Events, guardrails: Guardrails) -> Events:
-    """Mask what guardrails forbid in error events, or withhold the text."""
-    rules = guardrails.without_length_limits()
-    return _filter_stream(events, rules) if rules.applies_to("output") else events
+    def applies_to(self, event: Event) -> bool:
+        if not self._is_needed or event.type not in ERROR_FIELDS:
+            return False
+        # A blocking rule's own message may match its pattern.
+        return bool(event.data.get("stopped_reason") != StopReason.BLOCKED.value)
 
-
-async def _filter_stream(events: Events, rules: Guardrails) -> Events:
-    async with aclosing(events):
-        async for event in events:
-            yield await _filter_event(event, rules) if _needs_check(event) else event
-
-
-def _needs_check(event: Event) -> bool:
-    # A blocking rule's own message may match its pattern.
-    is_own = event.data.get("stopped_reason") == StopReason.BLOCKED.value
-    return event.type in ERROR_FIELDS and not is_own
-
-
-async def _filter_event(event: Event, rules: Guardrails) -> Event:
-    texts = {
-        name: event.data[name]
-        for name in ERROR_FIELDS[event.type]
-        if isinstance(event.data.get(name), str) and event.data[name]
-    }
-    size = sum(map(len, texts.values()))
-    changed = await run_in_thread_if_large(size, _filter_texts, texts, rules)
-    return replace(event, data={**event.data, **changed}) if changed else event
+    async def filter(self, event: Event) -> Event:
+        texts = {
+            name: event.data[name]
+            for name in ERROR_FIELDS[event.type]
+            if isinstance(event.data.get(name), str) and event.data[name]
+        }
+        size = sum(map(len, texts.values()))
+        changed = await run_in_thread_if_large(size, _filter_texts, texts, self._rules)
+        return replace(event, data={**event.data, **changed}) if changed else event
 
 
 def _filter_texts(texts: Mapping[str, str], rules: Guardrails) -> dict[str, Any]:

@@ -23,9 +23,7 @@ class SubAgent(Protocol):
 
     name: str
 
-    def begin(self, trail: RunState) -> Events: ...
-
-    def go_on(self, trail: RunState) -> Events: ...
+    def events(self, trail: RunState) -> Events: ...
 
 
 class Handoff:
@@ -71,7 +69,7 @@ class Handoff:
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Call the other agent outside of any run."""
         trail = RunState.start(self.agent, text_argument(input, "task"))
-        async for event in self.colleague().begin(trail):
+        async for event in self.colleague().events(trail):
             last = event
         return _to_result(self.agent, last.data)
 
@@ -98,8 +96,8 @@ class HandoffRun:
             self._record_return(event)
         if self.result is not None:
             return
-        async with aclosing(self._sub_agent_events()) as course:
-            async for event in course:
+        async with aclosing(self._sub_agent_events()) as events:
+            async for event in events:
                 self._record_return(event)
                 yield event
 
@@ -130,7 +128,6 @@ class HandoffRun:
 
     def _sub_agent_events(self) -> Events:
         stamp = self.caller.emit.under(self.handoff.agent, self.step)
-        colleague = self.handoff.colleague()
         begun = any(event.data.get("parent") == self.step for event in self.caller.past)
         if begun:
             trail = rebuild(self.caller.past, stamp, AgentState())
@@ -141,7 +138,7 @@ class HandoffRun:
         # The other agent spends the same budget.
         ours = self.caller.progress
         trail.progress = Progress(trail.progress.calls, ours.used, ours.began)
-        return colleague.go_on(trail) if begun else colleague.begin(trail)
+        return self.handoff.colleague().events(trail)
 
 
 def _to_result(agent: str, ending: Mapping[str, Any]) -> ToolResult:

@@ -1,6 +1,6 @@
 """One turn: builds the request, streams the reply and opens its tool calls."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from agents.engine.tool import Tool
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
 from .handoff import Handoff
+from .lifecycle_events import guardrail_event
 from .model_call import ModelCall
 from .run_state import RunState
 from .tool_fallback import effect
@@ -24,127 +25,146 @@ from .usage import turn_usage
 Events = AsyncGenerator[Event, None]
 
 
-class ModelStep:
-    """Yields a turn's events; the calls the model decided on are open afterwards.
+MAX_REPAIRS = 2
 
-    If the run has an output schema, streamed text is a thought: the answer comes later.
+
+class ModelStep:
+    """One turn of the model; ends with a `plan`, or None if the reply couldn't be parsed.
+
+    The calls the model decided on are open afterwards. If the run has an output schema
+    (`is_aloud`), streamed text is a thought: the answer comes later.
     """
 
-    def __init__(self, trail: RunState, *, is_aloud: bool = False) -> None:
+    def __init__(
+        self,
+        trail: RunState,
+        call: ModelCall,
+        tools: Sequence[Tool],
+        *,
+        is_aloud: bool = False,
+    ) -> None:
         self.trail = trail
+        self.call = call
+        self.tools = tools
         self.is_aloud = is_aloud
+        self.plan: PlanResult | None = None
 
-    async def events(self, heard: ModelCall, tools: Sequence[Tool]) -> Events:
-        step = self.trail.step
-
-        def ask(planner: ReActPlanner) -> ModelRequest:
-            return planner.request(self.trail.query, self.trail.state, tools)
-
+    async def events(self) -> Events:
         # Counting the tokens of a long history takes a while.
         request = await run_in_thread_if_large(
-            _message_chars(self.trail.state.get_messages()), ask, heard.planner
+            _message_chars(self.trail.state.get_messages()), self._request, self.call.planner
         )
-        started = self.trail.emit(
-            EventType.STEP_STARTED,
-            step=step,
-            turn=self.trail.turn,
-            kind="thought",
-            request=self.recorded(request, heard.planner),
-        )
-        yield started
-        if request.dropped or request.shortened:
-            yield self.trail.emit(
-                EventType.STATUS,
-                kind="compaction",
-                dropped=request.dropped,
-                shortened=request.shortened,
-                step=step,
-            )
-        async with aclosing(heard.events(request, ask)) as words:
-            async for event in words:
+        started = request_events(self.trail, request, self.call)
+        for event in started:
+            yield event
+        try:
+            async with aclosing(self.call.events(request, self._request)) as events:
+                async for event in events:
+                    yield event
+        except PlanParseError as error:
+            if self.trail.repairs >= MAX_REPAIRS:
+                raise
+            for event in self._repair_events(error):
                 yield event
+            return
         fault_injection.point("P6")
-        for event in self._result_events(heard, tools, started.time):
+        self.plan = self.call.plan or PlanResult()
+        for event in self._result_events(self.plan, started[0].time):
             yield event
 
-    def _result_events(
-        self, heard: ModelCall, tools: Sequence[Tool], started: datetime
-    ) -> Iterator[Event]:
-        plan, step = heard.plan or PlanResult(), self.trail.step
-        sent = heard.request.messages if heard.request else self.trail.sent
-        turn = turn_usage(plan, sent, heard.guardrails.count_tokens)
+    def _request(self, planner: ReActPlanner) -> ModelRequest:
+        return planner.request(self.trail.query, self.trail.state, self.tools)
+
+    def _result_events(self, plan: PlanResult, started: datetime) -> list[Event]:
+        call, step, emit = self.call, self.trail.step, self.trail.emit
+        sent = call.request.messages if call.request else self.trail.sent
+        turn = turn_usage(plan, sent, call.guardrails.count_tokens)
         self.trail.progress.used.add(turn)
-        yield self.trail.emit(EventType.USAGE, step=step, model=heard.planner.model, **turn)
         is_thought = bool(plan.calls) or self.is_aloud
         words = plan.final_answer if is_thought else None
         thought = "\n\n".join(filter(None, (plan.thought, words)))
+        told = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn)]
         if is_thought:
-            yield self.trail.emit(EventType.THOUGHT, step=step, content=thought)
-        yield self.trail.emit(
+            told.append(emit(EventType.THOUGHT, step=step, content=thought))
+        ended = emit(
             EventType.STEP,
             step=step,
             kind="thought" if is_thought else "answer",
-            status="blocked" if heard.finding else "done",
+            status="blocked" if call.finding else "done",
             thought=thought,
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
             started=started.isoformat(),
-            **self._open_calls(plan, heard.planner, tools),
+            **self._open_calls(plan),
         )
+        return [*told, ended, *(guardrail_event(self.trail, f) for f in call.findings)]
 
-    def _open_calls(
-        self, plan: PlanResult, planner: ReActPlanner, tools: Sequence[Tool]
-    ) -> dict[str, Any]:
+    def _open_calls(self, plan: PlanResult) -> dict[str, Any]:
         """Open the calls of this turn and save them, so that a paused run can resume."""
         if not plan.calls:
             return {}
         calls = with_unique_ids(plan.calls, self.trail.state.get_messages())
-        message = planner.message(plan, calls)
+        message = self.call.planner.message(plan, calls)
         self.trail.open, self.trail.thought = calls, plan.thought
         self.trail.say(message)
-        effects = {tool.name: _effect(tool) for tool in tools}
+        effects = {tool.name: _effect(tool) for tool in self.tools}
         return {"messages": [message], "calls": [_call_record(call, effects) for call in calls]}
 
-    def repair_events(self, heard: ModelCall, error: PlanParseError) -> Iterator[Event]:
+    def _repair_events(self, error: PlanParseError) -> list[Event]:
         """Show the model its mistake; it has its remaining steps to correct it."""
         self.trail.repairs += 1
-        said = "".join(heard.said)
+        said, step, emit = "".join(self.call.said), self.trail.step, self.trail.emit
         messages: list[Message] = [
             {"role": "assistant", "content": said or "…"},
             {"role": "user", "content": f"{OBSERVATION_PREFIX}Error: {error}"},
         ]
         for message in messages:
             self.trail.say(message)
-        if said:
-            yield self.trail.emit(EventType.THOUGHT, step=self.trail.step, content=said)
-        yield self.trail.emit(
-            EventType.STEP,
-            step=self.trail.step,
-            kind="thought",
-            status="failed",
-            error=str(error),
-            messages=messages,
-        )
+        thought = [emit(EventType.THOUGHT, step=step, content=said)] if said else []
+        about = {"kind": "thought", "status": "failed", "error": str(error)}
+        return [*thought, emit(EventType.STEP, step=step, **about, messages=messages)]
 
-    def recorded(self, request: ModelRequest, planner: ReActPlanner) -> dict[str, Any]:
-        """Return the request as recorded: its new messages and the number already sent."""
-        kept = 0
-        for old, new in zip(self.trail.sent, request.messages, strict=False):
-            if old != new:
-                break
-            kept += 1
-        self.trail.sent = request.messages
-        names = [tool["function"]["name"] for tool in request.tools or ()]
-        replaced = planner.replaced(request.messages[kept:])
-        return {
-            "model": planner.model,
-            **planner.provider_info,
-            "kept": kept,
-            "messages": request.messages[kept:],
-            "tools": names,
-            "parameters": dict(request.parameters),
-            **({"replaced": replaced} if replaced else {}),
-        }
+
+def request_events(
+    trail: RunState, request: ModelRequest, call: ModelCall, **more: Any
+) -> list[Event]:
+    """Return the event that starts the step, and one if the request was compacted."""
+    started = trail.emit(
+        EventType.STEP_STARTED,
+        step=call.step,
+        turn=trail.turn,
+        kind="thought",
+        **more,
+        request=_record_request(trail, request, call.planner),
+    )
+    if not request.dropped and not request.shortened:
+        return [started]
+    left_out = {"dropped": request.dropped, "shortened": request.shortened}
+    compaction = trail.emit(EventType.STATUS, kind="compaction", **left_out, step=call.step)
+    return [started, compaction]
+
+
+def _record_request(
+    trail: RunState, request: ModelRequest, planner: ReActPlanner
+) -> dict[str, Any]:
+    """Return the request as recorded: its new messages and the number already sent."""
+    kept = 0
+    for old, new in zip(trail.sent, request.messages, strict=False):
+        if old != new:
+            break
+        kept += 1
+    trail.sent = request.messages
+    names = [tool["function"]["name"] for tool in request.tools or ()]
+    replaced = planner.replaced(request.messages[kept:])
+    return {
+        "model": planner.model,
+        **planner.provider_info,
+        "kept": kept,
+        "messages": request.messages[kept:],
+        "tools": names,
+        "parameters": dict(request.parameters),
+        **({"replaced": replaced} if replaced else {}),
+    }
 
 
 def _message_chars(messages: Sequence[Message]) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import replace
@@ -15,7 +15,9 @@ from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
 from agents.engine.state import AgentState, Message, replace_surrogates
 from agents.engine.turn.assembly import PlanResult
 
+from .lifecycle_events import guardrail_event
 from .model_call import ModelCall
+from .model_step import request_events
 from .output_schema import OutputSchema, to_markdown
 from .run_state import RunState
 from .usage import turn_usage
@@ -50,15 +52,13 @@ class OutputStep:
         self,
         schema: OutputSchema,
         trail: RunState,
-        listen: Callable[[int], ModelCall],
-        recorded: Callable[[ModelRequest, ReActPlanner], dict[str, Any]],
+        new_call: Callable[[int], ModelCall],
         words: str = "",
     ) -> None:
         """`words` is the answer of the previous phase, if any."""
         self.schema = schema
         self.trail = trail
-        self.listen = listen
-        self.recorded = recorded
+        self.new_call = new_call
         self.words = words
         self.plan = PlanResult()
         self.value: Any = None
@@ -70,66 +70,68 @@ class OutputStep:
     async def events(self) -> Events:
         failures = 0
         while self.finding is None and self.plan.final_answer is None:
-            heard = self.listen(self.trail.next_step())
+            call = self.new_call(self.trail.next_step())
             try:
-                async with aclosing(self._attempt(heard)) as attempt:
-                    async for event in attempt:
-                        yield event
+                # In a thread, because counting the tokens of a long history takes a while.
+                request = await asyncio.to_thread(self._request, call.planner)
+                for event in request_events(self.trail, request, call, phase="output"):
+                    yield event
+                try:
+                    async with aclosing(call.events(request, self._request)) as events:
+                        async for event in events:
+                            yield event
+                except PlanParseError as error:
+                    raise OutputDecodingFailed(JSON_MISSING) from error
+                yield self._usage_event(call)
+                await self._decode_reply(call)
+                yield self._end_event(call, "blocked" if self.finding else "done")
             except OutputDecodingFailed as error:
                 failures += 1
-                yield self._end_event(heard, "failed", error=str(error))
+                yield self._end_event(call, "failed", error=str(error))
                 if failures > MAX_RETRIES:
-                    self._keep_partial_answer(heard)
+                    self._keep_partial_answer(call)
                     raise
-                self._request_repair(_visible_answer(heard), _filter_text(heard, str(error)))
+                self._request_repair(_visible_answer(call), _filter_text(call, str(error)))
             except AgentError as error:
-                if not self._is_schema_rejection(error, heard):
-                    self._keep_partial_answer(heard)
+                if not self._is_schema_rejection(error, call):
+                    self._keep_partial_answer(call)
                     raise
                 self._form = None
-                yield self._end_event(heard, "failed", error=str(error))
+                yield self._end_event(call, "failed", error=str(error))
+        for finding in self.findings:
+            yield guardrail_event(self.trail, finding)
 
-    def _keep_partial_answer(self, heard: ModelCall) -> None:
+    def _keep_partial_answer(self, call: ModelCall) -> None:
         """Keep the partial answer, unstructured or from the previous phase."""
-        heard.said = [_visible_answer(heard) or self.words]
+        call.said = [_visible_answer(call) or self.words]
 
-    async def _attempt(self, heard: ModelCall) -> Events:
-        # In a thread, because counting the tokens of a long history takes a while.
-        request = await asyncio.to_thread(self._request, heard.planner)
-        for event in self._start_events(request, heard):
-            yield event
-        try:
-            async with aclosing(heard.events(request, self._request)) as words:
-                async for event in words:
-                    yield event
-        except PlanParseError as error:
-            raise OutputDecodingFailed(JSON_MISSING) from error
-        plan = heard.plan or PlanResult()
-        sent = (heard.request or request).messages
-        used = turn_usage(plan, sent, heard.guardrails.count_tokens)
+    def _usage_event(self, call: ModelCall) -> Event:
+        sent = call.request.messages if call.request else self.trail.sent
+        used = turn_usage(call.plan or PlanResult(), sent, call.guardrails.count_tokens)
         self.trail.progress.used.add(used)
-        yield self.trail.emit(
-            EventType.USAGE, step=heard.step, model=heard.planner.model, **used
+        return self.trail.emit(
+            EventType.USAGE, step=call.step, model=call.planner.model, **used
         )
-        if heard.finding is None:
-            # In a thread too, because validating a large value takes a while.
-            await asyncio.to_thread(self._decode_answer, heard, plan)
-        self.finding = heard.finding or self.finding
-        self.findings += heard.findings
-        yield self._end_event(heard, "blocked" if self.finding else "done")
 
-    def _decode_answer(self, heard: ModelCall, plan: PlanResult) -> None:
+    async def _decode_reply(self, call: ModelCall) -> None:
+        if call.finding is None:
+            # In a thread too, because validating a large value takes a while.
+            await asyncio.to_thread(self._decode_answer, call, call.plan or PlanResult())
+        self.finding = call.finding or self.finding
+        self.findings += call.findings
+
+    def _decode_answer(self, call: ModelCall, plan: PlanResult) -> None:
         try:
-            self.value = self.schema.decode(_raw_answer(heard))
+            self.value = self.schema.decode(_raw_answer(call))
         except OutputDecodingFailed as error:
             if plan.turn.finish_reason != "length":
                 raise
             raise OutputDecodingFailed(TRUNCATED, advice=TRUNCATED_ADVICE) from error
         # JSON escapes can hide a letter from a rule.
-        inspected = heard.guardrails.inspect_value(self.value, "output")
+        inspected = call.guardrails.inspect_value(self.value, "output")
         self.value = inspected.value
         self.finding = inspected.result if inspected.is_blocked else None
-        heard.findings += _new_findings(inspected.findings, heard.findings)
+        call.findings += _new_findings(inspected.findings, call.findings)
         thought = self.words or plan.thought
         self.plan = replace(
             plan, thought=thought, final_answer=to_markdown(self.value), calls=()
@@ -158,36 +160,18 @@ class OutputStep:
             {"role": "user", "content": wish},
         ]
 
-    def _is_schema_rejection(self, error: AgentError, heard: ModelCall) -> bool:
+    def _is_schema_rejection(self, error: AgentError, call: ModelCall) -> bool:
         """Whether the error may mean that the provider doesn't support schemas."""
-        return type(error) is ModelError and self._form is not None and not heard.said
+        return type(error) is ModelError and self._form is not None and not call.said
 
     # Events
 
-    def _start_events(self, request: ModelRequest, heard: ModelCall) -> Iterator[Event]:
-        yield self.trail.emit(
-            EventType.STEP_STARTED,
-            step=heard.step,
-            turn=self.trail.turn,
-            kind="thought",
-            phase="output",
-            request=self.recorded(request, heard.planner),
-        )
-        if request.dropped or request.shortened:
-            yield self.trail.emit(
-                EventType.STATUS,
-                kind="compaction",
-                dropped=request.dropped,
-                shortened=request.shortened,
-                step=heard.step,
-            )
-
-    def _end_event(self, heard: ModelCall, status: str, **more: Any) -> Event:
-        plan = heard.plan or PlanResult()
-        text = "" if status == "blocked" else _visible_answer(heard)
+    def _end_event(self, call: ModelCall, status: str, **more: Any) -> Event:
+        plan = call.plan or PlanResult()
+        text = "" if status == "blocked" else _visible_answer(call)
         return self.trail.emit(
             EventType.STEP,
-            step=heard.step,
+            step=call.step,
             kind="answer",
             status=status,
             # A failed answer is visible nowhere else.
@@ -205,26 +189,26 @@ def _new_findings(
     return [finding for finding in findings if finding.details["rule"] not in known]
 
 
-def _raw_answer(heard: ModelCall) -> str:
+def _raw_answer(call: ModelCall) -> str:
     """Return the text to decode, unmasked: a marker inside JSON could break it."""
-    return _answer_text(heard, heard.unmasked)
+    return _answer_text(call, call.unmasked)
 
 
-def _visible_answer(heard: ModelCall) -> str:
+def _visible_answer(call: ModelCall) -> str:
     """Return the text as it may be displayed."""
-    return _filter_text(heard, _answer_text(heard, heard.plan))
+    return _filter_text(call, _answer_text(call, call.plan))
 
 
-def _filter_text(heard: ModelCall, text: str) -> str:
-    return heard.guardrails.without_length_limits().inspect(text, "output").text
+def _filter_text(call: ModelCall, text: str) -> str:
+    return call.guardrails.without_length_limits().inspect(text, "output").text
 
 
-def _answer_text(heard: ModelCall, plan: PlanResult | None) -> str:
+def _answer_text(call: ModelCall, plan: PlanResult | None) -> str:
     """Return the answer; some providers enforce a schema by a call that wasn't offered."""
     plan = plan or PlanResult()
     if plan.final_answer is None and plan.calls:
         return plan.calls[0].arguments
-    return plan.final_answer or "".join(heard.said)
+    return plan.final_answer or "".join(call.said)
 
 
 def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlanner:

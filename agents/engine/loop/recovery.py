@@ -1,7 +1,5 @@
 """Resumes an interrupted run: what was started is closed first."""
 
-from collections.abc import Iterator
-
 from agents.engine.events import Event, EventType
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, Turn
@@ -13,22 +11,24 @@ from .tool_fallback import effect
 from .tool_step import PREVIEW_CHARS
 
 
-def close_interrupted_calls(trail: RunState) -> Iterator[Event]:
+def close_interrupted_calls(trail: RunState) -> list[Event]:
     """Close interrupted steps; an interrupted turn is repeated."""
     cut = trail.cut
-    for data in list(cut.unended.values()):
-        yield _end_event(trail, data)
+    told = [_end_event(trail, data) for data in cut.unended.values()]
     if cut.thinking is not None:
-        yield trail.emit(EventType.THOUGHT, step=cut.thinking, content="")
-        yield trail.emit(
-            EventType.STEP,
-            step=cut.thinking,
-            kind="thought",
-            status="cut",
-            thought="".join(cut.words),
-            ended=trail.past[-1].time.isoformat(),
-        )
+        told += [
+            trail.emit(EventType.THOUGHT, step=cut.thinking, content=""),
+            trail.emit(
+                EventType.STEP,
+                step=cut.thinking,
+                kind="thought",
+                status="cut",
+                thought="".join(cut.words),
+                ended=trail.past[-1].time.isoformat(),
+            ),
+        ]
         trail.turn -= not cut.is_shaping
+    return told
 
 
 def mark_uncertain_calls(trail: RunState, registry: ToolRegistry) -> None:

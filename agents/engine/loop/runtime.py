@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from agents.engine import errors
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, EventFactory, EventType, mark_replayed, renumber
+from agents.engine.events import Event, EventFactory, EventType, mark_replayed
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.resilience.circuit_breaker import Circuits
@@ -16,7 +16,7 @@ from agents.engine.state import AgentState, AgentStep
 from agents.engine.tool import ToolRegistry
 
 from .approval import ApprovalPolicy
-from .error_filter import filter_errors
+from .error_filter import ErrorFilter
 from .output_schema import OutputSchema
 from .run_loop import Events, RunLoop
 from .run_state import RunState, rebuild
@@ -104,17 +104,14 @@ class AgentRuntime:
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
         """Run and yield events. The last one is `run_finished`, or `run_paused` if it waits."""
-        events = self.begin(RunState.start(self.name, query, state))
-        return renumber(filter_errors(events, self.guardrails), after=0)
+        return self._deliver(RunState.start(self.name, query, state))
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
         """Resume after these events.
 
         `history` is the conversation before the run. Decisions made meanwhile are applied.
         """
-        trail = rebuild(events, EventFactory(self.name), history or AgentState())
-        further = filter_errors(self.go_on(trail), self.guardrails)
-        return renumber(further, after=trail.emit.seq)
+        return self._deliver(rebuild(events, EventFactory(self.name), history or AgentState()))
 
     async def rerun(
         self,
@@ -136,13 +133,22 @@ class AgentRuntime:
             async for event in events:
                 yield event
 
-    def begin(self, trail: RunState) -> Events:
-        return self.course(trail).begin()
+    async def _deliver(self, trail: RunState) -> Events:
+        """Yield a run's events in contiguous numbers, with error texts filtered."""
+        errors, seq = ErrorFilter(self.guardrails), trail.emit.seq
+        async with aclosing(self.events(trail)) as events:
+            async for event in events:
+                seq += 1
+                # Concurrent streams can interleave their numbers.
+                if event.seq != seq:
+                    event = replace(event, seq=seq)
+                yield await errors.filter(event) if errors.applies_to(event) else event
 
-    def go_on(self, trail: RunState) -> Events:
-        return self.course(trail).go_on()
+    def events(self, trail: RunState) -> Events:
+        """Return the events of this agent alone, which may work for another one."""
+        return self.run_loop(trail).events()
 
-    def course(self, trail: RunState) -> RunLoop:
+    def run_loop(self, trail: RunState) -> RunLoop:
         return RunLoop(self, trail)
 
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
@@ -164,7 +170,7 @@ class AgentRuntime:
 
     def _start_event(self, origin: Event) -> Event:
         """Return the start event of a run with another run's question and its own setup."""
-        return self.course(RunState.start(self.name, origin.data["query"])).started()
+        return self.run_loop(RunState.start(self.name, origin.data["query"])).start_event()
 
 
 def _is_failure(event: Event) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from agents.engine.turn.assembly import ToolCall
 from .approval import ApprovalDecision, ApprovalPolicy, AskPersonTool, Why, digest, fingerprint
 from .cancellation import await_result
 from .handoff import Handoff, HandoffRun
-from .lifecycle_events import guardrail_event
+from .lifecycle_events import guardrail_event, pause_event
 from .run_state import RunState
 from .tool_fallback import FallbackResult, effect
 from .tool_runner import ToolRunner
@@ -38,12 +38,12 @@ class ToolStep:
     def __init__(
         self,
         trail: RunState,
-        toolbox: ToolRunner,
+        tool_runner: ToolRunner,
         asking: ApprovalPolicy,
         guardrails: Guardrails | None = None,
     ) -> None:
         self.trail = trail
-        self.toolbox = toolbox
+        self.tool_runner = tool_runner
         self.asking = asking
         self.guardrails = guardrails or Guardrails()
         self._findings: dict[str, tuple[GuardrailResult, ...]] = {}
@@ -51,15 +51,42 @@ class ToolStep:
     async def events(self) -> Events:
         await self._check_calls()
         ready = list(takewhile(lambda call: not self._needs_approval(call), self.trail.open))
-        async with aclosing(self._run_calls(ready)) as making:
-            async for event in making:
-                yield event
-                if event.type is EventType.RUN_PAUSED:
-                    return
+        clock = self.trail.emit.clock
+        began = clock.now()
+        async with self.tool_runner.run_concurrently(self._approved_calls(ready)) as begun:
+            for call in ready:
+                pending = begun.get(call.id)
+                about = self._call_fields(call, began if pending else clock.now())
+                if (settled := self._settled_events(call, about)) is not None:
+                    for event in settled:
+                        yield event
+                    continue
+                made = self._approved_call(call)
+                handoff = self._handoff_run(made, about["step"])
+                for event in self._start_events(call, made, handoff, about):
+                    yield event
+                fault_injection.point("P7")
+                if handoff is None:
+                    outcome = await self._run_call(made, pending, about["step"])
+                else:
+                    async with aclosing(handoff.events()) as events:
+                        async for event in events:
+                            is_paused = event.type is EventType.RUN_PAUSED
+                            self.trail.is_over |= is_paused
+                            yield event
+                            if is_paused:
+                                return
+                    if handoff.result is None:
+                        continue
+                    result = FallbackResult(result=handoff.result)
+                    outcome = await self.tool_runner.guard_result(result)
+                fault_injection.point("P9")
+                for event in self._result_events(call, made, outcome, about):
+                    yield event
         if self.trail.open:
-            for event in self._ask():
+            for event in self._approval_requests():
                 yield event
-            yield self.trail.emit(EventType.RUN_PAUSED, reason="approval", turn=self.trail.turn)
+            yield pause_event(self.trail)
 
     async def _check_calls(self) -> None:
         """Apply guardrails to the calls before requesting approval."""
@@ -95,16 +122,18 @@ class ToolStep:
         why = self.asking.why(call)
         return "question" if why == "sharing" and call.id in self.trail.shared else why
 
-    def _ask(self) -> Iterator[Event]:
+    def _approval_requests(self) -> list[Event]:
         """Request all approvals of this turn at once."""
-        for call in filter(self._needs_approval, self.trail.open):
-            if call.id not in self.trail.pending:
-                yield self._approval_request(call, self._approval_reason(call) or "tool")
+        return [
+            self._approval_request(call, self._approval_reason(call) or "tool")
+            for call in filter(self._needs_approval, self.trail.open)
+            if call.id not in self.trail.pending
+        ]
 
     def _approval_request(self, call: ToolCall, why: Why) -> Event:
         step = self.trail.asked[call.id] = self._call_step(call)
         self.trail.pending.add(call.id)
-        tool = fingerprint(self.toolbox.registry.get(call.name))
+        tool = fingerprint(self.tool_runner.registry.get(call.name))
         return self.trail.emit(
             EventType.APPROVAL_REQUESTED,
             id=call.id,
@@ -121,33 +150,9 @@ class ToolStep:
         )
 
     def _asks_person(self, call: ToolCall) -> bool:
-        registry = self.toolbox.registry
+        registry = self.tool_runner.registry
         known = registry.has(call.name) and isinstance(call.readable, dict)
         return known and isinstance(registry.get(call.name), AskPersonTool)
-
-    async def _run_calls(self, calls: Sequence[ToolCall]) -> Events:
-        clock = self.trail.emit.clock
-        began = clock.now()
-        async with self.toolbox.run_concurrently(self._approved_calls(calls)) as begun:
-            for call in calls:
-                pending = begun.get(call.id)
-                about = self._call_fields(call, began if pending else clock.now())
-                if call.id in self.trail.barred:
-                    for event in self._blocked_events(call, about):
-                        yield event
-                    continue
-                verdict = self.trail.verdicts.get(call.id)
-                if verdict is not None and self._asks_person(call):
-                    for event in self._answered(call, verdict, about):
-                        yield event
-                    continue
-                if verdict is not None and not verdict.is_approved:
-                    for event in self._declined_events(call, verdict, about):
-                        yield event
-                    continue
-                async with aclosing(self._run_call(call, pending, about)) as using:
-                    async for event in using:
-                        yield event
 
     def _approved_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls to make: approved, and edited if a person changed them."""
@@ -167,37 +172,38 @@ class ToolStep:
             self.trail.progress.record(call)
         return step
 
-    async def _run_call(
-        self,
-        call: ToolCall,
-        pending: asyncio.Task[FallbackResult] | None,
-        about: dict[str, Any],
-    ) -> Events:
+    def _approved_call(self, call: ToolCall) -> ToolCall:
+        """Return the call with a person's changes, if any."""
         verdict = self.trail.verdicts.get(call.id)
-        made = verdict.of(call) if verdict else call
-        errand = self._handoff_run(made, about["step"])
-        if call.id not in self.trail.begun:
-            # A handoff has no effect itself; the calls of the other agent may.
-            effect = "" if errand else self._effect(made)
-            yield self._call_event(made, about, effect=effect)
-            for event in self._guardrail_events(made, about, self._findings.get(call.id, ())):
-                yield event
-        fault_injection.point("P7")
-        if errand is not None:
-            async with aclosing(errand.events()) as words:
-                async for event in words:
-                    yield event
-            if errand.result is None:
-                return
-            outcome = await self.toolbox.guard_result(FallbackResult(result=errand.result))
-        else:
-            under_way = pending or asyncio.create_task(self.toolbox.use(made))
-            outcome = await await_result(under_way, about["step"], self._effect(made))
-        fault_injection.point("P9")
-        text = _truncate(outcome.result.text)
-        observation = verdict.told(text) if verdict else text
-        for event in self._result_events(made, observation, outcome, about):
-            yield event
+        return verdict.of(call) if verdict else call
+
+    def _settled_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event] | None:
+        """Return the result of a call that a guardrail or a person has settled, or None."""
+        if call.id in self.trail.barred:
+            return self._blocked_events(call, about)
+        verdict = self.trail.verdicts.get(call.id)
+        if verdict is not None and self._asks_person(call):
+            return self._answer_events(call, verdict, about)
+        if verdict is not None and not verdict.is_approved:
+            return self._declined_events(call, verdict, about)
+        return None
+
+    def _start_events(
+        self, call: ToolCall, made: ToolCall, handoff: HandoffRun | None, about: dict[str, Any]
+    ) -> list[Event]:
+        if call.id in self.trail.begun:
+            return []
+        # A handoff has no effect itself; the calls of the other agent may.
+        effect = "" if handoff else self._effect(made)
+        findings = self._findings.get(call.id, ())
+        called = self._call_event(made, about, effect=effect)
+        return [called, *self._guardrail_events(made, about, findings)]
+
+    async def _run_call(
+        self, made: ToolCall, pending: asyncio.Task[FallbackResult] | None, step: int
+    ) -> FallbackResult:
+        task = pending or asyncio.create_task(self.tool_runner.use(made))
+        return await await_result(task, step, self._effect(made))
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
         function = {"name": call.name, "arguments": call.arguments}
@@ -207,81 +213,91 @@ class ToolStep:
 
     def _guardrail_events(
         self, call: ToolCall, about: dict[str, Any], findings: Sequence[GuardrailResult]
-    ) -> Iterator[Event]:
-        for finding in findings:
-            yield guardrail_event(self.trail, finding, tool=call.name, call=about["step"])
+    ) -> list[Event]:
+        step = about["step"]
+        return [guardrail_event(self.trail, f, tool=call.name, call=step) for f in findings]
 
     def _effect(self, call: ToolCall) -> Effect:
-        registry = self.toolbox.registry
+        registry = self.tool_runner.registry
         return effect(registry.get(call.name)) if registry.has(call.name) else "read"
 
     def _handoff_run(self, call: ToolCall, step: int) -> HandoffRun | None:
         """Return the call as a handoff, if it is one."""
-        registry = self.toolbox.registry
+        registry = self.tool_runner.registry
         tool = registry.get(call.name) if registry.has(call.name) else None
         if not isinstance(tool, Handoff) or not isinstance(call.readable, dict):
             return None
         return HandoffRun(tool, text_argument(call.readable, "task"), self.trail, step)
 
     def _result_events(
-        self, call: ToolCall, observation: str, outcome: FallbackResult, about: dict[str, Any]
-    ) -> Iterator[Event]:
+        self, call: ToolCall, made: ToolCall, outcome: FallbackResult, about: dict[str, Any]
+    ) -> list[Event]:
         result, is_error = outcome.result, outcome.result.is_error
+        verdict, text = self.trail.verdicts.get(call.id), _truncate(result.text)
+        observation = verdict.told(text) if verdict else text
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         told = {"note": result.note, "is_data": result.is_data and not is_error}
         told |= {"error_type": failure, **used}
         more = {name: value for name, value in told.items() if value}
-        yield self._response_event(call, observation, is_error, outcome.attempts, about, **more)
-        yield from self._guardrail_events(call, about, outcome.findings)
-        step = about["step"]
-        if outcome.stand_in is not None:
-            yield self.trail.emit(
-                EventType.STATUS,
-                kind="tool_fallback",
-                tool=call.name,
-                stand_in=outcome.stand_in,
-                message=outcome.reason,
-                step=step,
-            )
-        if outcome.degraded:
-            yield self.trail.emit(EventType.STATUS, kind="degraded", tool=call.name, step=step)
         status = "failed" if is_error else "done"
         ended = self.trail.emit.clock.at(outcome.ended).isoformat()
-        yield self._step_event(call, status, observation, about, ended=ended, **used)
+        return [
+            self._response_event(made, observation, is_error, outcome.attempts, about, **more),
+            *self._guardrail_events(made, about, outcome.findings),
+            *self._status_events(made, outcome, about["step"]),
+            self._step_event(made, status, observation, about, ended=ended, **used),
+        ]
 
-    def _blocked_events(self, call: ToolCall, about: dict[str, Any]) -> Iterator[Event]:
+    def _status_events(self, call: ToolCall, outcome: FallbackResult, step: int) -> list[Event]:
+        """Report a fallback tool, or that the tool is degraded."""
+        emit, told = self.trail.emit, list[Event]()
+        if outcome.stand_in is not None:
+            used = {"stand_in": outcome.stand_in, "message": outcome.reason}
+            kind = "tool_fallback"
+            told.append(emit(EventType.STATUS, kind=kind, tool=call.name, **used, step=step))
+        if outcome.degraded:
+            told.append(emit(EventType.STATUS, kind="degraded", tool=call.name, step=step))
+        return told
+
+    def _blocked_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event]:
         """Report a call that a guardrail blocked; the model learns why and continues."""
-        findings = self._findings[call.id]
+        findings, told = self._findings[call.id], list[Event]()
         if call.id not in self.trail.begun:
-            yield self._call_event(call, about, effect="", is_barred=True)
-            yield from self._guardrail_events(call, about, findings)
+            told.append(self._call_event(call, about, effect="", is_barred=True))
+            told += self._guardrail_events(call, about, findings)
         reason = Inspection(findings=findings).result.reason
         observation = (
             f"Error: this call was not made. {reason} "
             "Do not make it again; go on without it, or with other arguments."
         )
-        yield self._response_event(call, observation, True, 0, about)
-        yield self._step_event(call, "blocked", observation, about)
+        return [
+            *told,
+            self._response_event(call, observation, True, 0, about),
+            self._step_event(call, "blocked", observation, about),
+        ]
 
-    def _answered(
+    def _answer_events(
         self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
-    ) -> Iterator[Event]:
+    ) -> list[Event]:
         """Report a person's answer."""
         result = verdict.reply(self._approval_reason(call) or "question")
-        yield self._response_event(call, result.text, result.is_error, 1, about)
-        yield self._step_event(
-            call, "rejected" if result.is_error else "done", result.text, about
-        )
+        status = "rejected" if result.is_error else "done"
+        return [
+            self._response_event(call, result.text, result.is_error, 1, about),
+            self._step_event(call, status, result.text, about),
+        ]
 
     def _declined_events(
         self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
-    ) -> Iterator[Event]:
+    ) -> list[Event]:
         """Report a call that a person rejected, or confirmed as made before an interruption."""
         was_made = call.id in self.trail.unsure
         observation = verdict.outcome if was_made else verdict.refusal
-        yield self._response_event(call, observation, not was_made, 0, about)
-        yield self._step_event(call, "done" if was_made else "rejected", observation, about)
+        return [
+            self._response_event(call, observation, not was_made, 0, about),
+            self._step_event(call, "done" if was_made else "rejected", observation, about),
+        ]
 
     def _response_event(
         self,

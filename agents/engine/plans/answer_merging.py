@@ -98,38 +98,28 @@ class AnswerMerger:
             number = self.site.next_step()
             about = {"name": AGREEMENT, "work": "check", "what": self.merge}
             yield emit(EventType.TASK, **_event_fields(number), **about)
-        if self.site.past.end(number) is None:
-            async with aclosing(self._judge(number)) as events:
-                async for event in events:
-                    yield event
-            words = self.verdict.reason
-            yield emit(
-                EventType.STEP, **_event_fields(number), status="done", observation=words
-            )
-        else:
-            self._restore_result(number)
+        is_ended = self.site.past.end(number) is not None
+        if not self._restore_result(number) and not is_ended:
+            value, size = None, _answer_chars(self.answered)
+            answers = {head.name: _comparable_value(head) for head in self.answered}
+            self.exact = await run_in_thread_if_large(size, group_equal, answers)
+            if not self._needs_no_judge():
+                handoff = self._handoff_run(number)
+                async with aclosing(handoff.events()) as events:
+                    async for event in events:
+                        yield event
+                value = handoff.output
+            self.verdict = self._merge_result(value if isinstance(value, dict) else {})
+            yield self._evaluation_event(number)
+        if not is_ended:
+            about = {"status": "done", "observation": self.verdict.reason}
+            yield emit(EventType.STEP, **_event_fields(number), **about)
 
-    async def _judge(self, number: int) -> Events:
-        if self._restore_result(number):
-            return
-        values, size = (
-            {h.name: _comparable_value(h) for h in self.answered},
-            _answer_chars(self.answered),
-        )
-        self.exact = await run_in_thread_if_large(size, group_equal, values)
-        value: Any = {}
-        if not self._needs_no_judge():
-            errand = self._handoff_run(number)
-            async with aclosing(errand.events()) as events:
-                async for event in events:
-                    yield event
-            value = errand.output
-        self.verdict = self._merge_result(value if isinstance(value, dict) else {})
-        emit, facts = self.site.event_factory(None), self.verdict.to_dict()
-        yield emit(
+    def _evaluation_event(self, number: int) -> Event:
+        return self.site.event_factory(None)(
             EventType.EVALUATION,
             **_event_fields(number),
-            **facts,
+            **self.verdict.to_dict(),
             is_met=self.verdict.is_agreed,
             feedback="",
             heads=[_member_record(head) for head in self.heads],

@@ -40,44 +40,54 @@ class StepAttempts:
         self.names = names
         self.number = number
         self.outcome: StepOutcome | None = None
-        self._is_waiting = False
         self._last = ToolResult()
         self._finding: EvaluationResult | None = None
         self._calls: list[Mapping[str, Any]] = []
 
     async def events(self) -> Events:
-        """Run once, or in rounds until the condition is true."""
+        """Run once, or in rounds until the condition is true; retry in each round."""
         for event in close_interrupted_calls(self.site.step_state(self.number)):
             yield event
         until = parse(self.step.until) if self.step.until else None
         for at in range(self.step.rounds if until else 1):
-            async with aclosing(self._run_round(at)) as attempts:
-                async for event in attempts:
-                    yield event
-            if self._is_waiting or self.outcome is not None:
-                return
+            for attempt in self._round_attempts(at):
+                await self._back_off(at, attempt)
+                if (tool_step := self._tool_step(attempt)) is not None:
+                    async with aclosing(tool_step.events()) as events:
+                        async for event in events:
+                            if event.type is EventType.RUN_PAUSED:
+                                return
+                            self._observe(event, attempt)
+                            yield event
+                if self.outcome is not None:
+                    return
+                if (check := self._outcome_check(attempt)) is not None:
+                    async with aclosing(check.events()) as events:
+                        async for event in events:
+                            yield event
+                    self._finding = check.finding
+                if self._has_succeeded() or self._had_side_effects() or self._was_declined():
+                    break  # done, must not happen twice, or was declined
             output = result_value(self._last)
+            if not self._has_succeeded():
+                why = self._finding.reason if self._finding else self._last.error or ""
+                self.outcome = self._build_outcome("failed", output, why)
+                return
             if until is None or until.value({**self.names, "output": output}):
                 self.outcome = self._build_outcome("done", output)
                 return
         late = f"“{self.step.until}” did not come true in {self.step.rounds} rounds."
         self.outcome = self._build_outcome("failed", result_value(self._last), late)
 
-    async def _run_round(self, at: int) -> Events:
-        """Retry until the result meets the expectation; fail after the last attempt."""
+    def _round_attempts(self, at: int) -> range:
         most = self.step.retry + 1
-        for attempt in range(at * most + 1, (at + 1) * most + 1):
-            if attempt > at * most + 1 and self._recorded_response(attempt) is None:
-                await asyncio.sleep(RETRY_SECONDS * 2 ** (attempt - at * most - 2))
-            async with aclosing(self._attempt(attempt)) as events:
-                async for event in events:
-                    yield event
-            if self._is_waiting or self.outcome is not None or self._has_succeeded():
-                return
-            if self._had_side_effects() or self._was_declined():
-                break  # must not happen twice, or was declined
-        why = self._finding.reason if self._finding else self._last.error or ""
-        self.outcome = self._build_outcome("failed", result_value(self._last), why)
+        return range(at * most + 1, (at + 1) * most + 1)
+
+    async def _back_off(self, at: int, attempt: int) -> None:
+        """Wait before a retry, unless its result is on record."""
+        retries = attempt - self._round_attempts(at).start
+        if retries and self._recorded_response(attempt) is None:
+            await asyncio.sleep(RETRY_SECONDS * 2 ** (retries - 1))
 
     def _had_side_effects(self) -> bool:
         """Whether a call was made for this step that must not be repeated."""
@@ -103,52 +113,40 @@ class StepAttempts:
             finding=self._finding,
         )
 
-    async def _attempt(self, attempt: int) -> Events:
-        self._finding = None
-        async with aclosing(self._call(attempt)) as call:
-            async for event in call:
-                yield event
-        if self._is_waiting or self.outcome is not None:
-            return
-        if self._last.is_error or not self.step.expected_outcome:
-            return
-        output = result_value(self._last)
-        check = OutcomeCheck(self.site, self.step, output, self.number, attempt, self.names)
-        async with aclosing(check.events()) as checking:
-            async for event in checking:
-                yield event
-        self._finding = check.finding
+    def _tool_step(self, attempt: int) -> ToolStep | None:
+        """Return the step that makes one call with the usual approvals and guardrails.
 
-    async def _call(self, attempt: int) -> Events:
-        """Make one call with the usual approvals and guardrails."""
+        None if its result is on record, or if a limit is reached, which is the outcome.
+        """
+        self._finding = None
         agent, call = self.site.agent, self._tool_call(attempt)
         trail = self.site.step_state(self.number, call)
         if (known := self._recorded_response(attempt)) is not None:
             self._last = _to_result(known)
-            return
+            return None
         mark_uncertain_calls(trail, agent.tools)
         is_new = call.id not in trail.begun and call.id not in trail.asked
         if is_new and (why := self.site.spent() or self.site.exceeded_tool_limit(call.name)):
             self.outcome = self._build_outcome("failed", result_value(self._last), why)
-            return
+            return None
         rules = agent.guardrails
-        toolbox = ToolRunner(
+        runner = ToolRunner(
             agent.tools, agent.fallback, circuits=agent.circuits, guardrails=rules
         )
-        acting = ToolStep(trail, toolbox, agent.asking, rules)
-        async with aclosing(acting.events()) as events:
-            async for event in events:
-                if event.type is EventType.RUN_PAUSED:
-                    self._is_waiting = True
-                    return
-                if event.type is EventType.TOOL_CALL:
-                    self._calls.append(event.data)
-                if (
-                    event.type is EventType.TOOL_RESPONSE
-                    and event.data["tool_call_id"] == call.id
-                ):
-                    self._last = _to_result(event.data)
-                yield event
+        return ToolStep(trail, runner, agent.asking, rules)
+
+    def _observe(self, event: Event, attempt: int) -> None:
+        if event.type is EventType.TOOL_CALL:
+            self._calls.append(event.data)
+        is_response = event.type is EventType.TOOL_RESPONSE
+        if is_response and event.data["tool_call_id"] == self._call_id(attempt):
+            self._last = _to_result(event.data)
+
+    def _outcome_check(self, attempt: int) -> OutcomeCheck | None:
+        if self._last.is_error or not self.step.expected_outcome:
+            return None
+        output = result_value(self._last)
+        return OutcomeCheck(self.site, self.step, output, self.number, attempt, self.names)
 
     def _tool_call(self, attempt: int) -> ToolCall:
         name, arguments = self._tool_and_arguments()

@@ -71,9 +71,14 @@ class OutcomeCheck:
             if self.site.past.end(number) is None:
                 yield self._end_event(number)
             return
-        async with aclosing(self._judge(number)) as judging:
-            async for event in judging:
-                yield event
+        if (expression := self.step.expectation) is not None:
+            self.finding = self._evaluate_expression(expression)
+        else:
+            handoff = self._handoff_run(number)
+            async with aclosing(handoff.events()) as events:
+                async for event in events:
+                    yield event
+            self.finding = _to_finding(handoff)
         yield emit(EventType.EVALUATION, **self._event_fields(number), **self.finding.to_dict())
         yield self._end_event(number)
 
@@ -107,20 +112,11 @@ class OutcomeCheck:
                 return EvaluationResult.from_dict(event.data)
         return None
 
-    async def _judge(self, number: int) -> Events:
-        if (expression := self.step.expectation) is not None:
-            self.finding = self._evaluate_expression(expression)
-            return
-        judge = self.site.agent.in_role(
-            MONITOR, INSTRUCTIONS, OutputSchema(OUTPUT_SCHEMA, name="check")
-        )
-        trail = self.site.step_state(number)
+    def _handoff_run(self, number: int) -> HandoffRun:
+        schema = OutputSchema(OUTPUT_SCHEMA, name="check")
+        judge = self.site.agent.in_role(MONITOR, INSTRUCTIONS, schema)
         handoff = Handoff(MONITOR, lambda: judge, is_role=True)
-        errand = HandoffRun(handoff, self._question(), trail, number)
-        async with aclosing(errand.events()) as events:
-            async for event in events:
-                yield event
-        self.finding = _to_finding(errand)
+        return HandoffRun(handoff, self._question(), self.site.step_state(number), number)
 
     def _evaluate_expression(self, expression: str) -> EvaluationResult:
         try:
@@ -142,9 +138,9 @@ class OutcomeCheck:
         )
 
 
-def _to_finding(errand: HandoffRun) -> EvaluationResult:
+def _to_finding(handoff: HandoffRun) -> EvaluationResult:
     """Return the model's finding; a result that can't be checked doesn't pass."""
-    if isinstance(errand.output, dict):
-        return EvaluationResult.from_dict(errand.output)
-    why = errand.result.text if errand.result else "nobody answered"
+    if isinstance(handoff.output, dict):
+        return EvaluationResult.from_dict(handoff.output)
+    why = handoff.result.text if handoff.result else "nobody answered"
     return EvaluationResult(is_met=False, reason=f"It could not be checked: {why}")

@@ -1,12 +1,11 @@
 """An agent that works by a plan: plans, executes, checks and replans."""
 
 from collections.abc import Collection, Mapping
-from contextlib import aclosing
 from typing import Any
 
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.lifecycle_events import error_event, finish_event, pause_event
-from agents.engine.loop.run_loop import Events, RunLoop
+from agents.engine.loop.run_loop import RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
@@ -56,7 +55,7 @@ class Orchestrator(AgentRuntime):
         self.max_replans = max_replans
         self.most_at_once = most_at_once
 
-    def course(self, trail: RunState) -> RunLoop:
+    def run_loop(self, trail: RunState) -> RunLoop:
         return PlannedRunLoop(self, trail)
 
     def problems(self, plan: ExecutionPlan) -> list[str]:
@@ -72,80 +71,70 @@ class Orchestrator(AgentRuntime):
 
 
 class PlannedRunLoop(RunLoop):
-    """A run by a plan: the model's turns come after the plan, to write the answer."""
+    """A run by a plan: write and execute plans until one succeeds, then answer."""
 
     agent: Orchestrator
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.past = load_recorded_events(self.trail)
+        self.before = list[ExecutedPlan]()
+        self.plan: ExecutionPlan | None = None
+        self.is_carried_out = False
 
-    async def _turns(self) -> Events:
-        if self.trail.is_over:
-            return
-        async with aclosing(self._run_plans()) as events:
-            async for event in events:
-                yield event
-        if self.trail.is_over:
-            return
-        self.toolbox = ToolRunner(ToolRegistry(), self.agent.fallback)
-        async with aclosing(super()._turns()) as turns:
-            async for event in turns:
-                yield event
+    def _choose_step(self) -> Step:
+        return super()._choose_step() if self.is_carried_out else self._plan_writer()
 
-    async def _run_plans(self) -> Events:
-        before = list[ExecutedPlan]()
-        for version in range(1, self.agent.max_replans + 2):
-            site = PlanContext(
-                self.agent, self.trail, self.past, version, self.agent.most_at_once
-            )
-            async with aclosing(self._run_version(site, before)) as events:
-                async for event in events:
-                    yield event
-            if self.trail.is_over or not before[-1].feedback():
-                return
-        why = " ".join(before[-1].feedback())
-        yield finish_event(
-            self.trail, StopReason.CANCELLED, detail=_gave_up_message(before, why)
-        )
-
-    async def _run_version(self, site: PlanContext, before: list[ExecutedPlan]) -> Events:
-        agent = self.agent
+    def _plan_writer(self) -> PlanWriter:
+        agent, version = self.agent, len(self.before) + 1
+        context = PlanContext(agent, self.trail, self.past, version, agent.most_at_once)
         roles = {*agent.roles, *agent.people}
-        planning = PlanWriter(
-            site, before, check=agent.problems, roles=roles, shows=agent.shows_plan
+        return PlanWriter(
+            context, self.before, check=agent.problems, roles=roles, shows=agent.shows_plan
         )
-        async with aclosing(planning.events()) as events:
-            async for event in events:
-                yield event
-        if planning.plan is None:
-            yield self._no_plan_event(planning)
-            return
-        plan = assign_roles(planning.plan, agent.roles)
-        kept = before[-1].reusable_outcomes(planning.plan) if before else {}
-        execution = PlanExecution(site, plan, kept=kept, halts=True)
-        async with aclosing(execution.events()) as events:
-            async for event in events:
-                yield event
-        for event in self._ending_events(execution):
-            yield event
-        before.append(ExecutedPlan(planning.plan, execution.outcomes))
-        if not self.trail.is_over and not execution.failures:
-            self.state.add_message("user", _results_message(plan, execution.outcomes))
 
-    def _no_plan_event(self, planning: PlanWriter) -> Event:
-        if planning.is_waiting:
-            return pause_event(self.trail)
-        return finish_event(self.trail, StopReason.CANCELLED, detail=planning.refusal or "")
+    async def _follow_up(self, step: Step) -> list[Event]:
+        match step:
+            case PlanWriter(plan=None):
+                return [self._no_plan_event(step)]
+            case PlanWriter(plan=ExecutionPlan() as plan):
+                self.plan = plan
+                self.next_step = self._execution(step.site, plan)
+                return []
+            case PlanExecution():
+                return self._execution_events(step)
+        return await super()._follow_up(step)
 
-    def _ending_events(self, execution: PlanExecution) -> list[Event]:
+    def _execution(self, context: PlanContext, plan: ExecutionPlan) -> PlanExecution:
+        kept = self.before[-1].reusable_outcomes(plan) if self.before else {}
+        assigned = assign_roles(plan, self.agent.roles)
+        return PlanExecution(context, assigned, kept=kept, halts=True)
+
+    def _execution_events(self, execution: PlanExecution) -> list[Event]:
         """Return the final events, unless an answer or another plan follows."""
         if execution.is_waiting:
             return [pause_event(self.trail)]
         if execution.spent:
             spent = error_event(self.trail, BudgetExceeded(execution.spent))
             return [spent, finish_event(self.trail, StopReason.BUDGET, detail=execution.spent)]
+        self.before.append(ExecutedPlan(self.plan or execution.plan, execution.outcomes))
+        if feedback := self.before[-1].feedback():
+            return self._give_up_events(feedback)
+        self.is_carried_out = True
+        self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
+        self.state.add_message("user", _results_message(execution.plan, execution.outcomes))
         return []
+
+    def _give_up_events(self, feedback: list[str]) -> list[Event]:
+        if len(self.before) <= self.agent.max_replans:
+            return []
+        detail = _gave_up_message(self.before, " ".join(feedback))
+        return [finish_event(self.trail, StopReason.CANCELLED, detail=detail)]
+
+    def _no_plan_event(self, planning: PlanWriter) -> Event:
+        if planning.is_waiting:
+            return pause_event(self.trail)
+        return finish_event(self.trail, StopReason.CANCELLED, detail=planning.refusal or "")
 
 
 def _gave_up_message(before: list[ExecutedPlan], why: str) -> str:

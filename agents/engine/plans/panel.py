@@ -1,12 +1,12 @@
 """A panel: asks several agents at once and merges their answers."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.lifecycle_events import finish_event, pause_event
-from agents.engine.loop.run_loop import Events, RunLoop
+from agents.engine.loop.run_loop import Events, RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
@@ -57,7 +57,7 @@ class Panel(AgentRuntime):
         tools = map(self.tools.get, self.tools.list_tools())
         return [tool.agent for tool in tools if isinstance(tool, Handoff)]
 
-    def course(self, trail: RunState) -> RunLoop:
+    def run_loop(self, trail: RunState) -> RunLoop:
         return PanelRunLoop(self, trail)
 
 
@@ -69,25 +69,27 @@ class PanelRunLoop(RunLoop):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.past = load_recorded_events(self.trail)
+        self.is_merged = False
 
-    async def _turns(self) -> Events:
-        if self.trail.is_over:
-            return
-        site = PlanContext(self.agent, self.trail, self.past)
-        asking = PanelPoll(site, self._build_plan())
-        async with aclosing(asking.events()) as events:
-            async for event in events:
-                yield event
-        if (left := self._early_end(asking)) is not None:
-            yield left
-            return
-        moderation = AnswerMerger(site, self.agent.merge, asking.heads)
-        async with aclosing(moderation.events()) as events:
-            async for event in events:
-                yield event
-        async with aclosing(self._answered(moderation)) as answering:
-            async for event in answering:
-                yield event
+    def _choose_step(self) -> Step:
+        return super()._choose_step() if self.is_merged else self._poll()
+
+    def _poll(self) -> "PanelPoll":
+        context = PlanContext(self.agent, self.trail, self.past)
+        return PanelPoll(context, self._build_plan())
+
+    async def _follow_up(self, step: Step) -> list[Event]:
+        match step:
+            case PanelPoll():
+                if (end := self._early_end(step)) is not None:
+                    return [end]
+                context = step.execution.site
+                self.next_step = AnswerMerger(context, self.agent.merge, step.heads)
+                return []
+            case AnswerMerger():
+                self.is_merged = True
+                return await self._answer_events(step)
+        return await super()._follow_up(step)
 
     def _build_plan(self) -> ExecutionPlan:
         said = format_history(self.state.get_messages(), self.trail.query)
@@ -113,22 +115,19 @@ class PanelRunLoop(RunLoop):
             return finish_event(self.trail, StopReason.ERROR, detail=_no_answer_message(heads))
         return None
 
-    async def _answered(self, moderation: AnswerMerger) -> Events:
-        verdict, heads = moderation.verdict, moderation.answered
+    async def _answer_events(self, merger: AnswerMerger) -> list[Event]:
+        """Return the final events, unless the model has to write the answer."""
+        verdict, heads = merger.verdict, merger.answered
         if self._needs_writing(verdict):
-            self.toolbox = ToolRunner(ToolRegistry(), self.agent.fallback)
+            self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
             self.state.add_message("user", _synthesis_message(verdict, heads))
-            async with aclosing(super()._turns()) as turns:
-                async for event in turns:
-                    yield event
-            return
+            return []
         chosen = next((head for head in heads if head.name == verdict.chosen), None)
         text = "\n\n".join(filter(None, _answer_parts(verdict, heads, chosen)))
         output = chosen.output if chosen else None
         # Each answer had a length limit; the merged one may be longer.
         rules = self.agent.guardrails.without_length_limits()
-        for event in await self._conclude(PlanResult(), text, output, rules):
-            yield event
+        return await self._conclude(PlanResult(), text, output, rules)
 
     def _needs_writing(self, verdict: MergeResult) -> bool:
         """Whether the model has to write: a synthesis, or a structured answer."""
@@ -143,7 +142,7 @@ class PanelPoll:
         self.execution = PlanExecution(site, plan)
         self._told = [event for event in site.trail.past if event.type in _MEMBER_EVENTS]
 
-    async def events(self) -> AsyncGenerator[Event, None]:
+    async def events(self) -> Events:
         async with aclosing(self.execution.events()) as events:
             async for event in events:
                 if event.type in _MEMBER_EVENTS:

@@ -1,7 +1,7 @@
 """Has a model write a plan, validates it, and requests approval if required."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -137,36 +137,33 @@ class PlanWriter:
 
     async def events(self) -> Events:
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            async with aclosing(self._attempt(attempt)) as events:
-                async for event in events:
+            number = self._recorded_step(attempt)
+            if number is None:
+                number = self.site.next_step()
+                name = f"{PLAN} {self.site.version}"
+                yield self._emit(EventType.TASK, number, name=name, work=PLAN, attempt=attempt)
+            plan = self._recorded_plan(number)
+            if (end := self.site.past.end(number)) is not None:
+                self._restore_result(end.data, plan)
+            elif plan is None:
+                handoff = self._handoff_run(number)
+                async with aclosing(handoff.events()) as events:
+                    async for event in events:
+                        yield event
+                for event in self._written_events(number, self._parse_plan(handoff)):
+                    yield event
+            else:
+                for event in self._approval_events(number, plan):
                     yield event
             if self.plan or self.refusal is not None or self.is_waiting:
                 return
         raise NoPlan(f"There is no plan that can be carried out: {self._wrong[-1]}")
 
-    async def _attempt(self, attempt: int) -> Events:
-        number = self._recorded_step(attempt)
-        if number is None:
-            number = self.site.next_step()
-            name = f"{PLAN} {self.site.version}"
-            yield self._emit(EventType.TASK, number, name=name, work=PLAN, attempt=attempt)
-        plan = self._recorded_plan(number)
-        if (end := self.site.past.end(number)) is not None:
-            self._restore_result(end.data, plan)
-            return
+    def _written_events(self, number: int, plan: ExecutionPlan | None) -> list[Event]:
         if plan is None:
-            errand = self._handoff_run(number)
-            async with aclosing(errand.events()) as writing:
-                async for event in writing:
-                    yield event
-            plan = self._parse_plan(errand)
-            yield (
-                self._plan_event(number, plan, by=PLANNER)
-                if plan
-                else self._failure_event(number)
-            )
-        for event in self._approval_events(number, plan) if plan else ():
-            yield event
+            return [self._failure_event(number)]
+        written = self._plan_event(number, plan, by=PLANNER)
+        return [written, *self._approval_events(number, plan)]
 
     def _recorded_step(self, attempt: int) -> int | None:
         for event in self.site.past.under(self.site.trail.emit.parent, EventType.TASK):
@@ -222,11 +219,13 @@ class PlanWriter:
         parts += [f"Your last plan cannot be carried out: {wrong}" for wrong in self._wrong]
         return "\n\n".join(parts)
 
-    def _parse_plan(self, errand: HandoffRun) -> ExecutionPlan | None:
+    def _parse_plan(self, handoff: HandoffRun) -> ExecutionPlan | None:
         """Return the model's plan if it is valid; otherwise record its problems."""
-        value = errand.output
+        value = handoff.output
         if not isinstance(value, dict):
-            self._wrong.append(errand.result.text if errand.result else "Nothing was written.")
+            self._wrong.append(
+                handoff.result.text if handoff.result else "Nothing was written."
+            )
             return None
         if cancel := str(value.get("cancel") or "").strip():
             self.refusal = cancel
@@ -256,25 +255,23 @@ class PlanWriter:
             feedback=last.feedback() if last else [],
         )
 
-    def _approval_events(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
+    def _approval_events(self, number: int, plan: ExecutionPlan) -> list[Event]:
         """Request approval if required; the approved plan may be an edited one."""
         verdict = self._recorded_decision(number)
         if verdict is None and not self.shows and not self._was_asked(number):
             verdict = ApprovalDecision(is_approved=True)
         if verdict is None:
             self.is_waiting = True
-            yield from self._request_approval(number, plan)
-        elif not verdict.is_approved:
+            return self._request_approval(number, plan)
+        if not verdict.is_approved:
             self.refusal = verdict.reason or "The plan was declined."
-            yield self._end_event(number, "rejected", self.refusal)
-        else:
-            if verdict.arguments is not None:
-                edited = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
-                if edited != plan:  # otherwise it was recorded before the interruption
-                    yield self._plan_event(number, edited, by=verdict.by)
-                plan = edited
-            self.plan = plan
-            yield self._end_event(number, "done", plan.description)
+            return [self._end_event(number, "rejected", self.refusal)]
+        self.plan, told = plan, list[Event]()
+        if verdict.arguments is not None:
+            self.plan = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
+            if self.plan != plan:  # otherwise it was recorded before the interruption
+                told.append(self._plan_event(number, self.plan, by=verdict.by))
+        return [*told, self._end_event(number, "done", self.plan.description)]
 
     def _recorded_decision(self, number: int) -> ApprovalDecision | None:
         parent = self.site.trail.emit.parent
@@ -287,12 +284,12 @@ class PlanWriter:
         asked = self.site.past.under(self.site.trail.emit.parent, EventType.APPROVAL_REQUESTED)
         return any(event.data["step"] == number for event in asked)
 
-    def _request_approval(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
+    def _request_approval(self, number: int, plan: ExecutionPlan) -> list[Event]:
         if self._was_asked(number):
-            return
+            return []
         written = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
         call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=written)
-        yield self._emit(
+        asked = self._emit(
             EventType.APPROVAL_REQUESTED,
             number,
             id=call.id,
@@ -303,6 +300,7 @@ class PlanWriter:
             role="",
             thought="",
         )
+        return [asked]
 
     def _end_event(self, number: int, status: str, words: str) -> Event:
         about = {"observation": words[:PREVIEW_CHARS], "reason": words}

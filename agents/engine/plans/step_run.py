@@ -71,13 +71,14 @@ class StepRun:
         """Whether it was started and hasn't ended; if not running, it waits for a person."""
         return self.number is not None and self.outcome is None
 
-    def skip(self, reason: str) -> Iterator[Event]:
+    def skip(self, reason: str) -> list[Event]:
         """Record the step as skipped."""
+        told = list[Event]()
         if self.number is None:
             self.number = self.site.next_step()
-            yield self._start_event()
+            told.append(self._start_event())
         self.outcome = StepOutcome(status="skipped", reason=reason, number=self.number)
-        yield self._end_event(self.outcome)
+        return [*told, self._end_event(self.outcome)]
 
     def _recorded_outcome(self) -> StepOutcome | None:
         end = self.site.past.end(self.number) if self.number is not None else None
@@ -111,52 +112,53 @@ class StepRun:
 
     async def _work(self, number: int) -> Events:
         try:
-            if self.step.for_each is not None:
-                course = self._run_each(number, self._items())
-            elif self.step.plan is not None:
-                course = self._run_nested_plan(number, self.step.plan)
-            else:
-                course = self._run_attempts(number)
-            async with aclosing(course):
-                async for event in course:
+            part = self._part(number)
+            async with aclosing(part.events()) as events:
+                async for event in events:
                     yield event
+            if (check := self._take_result(part, number)) is not None:
+                async with aclosing(check.events()) as events:
+                    async for event in events:
+                        yield event
+                self._finish_checked(check)
         except BadExpression as error:
             self._finish("failed", reason=str(error))
 
-    async def _run_attempts(self, number: int) -> Events:
-        effort = StepAttempts(self.site, self.step, self.names, number)
-        async with aclosing(effort.events()) as events:
-            async for event in events:
-                yield event
-        self.outcome = effort.outcome
+    def _part(self, number: int) -> "StepAttempts | PlanExecution | ItemRuns":
+        if self.step.for_each is not None:
+            items = enumerate(self._items())
+            runs = [self._item_run(number, at, item) for at, item in items]
+            return ItemRuns(self.site, runs, is_parallel=self.step.parallel)
+        if self.step.plan is not None:
+            return self.within(self.step.plan, self.names, number)
+        return StepAttempts(self.site, self.step, self.names, number)
 
-    async def _run_nested_plan(self, number: int, plan: ExecutionPlan) -> Events:
-        execution = self.within(plan, self.names, number)
-        async with aclosing(execution.events()) as events:
-            async for event in events:
-                yield event
-        if execution.is_waiting:
-            return
-        if failed := [f"“{n}”: {o.reason}" for n, o in execution.failures.items()]:
-            self._finish("failed", execution.output, failed[0])
-            return
-        if execution.spent and len(execution.outcomes) < len(execution.plan.steps):
-            self._finish("failed", execution.output, execution.spent)
-            return
-        self._finish("done", execution.output)
-        if self.step.expected_outcome:
-            async with aclosing(self._checked(number, execution.output)) as checking:
-                async for event in checking:
-                    yield event
+    def _take_result(
+        self, part: "StepAttempts | PlanExecution | ItemRuns", number: int
+    ) -> OutcomeCheck | None:
+        """Set the outcome unless a person has to decide; return a nested plan's check."""
+        if isinstance(part, StepAttempts):
+            self.outcome = part.outcome
+            return None
+        if isinstance(part, ItemRuns):
+            self._combine_outcomes(part.runs)
+            return None
+        if part.is_waiting:
+            return None
+        if failed := [f"“{n}”: {o.reason}" for n, o in part.failures.items()]:
+            self._finish("failed", part.output, failed[0])
+        elif part.spent and len(part.outcomes) < len(part.plan.steps):
+            self._finish("failed", part.output, part.spent)
+        else:
+            self._finish("done", part.output)
+            if self.step.expected_outcome:
+                return OutcomeCheck(self.site, self.step, part.output, number, 1, self.names)
+        return None
 
-    async def _checked(self, number: int, output: Any) -> Events:
-        check = OutcomeCheck(self.site, self.step, output, number, 1, self.names)
-        async with aclosing(check.events()) as events:
-            async for event in events:
-                yield event
+    def _finish_checked(self, check: OutcomeCheck) -> None:
         finding = check.finding
         status: Status = "done" if finding.is_met else "failed"
-        self._finish(status, output, "" if finding.is_met else finding.reason, finding)
+        self._finish(status, check.output, "" if finding.is_met else finding.reason, finding)
 
     def _items(self) -> list[Any]:
         wanted = self.step.for_each
@@ -169,33 +171,6 @@ class StepRun:
         if len(items) > MAX_ITEMS:
             raise BadExpression(f"A step is done for at most {MAX_ITEMS:,} items.")
         return items
-
-    async def _run_each(self, number: int, items: list[Any]) -> Events:
-        """Run the step for every item, concurrently or one at a time."""
-        tasks = [self._item_run(number, at, item) for at, item in enumerate(items)]
-        most = self.site.most_at_once if self.step.parallel else 1
-        due, braid = self._due_runs(tasks), EventMerger()
-        try:
-            while True:
-                while len(braid) < most and (task := next(due, None)) is not None:
-                    braid.add(task.step.name, task.events())
-                if not len(braid):
-                    break
-                _, event = await braid.next()
-                if event is not None:
-                    yield event
-        finally:
-            await braid.close()
-        self._combine_outcomes(tasks)
-
-    def _due_runs(self, tasks: list["StepRun"]) -> Iterator["StepRun"]:
-        """Yield runs to continue: no new ones without budget, none after one that waits."""
-        for task in tasks:
-            if task.number is None and self.site.spent():
-                continue
-            yield task
-            if task.is_waiting and not self.step.parallel:
-                return
 
     def _item_run(self, number: int, at: int, item: Any) -> "StepRun":
         one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
@@ -225,3 +200,36 @@ class StepRun:
         self.outcome = StepOutcome(
             status=status, output=output, reason=reason, number=self.number, finding=finding
         )
+
+
+class ItemRuns:
+    """A step for every item of a list, concurrently or one at a time."""
+
+    def __init__(self, site: PlanContext, runs: list[StepRun], *, is_parallel: bool) -> None:
+        self.site = site
+        self.runs = runs
+        self.is_parallel = is_parallel
+
+    async def events(self) -> Events:
+        most = self.site.most_at_once if self.is_parallel else 1
+        due, merger = self._due_runs(), EventMerger()
+        try:
+            while True:
+                while len(merger) < most and (run := next(due, None)) is not None:
+                    merger.add(run.step.name, run.events())
+                if not len(merger):
+                    break
+                _, event = await merger.next()
+                if event is not None:
+                    yield event
+        finally:
+            await merger.close()
+
+    def _due_runs(self) -> Iterator[StepRun]:
+        """Yield runs to continue: no new ones without budget, none after one that waits."""
+        for run in self.runs:
+            if run.number is None and self.site.spent():
+                continue
+            yield run
+            if run.is_waiting and not self.is_parallel:
+                return

@@ -1,11 +1,10 @@
 """A workflow: a plan that an administrator wrote, ready to run."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.loop.lifecycle_events import finish_event, pause_event
-from agents.engine.loop.run_loop import Events, RunLoop
+from agents.engine.loop.run_loop import RunLoop, Step
 from agents.engine.loop.run_state import RunState
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.termination import StopReason
@@ -38,41 +37,49 @@ class Workflow(AgentRuntime):
         self.plan = assign_roles(plan.named(), roles or {})
         self.most_at_once = most_at_once
 
-    def course(self, trail: RunState) -> RunLoop:
+    def run_loop(self, trail: RunState) -> RunLoop:
         return WorkflowRunLoop(self, trail)
 
 
 class WorkflowRunLoop(RunLoop):
+    """A workflow's run: records the plan, then executes it in one step."""
+
     agent: Workflow
+    context: PlanContext
 
-    async def _turns(self) -> Events:
+    async def _first_events(self) -> list[Event]:
+        told = await super()._first_events()
         if self.trail.is_over:
-            return
-        past, plan = load_recorded_events(self.trail), self.agent.plan
-        site = PlanContext(self.agent, self.trail, past, 1, self.agent.most_at_once)
-        for event in self._plan_events(site, plan):
-            yield event
-        execution = PlanExecution(site, plan)
-        async with aclosing(execution.events()) as events:
-            async for event in events:
-                yield event
-        yield self._finish_event(execution)
+            return told
+        past, most = load_recorded_events(self.trail), self.agent.most_at_once
+        self.context = PlanContext(self.agent, self.trail, past, 1, most)
+        return [*told, *self._plan_events(self.context, self.agent.plan)]
 
-    def _plan_events(self, site: PlanContext, plan: ExecutionPlan) -> Iterator[Event]:
+    def _choose_step(self) -> Step:
+        return PlanExecution(self.context, self.agent.plan)
+
+    async def _follow_up(self, step: Step) -> list[Event]:
+        if not isinstance(step, PlanExecution):
+            return await super()._follow_up(step)
+        return [self._finish_event(step)]
+
+    def _plan_events(self, context: PlanContext, plan: ExecutionPlan) -> list[Event]:
         """Yield the plan's row, unless it is already recorded."""
-        rows = site.past.under(self.emit.parent, EventType.TASK)
+        past, told = context.past, list[Event]()
+        rows = past.under(self.emit.parent, EventType.TASK)
         known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
-        number = known or site.next_step()
+        number = known or context.next_step()
         about = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
         if known is None:
-            yield self.emit(EventType.TASK, **about, name=PLAN, work=PLAN, attempt=1)
-        if not any(site.past.under(self.emit.parent, EventType.PLAN)):
-            told = {"by": self.agent.name, "changes": {}, "feedback": []}
-            yield self.emit(EventType.PLAN, **about, **plan.to_dict(), **told)
-        if site.past.end(number) is None:
-            yield self.emit(
-                EventType.STEP, **about, status="done", observation=plan.description
-            )
+            task = self.emit(EventType.TASK, **about, name=PLAN, work=PLAN, attempt=1)
+            told.append(task)
+        if not any(past.under(self.emit.parent, EventType.PLAN)):
+            more = {"by": self.agent.name, "changes": {}, "feedback": []}
+            told.append(self.emit(EventType.PLAN, **about, **plan.to_dict(), **more))
+        if past.end(number) is None:
+            words = plan.description
+            told.append(self.emit(EventType.STEP, **about, status="done", observation=words))
+        return told
 
     def _finish_event(self, execution: PlanExecution) -> Event:
         if execution.is_waiting:
