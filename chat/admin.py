@@ -9,6 +9,7 @@ from agents.console.read_only import ReadOnlyAdmin
 from agents.console.runs import RecordAdmin, count_rows, stop_all
 from agents.console.runs import visible_row as run_shown
 from agents.models import Run
+from agents.models.types import AnyUser
 from chat import queue, sessions
 from chat.models import ChatSession, Invitation, Member, Message
 from chat.people_data import console_pages
@@ -19,10 +20,10 @@ AUDIT_SOURCE = "admin"
 class PersonalTextAdmin(RecordAdmin):
     """Texts that users wrote. Those of others are masked, and viewing them is audited."""
 
-    def shown(self, row: Any, user: Any) -> Any:
+    def shown(self, row: Any, user: AnyUser) -> Any:
         return row if _owner_id(row) == user.pk else _mask_row(row, user)
 
-    def look(self, row: Any, user: Any) -> None:
+    def look(self, row: Any, user: AnyUser) -> None:
         if _owner_id(row) != user.pk:
             name = f"{row._meta.model_name}:{row.pk}"
             audit.record_hourly(user, audit.VIEWED, name, door=AUDIT_SOURCE)
@@ -40,7 +41,8 @@ class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
 
     def contents(self, session: ChatSession) -> DeletionContents:
         asked = Run.objects.filter(message__session=session).order_by("pk")
-        counts = {Message: session.messages.count(), Run: asked.count(), **count_rows(asked)}
+        counts = count_rows(asked)
+        counts |= {Message: session.messages.count(), Run: asked.count()}
         numbers = {"runs": list(asked.values_list("pk", flat=True))}
         return DeletionContents(counts=counts, numbers=numbers, owner=session.user)
 
@@ -73,17 +75,17 @@ class MemberAdmin(ReadOnlyAdmin):
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
     list_display = ["session_id", "may_write", "made_at", "expires_at", "withdrawn_at"]
-    fields = list_display
+    fields = ["session_id", "may_write", "made_at", "expires_at", "withdrawn_at"]
 
 
 def _owner_id(row: ChatSession | Message) -> int:
     return row.author_id if isinstance(row, Message) else row.user_id
 
 
-def _mask_row(row: ChatSession | Message, user: Any) -> ChatSession | Message:
+def _mask_row(row: ChatSession | Message, user: AnyUser) -> ChatSession | Message:
     """Mask a row and the rows displayed with it."""
     hidden = masking.mask_row(row)
-    if isinstance(row, Message):
-        hidden.session = masking.mask_row(row.session)
-        hidden.run = row.run and run_shown(row.run, user)
+    if isinstance(hidden, Message):
+        hidden.session = masking.mask_row(hidden.session)
+        hidden.run = hidden.run and run_shown(hidden.run, user)
     return hidden

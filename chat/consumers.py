@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from django.db import OperationalError
-from django.utils.functional import Promise as StrPromise
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from agents import runs
@@ -18,10 +18,11 @@ from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import EventType
 from agents.models import Run
+from agents.models.types import LazyText
 from agents.runs import disconnections
 from agents.runs import pubsub as live
 from agents.web import first_frames
-from agents.web.consumers import BadFrame, Events, LiveConsumer
+from agents.web.consumers import BadFrame, Events, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, messages, presence, sessions, sharing
 from chat.models import ChatSession, Message
@@ -41,7 +42,7 @@ class ChatConsumer(LiveConsumer):
     is_late = False
     topic = ""  # set once access is granted
     page = ""
-    conversation: Conversation | None = None
+    _opened: Conversation | None = None  # set by begin()
     is_greeted = False
     begun = ""  # frames for a message sent on this page
     attending: asyncio.Task[None] | None = None  # only in shared chats
@@ -53,9 +54,9 @@ class ChatConsumer(LiveConsumer):
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _visible_sessions(user.pk, pk) if pk <= MAX_PK else ():
             self.may_write = sharing.may_write(self.session, user)
-            if self.conversation is not None:
-                self.conversation.session = self.session
-                self.conversation.may_write = self.may_write
+            if self._opened is not None:
+                self._opened.session = self.session
+                self._opened.may_write = self.may_write
             return self.session.topic
         if self.topic and ChatSession.objects.filter(pk=pk).exists():
             self.last_word = CLOSE_FORBIDDEN
@@ -66,7 +67,13 @@ class ChatConsumer(LiveConsumer):
         self.page = _parse_page_name(self.asked.get("page", [""])[0])
         last = _parse_pk(self.asked.get("after", [""])[0]) or 0
         user, self.was_writing = self.scope["user"], self.may_write
-        self.conversation = Conversation(self.session, user, self.may_write, last)
+        self._opened = Conversation(self.session, user, self.may_write, last)
+
+    @property
+    def conversation(self) -> Conversation:
+        if self._opened is None:
+            raise RuntimeError("This page isn't connected yet.")
+        return self._opened
 
     async def send_initial(self) -> None:
         """Bring the page up to date; identical pages share the rendered frames."""
@@ -118,12 +125,14 @@ class ChatConsumer(LiveConsumer):
     def _live_runs(self) -> list[int]:
         return [run for run, watched in self.watched.items() if watched.is_live]
 
-    async def _try_record(self, act, *subject: Any) -> None:
+    async def _try_record(
+        self, act: Callable[Subject, None], *subject: Subject.args, **named: Subject.kwargs
+    ) -> None:
         """Record an absence; a failure must not affect the page."""
         if not self.page:
             return
         try:
-            await database.run(act, *subject)
+            await database.run(act, *subject, **named)
         except OperationalError as error:
             logger.warning("Can't save a disconnection: %s", error)
 
@@ -190,6 +199,8 @@ class ChatConsumer(LiveConsumer):
 
     def _get_live_run(self, pk: int | None) -> Run | None:
         self._check_access()
+        if pk is None:
+            return None
         return Run.objects.live().filter(pk=pk, topic=self.session.topic).first()
 
     def _check_access(self) -> None:
@@ -303,12 +314,12 @@ class ChatConsumer(LiveConsumer):
             await self.send_error("")
         await super().run_events(told)
 
-    async def send_error(self, sentence: StrPromise | str) -> None:
+    async def send_error(self, sentence: LazyText) -> None:
         await self.show(fragments.render_notice, sentence)
 
 
 @compiled_query
-def _visible_sessions(user, pk):
+def _visible_sessions(user: int, pk: int) -> QuerySet[ChatSession]:
     return ChatSession.objects.for_user(user).filter(pk=pk)
 
 

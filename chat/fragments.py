@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -54,21 +55,25 @@ class MessageView:
 
     @property
     def text_href(self) -> str:
-        return text_url(self.message.run_id, "question")
+        run = self.message.run_id
+        return "" if run is None else text_url(run, "question")
 
     @classmethod
-    def of(cls, message: Message, user: Any, **about: bool) -> "MessageView":
+    def of(
+        cls, message: Message, user: User, *, may_decide: bool, is_discussed: bool
+    ) -> "MessageView":
         """Return the view of a message for this user; `about` is what they can do."""
         run = message.run
         if run is None:
             return cls(message, None)
-        return cls(message, RunView(run, viewer=user.pk, **about))
+        view = RunView(run, viewer=user.pk, may_decide=may_decide, is_discussed=is_discussed)
+        return cls(message, view)
 
 
 class SessionChrome:
     """The elements around a conversation, as one page has rendered them."""
 
-    def __init__(self, user: Any) -> None:
+    def __init__(self, user: User) -> None:
         self.user = user
         self._standing: sessions.SessionStatus | None = None
         self._outline: list[listing.Outline] = []
@@ -158,7 +163,7 @@ def _session_row(
     return row
 
 
-def render_new_message(message: Message, view: RunView, user: Any) -> SafeString:
+def render_new_message(message: Message, view: RunView, user: User) -> SafeString:
     """Render a message at the end of the conversation, with its live run."""
     is_long = len(message.text) > MAX_QUESTION_CHARS
     if view.is_unstarted and message.author_id == user.pk and not is_long:
@@ -175,7 +180,7 @@ def render_earlier_link(session: ChatSession, oldest: int, after: int) -> SafeSt
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
-def render_message(message: MessageView, user: Any) -> SafeString:
+def render_message(message: MessageView, user: User) -> SafeString:
     return _render_part("message", {"message": message, "user": user})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
@@ -17,7 +18,7 @@ MAX_QUERY_CHARS = 200
 Runs = Mapping[str, Run]
 
 
-def search_sessions(user, query: str = "") -> list[ChatSession]:
+def search_sessions(user: User, query: str = "") -> list[ChatSession]:
     """Return a user's own and shared chats that match, newest first."""
     words = storable(query)[:MAX_QUERY_CHARS].split()[:8]
     chats = (
@@ -33,7 +34,7 @@ def search_sessions(user, query: str = "") -> list[ChatSession]:
     return chats
 
 
-def _matching_sessions(user, words: Iterable[str]) -> QuerySet[ChatSession]:
+def _matching_sessions(user: User, words: Iterable[str]) -> QuerySet[ChatSession]:
     chats = ChatSession.objects.for_user(user).select_related("user")
     for word in words:
         said = Message.objects.filter(
@@ -43,7 +44,7 @@ def _matching_sessions(user, words: Iterable[str]) -> QuerySet[ChatSession]:
     return chats
 
 
-def _newest_sessions(user) -> list[ChatSession]:
+def _newest_sessions(user: User) -> list[ChatSession]:
     """Query in two parts: an index sorts the user's own chats, and shared ones are few."""
     both = _own_sessions(user.pk) + _shared_sessions(user.pk)
     return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[
@@ -52,32 +53,32 @@ def _newest_sessions(user) -> list[ChatSession]:
 
 
 @compiled_query
-def _own_sessions(user):
+def _own_sessions(user: int) -> QuerySet[ChatSession]:
     return ChatSession.objects.owned_by(user)[:MAX_SESSIONS]
 
 
 @compiled_query
-def _shared_sessions(user):
+def _shared_sessions(user: int) -> QuerySet[ChatSession]:
     return ChatSession.objects.shared_with(user).select_related("user")[:MAX_SESSIONS]
 
 
 Outline = tuple[datetime, int, str, bool, str]
 
 
-def outline(user) -> list[Outline]:
+def outline(user: User) -> list[Outline]:
     """Return last use, id, title, whether shared and by whom, for each listed chat."""
     own = [(*row, "") for row in _own_outline(user.pk)]
     return sorted(own + _shared_outline(user.pk), reverse=True)[:MAX_SESSIONS]
 
 
 @compiled_query
-def _own_outline(user):
+def _own_outline(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool]]:
     sessions = ChatSession.objects.owned_by(user)
     return sessions.values_list("updated_at", "pk", "title", "is_shared")[:MAX_SESSIONS]
 
 
 @compiled_query
-def _shared_outline(user):
+def _shared_outline(user: int) -> QuerySet[ChatSession, Outline]:
     sessions = ChatSession.objects.shared_with(user)
     about = ("updated_at", "pk", "title", "is_shared", "user__username")
     return sessions.values_list(*about)[:MAX_SESSIONS]
@@ -89,13 +90,13 @@ def day_starts() -> tuple[datetime, datetime]:
     return today, today - timedelta(days=1)
 
 
-def live_runs(user) -> Runs:
+def live_runs(user: User) -> Runs:
     """Return live runs in the user's chats, by topic."""
     return {run.topic: run for run in _live_runs(user.pk)}
 
 
 @compiled_query
-def _live_runs(user):
+def _live_runs(user: int) -> QuerySet[Run]:
     shared = Membership.objects.filter(user=user).order_by().values("topic")
     here = Run.objects.live().filter(Q(user=user) | Q(topic__in=shared))
     return here.order_by().only("topic", "status")

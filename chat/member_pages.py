@@ -3,17 +3,18 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agents.access.requests import UserRequest
 from chat import sharing
 from chat.models import ChatSession, Invitation, Member
 
 
 @require_http_methods(["GET", "POST"])
-def people(request: HttpRequest, pk: int) -> HttpResponse:
+def people(request: UserRequest, pk: int) -> HttpResponse:
     """List the members; the owner can add people."""
     if request.method == "GET":
         seen = ChatSession.objects.for_user(request.user)
@@ -28,7 +29,7 @@ def people(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
+def remove(request: UserRequest, pk: int, user: int) -> HttpResponse:
     chat, person = _get_own_session(request, pk), get_object_or_404(get_user_model(), pk=user)
     try:
         sharing.remove_member(chat, person.pk)
@@ -38,7 +39,7 @@ def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
 
 
 @require_POST
-def leave(request: HttpRequest, pk: int) -> HttpResponse:
+def leave(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     try:
         sharing.leave(chat, request.user)
@@ -48,7 +49,7 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def invite(request: HttpRequest, pk: int) -> HttpResponse:
+def invite(request: UserRequest, pk: int) -> HttpResponse:
     """Create an invitation link and display it once."""
     chat = _get_own_session(request, pk)
     right, hours = request.POST.get("right", ""), request.POST.get("hours", "")
@@ -61,7 +62,7 @@ def invite(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def withdraw(request: HttpRequest, pk: int, link: int) -> HttpResponse:
+def withdraw(request: UserRequest, pk: int, link: int) -> HttpResponse:
     chat = _get_own_session(request, pk)
     try:
         sharing.withdraw_invitation(chat, link)
@@ -71,7 +72,7 @@ def withdraw(request: HttpRequest, pk: int, link: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def join(request: HttpRequest, token: str) -> HttpResponse:
+def join(request: UserRequest, token: str) -> HttpResponse:
     """Ask before joining, because link previews must not join."""
     try:
         link = sharing.find_invitation(token, request.user)
@@ -85,23 +86,25 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     return redirect("chat:session", chat.pk)
 
 
-def _render_uncached(request: HttpRequest, page: str, about: dict[str, Any], status: int = 200):
+def _render_uncached(
+    request: UserRequest, page: str, about: dict[str, Any], status: int = 200
+) -> HttpResponse:
     response = render(request, page, about, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _get_own_session(request: HttpRequest, pk: int) -> ChatSession:
+def _get_own_session(request: UserRequest, pk: int) -> ChatSession:
     owned = ChatSession.objects.owned_by(request.user).select_related("user")
     return get_object_or_404(owned, pk=pk)
 
 
-def _panel_or_redirect(request: HttpRequest, chat: ChatSession) -> HttpResponse:
+def _panel_or_redirect(request: UserRequest, chat: ChatSession) -> HttpResponse:
     return _render_panel(request, chat) if request.htmx else redirect("chat:people", chat.pk)
 
 
 def _render_panel(
-    request: HttpRequest, chat: ChatSession, status: int = 200, **told: str
+    request: UserRequest, chat: ChatSession, status: int = 200, **told: str
 ) -> HttpResponse:
     context = {"session": chat, "panel": sharing.build_panel(chat, request.user), **told}
     # htmx doesn't swap error responses, so the status stays 200.

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from functools import cache
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -75,12 +77,12 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 
 
 @compiled_query
-def _recent_runs(session):
+def _recent_runs(session: int) -> QuerySet[Run]:
     runs = Run.objects.filter(message__session=session).select_related("review")
     return runs.only(*HISTORY_FIELDS).order_by("-message__pk")[:HISTORY_RUNS]
 
 
-def select_agent(name: str, user) -> Agent:
+def select_agent(name: str, user: User) -> Agent:
     """Return the agent with this name, or the user's default."""
     with _reject_agent_errors():
         agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
@@ -89,16 +91,16 @@ def select_agent(name: str, user) -> Agent:
     return agent
 
 
-def find_agent(name: str, user) -> Agent | None:
+def find_agent(name: str, user: User) -> Agent | None:
     return next(iter(_agents_by_name(user.pk, storable(name))), None)
 
 
 @compiled_query
-def _agents_by_name(user, name):
+def _agents_by_name(user: int, name: str) -> QuerySet[Agent]:
     return Agent.objects.open_to(user).filter(name=name, enabled=True)
 
 
-def requested_workflow(text: str, user) -> start.StartRequest | None:
+def requested_workflow(text: str, user: User) -> start.StartRequest | None:
     """Return the workflow that a message starts, if any."""
     try:
         return start.parse_command(text, user)
@@ -106,15 +108,21 @@ def requested_workflow(text: str, user) -> start.StartRequest | None:
         raise MessageRejected(str(reason)) from reason
 
 
-def prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
     """Create the run for a text: of an agent, a workflow, or a stopped plan."""
     if (stopped := _stopped_plan(session, text)) is not None:
         return _prepare_continuation(stopped, session, user)
     wish = requested_workflow(text, user)
-    wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
-    asked = {"query": text, "history": history(session), "topic": session.topic}
     with _reject_agent_errors():
-        return runs.prepare(**asked, **wanted, user=user, agent=agent)
+        return runs.prepare(
+            query=text,
+            history=history(session),
+            topic=session.topic,
+            user=user,
+            agent=agent,
+            workflow=wish.version if wish else None,
+            parameters=dict(wish.parameters) if wish else None,
+        )
 
 
 def _stopped_plan(session: ChatSession, text: str) -> Run | None:
@@ -135,7 +143,7 @@ def _continue_phrases() -> set[str]:
     return said
 
 
-def _prepare_continuation(stopped: Run, session: ChatSession, user) -> Run:
+def _prepare_continuation(stopped: Run, session: ChatSession, user: User) -> Run:
     with _reject_agent_errors():
         return runs.prepare_continuation(stopped, topic=session.topic, user=user)
 

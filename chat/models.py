@@ -1,31 +1,37 @@
+from typing import Any, Self, TypeAlias
+
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Membership, Run
 
+# Compiled queries only have the user's id.
+UserOrPk: TypeAlias = User | int
 
-class ChatSessionQuerySet(models.QuerySet):
-    def for_user(self, user):
+
+class ChatSessionQuerySet(models.QuerySet["ChatSession"]):
+    def for_user(self, user: UserOrPk) -> Self:
         """Return the chats this user can see: their own and those shared with them."""
         return self.filter(models.Q(user=user) | models.Q(pk__in=_member_sessions(user)))
 
-    def owned_by(self, user):
+    def owned_by(self, user: UserOrPk) -> Self:
         """Return the chats this user can rename, delete and share."""
         return self.filter(user=user)
 
-    def shared_with(self, user):
+    def shared_with(self, user: UserOrPk) -> Self:
         """Return chats of others that are shared with this user."""
         return self.filter(pk__in=_member_sessions(user)).exclude(user=user)
 
-    def writable_by(self, user):
+    def writable_by(self, user: UserOrPk) -> Self:
         """Return the chats in which this user can send messages and stop runs."""
         writes = _member_sessions(user).filter(may_write=True)
         return self.filter(models.Q(user=user) | models.Q(pk__in=writes))
 
 
-def _member_sessions(user):
+def _member_sessions(user: UserOrPk) -> models.QuerySet["Member", Any]:
     return Member.objects.filter(user=user).order_by().values("session")
 
 
@@ -74,8 +80,8 @@ class ChatSession(models.Model):
         return self.live is not None and self.live.is_waiting
 
 
-class InvitationQuerySet(models.QuerySet):
-    def open(self):
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> Self:
         """Return invitations that still work, by the database's clock."""
         return self.filter(withdrawn_at=None, expires_at__gt=Now())
 
@@ -162,20 +168,20 @@ class RemovedMember(models.Model):
         return f"{self.session_id} {self.user}"
 
 
-class MessageQuerySet(models.QuerySet):
-    def for_user(self, user):
+class MessageQuerySet(models.QuerySet["Message"]):
+    def for_user(self, user: UserOrPk) -> Self:
         """Return this user's messages in chats they can see."""
         return self.filter(author=user, session__in=ChatSession.objects.for_user(user))
 
-    def withdrawable_by(self, user):
+    def withdrawable_by(self, user: UserOrPk) -> Self:
         """Return messages this user can withdraw: their own, and all in their chats."""
         return self.for_user(user) | self.filter(session__user=user)
 
-    def queued(self):
+    def queued(self) -> Self:
         """Return queued messages, the next one first."""
         return self.filter(place__isnull=False).order_by("place")
 
-    def said(self):
+    def said(self) -> Self:
         """Return messages that aren't queued, in conversation order."""
         return self.filter(place=None).order_by("pk")
 

@@ -48,8 +48,9 @@ def _cached_template(
         pk=MESSAGE_PLACEHOLDER, author=person, client_id=ID_PLACEHOLDER, text=text
     )
     message.created_at = TIME_PLACEHOLDER
-    message.run = Run(pk=RUN_PLACEHOLDER, agent_name=agent, model=model, max_steps=max_steps)
-    message.view = RunView(message.run, until=0)
+    run = Run(pk=RUN_PLACEHOLDER, agent_name=agent, model=model, max_steps=max_steps)
+    message.run = run
+    vars(message)["view"] = RunView(run, until=0)
     html = render_to_string("chat/session.html#message", {"message": message, "user": person})
     places = {"message": str(MESSAGE_PLACEHOLDER), "client_id": ID_PLACEHOLDER, "text": text}
     return to_format_string(html, **places, **_time_fields(TIME_PLACEHOLDER))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from copy import copy, deepcopy
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 from django.utils import translation
@@ -35,7 +36,9 @@ BATCH_SIZE = 5
 
 
 class Conversation:
-    def __init__(self, session: ChatSession, user: Any, may_write: bool, last: int = 0) -> None:
+    def __init__(
+        self, session: ChatSession, user: User, may_write: bool, last: int = 0
+    ) -> None:
         self.session = session
         self.user = user
         self.may_write = may_write
@@ -49,7 +52,7 @@ class Conversation:
         self.last, self.is_discussed = other.last, other.is_discussed
         self.watched, self.around = deepcopy(other.watched), copy(other.around)
 
-    async def catch_up(self, was_away: bool, language: str) -> list[str]:
+    async def catch_up(self, was_away: bool, language: str | None) -> list[str]:
         """Return frames that update the page.
 
         These are missing messages, oldest first, and its last run.
@@ -99,19 +102,22 @@ class Conversation:
         try:
             if _first_after(self.session.pk, self.last) != [message.pk]:
                 return ""  # others' earlier messages come first
+            run = _answering_run(message)
             frames = self.new_message(message, is_new=True)
-            frames += self.around.begun(self.session, message.run)
+            frames += self.around.begun(self.session, run)
         except Exception:  # it is saved, and this page is notified like others
             logger.exception("Can't render message %s right away.", message.pk)
-            self.watched.pop(message.run_id, None)
+            if message.run_id is not None:
+                self.watched.pop(message.run_id, None)
             self.around = fragments.SessionChrome(self.user)
             return ""
         self.last = message.pk
         return frames
 
     def new_message(self, message: Message, is_new: bool) -> str:
-        watched = self.watch(message.run_id)
-        view = watched.begin(message.run) if is_new else watched.view()
+        run = _answering_run(message)
+        watched = self.watch(run.pk)
+        view = watched.begin(run) if is_new else watched.view()
         return fragments.render_new_message(message, view, self.user)
 
     def enable_comments(self) -> list[str]:
@@ -154,13 +160,14 @@ class MissedMessages:
         for message in messages:
             self.before = message.pk
             # The run may have ended elsewhere, with its notifications lost.
-            is_new = message.run_id == self.begun and message.run.is_live
             with suppress(ObjectDoesNotExist):
+                run = _answering_run(message)
+                is_new = run.pk == self.begun and run.is_live
                 html = self.page.new_message(message, is_new)
                 self.room -= len(html.encode())
                 if self.shown and (self.room < 0 or len(self.shown) == MAX_MESSAGES):
                     self.is_all = False
-                    del self.page.watched[message.run_id]
+                    del self.page.watched[run.pk]
                     return False
                 self.shown.append((message.pk, html))
         return len(messages) == BATCH_SIZE
@@ -179,7 +186,14 @@ class MissedMessages:
         return frames
 
 
-def _in_language(language: str, part: Callable[..., Any], *subject: Any) -> Any:
+def _answering_run(message: Message) -> Run:
+    """Return the message's run; raise Run.DoesNotExist if it was deleted."""
+    if message.run is None:
+        raise Run.DoesNotExist
+    return message.run
+
+
+def _in_language(language: str | None, part: Callable[..., Any], *subject: Any) -> Any:
     with translation.override(language):
         return part(*subject)
 
@@ -191,7 +205,7 @@ def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
 
 
 @compiled_query
-def _newest_between(session, after, before):
+def _newest_between(session: int, after: int, before: int) -> QuerySet[Message]:
     messages = (
         _messages_after(session, after).filter(pk__lt=before).select_related("run", "author")
     )
@@ -199,21 +213,21 @@ def _newest_between(session, after, before):
 
 
 @compiled_query
-def _first_after(session, pk):
+def _first_after(session: int, pk: int) -> QuerySet[Message, int]:
     return _messages_after(session, pk).order_by("pk").values_list("pk", flat=True)[:1]
 
 
-def _messages_after(session, pk) -> QuerySet[Message]:
+def _messages_after(session: int, pk: int) -> QuerySet[Message]:
     return Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
 
 
 @compiled_query
-def _recent_comments(session):
+def _recent_comments(session: int) -> QuerySet[Comment, tuple[int, int]]:
     said = Comment.objects.filter(run__message__session=session).order_by("-pk")
     return said.values_list("run", "step")[:MAX_COMMENTS]
 
 
 @compiled_query
-def _corrected_runs(session):
+def _corrected_runs(session: int) -> QuerySet[Run, int]:
     runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
     return runs.order_by("-pk").values_list("pk", flat=True)[:MAX_CORRECTIONS]

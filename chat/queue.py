@@ -3,6 +3,9 @@
 Changes lock the chat's row, so that two tabs or processes make them one after the other.
 """
 
+from typing import Any
+
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
@@ -23,7 +26,7 @@ def lock(session: ChatSession) -> bool:
 
 
 @compiled_query
-def _lock_row(session):
+def _lock_row(session: int) -> QuerySet[ChatSession, tuple[int]]:
     return ChatSession.objects.select_for_update().filter(pk=session).values_list("pk")
 
 
@@ -33,11 +36,11 @@ def waiting(session: ChatSession) -> list[Message]:
 
 
 @compiled_query
-def _waiting(session):
+def _waiting(session: int) -> QuerySet[Message]:
     return Message.objects.queued().filter(session=session).select_related("author")
 
 
-def add(session: ChatSession, **message) -> Message:
+def add(session: ChatSession, **message: Any) -> Message:
     """Append a message to the queue."""
     queued = session.messages.queued()
     if queued.count() >= MAX_QUEUED:
@@ -46,8 +49,10 @@ def add(session: ChatSession, **message) -> Message:
     return Message.objects.create(session=session, place=last + 1, **message)
 
 
-def move_to_front(session: ChatSession, user, pk: int | None) -> bool:
+def move_to_front(session: ChatSession, user: User, pk: int | None) -> bool:
     """Move a message to the front; return whether it was there and the user's."""
+    if pk is None:
+        return False
     with transaction.atomic():
         lock(session)
         first = session.messages.queued().aggregate(Min("place"))["place__min"] or 0
@@ -55,8 +60,10 @@ def move_to_front(session: ChatSession, user, pk: int | None) -> bool:
         return mine.update(place=first - 1) == 1
 
 
-def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
+def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
     """Remove a message; return its text if it is theirs, or None if there is none."""
+    if pk is None:
+        return None
     with transaction.atomic():
         lock(session)
         theirs = Message.objects.withdrawable_by(user).queued()
@@ -100,12 +107,12 @@ def ready_sessions(run: Run | None = None) -> list[ChatSession]:
 
 
 @compiled_query
-def _all_ready():
+def _all_ready() -> QuerySet[ChatSession]:
     return _sessions_with(_ready_messages())
 
 
 @compiled_query
-def _ready_after(run):
+def _ready_after(run: int) -> QuerySet[ChatSession]:
     said = Message.objects.filter(session=OuterRef("session"), run=run)
     return _sessions_with(_ready_messages().filter(Exists(said)))
 

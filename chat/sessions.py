@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -70,7 +72,8 @@ async def dispatch(session: ChatSession, message: Message) -> None:
         await pubsub.publish(session.topic, "queue.changed")
         await _answer_next(session)  # the run it waits for may have just ended
         return
-    runs.launch(message.run)
+    if message.run is not None:
+        runs.launch(message.run)
     await pubsub.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
 
@@ -83,7 +86,7 @@ async def answer_waiting(run: Run | None = None) -> None:
             logger.exception("Can't start the next message of chat %s.", session.pk)
 
 
-async def send_now(session: ChatSession, user, pk: int | None) -> bool:
+async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
     """Stop the live run and answer this message next.
 
     Returns False if there is no such message.
@@ -98,7 +101,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
     return True
 
 
-async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
+async def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
     """Withdraw a queued message; return its text to its author, or None if there is none."""
     text = await database.run(queue.withdraw, session, user, pk)
     if text is not None:
@@ -106,7 +109,7 @@ async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     return text
 
 
-def start(user, text: str, client_id: str, agent: str = "") -> Message:
+def start(user: User, text: str, client_id: str, agent: str = "") -> Message:
     """Create a chat with its first message; the same client id returns the same one."""
     text = messages.clean_text(text)
     try:
@@ -126,7 +129,7 @@ def start(user, text: str, client_id: str, agent: str = "") -> Message:
 
 
 def add_message(
-    session: ChatSession, user, text: str, client_id: str, agent: str = ""
+    session: ChatSession, user: User, text: str, client_id: str, agent: str = ""
 ) -> Message:
     """Add a message that is answered at once, or queued while a run is live."""
     text = messages.clean_text(text)
@@ -165,7 +168,7 @@ def live_run(session: ChatSession) -> Run | None:
 
 
 @compiled_query
-def _live_runs(topic):
+def _live_runs(topic: str) -> QuerySet[Run]:
     return Run.objects.live().filter(topic=topic).defer("history").order_by()
 
 
@@ -173,14 +176,14 @@ def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
     """Return the chat's status with this live run, or none."""
     queued = tuple(queue.waiting(session))
     return SessionStatus(
-        live_run=run and run.pk,
+        live_run=None if run is None else run.pk,
         is_waiting=run is not None and run.is_waiting,
         queued=queued,
         hindrance=messages.blocked_reason(queued[0]) if queued and run is None else "",
     )
 
 
-def _check_rate(user) -> None:
+def _check_rate(user: User) -> None:
     """Raise MessageRejected if the user has reached the rate limit."""
     if not (most := settings.PERSON_MESSAGES):
         return
@@ -198,7 +201,7 @@ def _check_rate(user) -> None:
 
 
 def _create_message(
-    session: ChatSession, user, text: str, client_id: str, agent: str
+    session: ChatSession, user: User, text: str, client_id: str, agent: str
 ) -> Message:
     fault_injection.point("P1")
     answers = messages.select_agent(agent, user)
@@ -215,7 +218,7 @@ def _create_message(
 
 
 def _queue_message(
-    session: ChatSession, user, text: str, client_id: str, agent: str
+    session: ChatSession, user: User, text: str, client_id: str, agent: str
 ) -> Message:
     fault_injection.point("P1")
     name = agent and messages.select_agent(agent, user).name
@@ -237,14 +240,14 @@ def _queue_message(
     return message
 
 
-def _masked_text(user, text: str, agent: str) -> str:
+def _masked_text(user: User, text: str, agent: str) -> str:
     """Mask the text as the agent that would answer it requires."""
     first = agent_factory.default_candidates_for(user.pk)
     answers = messages.find_agent(agent, user) if agent else next(iter(first), None)
     return masking.mask_for_storage(answers, text) if answers else text
 
 
-def _move_to_front(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
+def _move_to_front(session: ChatSession, user: User, pk: int | None) -> tuple[bool, Run | None]:
     """Move a message to the front; return whether it exists, and the live run before it."""
     with transaction.atomic():
         return queue.move_to_front(session, user, pk), live_run(session)
@@ -293,7 +296,7 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
 
 
 def _find_duplicate(
-    user, text: str, client_id: str, session: ChatSession | None = None
+    user: User, text: str, client_id: str, session: ChatSession | None = None
 ) -> Message | None:
     """Return the message already sent with this id: a double click, or a lost reply."""
     known = None
@@ -314,5 +317,5 @@ def _find_duplicate(
 
 
 @compiled_query
-def _by_client_id(author, client_id):
+def _by_client_id(author: int, client_id: str) -> QuerySet[Message]:
     return Message.objects.filter(author=author, client_id=client_id)

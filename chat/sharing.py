@@ -10,6 +10,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -38,14 +39,14 @@ class MembersPanel:
     """The members of a chat and what the viewer can change."""
 
     is_owner: bool
-    owner: Any
+    owner: User
     members: QuerySet[Member]
     invitations: QuerySet[Invitation]
     rights: dict[str, Any]
     lifetimes: list[tuple[int, Any]]
 
 
-def build_panel(session: ChatSession, user) -> MembersPanel:
+def build_panel(session: ChatSession, user: User) -> MembersPanel:
     is_owner = session.user_id == user.pk
     links = session.invitations.open()
     return MembersPanel(
@@ -69,17 +70,17 @@ def has_members(session: ChatSession) -> bool:
 
 
 @compiled_query
-def _members(session):
+def _members(session: int) -> QuerySet[Member, tuple[int]]:
     return Member.objects.filter(session=session).order_by().values_list("pk")[:1]
 
 
-def may_write(session: ChatSession, user) -> bool:
+def may_write(session: ChatSession, user: User) -> bool:
     """Whether the user, who can see the chat, can write in it."""
     return session.user_id == user.pk or bool(_writers(session.pk, user.pk))
 
 
 @compiled_query
-def _writers(session, user):
+def _writers(session: int, user: int) -> QuerySet[Member, tuple[int]]:
     members = Member.objects.filter(session=session, user=user, may_write=True)
     return members.order_by().values_list("pk")
 
@@ -120,7 +121,7 @@ def remove_member(session: ChatSession, user: int) -> None:
         _restrict(session, member.user, may_read=False)
 
 
-def leave(session: ChatSession, user) -> None:
+def leave(session: ChatSession, user: User) -> None:
     """Leave a chat; raise Member.DoesNotExist for the owner and for non-members."""
     with _membership_change(session):
         _delete_member(
@@ -154,7 +155,7 @@ def withdraw_invitation(session: ChatSession, pk: int) -> None:
     )
 
 
-def find_invitation(token: str, user) -> Invitation:
+def find_invitation(token: str, user: User) -> Invitation:
     """Return the invitation if this user can use it; raise SharingRejected with the reason."""
     links = Invitation.objects.select_related("session__user")
     link = links.filter(digest=token_digest(token)).first()
@@ -167,7 +168,7 @@ def find_invitation(token: str, user) -> Invitation:
     return link
 
 
-def has_access(user, link: Invitation) -> bool:
+def has_access(user: User, link: Invitation) -> bool:
     """Whether the user already has what the link gives.
 
     This includes members whose access the owner has reduced since: the same link doesn't
@@ -179,7 +180,7 @@ def has_access(user, link: Invitation) -> bool:
     return had.filter(pk=link.session_id).exists() or came_by_it.exists()
 
 
-def join(token: str, user) -> ChatSession:
+def join(token: str, user: User) -> ChatSession:
     """Add a user with the link's access, their greater one, or their limit."""
     link = find_invitation(token, user)
     session = link.session
@@ -205,7 +206,7 @@ def _check_open(link: Invitation) -> None:
     raise SharingRejected(_("This link has expired. Ask the sender for a new one."))
 
 
-def _check_not_removed(session: ChatSession, user) -> None:
+def _check_not_removed(session: ChatSession, user: User) -> None:
     """Reject removed users, who may know other links."""
     if session.removed_members.filter(user=user.pk, may_read=False).exists():
         owner = session.user.get_username()
@@ -213,12 +214,12 @@ def _check_not_removed(session: ChatSession, user) -> None:
         raise SharingRejected(sentence % {"owner": owner})
 
 
-def _restrict(session: ChatSession, person, *, may_read: bool) -> None:
+def _restrict(session: ChatSession, person: User, *, may_read: bool) -> None:
     """Save the owner's restriction, which overrides any link."""
     session.removed_members.update_or_create(user=person, defaults={"may_read": may_read})
 
 
-def _apply_restriction(link: Invitation, user) -> None:
+def _apply_restriction(link: Invitation, user: User) -> None:
     """Make every link read-only for a user whom the owner limited to reading."""
     if link.session.removed_members.filter(user=user.pk).exists():
         link.may_write = False  # in memory only: unchanged for others
@@ -237,7 +238,9 @@ def _membership_change(session: ChatSession) -> Iterator[None]:
         transaction.on_commit(tell)
 
 
-def _admit(session: ChatSession, person, may_write: bool, link: Invitation | None = None):
+def _admit(
+    session: ChatSession, person: User, may_write: bool, link: Invitation | None = None
+) -> None:
     if guests(session).exclude(user=person).count() >= MAX_MEMBERS:
         raise SharingRejected(
             _("This chat already has %(most)d members, the maximum.") % {"most": MAX_MEMBERS}
@@ -249,19 +252,19 @@ def _admit(session: ChatSession, person, may_write: bool, link: Invitation | Non
     _save_member(session, person, may_write=may_write, **came_by)
 
 
-def _withdraw_used_link(session: ChatSession, person, **right: bool) -> None:
+def _withdraw_used_link(session: ChatSession, person: User, **right: bool) -> None:
     """Withdraw the link this user joined by, if it gives this access."""
     came_by = session.invitations.filter(members__user=person, withdrawn_at=None, **right)
     for link in came_by:
         withdraw_invitation(session, link.pk)
 
 
-def _save_member(session: ChatSession, person, **right: Any) -> None:
+def _save_member(session: ChatSession, person: User, **right: Any) -> None:
     new = {"topic": session.topic, **right}
     Member.objects.update_or_create(right, new, session=session, user_id=person.pk)
 
 
-def _delete_member(session: ChatSession, member: Member, by) -> None:
+def _delete_member(session: ChatSession, member: Member, by: User) -> None:
     _clear_queued(session, member.user)
     member.delete()
     audit.record(
@@ -269,7 +272,7 @@ def _delete_member(session: ChatSession, member: Member, by) -> None:
     )
 
 
-def _clear_queued(session: ChatSession, person) -> None:
+def _clear_queued(session: ChatSession, person: User) -> None:
     """Delete the queued messages of a user who lost write access."""
     session.messages.queued().filter(author=person).delete()
 

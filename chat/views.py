@@ -1,20 +1,24 @@
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from uuid import uuid4
 
+from django.contrib.auth.models import User
 from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Left, Length
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import runs
+from agents.access.requests import UserRequest
 from agents.catalog import planner_factory
 from agents.db import database
-from agents.models import Agent, AgentStep, Workflow
+from agents.models import Agent, AgentStep, ToolRegistration, Workflow
+from agents.models.types import LazyText
 from agents.web.presentation import model_label
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
@@ -25,7 +29,10 @@ from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 
-PRIVACY_NOTES = {
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+PRIVACY_NOTES: dict[str, LazyText] = {
     Agent.PersonalData.HIDDEN: gettext_lazy(
         "Personal data is masked before it reaches the model."
     ),
@@ -38,7 +45,7 @@ PRIVACY_NOTES = {
 @dataclass(frozen=True)
 class ExampleQuestion:
     tool: str
-    text: str | Promise
+    text: LazyText
 
 
 # xgettext:no-python-format
@@ -61,7 +68,7 @@ class AgentChoice:
     label: str
     source: str
     is_demo: bool
-    promise: str
+    promise: LazyText
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentChoice":
@@ -77,12 +84,12 @@ class AgentChoice:
 
 
 @require_GET
-def new(request: HttpRequest) -> HttpResponse:
+def new(request: UserRequest) -> HttpResponse:
     return render(request, "chat/session.html", _page_context(request))
 
 
 @require_GET
-def session(request: HttpRequest, pk: int) -> HttpResponse:
+def session(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
@@ -93,12 +100,12 @@ def session(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def session_list(request: HttpRequest) -> HttpResponse:
+def session_list(request: UserRequest) -> HttpResponse:
     return render(request, "chat/session.html#sessions", _list_context(request))
 
 
 @require_POST
-async def start(request: HttpRequest) -> HttpResponse:
+async def start(request: UserRequest) -> HttpResponse:
     user = await request.auser()
     try:
         message = await _submit(request, sessions.start, user)
@@ -108,7 +115,7 @@ async def start(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
+async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
     """Start a chat with the workflow's command, as if it had been typed."""
     user = await request.auser()
     try:
@@ -120,7 +127,7 @@ async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-async def send(request: HttpRequest, pk: int) -> HttpResponse:
+async def send(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     try:
@@ -131,7 +138,7 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-async def stop(request: HttpRequest, pk: int) -> HttpResponse:
+async def stop(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     run = await database.run(sessions.live_run, chat)
@@ -142,7 +149,7 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-async def send_now(request: HttpRequest, pk: int, message: int) -> HttpResponse:
+async def send_now(request: UserRequest, pk: int, message: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     await sessions.send_now(chat, user, message)
@@ -150,7 +157,7 @@ async def send_now(request: HttpRequest, pk: int, message: int) -> HttpResponse:
 
 
 @require_POST
-async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
+async def withdraw(request: UserRequest, pk: int, message: int) -> HttpResponse:
     """Render the page with the withdrawn text in the composer."""
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
@@ -161,14 +168,14 @@ async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
 
 
 @require_POST
-def rename(request: HttpRequest, pk: int) -> HttpResponse:
+def rename(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
     sessions.rename(chat, request.POST.get("title", ""))
     return _after_change(request, redirect("chat:session", pk))
 
 
 @require_POST
-async def delete(request: HttpRequest, pk: int) -> HttpResponse:
+async def delete(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
     await database.run(queue.clear, chat)  # queued messages must not start now
@@ -179,34 +186,34 @@ async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     return await database.run(_after_delete, request, pk)
 
 
-def _after_delete(request: HttpRequest, pk: int) -> HttpResponse:
+def _after_delete(request: UserRequest, pk: int) -> HttpResponse:
     response = _after_change(request, redirect("chat:new"))
     if request.htmx and f"/chat/{pk}/" in (request.htmx.current_url or ""):
         response["HX-Redirect"] = redirect("chat:new").url
     return response
 
 
-def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse:
+def _after_change(request: UserRequest, otherwise: HttpResponse) -> HttpResponse:
     if not request.htmx:
         return otherwise
     return render(request, "chat/session.html#sessions", _list_context(request))
 
 
-def _workflow_command(request: HttpRequest, user, pk: int) -> str:
+def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
     """Return the command that starts the workflow; raise WorkflowNotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
     workflow = get_object_or_404(mine, pk=pk)
     return starting.build_request(workflow, starting.form_parameters(request.POST), user).query
 
 
-async def _submit(request: HttpRequest, say, *whom):
+async def _submit(request: UserRequest, say: Callable[..., Message], *whom: Any) -> Message:
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
     return await sessions.submit(partial(say, *whom, text, client_id, agent))
 
 
 def _render_rejected(
-    request: HttpRequest, reason: str, chat: ChatSession | None
+    request: UserRequest, reason: str, chat: ChatSession | None
 ) -> HttpResponse:
     """Render the page with the reason and the typed text."""
     draft = request.POST.get("text", "")[: questions.MAX_MESSAGE_BYTES]
@@ -215,7 +222,7 @@ def _render_rejected(
     return page
 
 
-def _render_page(request: HttpRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
+def _render_page(request: UserRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
     context = (
         _page_context(request, chat)
         | (_conversation_context(request, chat) if chat else {})
@@ -224,7 +231,7 @@ def _render_page(request: HttpRequest, chat: ChatSession | None, **more: str) ->
     return render(request, "chat/session.html", context)
 
 
-def _page_context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
+def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict[str, Any]:
     mine = Agent.objects.usable_by(request.user)
     agents = mine.filter(enabled=True).order_by("-is_default", "pk")
     choices = [AgentChoice.of(agent) for agent in agents]
@@ -247,14 +254,14 @@ def _selected_agent(choices: list[AgentChoice], chat: ChatSession | None) -> str
     return last or (names or [""])[0]
 
 
-def _list_context(request: HttpRequest) -> dict:
+def _list_context(request: UserRequest) -> dict[str, Any]:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
     return {"sessions": listing.search_sessions(request.user, query), "query": query}
 
 
 def _conversation_context(
-    request: HttpRequest, chat: ChatSession, before: str = "", after: str = ""
-) -> dict:
+    request: UserRequest, chat: ChatSession, before: str = "", after: str = ""
+) -> dict[str, Any]:
     """Return the last messages, or those before one; `earlier` says if there are more.
 
     With `after`, only those that a page missed.
@@ -267,11 +274,12 @@ def _conversation_context(
         messages = messages.filter(pk__gt=last)
     found = list(messages.order_by("-pk")[: MAX_MESSAGES + 1])
     user, may_write = request.user, sharing.may_write(chat, request.user)
-    about = {"may_decide": may_write, "is_discussed": is_discussed}
     shown: list[MessageView] = []
     room = MAX_HTML_BYTES
     for message in found[:MAX_MESSAGES]:
-        view = MessageView.of(_fill_deferred(message), user, **about)
+        view = MessageView.of(
+            _fill_deferred(message), user, may_decide=may_write, is_discussed=is_discussed
+        )
         html = fragments.render_message(view, user)
         room -= len(html.encode())
         if room < 0 and shown:
@@ -286,7 +294,17 @@ def _conversation_context(
     }
 
 
-def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
+class ReadAnswer(TypedDict):
+    """The part of an answer that is loaded, and the length of the whole."""
+
+    answer: str
+    size: int
+
+
+ReadMessage: TypeAlias = "WithAnnotations[Message, ReadAnswer]"
+
+
+def _load_messages(chat: ChatSession, is_discussed: bool) -> "QuerySet[ReadMessage]":
     """Load messages with only what is displayed: a run can have megabytes of results."""
     steps = AgentStep.objects.defer("observation").annotate(
         found=Left("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
@@ -303,13 +321,13 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     return messages.prefetch_related("run__comments__author") if is_discussed else messages
 
 
-def _fill_deferred(message: Message) -> Message:
+def _fill_deferred(message: ReadMessage) -> Message:
     """Fill deferred fields with the shortened values."""
     run = message.run
     if run is not None:
-        run.answer, run.answer_size = message.answer, message.size
+        run.answer, vars(run)["answer_size"] = message.answer, message.size
         for step in run.steps.all():
-            step.observation = step.found
+            step.observation = vars(step)["found"]
     return message
 
 
@@ -318,8 +336,8 @@ def _parse_pk(text: str) -> int | None:
     return int(text) if is_number else None
 
 
-def _example_questions(agent: Agent, user) -> list[ExampleQuestion]:
+def _example_questions(agent: Agent, user: User) -> list[ExampleQuestion]:
     """Return an example question for each tool this agent has for this user."""
-    tools = agent.tools.usable_by(user).filter(enabled=True)
+    tools = ToolRegistration.objects.usable_by(user).filter(enabled=True, agents=agent)
     usable = set(tools.values_list("name", flat=True))
     return [example for example in EXAMPLE_QUESTIONS if example.tool in usable]

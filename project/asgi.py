@@ -1,4 +1,6 @@
 import os
+from collections.abc import Iterable
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
@@ -11,17 +13,22 @@ from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
+from agents.access.requests import Application, Receive, Scope, Send  # noqa: E402
 from agents.web import health  # noqa: E402
 from agents.web.consumers import RunConsumer  # noqa: E402
 from chat.consumers import ChatConsumer  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()
 
+# Channels routes ASGI apps with Django's functions for views.
+route: Any = path
+route_pattern: Any = re_path
+
 sockets = URLRouter(
     [
-        path("ws/chat/<int:pk>/", ChatConsumer.as_asgi()),
-        path("ws/runs/<int:pk>/", RunConsumer.as_asgi()),
-        re_path("", DENIED),
+        route("ws/chat/<int:pk>/", ChatConsumer.as_asgi()),
+        route("ws/runs/<int:pk>/", RunConsumer.as_asgi()),
+        route_pattern("", DENIED),
     ]
 )
 
@@ -32,30 +39,30 @@ class OriginValidator:
     Channels' own validator parses an origin first, and fails on a malformed one.
     """
 
-    def __init__(self, application, origins):
+    def __init__(self, application: Application, origins: Iterable[str]) -> None:
         self.application = application
         self.origins = {origin.lower().encode() for origin in origins}
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         told = [value for name, value in scope["headers"] if name == b"origin"]
         is_ours = len(told) == 1 and told[0] in self.origins
-        return await (self.application if is_ours else DENIED)(scope, receive, send)
+        await (self.application if is_ours else DENIED)(scope, receive, send)
 
 
 # Called by machines, without a password and by any host name.
 doors = [
-    path("health/", health.handle_health),
-    path("healthz", health.handle_live),
-    path("readyz", health.handle_ready),
+    route("health/", health.handle_health),
+    route("healthz", health.handle_live),
+    route("readyz", health.handle_ready),
 ]
 if settings.METRICS:
     from agents.observability import metrics
 
-    doors.append(path("metrics", metrics.handle_request))
+    doors.append(route("metrics", metrics.handle_request))
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([*doors, re_path("", django_app)]),
+        "http": URLRouter([*doors, route_pattern("", django_app)]),
         "websocket": OriginValidator(CookieMiddleware(sockets), settings.ORIGINS),
     }
 )

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -29,7 +29,8 @@ class Console(admin.AdminSite):
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         from agents.console.lookups import DeclaredAutocomplete
 
-        return DeclaredAutocomplete.as_view(admin_site=self)(request)
+        view = DeclaredAutocomplete.as_view(admin_site=self)
+        return cast(HttpResponse, view(request))
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         from agents.console import navigation

@@ -19,6 +19,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agents.engine.privacy import mask_secrets
@@ -50,9 +51,11 @@ class Environment(BaseSettings):
         env_prefix="ASHIATO_", env_ignore_empty=True, extra="ignore"
     )
 
-    host: str = Field("127.0.0.1", validation_alias=AliasChoices("HOST", "ASHIATO_HOST"))
+    host: str = Field(
+        default="127.0.0.1", validation_alias=AliasChoices("HOST", "ASHIATO_HOST")
+    )
     port: int = Field(
-        8000, ge=1, le=65535, validation_alias=AliasChoices("PORT", "ASHIATO_PORT")
+        default=8000, ge=1, le=65535, validation_alias=AliasChoices("PORT", "ASHIATO_PORT")
     )
     data: Path = BASE_DIR / "var"
     debug: bool = False
@@ -60,7 +63,7 @@ class Environment(BaseSettings):
     database_url: SecretStr | None = None
     redis_url: SecretStr | None = None
     workers: bool = False
-    worker_runs: int = Field(50, ge=1, le=1000)
+    worker_runs: int = Field(default=50, ge=1, le=1000)
     encryption_keys: SecretStr | None = None
     egress_allow: str = ""
     mcp_sandbox: Literal["auto", "require", "off"] = "auto"
@@ -68,7 +71,7 @@ class Environment(BaseSettings):
     proxies: str = ""
     require_mfa: Literal["off", "staff", "all"] = "off"
     oidc_issuer: str = ""
-    oidc_client_id: str = Field("", validate_default=True)
+    oidc_client_id: str = Field(default="", validate_default=True)
     oidc_client_secret: SecretStr | None = None
     oidc_name: str = "Single sign-on"
     oidc_groups_claim: str = ""
@@ -86,13 +89,13 @@ class Environment(BaseSettings):
     model_road: Literal["auto", "direct", "litellm"] = "auto"
     model_discovery: bool = True
     tools: str = ""
-    model_retries: int = Field(2, ge=0, le=10)
-    model_first_seconds: float = Field(60, ge=0.1, le=86_400)
-    model_between_seconds: float = Field(30, ge=0.1, le=86_400)
-    model_whole_seconds: float = Field(600, ge=0.1, le=86_400)
-    model_slow_seconds: float = Field(10, ge=0.1, le=86_400)
-    grace: float = Field(5, ge=0, le=600)
-    demo_delay: float = Field(0.02, ge=0, le=1)
+    model_retries: int = Field(default=2, ge=0, le=10)
+    model_first_seconds: float = Field(default=60, ge=0.1, le=86_400)
+    model_between_seconds: float = Field(default=30, ge=0.1, le=86_400)
+    model_whole_seconds: float = Field(default=600, ge=0.1, le=86_400)
+    model_slow_seconds: float = Field(default=10, ge=0.1, le=86_400)
+    grace: float = Field(default=5, ge=0, le=600)
+    demo_delay: float = Field(default=0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     otlp_endpoint: str = ""
     otlp_headers: SecretStr | None = None
@@ -100,25 +103,25 @@ class Environment(BaseSettings):
     otlp_personal: bool = False
     # OpenTelemetry's standard variables; its exporter reads the others itself.
     otel_endpoint: str = Field(
-        "",
+        default="",
         validation_alias=AliasChoices(
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
         ),
     )
-    otel_disabled: str = Field("", validation_alias="OTEL_SDK_DISABLED")
-    otel_traces_exporter: str = Field("otlp", validation_alias="OTEL_TRACES_EXPORTER")
+    otel_disabled: str = Field(default="", validation_alias="OTEL_SDK_DISABLED")
+    otel_traces_exporter: str = Field(default="otlp", validation_alias="OTEL_TRACES_EXPORTER")
     metrics: bool = False
     metrics_token: SecretStr | None = None
-    metrics_port: int = Field(0, ge=0, le=65535)
+    metrics_port: int = Field(default=0, ge=0, le=65535)
     trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
     trace_file: Path | None = None
     trace_file_level: Literal["error", "warning", "info", "debug"] = "info"
-    person_runs: int | None = Field(None, ge=1, le=10_000)
-    person_messages: int | None = Field(None, ge=1, le=10_000)
-    person_tokens: int | None = Field(None, ge=1, le=10**12)
-    person_sockets: int = Field(20, ge=1, le=100_000)
-    keep_runs_days: int | None = Field(None, ge=1, le=36_500)
-    keep_audit_days: int | None = Field(None, ge=1, le=36_500)
+    person_runs: int | None = Field(default=None, ge=1, le=10_000)
+    person_messages: int | None = Field(default=None, ge=1, le=10_000)
+    person_tokens: int | None = Field(default=None, ge=1, le=10**12)
+    person_sockets: int = Field(default=20, ge=1, le=100_000)
+    keep_runs_days: int | None = Field(default=None, ge=1, le=36_500)
+    keep_audit_days: int | None = Field(default=None, ge=1, le=36_500)
     self_erasure: bool = False
 
     @field_validator("database_url")
@@ -294,7 +297,7 @@ def load() -> Environment:
         sys.exit("\n".join(_error_message(problem) for problem in error.errors()))
 
 
-def _error_message(problem) -> str:
+def _error_message(problem: ErrorDetails) -> str:
     name = str(problem["loc"][-1]).upper()
     if name not in {"HOST", "PORT"} and not name.startswith(("ASHIATO_", "OTEL_")):
         name = f"ASHIATO_{name}"

@@ -6,8 +6,10 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 
-DISABLED_FEATURES = ("accelerometer", "camera", "display-capture", "geolocation", "gyroscope")
-DISABLED_FEATURES += ("magnetometer", "microphone", "midi", "payment", "serial", "usb")
+DISABLED_FEATURES = [
+    *("accelerometer", "camera", "display-capture", "geolocation", "gyroscope"),
+    *("magnetometer", "microphone", "midi", "payment", "serial", "usb"),
+]
 DEFAULT_HEADERS = {
     # Pages are personal: Back must not show them to the next user.
     "Cache-Control": "private, no-store",

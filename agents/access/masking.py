@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 from django.db import models
 
+from agents.db.fast_writes import concrete_field
 from agents.engine.events import EventType
 from agents.engine.privacy import ALIAS, StreamingMasker, mask
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
+from agents.models.types import AnyUser
 
 UNMASK_PERMISSION = "agents.see_personal_data"
 UNMASKED_SESSION_KEY = "unmasked"
@@ -36,7 +38,7 @@ Row = TypeVar("Row", bound=models.Model)
 Session = MutableMapping[str, Any]
 
 
-def is_masked_for(run: Run, user: Any, session: Session) -> bool:
+def is_masked_for(run: Run, user: AnyUser, session: Session) -> bool:
     """Whether the run is masked for this user: unless it is theirs, or they gave a reason.
 
     Members of a shared chat see it unmasked.
@@ -48,13 +50,13 @@ def is_masked_for(run: Run, user: Any, session: Session) -> bool:
     )
 
 
-def is_own(run: Run, user: Any) -> bool:
+def is_own(run: Run, user: AnyUser) -> bool:
     """Whether the run's text is this user's; runs from a terminal have no user."""
     whose = asker_id(run)
     return whose is not None and whose == user.pk
 
 
-def is_participant(run: Run, user: Any) -> bool:
+def is_participant(run: Run, user: AnyUser) -> bool:
     """Whether the run's text is this user's, or in a chat shared with them."""
     if is_own(run, user):
         return True
@@ -68,7 +70,7 @@ def asker_id(run: Run) -> int | None:
     If the origin is deleted, the author is unknown: None.
     """
     first = _root_run(run)
-    return first and first.user_id
+    return None if first is None else first.user_id
 
 
 def _root_run(run: Run) -> Run | None:
@@ -106,7 +108,8 @@ def remask(run: Run, session: Session) -> None:
 
 def masked_columns(model: type[models.Model]) -> tuple[str, ...]:
     """Return the columns of this model that are masked for others."""
-    return MASKED_COLUMNS.get(model) or getattr(model, "personal", ())
+    own: tuple[str, ...] = getattr(model, "personal", ())
+    return MASKED_COLUMNS.get(model, own)
 
 
 def mask_row(row: Row) -> Row:
@@ -116,7 +119,7 @@ def mask_row(row: Row) -> Row:
     """
     shown = copy(row)
     for name in masked_columns(type(row)):
-        empty = row._meta.get_field(name).get_default()
+        empty = concrete_field(type(row), name).get_default()
         setattr(shown, name, _mask_column(row, name, row.__dict__.get(name, empty)))
     shown.__dict__.pop("found", None)
     return shown

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from agents.db.compiled_queries import compiled_query
 from agents.models import Agent, ToolRegistration
 
@@ -24,10 +26,10 @@ def restrictions_for(user: int | None) -> Restrictions:
 
 
 @compiled_query
-def _forbidden_agents(user):
+def _forbidden_agents(user: int) -> QuerySet[Agent, int]:
     return Agent.objects.closed_to(user).values_list("pk", flat=True)
 
 
 @compiled_query
-def _forbidden_tools(user):
+def _forbidden_tools(user: int) -> QuerySet[ToolRegistration, int]:
     return ToolRegistration.objects.closed_to(user).values_list("pk", flat=True)

@@ -1,9 +1,8 @@
 """Quotas per user: concurrent runs and tokens per day."""
 
-from typing import Any
-
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db.models import F, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -11,19 +10,20 @@ from django.utils.translation import ngettext
 
 from agents.engine.errors import AgentError
 from agents.models import Run
+from agents.models.types import AnyUser
 
 
 class QuotaExceeded(AgentError):
     """Nothing more is allowed for now."""
 
 
-def lock_user(user: Any) -> None:
+def lock_user(user: User) -> None:
     """Lock the user's row, so that concurrent runs are counted one by one."""
     people = get_user_model()._default_manager.select_for_update()
     list(people.filter(pk=user.pk).values_list("pk"))
 
 
-def check(user: Any) -> None:
+def check(user: User | None) -> None:
     """Raise QuotaExceeded if the user can't start another run now."""
     if user is None:
         return
@@ -45,7 +45,7 @@ def check(user: Any) -> None:
         raise QuotaExceeded(sentence, advice=_("The limit resets tomorrow."))
 
 
-def _tokens_today(user: Any) -> int:
+def _tokens_today(user: AnyUser) -> int:
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     runs = Run.objects.filter(user=user.pk, started_at__gte=midnight)
     used = runs.aggregate(sum=Sum(F("prompt_tokens") + F("completion_tokens")))

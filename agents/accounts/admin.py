@@ -1,12 +1,12 @@
 """Users and groups in the console, and its sign-in page."""
 
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from django.contrib import admin, messages
-from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -25,8 +25,10 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
+from agents.access.requests import signed_in_user
 from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import exclusive_to
+from agents.models.types import LazyText
 
 from . import factors, roles, sessions
 from .forms import PersonForm, can_edit_user, grantable_groups
@@ -34,12 +36,20 @@ from .models import Visit
 from .roles import Role
 from .views.sign_in import sign_out
 
-User = get_user_model()
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+class LastSeen(TypedDict):
+    seen: datetime | None
+
+
+ListedUser: TypeAlias = "WithAnnotations[User, LastSeen]"
 
 
 @admin.action(description=_("Revoke all sessions"))
 def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) -> None:
-    theirs = [person for person in people if can_edit_user(request.user, person)]
+    theirs = [person for person in people if can_edit_user(signed_in_user(request), person)]
     count = sessions.end(Visit.objects.filter(user__in=theirs))
     for person in theirs:
         audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(person))
@@ -64,8 +74,10 @@ class PersonAdmin(ConsoleAdmin):
         people = super().get_queryset(request).prefetch_related("groups")
         return people.annotate(seen=Max("visits__seen_at"))
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
-        form = super().get_form(request, obj, **options)
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change, **options)
         return type(form.__name__, (form,), {"asker": request.user})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
@@ -79,32 +91,32 @@ class PersonAdmin(ConsoleAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or can_edit_user(request.user, obj))
+        return may and (obj is None or can_edit_user(signed_in_user(request), obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Users are deactivated, not deleted, so that their data stays."""
         return False
 
     @admin.display(description=_("name"))
-    def full_name(self, person: Any) -> str:
+    def full_name(self, person: User) -> str:
         return person.get_full_name() or "—"
 
     @admin.display(description=_("role"))
-    def role(self, person: Any) -> str:
+    def role(self, person: User) -> LazyText:
         return roles.get_role(person).label
 
     @admin.display(description=_("groups"))
-    def in_groups(self, person: Any) -> str:
+    def in_groups(self, person: User) -> str:
         names = [group.name for group in person.groups.all() if group.name not in Role.values]
         return ", ".join(names) or "—"
 
     @admin.display(description=_("last active"), ordering="seen")
-    def last_seen(self, person: Any) -> str:
+    def last_seen(self, person: ListedUser) -> str:
         seen = person.seen or person.last_login
         return date_format(localtime(seen), "DATETIME_FORMAT") if seen else "—"
 
     @admin.display(description=_("sign-in methods"))
-    def ways(self, person: Any) -> str:
+    def ways(self, person: User) -> str:
         return " · ".join(factors.sign_in_methods(person)) or "—"
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -114,7 +126,7 @@ class PersonAdmin(ConsoleAdmin):
         if change and "is_active" in form.changed_data:
             self._on_active_changed(request, obj)
 
-    def _on_active_changed(self, request: HttpRequest, person: Any) -> None:
+    def _on_active_changed(self, request: HttpRequest, person: User) -> None:
         if person.is_active:
             audit.record(request.user, audit.PERSON_ACTIVATED, factors.audit_subject(person))
             return
@@ -137,7 +149,7 @@ class PersonAdmin(ConsoleAdmin):
         if {"role", "groups", "apart"} & {*form.changed_data}:
             self._record_permissions(request, person)
 
-    def _record_permissions(self, request: HttpRequest, person: Any) -> None:
+    def _record_permissions(self, request: HttpRequest, person: User) -> None:
         names = sorted(person.groups.values_list("name", flat=True))
         apart = sorted(person.user_permissions.values_list("codename", flat=True))
         about = {"role": roles.get_role(person), "groups": names, "apart": apart}
@@ -151,7 +163,9 @@ class PersonAdmin(ConsoleAdmin):
             subject = factors.audit_subject(row)
             audit.record(request.user, audit.PERSON_CHANGED, subject, changes=told)
 
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None):
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: Any = None
+    ) -> HttpResponse:
         return self._render_password_link(request, obj)
 
     def get_urls(self) -> list[URLPattern]:
@@ -167,13 +181,15 @@ class PersonAdmin(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any):
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
         person = self.get_object(request, object_id)
         more = {} if person is None else self._extra_context(request, person)
         kwargs["extra_context"] = {**(kwargs.get("extra_context") or {}), **more}
         return super().change_view(request, object_id, *args, **kwargs)
 
-    def _extra_context(self, request: HttpRequest, person: Any) -> dict[str, Any]:
+    def _extra_context(self, request: HttpRequest, person: User) -> dict[str, Any]:
         theirs = Visit.objects.for_user(person)
         return {
             "person": person,
@@ -186,7 +202,7 @@ class PersonAdmin(ConsoleAdmin):
         """Display a link to choose a password, once."""
         return self._render_password_link(request, self._get_person(request, pk))
 
-    def _render_password_link(self, request: HttpRequest, person: Any) -> HttpResponse:
+    def _render_password_link(self, request: HttpRequest, person: User) -> HttpResponse:
         uid = urlsafe_base64_encode(force_bytes(person.pk))
         token = default_token_generator.make_token(person)
         address = request.build_absolute_uri(reverse("people:welcome", args=[uid, token]))
@@ -200,7 +216,7 @@ class PersonAdmin(ConsoleAdmin):
 
     def remove_factors(self, request: HttpRequest, pk: int) -> HttpResponse:
         person = self._get_person(request, pk)
-        factors.remove_all(person, request.user)
+        factors.remove_all(person, signed_in_user(request))
         sessions.end(person.visits.all())
         return self._redirect_to_person(
             request,
@@ -231,7 +247,7 @@ class PersonAdmin(ConsoleAdmin):
         return person
 
     def _redirect_to_person(
-        self, request: HttpRequest, person: Any, sentence: Any
+        self, request: HttpRequest, person: User, sentence: Any
     ) -> HttpResponse:
         messages.success(request, sentence)
         return redirect("admin:auth_user_change", person.pk)
@@ -245,18 +261,18 @@ class GroupAdmin(ConsoleAdmin):
     filter_horizontal = ["permissions"]
     readonly_fields = ["may", "people"]
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         if obj is not None and _is_role(obj):
             return ["name", "may", "people"]
         fields = ["name", "people"] if obj is not None else ["name"]
         return [*fields, "permissions"] if request.user.is_superuser else fields
 
     @admin.display(description=_("type"))
-    def what(self, group: Group) -> str:
+    def what(self, group: Group) -> LazyText:
         return _("role") if _is_role(group) else _("group")
 
     @admin.display(description=_("Permissions"))
-    def may(self, group: Group) -> str:
+    def may(self, group: Group) -> LazyText:
         return roles.DESCRIPTIONS[Role(group.name)]
 
     @admin.display(description=_("users"))
@@ -274,7 +290,7 @@ class GroupAdmin(ConsoleAdmin):
         return may and (obj is None or (self._can_manage(request, obj) and not _is_role(obj)))
 
     def _can_manage(self, request: HttpRequest, group: Group) -> bool:
-        is_grantable = grantable_groups(request.user).filter(pk=group.pk).exists()
+        is_grantable = grantable_groups(signed_in_user(request)).filter(pk=group.pk).exists()
         return request.user.is_superuser or is_grantable
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
@@ -326,6 +342,7 @@ def logout(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
     return sign_out(request)
 
 
-admin.site.login = sign_in
-admin.site.password_change = password_change
-admin.site.logout = logout
+site: Any = admin.site
+site.login = sign_in
+site.password_change = password_change
+site.logout = logout

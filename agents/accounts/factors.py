@@ -4,8 +4,8 @@ import base64
 import logging
 import secrets
 from hashlib import sha256
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -21,19 +21,19 @@ logger = logging.getLogger(__name__)
 RECOVERY_CODE_COUNT, RECOVERY_CODE_BYTES = 10, 10
 
 
-def audit_subject(user: Any) -> str:
+def audit_subject(user: User) -> str:
     """Return the user's subject in the audit log."""
     return audit.person(user).subject
 
 
-def has_second_factor(user: Any) -> bool:
+def has_second_factor(user: User) -> bool:
     """Whether a password alone is not enough for this account."""
     apps, keys = Authenticator.objects, Passkey.objects
     return apps.filter(user=user).exists() or keys.filter(user=user).exists()
 
 
 @transaction.atomic
-def add_authenticator(user: Any, secret: str, step: int) -> list[str]:
+def add_authenticator(user: User, secret: str, step: int) -> list[str]:
     """Save an authenticator; return recovery codes if there are none yet."""
     Authenticator.objects.filter(user=user).delete()
     Authenticator.objects.create(user=user, secret=secret, last_step=step)
@@ -42,14 +42,14 @@ def add_authenticator(user: Any, secret: str, step: int) -> list[str]:
 
 
 @transaction.atomic
-def remove_authenticator(user: Any) -> None:
+def remove_authenticator(user: User) -> None:
     if Authenticator.objects.filter(user=user).delete()[0]:
         audit.record(user, audit.MFA_REMOVED, audit_subject(user), what="totp")
         drop_unneeded_codes(user)
 
 
 @transaction.atomic
-def remove_all(user: Any, by: Any) -> None:
+def remove_all(user: User, by: User) -> None:
     """Remove all second factors, for a user who lost them."""
     for rows in (Authenticator.objects, Passkey.objects, RecoveryCode.objects):
         rows.filter(user=user).delete()
@@ -57,7 +57,7 @@ def remove_all(user: Any, by: Any) -> None:
 
 
 @transaction.atomic
-def create_recovery_codes(user: Any) -> list[str]:
+def create_recovery_codes(user: User) -> list[str]:
     """Create recovery codes, displayed once; earlier ones become invalid."""
     made = [
         _format_code(secrets.token_bytes(RECOVERY_CODE_BYTES))
@@ -69,13 +69,13 @@ def create_recovery_codes(user: Any) -> list[str]:
     return made
 
 
-def drop_unneeded_codes(user: Any) -> None:
+def drop_unneeded_codes(user: User) -> None:
     """Delete the recovery codes if no second factor is left."""
     if not has_second_factor(user):
         user.recovery_codes.all().delete()
 
 
-def consume_code(user: Any, text: str) -> str:
+def consume_code(user: User, text: str) -> str:
     """Use up a code and return its kind; empty if it isn't the user's."""
     if _consume_totp(user, text):
         return "totp"
@@ -83,7 +83,7 @@ def consume_code(user: Any, text: str) -> str:
     return "recovery" if is_code else ""
 
 
-def sign_in_methods(user: Any) -> list[str]:
+def sign_in_methods(user: User) -> list[str]:
     """Return the user's sign-in methods as text."""
     keys, codes = user.passkeys.count(), user.recovery_codes.count()
     found = [
@@ -96,10 +96,12 @@ def sign_in_methods(user: Any) -> list[str]:
     return [words for is_there, words in found if is_there]
 
 
-def _consume_totp(user: Any, text: str) -> bool:
+def _consume_totp(user: User, text: str) -> bool:
     app = Authenticator.objects.filter(user=user).first()
+    if app is None:
+        return False
     try:
-        step = app and totp.matching_step(app.secret.reveal(), text, app.last_step)
+        step = totp.matching_step(app.secret.reveal(), text, app.last_step)
     except UnreadableSecret as error:
         logger.warning("Can't read the authenticator secret of user %s: %s", user.pk, error)
         return False

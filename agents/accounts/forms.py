@@ -1,29 +1,26 @@
 """Who can edit which users, and the form for it."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from . import roles
 from .roles import Role
 
-User = get_user_model()
-
 NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to certain groups.")
 
 
-def can_edit_user(asker: Any, person: Any) -> bool:
+def can_edit_user(asker: User, person: User) -> bool:
     """Whether the editor has all of the user's permissions: they could become that user."""
     if asker.is_superuser:
         return True
     return not person.is_superuser and granted_permissions(asker) >= granted_permissions(person)
 
 
-def granted_permissions(person: Any) -> set[str]:
+def granted_permissions(person: User) -> set[str]:
     """Return a user's permissions, even if deactivated: they can be activated again."""
     their = Q(group__user=person) | Q(user=person)
     rights = Permission.objects.filter(their).distinct()
@@ -31,7 +28,7 @@ def granted_permissions(person: Any) -> set[str]:
     return {f"{app}.{name}" for app, name in named}
 
 
-def grantable_groups(asker: Any) -> QuerySet[Group]:
+def grantable_groups(asker: User) -> QuerySet[Group]:
     """Return groups, except roles, that grant no more than the editor has."""
     groups = Group.objects.exclude(name__in=Role.values)
     if asker.is_superuser:
@@ -43,7 +40,7 @@ def grantable_groups(asker: Any) -> QuerySet[Group]:
 
 
 class PermissionsField(forms.ModelMultipleChoiceField):
-    def shown_of(self, person: Any) -> list[int]:
+    def shown_of(self, person: User) -> list[int]:
         """Return the saved values, to detect concurrent changes."""
         apart = person.user_permissions.filter(codename__in=roles.INDIVIDUAL_PERMISSIONS)
         return sorted(apart.values_list("pk", flat=True))
@@ -53,7 +50,7 @@ class PermissionsField(forms.ModelMultipleChoiceField):
 
 
 class PersonForm(forms.ModelForm):
-    asker: Any = None
+    asker: User  # the user of the form
 
     role = forms.ChoiceField(
         label=_("Role"),
@@ -90,11 +87,11 @@ class PersonForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         person, there = self.instance, self.fields
         if "groups" in there:
-            there["groups"].queryset = grantable_groups(self.asker)
-            if not there["groups"].queryset.exists():
-                there["groups"].help_text = NO_GROUPS_TEXT
+            self._groups_field.queryset = grantable_groups(self.asker)
+            if not self._groups_field.queryset.exists():
+                self._groups_field.help_text = NO_GROUPS_TEXT
         if "apart" in there:
-            there["apart"].queryset = Permission.objects.filter(
+            cast(PermissionsField, there["apart"]).queryset = Permission.objects.filter(
                 codename__in=roles.INDIVIDUAL_PERMISSIONS
             )
         if person.pk is not None:
@@ -104,12 +101,16 @@ class PersonForm(forms.ModelForm):
             there["role"].disabled = True
             there["role"].help_text = _("Superusers have all permissions.")
 
+    @property
+    def _groups_field(self) -> Any:
+        return self.fields["groups"]
+
     def clean_groups(self) -> list[Group]:
         """Return the chosen groups, plus those the editor can't change."""
         chosen = list(self.cleaned_data["groups"])
         if self.instance.pk is None:
             return chosen
-        fixed = self.instance.groups.exclude(pk__in=self.fields["groups"].queryset)
+        fixed = self.instance.groups.exclude(pk__in=self._groups_field.queryset)
         return [*chosen, *fixed]
 
     def clean_is_active(self) -> bool:
@@ -119,7 +120,7 @@ class PersonForm(forms.ModelForm):
         return is_active
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or self.cleaned_data
         person = self.instance
         goes = {
             "is_active": cleaned.get("is_active") is False,

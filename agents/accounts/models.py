@@ -1,6 +1,9 @@
 """Sign-in methods, sessions and failed attempts."""
 
+from typing import Self
+
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -8,17 +11,17 @@ from django.utils.translation import gettext_lazy as _
 from agents.models.secret import EncryptedTextField
 
 
-def _user_foreign_key(**options):
+def _user_foreign_key(related_name: str = "+") -> "models.ForeignKey[User, User]":
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("user"),
         on_delete=models.CASCADE,
-        **options,
+        related_name=related_name,
     )
 
 
-class VisitQuerySet(models.QuerySet):
-    def for_user(self, user):
+class VisitQuerySet(models.QuerySet["Visit"]):
+    def for_user(self, user: User) -> Self:
         """Return the user's active sessions, last seen first."""
         return self.filter(user=user.pk, session__expire_date__gt=models.functions.Now())
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -181,7 +182,7 @@ def _find_by_email(found: dict[str, Any]) -> Any:
     return found_people[0] if len(found_people) == 1 else None
 
 
-def _is_privileged(user: Any) -> bool:
+def _is_privileged(user: User) -> bool:
     is_more = user.is_superuser or user.is_staff or roles.get_role(user) != Role.PERSON
     return is_more or bool(user.get_all_permissions())
 
@@ -214,7 +215,7 @@ def _unique_username(found: dict[str, Any]) -> str:
     return next(one for one in (bare, *more) if confusable_names.skeleton(one) not in looks)
 
 
-def _sync_role(user: Any, found: dict[str, Any]) -> None:
+def _sync_role(user: User, found: dict[str, Any]) -> None:
     """Set the role from the user's groups at the service, if it manages roles."""
     environment = settings.ENVIRONMENT
     if not environment.oidc_groups_claim or user.is_superuser:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest
@@ -42,7 +43,7 @@ class PasskeyRejected(Exception):
     """Raised when a passkey is rejected; the user sees the message."""
 
 
-def registration_options(request: HttpRequest, user: Any) -> dict[str, Any]:
+def registration_options(request: HttpRequest, user: User) -> dict[str, Any]:
     """Return the browser's options to create a passkey."""
     known = [_descriptor(key) for key in user.passkeys.all()]
     if len(known) >= MAX_PASSKEYS:
@@ -62,7 +63,7 @@ def registration_options(request: HttpRequest, user: Any) -> dict[str, Any]:
     return _save_challenge(request, options, state, "make")
 
 
-def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: str) -> Passkey:
+def register(request: HttpRequest, user: User, answer: Mapping[str, Any], name: str) -> Passkey:
     """Save the passkey the browser created."""
     state = _pop_challenge(request, "make")
     data = _verify(lambda: _server(request).register_complete(state, answer))
@@ -80,7 +81,7 @@ def register(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: s
     return key
 
 
-def authentication_options(request: HttpRequest, user: Any = None) -> dict[str, Any]:
+def authentication_options(request: HttpRequest, user: User | None = None) -> dict[str, Any]:
     """Return the browser's options to use a passkey, of this user or any.
 
     If it is the only factor, it must verify the user.
@@ -93,7 +94,9 @@ def authentication_options(request: HttpRequest, user: Any = None) -> dict[str, 
     return _save_challenge(request, options, state, _authentication_purpose(user))
 
 
-def verify_assertion(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
+def verify_assertion(
+    request: HttpRequest, answer: Mapping[str, Any], user: User | None = None
+) -> Any:
     """Verify an assertion and return its user, which must be `user` if given."""
     state = _pop_challenge(request, _authentication_purpose(user))
     response = _verify(lambda: AuthenticationResponse.from_dict(answer))
@@ -108,13 +111,13 @@ def verify_assertion(request: HttpRequest, answer: Mapping[str, Any], user: Any 
     return key.user
 
 
-def _authentication_purpose(user: Any) -> str:
+def _authentication_purpose(user: User | None) -> str:
     """Return the purpose: challenges for a known user are weaker, so they can't be reused."""
     return f"show {user.pk}" if user else "show"
 
 
 @transaction.atomic
-def remove(user: Any, pk: int) -> bool:
+def remove(user: User, pk: int) -> bool:
     is_gone = user.passkeys.filter(pk=pk).delete()[0] > 0
     if is_gone:
         audit.record(user, audit.MFA_REMOVED, factors.audit_subject(user), what="passkey")

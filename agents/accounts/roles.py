@@ -4,7 +4,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group, Permission, User
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
@@ -33,7 +33,7 @@ DESCRIPTIONS = {
 }
 
 
-def get_role(user: Any) -> Role:
+def get_role(user: User) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR
     names = {group.name for group in user.groups.all()}
@@ -42,7 +42,7 @@ def get_role(user: Any) -> Role:
 
 
 @transaction.atomic
-def set_role(user: Any, role: Role) -> None:
+def set_role(user: User, role: Role) -> None:
     """Set this role and remove others; superusers stay superusers."""
     others = Group.objects.filter(name__in=Role.values).exclude(name=role)
     user.groups.remove(*others)
@@ -66,7 +66,7 @@ def administrators() -> QuerySet:
     return people.filter(Q(is_superuser=True) | Q(pk__in=members))
 
 
-def is_last_administrator(user: Any) -> bool:
+def is_last_administrator(user: User) -> bool:
     """Whether this is the last administrator.
 
     Call it in the changing transaction, so that two can't leave at once.

@@ -9,6 +9,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
@@ -49,9 +50,9 @@ SYSTEMS = {
 }
 
 
-def start(request: HttpRequest, user: Any, way: str) -> Visit:
+def start(request: HttpRequest, user: User, way: str) -> Visit:
     return Visit.objects.create(
-        session_id=request.session.session_key,
+        session_id=str(request.session.session_key),
         user=user,
         way=way,
         device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
@@ -78,7 +79,7 @@ def recheck_access(person: int) -> None:
     transaction.on_commit(tell)
 
 
-def stop_runs(user: Any) -> None:
+def stop_runs(user: User) -> None:
     """Stop the live runs of a deactivated user."""
     async_to_sync(_stop_all)(list(Run.objects.live().filter(user=user)))
 

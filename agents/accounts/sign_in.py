@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import get_user_model, login
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare
@@ -42,7 +43,7 @@ def check_throttled(
     return found
 
 
-def verify_password(request: HttpRequest, user: Any, typed: str, way: str) -> bool:
+def verify_password(request: HttpRequest, user: User, typed: str, way: str) -> bool:
     """Check a signed-in user's password; raise throttle.TooManyAttempts."""
     name = user.get_username()
     is_right = check_throttled(
@@ -53,7 +54,7 @@ def verify_password(request: HttpRequest, user: Any, typed: str, way: str) -> bo
     return is_right
 
 
-def require_second_factor(request: HttpRequest, user: Any) -> None:
+def require_second_factor(request: HttpRequest, user: User) -> None:
     """Remember that the password was right, which only allows the second factor."""
     request.session.cycle_key()
     about = {"user": user.pk, "at": time.time(), "password": user.get_session_auth_hash()}
@@ -74,7 +75,7 @@ def pending_user(request: HttpRequest) -> Any:
     return user if is_same else None
 
 
-def complete(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
+def complete(request: HttpRequest, user: User, way: str, *, twice: bool) -> None:
     request.session.pop(PENDING_USER_KEY, None)
     login(request, user, backend=BACKEND)
     request.session[MFA_SESSION_KEY] = twice

@@ -6,9 +6,10 @@ import secrets
 import time
 from dataclasses import dataclass
 from hashlib import sha1
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from qrcode import QRCode
+from qrcode.main import QRCode
 
 ISSUER = "Ashiato"
 SECRET_BYTES, DIGITS, PERIOD_SECONDS = 20, 6, 30
@@ -33,7 +34,7 @@ def provisioning_uri(secret: str, name: str) -> str:
 
 
 def render_qr(text: str) -> QrSvg:
-    code = QRCode(border=4)
+    code: QRCode[Any] = QRCode(border=4)
     code.add_data(text)
     rows = code.get_matrix()
     dark = [(x, y) for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark]

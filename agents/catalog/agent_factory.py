@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.db.models import QuerySet
 
 from agents.access import permissions
 from agents.access.permissions import Restrictions
@@ -15,7 +16,7 @@ from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
-from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
+from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern, Stage
 from agents.engine.loop import (
     AgentRuntime,
     AskPersonTool,
@@ -26,7 +27,14 @@ from agents.engine.loop import (
     standard_policy,
 )
 from agents.engine.planner import ReActPlanner
-from agents.engine.plans import ExecutionPlan, Orchestrator, Panel, Workflow, read_definition
+from agents.engine.plans import (
+    ExecutionPlan,
+    Merge,
+    Orchestrator,
+    Panel,
+    Workflow,
+    read_definition,
+)
 from agents.engine.privacy import Pseudonymizer, redact
 from agents.engine.resilience import Circuits, RetryPolicy
 from agents.engine.state import AgentState, Message
@@ -205,7 +213,7 @@ def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRunti
         case Agent.Mode.PANEL:
             # The other half of the time is for merging the answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
-            return partial(Panel, merge=agent.merge, most_seconds=seconds)
+            return partial(Panel, merge=cast(Merge, agent.merge), most_seconds=seconds)
     return AgentRuntime
 
 
@@ -257,13 +265,13 @@ def default_agent(user: int | None = None) -> Agent:
 
 
 @compiled_query
-def default_candidates():
+def default_candidates() -> QuerySet[Agent]:
     """Return the default agent, if there is one."""
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
 @compiled_query
-def default_candidates_for(user):
+def default_candidates_for(user: int) -> QuerySet[Agent]:
     return Agent.objects.open_to(user).filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
@@ -404,7 +412,7 @@ def personal_data_policy(run: Run) -> str | None:
     """Return the personal data policy of the run's agent or draft."""
     if run.is_draft_run:
         return run.overrides[DRAFT_KEY].get("personal_data")
-    return run.agent and run.agent.personal_data
+    return None if run.agent is None else run.agent.personal_data
 
 
 def _active_patterns(run: Run, agent: Agent) -> list[GuardrailPattern]:
@@ -434,22 +442,22 @@ def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
 
 
 @compiled_query
-def _patterns(agent):
+def _patterns(agent: int) -> QuerySet[GuardrailPattern]:
     return GuardrailPattern.objects.for_agent(agent)
 
 
 @compiled_query
-def _sub_agents(agent):
+def _sub_agents(agent: int) -> QuerySet[Agent]:
     return Agent.objects.filter(enabled=True, asked_by=agent)
 
 
-def _enabled_tools():
+def _enabled_tools() -> QuerySet[ToolRegistration]:
     tools = ToolRegistration.objects.filter(enabled=True)
     return tools.select_related("server", "fallback")
 
 
 @compiled_query
-def _tool_links(agent):
+def _tool_links(agent: int) -> QuerySet[AgentTool]:
     links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
     return links.select_related("tool__server", "tool__fallback")
 
@@ -459,7 +467,7 @@ def _build_guardrails(parts: AgentConfig) -> Guardrails:
         Pattern(
             pattern=row.pattern,
             name=row.name,
-            stage=row.stage,
+            stage=cast(Stage, row.stage),
             action=GuardrailAction(row.action),
             message=row.message,
             is_observed=row.is_observed,
@@ -478,6 +486,8 @@ def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
     past = [row.value for row in run.events.order_by("seq")]
     if run.is_continuation:
         return past, _events_before_stop(run)
+    if run.origin_step is None:
+        return past, []
     first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
     if first is None or first.first_seq <= 2:  # only the question comes before it
         return past, []

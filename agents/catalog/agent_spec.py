@@ -25,7 +25,7 @@ class ResolvedSpec:
 
     agent: Agent  # unsaved
     links: list[AgentTool]
-    many: dict[str, list[models.Model]]
+    many: dict[str, list[Any]]
     missing: list[str]
 
 
@@ -62,11 +62,9 @@ def resolve(description: Description, base: Agent | None = None) -> ResolvedSpec
     rows = _find_by_name(TOOL_ROWS.all(), tools, missing)
     links = [AgentTool(tool=row, **tools[row.name]) for row in rows]
     related = {
-        name: _find_by_name(
-            _related_rows(Agent._meta.get_field(name)), description[name], missing
-        )
-        for name in related_names()
-        if name in description
+        field.name: _find_by_name(_related_rows(field), description[field.name], missing)
+        for field in _related_fields()
+        if field.name in description
     }
     return ResolvedSpec(agent=agent, links=links, many=related, missing=missing)
 
@@ -99,7 +97,11 @@ def own_fields() -> list[models.Field]:
 
 def related_names() -> list[str]:
     """Return its many-to-many fields except tools; their rows have names."""
-    return [field.name for field in Agent._meta.many_to_many if field.name != "tools"]
+    return [field.name for field in _related_fields()]
+
+
+def _related_fields() -> list[models.ManyToManyField]:
+    return [field for field in Agent._meta.many_to_many if field.name != "tools"]
 
 
 def _link_settings(link: AgentTool) -> dict[str, Any]:
@@ -120,12 +122,13 @@ def _set_field(agent: Agent, field: models.Field, value: Any, missing: list[str]
 
 
 def _related_rows(field: models.Field) -> models.QuerySet[Any]:
-    return field.related_model._default_manager.all()
+    related: Any = field.related_model
+    return related._default_manager.all()
 
 
 def _find_by_name(
     rows: models.QuerySet[Any], names: Collection[str], missing: list[str]
-) -> list[models.Model]:
+) -> list[Any]:
     found = list(rows.filter(name__in=names).order_by("name"))
     gone = sorted(set(names) - {row.name for row in found})
     missing += [_missing_message(rows.model._meta.verbose_name, name) for name in gone]

@@ -1,8 +1,8 @@
 """Versions of agents, and the version a run started with."""
 
 import re
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -15,7 +15,7 @@ COPY_SUFFIX = "-copy"
 
 
 @transaction.atomic
-def save(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
+def save(agent: Agent, author: User | None, note: str = "") -> AgentVersion | None:
     """Save the agent's current rows as its newest version; None if nothing changed."""
     now = Agent.objects.select_for_update().get(pk=agent.pk)
     newest, snapshot = now.versions.first(), agent_spec.describe(now)
@@ -45,7 +45,7 @@ def record(run: Run) -> None:
 
 
 @transaction.atomic
-def restore(agent: Agent, number: int, author: Any) -> list[str]:
+def restore(agent: Agent, number: int, author: User) -> list[str]:
     """Save an old version as the newest; return what isn't available any more."""
     old = agent.versions.get(number=number)
     troubles = agent_spec.restore(agent, old.snapshot)
@@ -54,7 +54,7 @@ def restore(agent: Agent, number: int, author: Any) -> list[str]:
 
 
 @transaction.atomic
-def clone(agent: Agent, author: Any) -> Agent:
+def clone(agent: Agent, author: User) -> Agent:
     """Copy an agent under another name, disabled at first."""
     other = Agent(name=_free_name(agent.name), enabled=False)
     description = agent_spec.describe(agent) | {"name": other.name}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -21,9 +21,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.db import database
-from agents.engine.tool import Tool
+from agents.engine.tool import Effect, Tool
 from agents.models import McpServer, ServerSample, ToolRegistration
 from agents.models.secret import UnreadableSecret
+from agents.models.types import AnyUser
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp import sandbox as mcp_sandbox
@@ -32,6 +33,7 @@ from agents.tools.mcp.config import (
     InvalidServerConfig,
     Sandbox,
     ServerConfig,
+    Transport,
     find_problems,
     read_config,
     read_folders,
@@ -69,12 +71,12 @@ async def load_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
 
     It doesn't wait for servers: the first call waits for one that is connecting.
     """
-    offered = [row for row in rows if is_offered(row)]
+    offered = [(row, row.server) for row in rows if row.server and is_offered(row)]
     found = {
         server: await _loop_connections().connection(server)
-        for server in {r.server for r in offered}
+        for server in {server for _, server in offered}
     }
-    return [_build_tool(row, there) for row in offered if (there := found[row.server])]
+    return [_build_tool(row, there) for row, server in offered if (there := found[server])]
 
 
 def is_offered(row: ToolRegistration) -> bool:
@@ -83,23 +85,29 @@ def is_offered(row: ToolRegistration) -> bool:
 
 
 def _build_tool(row: ToolRegistration, connection: Connection) -> McpTool:
-    approvals = {row.Approval.ALWAYS: True, row.Approval.NEVER: False}
+    approvals: dict[str, bool] = {row.Approval.ALWAYS: True, row.Approval.NEVER: False}
     return McpTool(
         connection,
-        ToolDefinition(**row.definition),
+        _accepted_definition(row),
         is_trusted=bool(row.server and row.server.trusts_annotations),
         name=row.name,
         description=row.description,
-        effect=row.effect or None,
+        effect=cast(Effect | None, row.effect or None),
         needs_approval=approvals.get(row.approval),
         timeout=row.timeout,
     )
 
 
+def _accepted_definition(row: ToolRegistration) -> ToolDefinition:
+    if row.definition is None:
+        raise ValueError(f"The tool {row.name} has no definition.")
+    return ToolDefinition(**row.definition)
+
+
 def server_config(server: McpServer) -> ServerConfig:
     return ServerConfig(
         name=server.name,
-        transport=server.transport,
+        transport=cast(Transport, server.transport),
         command=server.command,
         args=tuple(server.args),
         env=server.env.reveal(),
@@ -127,7 +135,7 @@ def home_folder(pk: int) -> Path:
     return settings.DATA_DIR.absolute() / "mcp" / str(pk)
 
 
-def validate(wanted: ServerConfig, user: Any) -> list[ConfigProblem]:
+def validate(wanted: ServerConfig, user: AnyUser) -> list[ConfigProblem]:
     """Return all reasons why this user can't save, test or import this server."""
     wrong = find_problems(wanted)
     if wanted.transport != "stdio":
@@ -143,7 +151,7 @@ def _problem(field: str, sentence: str) -> ConfigProblem:
     return ConfigProblem(field=field, beside=sentence, whole=sentence)
 
 
-def import_config(text: str, user: Any) -> list[McpServer]:
+def import_config(text: str, user: AnyUser) -> list[McpServer]:
     """Create servers from `mcpServers` JSON, all or none; raise InvalidServerConfig."""
     wanted = read_config(text, lambda server: _import_problems(server, user))
     if not wanted:
@@ -152,7 +160,7 @@ def import_config(text: str, user: Any) -> list[McpServer]:
         return [_create_server(server) for server in wanted]
 
 
-def _import_problems(wanted: ServerConfig, user: Any) -> Iterator[ConfigProblem]:
+def _import_problems(wanted: ServerConfig, user: AnyUser) -> Iterator[ConfigProblem]:
     """Yield further problems with an imported server."""
     name = {"name": wanted.name}
     if McpServer.objects.filter(name=wanted.name).exists():
@@ -180,14 +188,14 @@ def _create_server(wanted: ServerConfig) -> McpServer:
     )
 
 
-async def sync(server: McpServer, user: Any) -> SyncResult:
+async def sync(server: McpServer, user: AnyUser) -> SyncResult:
     """Connect once and save what was found; raise PermissionDenied."""
     wanted = await database.run(_permitted_config, server, user)
     health = await _probe(wanted)
     return await database.run(save_health, server.name, health)
 
 
-async def probe(wanted: ServerConfig, user: Any) -> Health:
+async def probe(wanted: ServerConfig, user: AnyUser) -> Health:
     """Connect once to an unsaved server; raise PermissionDenied."""
     await database.run(_require_valid, wanted, user)
     return await _probe(wanted)
@@ -206,11 +214,13 @@ async def _probe(wanted: ServerConfig) -> Health:
 
 
 @asynccontextmanager
-async def open_tool(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
+async def open_tool(row: ToolRegistration, user: AnyUser) -> AsyncIterator[Tool]:
     """Open a tool for one call, on its own connection.
 
     Raises PermissionDenied if this user can't use its server.
     """
+    if row.server is None:
+        raise ValueError(f"The tool {row.name} belongs to no MCP server.")
     wanted = await database.run(_permitted_config, row.server, user)
     connection = Connection(wanted, egress=egress())
     try:
@@ -219,13 +229,13 @@ async def open_tool(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
         await connection.close()
 
 
-def _permitted_config(server: McpServer, user: Any) -> ServerConfig:
+def _permitted_config(server: McpServer, user: AnyUser) -> ServerConfig:
     wanted = server_config(server)
     _require_valid(wanted, user)
     return wanted
 
 
-def _require_valid(wanted: ServerConfig, user: Any) -> None:
+def _require_valid(wanted: ServerConfig, user: AnyUser) -> None:
     if wrong := validate(wanted, user):
         raise PermissionDenied(" ".join(map(str, wrong)))
 
@@ -264,7 +274,8 @@ def _record_sample(server: McpServer) -> None:
 
 
 def _sync_tools(server: McpServer, health: Health) -> SyncResult:
-    known = {row.definition["name"]: row for row in server.tools.exclude(definition=None)}
+    rows = server.tools.exclude(definition=None)
+    known = {_accepted_definition(row).name: row for row in rows}
     said = {definition.name: definition for definition in health.tools}
     return SyncResult(
         health=health,
@@ -291,7 +302,7 @@ def _add_tool(server: McpServer, definition: ToolDefinition) -> bool:
 
 def _update_tool(row: ToolRegistration, definition: ToolDefinition) -> bool:
     """Withhold a tool that differs from its accepted definition; release it if equal again."""
-    is_same = digest(ToolDefinition(**row.definition)) == digest(definition)
+    is_same = digest(_accepted_definition(row)) == digest(definition)
     pending = None if is_same else definition.as_dict()
     if (row.pending, row.is_gone) != (pending, False):
         row.pending, row.is_gone = pending, False
@@ -310,7 +321,7 @@ def pending_changes(row: ToolRegistration) -> list[tuple[str, str, str]]:
     """Return the differences to the accepted definition: (what, before, now)."""
     if not row.pending:
         return []
-    return diff(ToolDefinition(**row.definition), ToolDefinition(**row.pending))
+    return diff(_accepted_definition(row), ToolDefinition(**row.pending))
 
 
 def pending_digest(row: ToolRegistration) -> str:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import ModelError
-from agents.engine.planner import LLM, Deadlines, ReActPlanner
+from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.resilience import Limits, RateLimiter
 from agents.llm import discovery, model_info, parameters, tokens
@@ -58,7 +60,7 @@ def model_names(agent: Agent) -> list[str]:
 
 
 def model_chain(
-    agent: Agent, model: str, asker: Callable[[], Any] = lambda: None
+    agent: Agent, model: str, asker: Callable[[], User | None] = lambda: None
 ) -> list[ModelSetup]:
     """Return this model, the agent's fallbacks, then the model's.
 
@@ -76,7 +78,7 @@ def model_chain(
     ]
 
 
-def ensure_usable(agent: Agent, model: str, user: Any) -> None:
+def ensure_usable(agent: Agent, model: str, user: User | None) -> None:
     """Raise ModelNotConfigured if neither the model nor a fallback can be used."""
     setups = model_chain(agent, model, lambda: user)
     if setups[0].why and all(setup.why for setup in setups):
@@ -103,7 +105,7 @@ def model_labels() -> list[str]:
 
 
 @compiled_query
-def _model_rows():
+def _model_rows() -> QuerySet[LanguageModel]:
     return LanguageModel.objects.order_by("-enabled", "pk")
 
 
@@ -116,7 +118,7 @@ def _find_row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
     return None if by_model is None or name == default_model().model else by_model
 
 
-def _forbidden_pks(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
+def _forbidden_pks(user: User | None, rows: Sequence[LanguageModel]) -> set[int]:
     """Return the rows this user can't use."""
     if user is None:
         return set()
@@ -195,7 +197,7 @@ def _build_planner(
     return ReActPlanner(
         asked,
         setup.name,
-        dialect=agent.dialect,
+        dialect=cast(Dialect, agent.dialect),
         instructions=agent_instructions(agent),
         parameters=_model_parameters(agent, setup),
         pace=0 if getattr(asked, "pace", 0) else STREAM_BATCH_SECONDS,
@@ -203,7 +205,7 @@ def _build_planner(
         window=(row and row.context_window)
         or model_info.context_window(row.model if row else setup.name),
         count_tokens=tokens.count,
-        gate=row and _rate_limiter(row),
+        gate=_rate_limiter(row) if row else None,
         discretion=discretion,
     )
 

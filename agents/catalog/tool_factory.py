@@ -6,14 +6,14 @@ from copy import copy
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge
 from agents.engine.loop import AskPersonTool, FunctionTool, effect
-from agents.engine.tool import Tool, ToolRegistry
+from agents.engine.tool import Effect, Tool, ToolRegistry
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret
 from agents.tools.calculator import CalculatorTool
@@ -79,7 +79,7 @@ def http_tool(row: ToolRegistration) -> HttpTool:
         method=row.method,
         headers=row.headers.reveal(),
         egress=mcp_servers.egress(),
-        effect=row.effect or None,
+        effect=cast(Effect | None, row.effect or None),
         timeout=row.timeout,
     )
 

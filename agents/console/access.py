@@ -1,4 +1,5 @@
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -18,5 +19,5 @@ class ReviewScopeAdmin(ConsoleAdmin):
     def scope(self, row: ReviewScope) -> str:
         return ", ".join(agent.name for agent in row.agents.all())
 
-    def get_queryset(self, request: HttpRequest):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewScope]:
         return super().get_queryset(request).prefetch_related("agents")

@@ -1,7 +1,7 @@
 """The tools of an agent as a table: a switch per tool, with its settings in the same row."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.template.loader import render_to_string
@@ -77,9 +77,10 @@ class ToolRow(forms.ModelForm):
         return _("server disabled") if is_off else ""
 
 
-def _label_default(field: forms.ChoiceField, what: Any) -> None:
-    _empty, *others = field.choices
-    field.choices = [("", _("Default (%(what)s)") % {"what": what}), *others]
+def _label_default(field: forms.Field, what: Any) -> None:
+    if isinstance(field, forms.ChoiceField):
+        _empty, *others = cast(Iterable[tuple[Any, Any]], field.choices)
+        field.choices = [("", _("Default (%(what)s)") % {"what": what}), *others]
 
 
 def rows(
@@ -127,9 +128,9 @@ class ToolsField(forms.Field):
         """Return the saved values, to detect concurrent changes."""
         return [(link.tool_id, *link.settings.values()) for link in agent.links.order_by("pk")]
 
-    def has_changed(self, initial: Any, data: list[ToolRow]) -> bool:
+    def has_changed(self, initial: Any, data: list[ToolRow] | None) -> bool:
         before = {link.tool.pk: link for link in initial or ()}
-        on = [row for row in data if row.is_on]
+        on = [row for row in data or () if row.is_on]
         if {row.tool.pk for row in on} != before.keys():
             return True
         return any(ToolRow(r.tool, r.data, before[r.tool.pk]).has_changed() for r in on)

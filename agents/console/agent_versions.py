@@ -16,6 +16,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.access.requests import signed_in_user
 from agents.catalog import agent_versions
 from agents.models import Agent, AgentVersion
 
@@ -114,7 +115,7 @@ class VersionHistoryAdmin(ConsoleAdmin):
         get_object_or_404(agent.versions, number=number)
         sentence = _("Version %(number)d is active again.") % {"number": number}
         with transaction.atomic():
-            troubles = agent_versions.restore(agent, number, request.user)
+            troubles = agent_versions.restore(agent, number, signed_in_user(request))
             self.log_change(request, agent, sentence)
         for trouble in troubles:
             messages.warning(request, trouble)
@@ -128,7 +129,7 @@ class VersionHistoryAdmin(ConsoleAdmin):
         )
         agent = get_object_or_404(Agent, pk=pk)
         with transaction.atomic():
-            made = agent_versions.clone(agent, request.user)
+            made = agent_versions.clone(agent, signed_in_user(request))
             self.log_addition(request, made, [{"added": {}}])
         sentence = _("This is a copy of %(name)s. It's disabled until you enable it.")
         messages.success(request, sentence % {"name": agent.name})

@@ -1,6 +1,6 @@
 import re
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django import forms
@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import planner_factory
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
+from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 
 from .agent_templates import AGENT_TEMPLATES, TEMPLATES_BY_KEY
@@ -30,7 +31,7 @@ from .draft_runs import DraftRunAdmin
 from .json_field import JsonObjectField, help_with_example
 from .model_field import ModelInput
 from .personal_data import PersonalDataSelect
-from .recent_usage import UsageChangeList
+from .recent_usage import ListedAgent, UsageChangeList
 
 MODEL_PATTERN = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 EXAMPLE_SCHEMA = {
@@ -91,7 +92,7 @@ class AgentForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "handoffs" in self.fields:
             others = Agent.objects.exclude(pk=self.instance.pk)
-            self.fields["handoffs"].queryset = others
+            cast(forms.ModelChoiceField, self.fields["handoffs"]).queryset = others
         if self.instance.pk:
             self.initial["given"] = list(self.instance.links.select_related("tool"))
 
@@ -136,7 +137,7 @@ class AgentForm(forms.ModelForm):
         return "\n".join(dict.fromkeys(names.values()))
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or self.cleaned_data
         tools = {link.tool.name for link in cleaned.get("given") or ()}
         for colleague in cleaned.get("handoffs") or ():
             if colleague.handoff_tool_name in tools:
@@ -146,7 +147,7 @@ class AgentForm(forms.ModelForm):
         return cleaned
 
     def _save_m2m(self) -> None:
-        super()._save_m2m()
+        super()._save_m2m()  # type: ignore[misc]  # missing in django-stubs
         if "given" in self.cleaned_data:
             self.instance.set_tools(self.cleaned_data["given"])
 
@@ -260,18 +261,18 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
                 messages.warning(request, translate(str(error)))
 
     @admin.display(description=_("model"), ordering="model")
-    def thinks_with(self, agent: Agent) -> str:
+    def thinks_with(self, agent: Agent) -> LazyText:
         return agent.model or _("default model")
 
     @admin.display(description=_("tools"), ordering="has_tools")
-    def tool_count(self, agent: Agent) -> SafeString | int:
+    def tool_count(self, agent: ListedAgent) -> SafeString | int:
         if agent.auto_execute_tools or not agent.has_tools:
             return agent.has_tools
         told = format_html('<span class="about">{}</span>', _("approval required"))
         return format_html("{} {}", agent.has_tools, told)
 
     @admin.display(description=_("guardrails"))
-    def guardrails(self, agent: Agent) -> SafeString | str:
+    def guardrails(self, agent: Agent) -> SafeString | LazyText:
         """List the guardrails that apply to the agent."""
         change = "admin:agents_guardrailpattern_change"
         links = (
@@ -282,7 +283,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
 
     @admin.display(description=_("version"), ordering="version")
-    def changed(self, agent: Agent) -> SafeString | str:
+    def changed(self, agent: ListedAgent) -> SafeString | str:
         """Return the version number, its author and time."""
         if agent.newest is None:
             return "—"
@@ -293,19 +294,19 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         return format_html(form, page, agent.newest.number, about)
 
     @admin.display(description=_("last used"))
-    def last_used(self, agent: Agent) -> str:
+    def last_used(self, agent: ListedAgent) -> LazyText:
         last = agent.used.get("last")
         return ago(last) if last else _("not used yet")
 
     @admin.display(description=_("runs (7 days)"))
-    def lately(self, agent: Agent) -> SafeString | str:
+    def lately(self, agent: ListedAgent) -> SafeString | str:
         if not (count := agent.used.get("lately")):
             return "0"
         query = urlencode({"q": f"agent:{agent.name} after:-7d"})
         return format_html('<a href="{}?{}">{}</a>', reverse("trace:list"), query, count)
 
     @admin.display(description=_("failed"))
-    def failures(self, agent: Agent) -> str:
+    def failures(self, agent: ListedAgent) -> str:
         count, failed = (agent.used.get(name, 0) for name in ("lately", "failed"))
         return f"{failed / count:.0%}" if count else "—"
 

@@ -1,7 +1,8 @@
 """A form for a tool's arguments, generated from its JSON Schema."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from django import forms
@@ -40,10 +41,11 @@ class JsonArgument(JsonValueField):
 
 
 class NumberArgument(forms.FloatField):
-    def to_python(self, value: Any) -> float | int | None:
+    def to_python(self, value: Any) -> Any:
         number = super().to_python(value)
-        is_whole = number is not None and number.is_integer() and abs(number) < MAX_EXACT_INT
-        return int(number) if is_whole else number
+        if number is None or not number.is_integer() or abs(number) >= MAX_EXACT_INT:
+            return number
+        return int(number)
 
 
 class ChoiceArgument(forms.TypedChoiceField):
@@ -86,7 +88,7 @@ class ArgumentsForm(forms.Form):
         known = {name: value for name, value in given.items() if value not in (None, "")}
         return (self.cleaned_data.get(RAW_FIELD) or {}) | known
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
         if self.is_checked and not self.errors:
             for name, parameter in self.parameters.items():
@@ -115,10 +117,8 @@ class ArgumentsForm(forms.Form):
         return {**parameter.schema, **defined}
 
 
-def _field_names():
-    number = 0
-    while True:
-        yield f"argument_{(number := number + 1)}"
+def _field_names() -> Iterator[str]:
+    return (f"argument_{number}" for number in count(1))
 
 
 def _load_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -157,11 +157,12 @@ def _text_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
         if longest is not None and longest <= SINGLE_LINE_CHARS or "format" in parameter.schema
         else 3
     )
-    widget = forms.Textarea(attrs={"class": "vLargeTextField", "rows": rows})
+    widget: forms.Widget = forms.Textarea(attrs={"class": "vLargeTextField", "rows": rows})
     if rows == 1:
         widget = forms.TextInput(attrs={"class": "vTextField"})
-    limits = {"max_length": longest, "min_length": least}
-    return forms.CharField(strip=False, widget=widget, **limits, **about)
+    return forms.CharField(
+        strip=False, widget=widget, max_length=longest, min_length=least, **about
+    )
 
 
 def _int_keyword(parameter: Parameter, word: str) -> int | None:
@@ -171,11 +172,11 @@ def _int_keyword(parameter: Parameter, word: str) -> int | None:
 
 def _number_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
     kind = forms.IntegerField if parameter.type == "integer" else NumberArgument
-    limits = {
-        "min_value": _int_keyword(parameter, "minimum"),
-        "max_value": _int_keyword(parameter, "maximum"),
-    }
-    return kind(**limits, **about)
+    return kind(
+        min_value=_int_keyword(parameter, "minimum"),
+        max_value=_int_keyword(parameter, "maximum"),
+        **about,
+    )
 
 
 def _boolean_field(parameter: Parameter, about: dict[str, Any]) -> forms.Field:

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypedDict
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -27,9 +28,13 @@ from agents.access import audit, masking
 from agents.access.audit import hash_chain, request_context
 from agents.access.audit import messages as wording
 from agents.models import AuditEntry, AuditPerson, Upkeep
+from agents.models.types import AnyUser, LazyText
 from agents.web.downloads import download
 
 from .read_only import ReadOnlyAdmin
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
 
 VERIFY_TASK = "verify_audit"
 MAX_VERIFIED = 20_000
@@ -57,7 +62,7 @@ class EntryView:
     seal: str
 
     @classmethod
-    def all(cls, entries: list[AuditEntry], user: Any) -> Iterator[Self]:
+    def all(cls, entries: list[AuditEntry], user: AnyUser) -> Iterator[Self]:
         people, sees_all = (
             wording.person_names(entries),
             user.has_perm(masking.UNMASK_PERMISSION),
@@ -82,6 +87,16 @@ class EntryView:
             browser=place.get("browser", "") if sees_all else "",
             seal=entry.seal,
         )
+
+
+class EntryDisplay(TypedDict):
+    """Attributes that are added to an entry before it is rendered."""
+
+    view: EntryView
+    people: dict[str, str]
+
+
+ListedEntry: TypeAlias = "WithAnnotations[AuditEntry, EntryDisplay]"
 
 
 class KindFilter(admin.SimpleListFilter):
@@ -170,16 +185,16 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
 
     @admin.display(description=_("type"))
-    def about(self, entry: AuditEntry) -> str:
+    def about(self, entry: AuditEntry) -> LazyText:
         kind = entry.action.partition(".")[0]
         return wording.CATEGORY_LABELS.get(kind, kind)
 
     @admin.display(description=_("target"))
-    def what(self, entry: AuditEntry) -> str:
+    def what(self, entry: ListedEntry) -> str:
         return wording.subject_label(entry, entry.people)
 
     @admin.display(description=_("what happened"))
-    def sentence(self, entry: AuditEntry) -> str:
+    def sentence(self, entry: ListedEntry) -> str:
         return entry.view.sentence
 
     @admin.display(description=_("user"))
@@ -187,25 +202,25 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         return wording.actor_name(entry)
 
     @admin.display(description=_("IP address"))
-    def address(self, entry: AuditEntry) -> str:
+    def address(self, entry: ListedEntry) -> str:
         return entry.view.address or "—"
 
     @admin.display(description=_("browser"))
-    def browser(self, entry: AuditEntry) -> str:
+    def browser(self, entry: ListedEntry) -> str:
         return entry.view.browser or "—"
 
     @admin.display(description=_("details"))
-    def shortly(self, entry: AuditEntry) -> str:
+    def shortly(self, entry: ListedEntry) -> str:
         return Truncator(entry.view.shortly).chars(MAX_SUMMARY_CHARS)
 
     @admin.display(description=_("details"))
-    def particulars(self, entry: AuditEntry) -> SafeString | str:
+    def particulars(self, entry: ListedEntry) -> SafeString | str:
         told = wording.detail_lines(entry.detail, entry.people, entry.subject)
         items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
         return format_html('<ul class="facts">{}</ul>', items) if items else "—"
 
     @admin.display(description=_("details"))
-    def raw(self, entry: AuditEntry) -> SafeString | str:
+    def raw(self, entry: ListedEntry) -> SafeString | str:
         if not entry.view.detail:
             return "—"
         return format_html('<pre class="definition">{}</pre>', entry.view.detail)
@@ -250,7 +265,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         return redirect("admin:agents_auditentry_changelist")
 
     @method_decorator(require_POST)
-    def export_view(self, request: HttpRequest, form: str) -> HttpResponse:
+    def export_view(self, request: HttpRequest, form: str) -> HttpResponseBase:
         """Export everything the list displays with these filters."""
         self._require_view(request)
         if form not in EXPORT_FORMATS:
@@ -268,7 +283,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
 def save_verification(found: hash_chain.ChainVerification) -> None:
     """Save the result of a verification, for display."""
-    report = {"checked": found.checked, "since": found.since, "number": found.number}
+    report: dict[str, Any] = {
+        "checked": found.checked,
+        "since": found.since,
+        "number": found.number,
+    }
     report |= {"flaw": found.flaw, "end": asdict(found.end)}
     Upkeep.objects.update_or_create(
         {"at": timezone.now(), "report": {**report, "holds": found.holds}}, name=VERIFY_TASK
@@ -283,7 +302,7 @@ def load_verification(report: dict[str, Any]) -> hash_chain.ChainVerification:
     )
 
 
-def export_lines(rows: QuerySet[AuditEntry], user: Any, form: str) -> Iterator[str]:
+def export_lines(rows: QuerySet[AuditEntry], user: AnyUser, form: str) -> Iterator[str]:
     """Yield lines from oldest to newest."""
     if form == "csv":
         yield _csv_line(list(EntryView.__dataclass_fields__))

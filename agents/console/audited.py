@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib import admin
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -18,7 +19,13 @@ SET, REMOVED = "set", "removed"
 Changes = dict[str, Any]
 
 
-class AuditedMixin:
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+else:
+    _ModelAdmin = object  # a mixin for ModelAdmin classes
+
+
+class AuditedMixin(_ModelAdmin):
     """A ModelAdmin mixin that records who changed its rows."""
 
     # Whether rows contain configuration rather than users' text.
@@ -47,19 +54,19 @@ class AuditedMixin:
     def keep(
         self, request: HttpRequest, action: str, row: Model, changes: Changes | None = None
     ) -> None:
-        told = {"name": str(row)} if self.tells_values else {}
+        told: dict[str, Any] = {"name": str(row)} if self.tells_values else {}
         if changes:
             told["changes"] = changes if self.tells_values else sorted(changes)
         audit.record(request.user, action, row, **told)
 
     def _stash_changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
         """Remember the changes until the row is logged next."""
-        request.changes = {
+        vars(request)["changes"] = {
             name: change for form in changed for name, change in changes(form).items()
         }
 
     def _pop_changes(self, request: HttpRequest) -> Changes:
-        return request.__dict__.pop("changes", {})
+        return vars(request).pop("changes", {})
 
 
 def changed_forms(form: Any, formsets: Any) -> Iterable[Any]:

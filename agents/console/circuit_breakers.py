@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.resilience import CircuitState
 from agents.models import ToolRegistration
+from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 
 PERMISSION = "agents.change_agent"
@@ -38,7 +39,7 @@ class CircuitView:
     is_open: bool
     failures: int
     since: datetime
-    next_try: str
+    next_try: LazyText
     error: str
 
     @classmethod
@@ -57,7 +58,7 @@ class CircuitView:
         )
 
 
-def tool_state(name: str) -> str:
+def tool_state(name: str) -> LazyText:
     """Return a tool's recent state as text."""
     key = f"tool:{name}"
     state = next((state for state in CIRCUITS.state() if state.key == key), None)
@@ -112,7 +113,7 @@ def close(request: HttpRequest) -> HttpResponse:
     return redirect("admin:agents_circuits")
 
 
-def _next_try(state: CircuitState) -> str:
+def _next_try(state: CircuitState) -> LazyText:
     if state.state == "closed":
         return "—"
     if state.state == "half_open":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from agents.models.types import AnyUser
 from agents.web.presentation.text_diff import TextDiff, TextDiffer
 
 from .config_files import report
@@ -82,10 +83,12 @@ class ExportForm(forms.Form):
         help_text=_("Comma-separated. Leave empty to export everything."),
     )
 
-    def __init__(self, user: Any, *args: Any) -> None:
+    def __init__(self, user: AnyUser, *args: Any) -> None:
         super().__init__(*args)
         keys = readable_kinds(user)
-        self.fields["kinds"].choices = [(key, capfirst(KINDS[key].plural)) for key in keys]
+        cast(forms.ChoiceField, self.fields["kinds"]).choices = [
+            (key, capfirst(KINDS[key].plural)) for key in keys
+        ]
         self.fields["kinds"].initial = keys
 
     def selection(self) -> ExportSelection:
@@ -126,7 +129,7 @@ class ConfigImportForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Return one text with normalized line ends."""
-        cleaned = super().clean()
+        cleaned = super().clean() or self.cleaned_data
         text = cleaned.get("file") or cleaned.get("text", "")
         if not self.errors and not text.strip():
             self.add_error("file", FILE_REQUIRED)

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from agents.access import audit
+from agents.models.types import AnyUser
 
 from .read_only import ReadOnlyAdmin
 
@@ -20,7 +23,7 @@ class DeletionContents:
 
     counts: Mapping[type[Model], int]
     numbers: Mapping[str, list[int]] = field(default_factory=dict)
-    owner: Any = None
+    owner: User | None = None
 
     def facts(self) -> dict[str, Any]:
         counted = {f"{kind._meta.model_name}_count": n for kind, n in self.counts.items()}
@@ -41,7 +44,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
     def contents(self, row: Any) -> DeletionContents:
         raise NotImplementedError
 
-    def shown(self, row: Any, user: Any) -> Any:
+    def shown(self, row: Any, user: AnyUser) -> Any:
         """Return the row as this user can see it."""
         return row
 
@@ -68,7 +71,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """Delete without a transaction: the owner of a live run must be able to end it."""
-        return self._delete_view(request, object_id, extra_context)
+        return self._delete_view(request, object_id, extra_context)  # type: ignore[attr-defined]
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self._delete(request, [obj.pk])
@@ -76,8 +79,9 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._delete(request, list(queryset.values_list("pk", flat=True)))
 
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
         """Skip Django's log, which would keep users' text; each deletion is audited."""
+        return []
 
     def _delete(self, request: HttpRequest, numbers: Iterable[int]) -> None:
         rows = list(self.model._default_manager.filter(pk__in=numbers).order_by("pk"))

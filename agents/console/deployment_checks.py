@@ -61,8 +61,8 @@ def _explain_check(message: checks.CheckMessage) -> CheckWarning:
     if name in NOT_APPLICABLE:
         return CheckWarning(name=name, words=NOT_APPLICABLE[name]())
     if name in REWORDED_CHECKS:
-        words, advice = REWORDED_CHECKS[name]
-        return CheckWarning(name=name, words=words(), advice=advice())
+        words, make_advice = REWORDED_CHECKS[name]
+        return CheckWarning(name=name, words=words(), advice=make_advice())
     advice = message.hint or _("See Django's system check documentation.")
     return CheckWarning(name=name, words=str(message.msg), advice=str(advice))
 

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from csp.constants import SELF
 from csp.decorators import csp_replace, csp_update
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,6 +16,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import runs
+from agents.access.requests import signed_in_user
 from agents.catalog import agent_spec
 from agents.db import database
 from agents.db import errors as storage
@@ -76,7 +78,7 @@ class DraftRunAdmin(ConsoleAdmin):
             return JsonResponse({"errors": form_errors(form) | asked}, status=422)
         try:
             with storage.reraise_as(DraftRunRejected):
-                return DraftRunResponse(prepare(form, question, request.user))
+                return DraftRunResponse(prepare(form, question, signed_in_user(request)))
         except DraftRunRejected as reason:
             return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)
 
@@ -133,7 +135,7 @@ def form_errors(form: Any) -> dict[str, list[str]]:
     return found
 
 
-def prepare(form: Any, question: str, user: Any) -> Run:
+def prepare(form: Any, question: str, user: User) -> Run:
     """Create a run that contains the whole draft."""
     if Run.objects.live().draft_runs().filter(user=user).count() >= MAX_LIVE_RUNS:
         sentence = _(
@@ -143,9 +145,9 @@ def prepare(form: Any, question: str, user: Any) -> Run:
         raise DraftRunRejected(sentence % {"most": MAX_LIVE_RUNS})
     draft, chosen = form.instance, form.cleaned_data
     many = {name: chosen.get(name, ()) for name in agent_spec.related_names()}
-    about = {"query": question, "topic": f"{DRAFT_TOPIC_PREFIX}{uuid4().hex}", "user": user}
     description = agent_spec.build_spec(draft, chosen["given"], many)
-    return runs.prepare_draft_run(draft, description, **about)
+    topic = f"{DRAFT_TOPIC_PREFIX}{uuid4().hex}"
+    return runs.prepare_draft_run(draft, description, query=question, topic=topic, user=user)
 
 
 def _own_run(request: HttpRequest, pk: int) -> Run:

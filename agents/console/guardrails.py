@@ -1,12 +1,12 @@
 """Guardrails in the console: edit, test, backtest and judge."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.access.requests import UserRequest
 from agents.engine.errors import BadPattern
 from agents.engine.guardrails import GuardrailAction, Pattern, try_pattern
 from agents.models import GuardrailHit, GuardrailPattern
@@ -45,13 +46,15 @@ class PatternDraftForm(forms.Form):
         coerce=int,
         choices=[(size, size) for size in SAMPLE_SIZES],
         required=False,
-        empty_value=SAMPLE_SIZES[0],
+        empty_value=cast(Any, SAMPLE_SIZES[0]),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        chosen = self.data.getlist("agents") if self.data else ()
-        self.fields["agents"].choices = [(pk, pk) for pk in chosen if pk.isdecimal()]
+        chosen = self.data.getlist("agents") if isinstance(self.data, QueryDict) else ()
+        cast(forms.ChoiceField, self.fields["agents"]).choices = [
+            (pk, pk) for pk in chosen if pk.isdecimal()
+        ]
 
     def rule(self) -> Pattern:
         said = self.cleaned_data
@@ -98,7 +101,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         if db_field.name == "pattern" and field is not None:
             look = {"class": "vLargeTextField code", "spellcheck": "false"}
             field.widget = forms.TextInput(attrs=look)
-            field.strip = False
+            cast(forms.CharField, field).strip = False
         if db_field.name == "agents" and field is not None:
             field.widget.can_add_related = False
         return field
@@ -107,13 +110,15 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         options["widget"] = forms.CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **options)
 
-    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
         context |= {
             "sizes": SAMPLE_SIZES,
             "most": MAX_SAMPLE_CHARS,
             "may_review": request.user.has_perm(REVIEW_PERMISSION),
         }
-        return super().render_change_form(request, context, **about)
+        return super().render_change_form(request, context, *args, **about)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return hits.with_counts(super().get_queryset(request))
@@ -126,22 +131,22 @@ class GuardrailPatternAdmin(ConsoleAdmin):
     def short_pattern(self, row: GuardrailPattern) -> SafeString:
         return format_html('<code class="pattern">{}</code>', row.pattern)
 
-    def get_list_display(self, request: HttpRequest) -> list[str]:
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Link to the hits for reviewers."""
         is_led = request.user.has_perm(REVIEW_PERMISSION)
         return ["fired_where" if is_led and n == "fired" else n for n in self.list_display]
 
     @admin.display(description=_("hits"), ordering="hit_count")
-    def fired(self, row: GuardrailPattern) -> int:
+    def fired(self, row: hits.CountedPattern) -> int:
         return row.hit_count
 
     @admin.display(description=_("hits"), ordering="hit_count")
-    def fired_where(self, row: GuardrailPattern) -> SafeString:
+    def fired_where(self, row: hits.CountedPattern) -> SafeString:
         where = f"{reverse('admin:agents_guardrail_hits')}?pattern={row.pk}"
         return format_html('<a href="{}">{}</a>', where, row.hit_count)
 
     @admin.display(description=_("precision"))
-    def precision(self, row: GuardrailPattern) -> str:
+    def precision(self, row: hits.CountedPattern) -> str:
         found = hits.Precision(hits=row.hit_count, judged=row.judged, right=row.right)
         if found.percent is None:
             return "–"
@@ -187,7 +192,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         self._require_reviewer(request)
         pattern = self._selected_pattern(request)
         page = hits.list_hits(
-            request.user, pattern and pattern.pk, _int_param(request, "before")
+            request.user, pattern.pk if pattern else None, _int_param(request, "before")
         )
         context = {
             **self.admin_site.each_context(request),
@@ -200,7 +205,7 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         return render(request, f"{TEMPLATE_DIR}/hits.html", context)
 
     @method_decorator(require_POST)
-    def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def judge_view(self, request: UserRequest, pk: int) -> HttpResponse:
         """Save a reviewer's verdict on a hit, and return its row."""
         self._require_reviewer(request)
         visible = GuardrailHit.objects.for_user(request.user).select_related("pattern", "run")

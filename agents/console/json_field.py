@@ -46,7 +46,7 @@ class JsonValueField(forms.JSONField):
 class JsonObjectField(JsonValueField):
     """A JSON object."""
 
-    def to_python(self, value: Any) -> dict[str, Any] | None:
+    def to_python(self, value: Any) -> Any:
         found = super().to_python(value)
         if found is not None and not isinstance(found, dict):
             raise ValidationError(NOT_AN_OBJECT)

@@ -4,7 +4,8 @@ Django filters a list by any column named in the URL, so `?password__regex=^a` w
 letter by letter. The console's site applies this to every list it registers.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.admin.exceptions import (
@@ -49,14 +50,20 @@ class LookupRefused(BadRequest):
 class DeclaredChangeList(ChangeList):
     """Sorts only by columns declared as sortable, whatever `o=` says."""
 
-    def get_ordering_field(self, field_name: str) -> Any:
+    def get_ordering_field(self, field_name: Callable[..., Any] | str) -> Any:
         return super().get_ordering_field(field_name) if self._is_sortable(field_name) else None
 
-    def _is_sortable(self, name: str) -> bool:
+    def _is_sortable(self, name: Callable[..., Any] | str) -> bool:
         return self.sortable_by is None or name in self.sortable_by
 
 
-class DeclaredLookups:
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+else:
+    _ModelAdmin = object  # a mixin for ModelAdmin classes
+
+
+class DeclaredLookups(_ModelAdmin):
     """A ModelAdmin mixin that filters only by `list_filter` and `linked_lookups`."""
 
     # Exact lookups that pages of the console link to, such as ("run__id__exact",).
@@ -66,13 +73,13 @@ class DeclaredLookups:
         return lookup in declared_lookups(self, request)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
-        found = super().get_changelist(request, **options)  # type: ignore[misc]
+        found = super().get_changelist(request, **options)
         return type(found.__name__, (DeclaredChangeList, found), {})
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         _check_characters(request)
         try:
-            return super().get_changelist_instance(request)  # type: ignore[misc]
+            return super().get_changelist_instance(request)
         except DisallowedModelAdminLookup as error:
             names = sorted(
                 request.GET.keys() - RESERVED_PARAMS - declared_lookups(self, request)
@@ -89,7 +96,7 @@ class DeclaredLookups:
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         try:
-            return super().changelist_view(request, extra_context)  # type: ignore[misc]
+            return super().changelist_view(request, extra_context)
         except LookupRefused as refusal:
             return self._render_refusal(request, refusal)
 
@@ -98,14 +105,14 @@ class DeclaredLookups:
     ) -> tuple[QuerySet[Any], bool]:
         """Search without NUL, which PostgreSQL rejects, and with limited length."""
         term = search_term.replace("\0", "")[:MAX_SEARCH_CHARS]
-        return super().get_search_results(request, queryset, term)  # type: ignore[misc]
+        return super().get_search_results(request, queryset, term)
 
     def _render_refusal(self, request: HttpRequest, refusal: LookupRefused) -> HttpResponse:
         context = {
-            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            **self.admin_site.each_context(request),
             "title": _("Invalid filter"),
             "refusal": str(refusal),
-            "opts": self.opts,  # type: ignore[attr-defined]
+            "opts": self.opts,
         }
         return render(request, TEMPLATE, context, status=400)
 
@@ -154,7 +161,8 @@ class DeclaredAutocomplete(AutocompleteJsonView):
 
     def process_request(self, request: HttpRequest) -> Any:
         term, pages, source, to_field = super().process_request(request)
-        form = self.admin_site._registry.get(source.model)
+        site: Any = self.admin_site
+        form = site._registry.get(source.model)
         if form is None or source.name not in form.get_autocomplete_fields(request):
             raise PermissionDenied
         if not form.has_add_permission(request) and not form.has_change_permission(request):

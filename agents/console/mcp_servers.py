@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
@@ -25,6 +26,7 @@ from agents.access import audit
 from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.tools.mcp.config import (
     ConfigProblem,
@@ -38,15 +40,26 @@ from . import circuit_breakers, figures, uptime_strip
 from . import sandbox_status as isolation
 from .model_admin import ConsoleAdmin
 
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
 # Each secret with the fields it was entered for: if they change, it must be entered again.
 MAX_ARG_CHARS = 2_000
 SECRET_FIELDS = {"env": ("command", "args"), "headers": ("url",)}
 
 
+class ToolCounts(TypedDict):
+    offers: int
+    held: int
+
+
+CountedServer: TypeAlias = "WithAnnotations[McpServer, ToolCounts]"
+
+
 class ServerForm(forms.ModelForm):
     """Rejects invalid servers, with the messages of the checks, before saving or starting."""
 
-    user: Any = None
+    user: AnyUser = AnonymousUser()  # the user of the form
 
     class Meta:
         model = McpServer
@@ -69,7 +82,7 @@ class ServerForm(forms.ModelForm):
                 self.fields[name].help_text = SECRET_SET if is_set else SECRET_NOT_SET
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or self.cleaned_data
         kept = McpServer.objects.filter(pk=self.instance.pk).first()
         secrets = {name: self._resolve_secret(name, cleaned, kept) for name in SECRET_FIELDS}
         unread = {*self.errors}  # invalid fields can't be checked further
@@ -157,7 +170,7 @@ class ServerImportForm(forms.Form):
         help_text=_("The format used by Claude Desktop, VS Code and others."),
     )
 
-    def made(self, user: Any) -> list[McpServer]:
+    def made(self, user: AnyUser) -> list[McpServer]:
         """Return the new servers; none if anything is invalid, which adds errors."""
         try:
             return mcp_servers.import_config(self.cleaned_data["text"], user)
@@ -214,7 +227,7 @@ class McpServerAdmin(ConsoleAdmin):
         return Truncator(server.last_error).chars(120) if server.state == "failed" else ""
 
     @admin.display(description=_("tools"))
-    def tool_count(self, server: McpServer) -> str:
+    def tool_count(self, server: CountedServer) -> str:
         if not server.held:
             return str(server.offers)
         held = ngettext("%d blocked", "%d blocked", server.held) % server.held
@@ -301,7 +314,9 @@ class McpServerAdmin(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
         server = about.get("obj")
         rows = server.tools.order_by("name") if server else []
         tools = [
@@ -312,7 +327,7 @@ class McpServerAdmin(ConsoleAdmin):
         may_accept = request.user.has_perm("agents.change_toolregistration")
         context |= {"tools": tools, "may_accept": may_accept}
         context["strip"] = uptime_strip.build_strip(server) if server else None
-        return super().render_change_form(request, context, **about)
+        return super().render_change_form(request, context, *args, **about)
 
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -324,7 +339,7 @@ class McpServerAdmin(ConsoleAdmin):
         told = {"name": server.name, "state": str(found.health.state)}
         audit.record(request.user, audit.SERVER_TESTED, server, **told)
         self._add_messages(request, found)
-        return redirect(_change_url(server))
+        return redirect(_change_url(server.pk))
 
     def _add_messages(self, request: HttpRequest, found: mcp_servers.SyncResult) -> None:
         health = found.health
@@ -332,14 +347,13 @@ class McpServerAdmin(ConsoleAdmin):
             messages.error(request, health.error)
             return
         names = ", ".join(tool.name for tool in health.tools)
-        sentence = _("Connected. Tools: %(names)s") % {"names": names or "—"}
-        messages.success(request, sentence)
+        messages.success(request, _("Connected. Tools: %(names)s") % {"names": names or "—"})
         if found.changed:
-            sentence = _("Changed, and blocked until you accept the changes:")
-            messages.warning(request, f"{sentence} {', '.join(found.changed)}")
+            changed = _("Changed, and blocked until you accept the changes:")
+            messages.warning(request, f"{changed} {', '.join(found.changed)}")
         if found.gone:
-            sentence = _("Removed from the server:")
-            messages.warning(request, f"{sentence} {', '.join(found.gone)}")
+            gone = _("Removed from the server:")
+            messages.warning(request, f"{gone} {', '.join(found.gone)}")
 
     @method_decorator(require_POST)
     def try_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
@@ -361,7 +375,7 @@ class McpServerAdmin(ConsoleAdmin):
             "opts": self.opts,
             "problems": list(_form_problems(form)),
             "health": look(form.wanted, request.user) if is_valid else None,
-            "warnings": [told(each) for each in _launch_warnings(form.wanted)]
+            "warnings": [translate(each) for each in _launch_warnings(form.wanted)]
             if is_valid
             else [],
         }
@@ -381,7 +395,7 @@ class McpServerAdmin(ConsoleAdmin):
         on, off = _("Enabled: %(name)s"), _("Disabled: %(name)s")
         sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
-        return redirect(f"{_change_url(row.server)}#tool-{row.pk}")
+        return redirect(f"{_change_url(row.server_id)}#tool-{row.pk}")
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_add_permission(request):
@@ -421,13 +435,16 @@ class McpServerAdmin(ConsoleAdmin):
             messages.error(request, _("The definition changed again. Review the new changes."))
         else:
             messages.success(request, _("%(name)s accepted.") % {"name": row.name})
-        return redirect(_change_url(row.server))
+        return redirect(_change_url(row.server_id))
 
 
 def _form_problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
     """Yield problems with their field's label."""
     for name, errors in form.errors.items():
-        yield str(form.fields[name].label) if name in form.fields else "", list(errors)
+        yield (
+            str(form.fields[name].label) if name in form.fields else "",
+            list(map(str, errors)),
+        )
 
 
 def _disconnect_on_commit(*names: str) -> None:
@@ -457,5 +474,5 @@ def _add_warnings(request: HttpRequest, server: McpServer) -> None:
             messages.warning(request, f"{server.name}: {translate(sentence)}")
 
 
-def _change_url(server: McpServer) -> str:
-    return reverse("admin:agents_mcpserver_change", args=[server.pk])
+def _change_url(server: int | None) -> str:
+    return reverse("admin:agents_mcpserver_change", args=[server])

@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 from django.utils.text import capfirst
 from django.utils.timesince import timesince
@@ -33,8 +33,10 @@ SAVE_AGAIN_HINT = _(
 class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
     """A form remembers what it displayed; if that changed meanwhile, it is displayed again."""
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
-        form = super().get_form(request, obj, **options)
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
+    ) -> Any:
+        form = super().get_form(request, obj, change, **options)
         if obj is None or request.method != "POST":
             return form
         return type(
@@ -48,7 +50,9 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
         title = {"title": capfirst(self.opts.verbose_name_plural)}
         return super().changelist_view(request, title | (extra_context or {}))
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None):
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
         """Check permission first, so that it isn't revealed whether the row exists."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
@@ -57,13 +61,15 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         return super().get_changelist_form(request, **{"form": _ListRowForm, **options})
 
-    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
         row = about.get("obj")
         if row is not None and row.pk:
             context["seen"] = json.dumps(
                 _field_digests(_current_row(row), context["adminform"].form)
             )
-        return super().render_change_form(request, context, **about)
+        return super().render_change_form(request, context, *args, **about)
 
 
 class _ListRowForm(forms.ModelForm):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import translation
@@ -18,6 +19,7 @@ from agents.access import audit
 from agents.catalog import planner_factory
 from agents.llm.model_probe import ProbeResult, probe
 from agents.models import LanguageModel
+from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import cost, duration
 
@@ -37,7 +39,7 @@ class ProbeLine:
 
 def respond(
     request: HttpRequest, row: LanguageModel, about: dict[str, Any], wrong: Sequence[ProbeLine]
-) -> HttpResponse:
+) -> HttpResponseBase:
     """Return the results: streamed for a script, otherwise as a page.
 
     `wrong` are problems that must be fixed in the form first.
@@ -54,7 +56,7 @@ def respond(
 
 
 async def _stream_lines(
-    user: Any, row: LanguageModel, wrong: Sequence[ProbeLine], language: str
+    user: AnyUser, row: LanguageModel, wrong: Sequence[ProbeLine], language: str
 ) -> AsyncIterator[str]:
     """Yield text as it comes, and everything else as elements for the page."""
     results: list[ProbeResult] = []
@@ -75,13 +77,15 @@ async def _stream_lines(
     yield _render_lines(whole, language)
 
 
-async def _collect_results(user: Any, row: LanguageModel) -> tuple[str, list[ProbeResult]]:
+async def _collect_results(user: AnyUser, row: LanguageModel) -> tuple[str, list[ProbeResult]]:
     pieces = [piece async for piece in run_probe(user, row)]
     words = "".join(piece for piece in pieces if isinstance(piece, str))
     return words, [piece for piece in pieces if isinstance(piece, ProbeResult)]
 
 
-async def run_probe(user: Any, row: LanguageModel) -> AsyncGenerator[str | ProbeResult, None]:
+async def run_probe(
+    user: AnyUser, row: LanguageModel
+) -> AsyncGenerator[str | ProbeResult, None]:
     """Run the test; the result is recorded even if the page was left."""
     results: list[ProbeResult] = []
     tried = probe(planner_factory.llm_from_row(row), row.label or row.model, row.parameters)

@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
@@ -22,6 +23,7 @@ from agents.llm import parameters as gate
 from agents.llm.providers import PROVIDERS_BY_PREFIX
 from agents.models import Agent, LanguageModel
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.models.types import AnyUser, LazyText
 from agents.runs.engine_messages import translate
 
 from . import model_tester
@@ -31,7 +33,7 @@ from .model_admin import ConsoleAdmin
 Provider = LanguageModel.Provider
 
 # The first one is added to a name without a prefix.
-PREFIXES = {
+PREFIXES: dict[str, tuple[str, ...]] = {
     Provider.OPENAI: ("openai",),
     Provider.ANTHROPIC: ("anthropic",),
     Provider.GEMINI: ("gemini",),
@@ -58,10 +60,10 @@ PROVIDER_FIELDS = {
     "secrets": [Provider.AZURE, Provider.BEDROCK, Provider.OTHER],
     "options": [Provider.AZURE, Provider.BEDROCK, Provider.COMPATIBLE, Provider.OTHER],
 }
-NEEDS_BASE_URL = {Provider.AZURE, Provider.COMPATIBLE}
+NEEDS_BASE_URL: set[str] = {Provider.AZURE, Provider.COMPATIBLE}
 TESTED_FIELDS = {"provider", "model", "base_url", "api_key", "api_version", "region", "secrets"}
 TESTED_FIELDS |= {"options", "parameters"}
-CONNECTION_FIELDS = [
+CONNECTION_FIELDS: list[Any] = [
     *("provider", "model", "base_url", "api_key", "forget_key"),
     *("api_version", "region", "secrets", "options"),
 ]
@@ -134,7 +136,7 @@ class LanguageModelForm(forms.ModelForm):
 
     def clean_model(self) -> str:
         """Return the name in LiteLLM's format, with its provider prefix."""
-        name, provider = self.cleaned_data["model"], self.cleaned_data.get("provider")
+        name, provider = self.cleaned_data["model"], self.cleaned_data.get("provider", "")
         prefixes = PREFIXES.get(provider, ())
         before = name.partition("/")[0]
         if prefixes and before not in prefixes:
@@ -193,7 +195,7 @@ class LanguageModelForm(forms.ModelForm):
         return "\n".join(names)
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or self.cleaned_data
         if cleaned.get("provider") in NEEDS_BASE_URL and cleaned.get("base_url") == "":
             self.add_error("base_url", _("Enter the URL."))
         kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
@@ -226,7 +228,7 @@ class LanguageModelForm(forms.ModelForm):
         return row
 
     def _check_stored_secret(
-        self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
+        self, name: str, sentence: LazyText, cleaned: dict[str, Any], kept: LanguageModel | None
     ) -> None:
         """Check that a saved secret is readable and isn't sent to another destination."""
         secret = getattr(self.instance, name)
@@ -246,7 +248,7 @@ def _destination(row: LanguageModel) -> tuple[Any, ...]:
     return gate.destination(planner_factory.model_settings(row, secrets=False), row.provider)
 
 
-def _reject_names(names: set[str], sentence: str) -> None:
+def _reject_names(names: set[str], sentence: LazyText) -> None:
     if names:
         raise ValidationError(sentence, params={"names": ", ".join(sorted(names))})
 
@@ -293,7 +295,7 @@ class LanguageModelAdmin(ConsoleAdmin):
     ]
 
     @admin.display(description=_("state"))
-    def state(self, row: LanguageModel) -> str:
+    def state(self, row: LanguageModel) -> LazyText:
         error = planner_factory.configuration_error(row.label)
         return translate(str(error)) if error else _("healthy")
 
@@ -347,14 +349,16 @@ class LanguageModelAdmin(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
         row = about.get("obj")
         name = "agents_languagemodel_test" if row else "agents_languagemodel_test_new"
         context["test_url"] = reverse(f"admin:{name}", args=[row.pk] if row else [])
-        return super().render_change_form(request, context, **about)
+        return super().render_change_form(request, context, *args, **about)
 
     @method_decorator(require_POST)
-    def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
+    def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponseBase:
         """Test the model as described by the form; nothing is saved."""
         is_new = pk is None
         may = self.has_add_permission if is_new else self.has_change_permission
@@ -376,7 +380,9 @@ class LanguageModelAdmin(ConsoleAdmin):
         return model_tester.respond(request, form.instance, about, wrong)
 
 
-def _record_test(user: Any, row: LanguageModel, wrong: list[model_tester.ProbeLine]) -> None:
+def _record_test(
+    user: AnyUser, row: LanguageModel, wrong: list[model_tester.ProbeLine]
+) -> None:
     """Record the test before it starts, because it sends the key to the typed URL."""
     refused = {"refused": [line.part for line in wrong]} if wrong else {}
     audit.record(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, F, Max, Q
@@ -12,8 +12,22 @@ from django.utils import timezone
 from agents.models import Agent, AgentVersion, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
 RECENT_PERIOD = timedelta(days=7)
 FAILED_STATUSES = [Run.Status.FAILED, Run.Status.INTERRUPTED]
+
+
+class AgentFigures(TypedDict):
+    """Attributes that are added to an agent in the list."""
+
+    has_tools: int
+    used: dict[str, Any]
+    newest: AgentVersion | None
+
+
+ListedAgent: TypeAlias = "WithAnnotations[Agent, AgentFigures]"
 
 
 class UsageChangeList(ChangeList):
@@ -23,7 +37,7 @@ class UsageChangeList(ChangeList):
         attach_usage(self.result_list)
 
 
-def attach_usage(agents: Iterable[Agent]) -> None:
+def attach_usage(agents: Iterable[ListedAgent]) -> None:
     """Attach usage figures and the current version to each agent."""
     pks = [agent.pk for agent in agents]
     figures = {row["agent"]: row for row in _usage_rows(pks)}
@@ -34,7 +48,7 @@ def attach_usage(agents: Iterable[Agent]) -> None:
         agent.newest = kept.get(agent.pk)
 
 
-def _usage_rows(agents: list[int]) -> Iterable[dict[str, Any]]:
+def _usage_rows(agents: list[int]) -> Iterable[Any]:
     lately = Q(started_at__gte=timezone.now() - RECENT_PERIOD)
     asked = Run.objects.filter(agent__in=agents).exclude(topic__startswith=DRAFT_TOPIC_PREFIX)
     return (

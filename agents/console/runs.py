@@ -12,6 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from agents import runs
 from agents.access import audit, masking
 from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models.runs import RunQuerySet
+from agents.models.types import AnyUser
 
 from .deletion import CascadeDeleteAdmin, DeletionContents
 from .read_only import ReadOnlyAdmin
@@ -19,7 +21,7 @@ from .read_only import ReadOnlyAdmin
 MAX_TEXT_CHARS = 80
 
 
-def visible_row(row: Any, user: Any) -> Any:
+def visible_row(row: Any, user: AnyUser) -> Any:
     """Return the row as this user can see it: masked if it is another's."""
     run = row if isinstance(row, Run) else row.run
     if masking.is_own(run, user):
@@ -38,7 +40,7 @@ def count_rows(runs: QuerySet[Run]) -> dict[type[Model], int]:
     return {kind: kind._default_manager.filter(run__in=runs).count() for kind in kinds}
 
 
-def stop_all(rows: QuerySet[Run]) -> None:
+def stop_all(rows: RunQuerySet) -> None:
     """Stop the live ones of these runs, in any process."""
     live = list(rows.live())
     if live:
@@ -62,7 +64,8 @@ def _rerun_ids(origins: list[int]) -> list[int]:
 class MaskedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        shown = self.model_admin.shown
+        pages: Any = self.model_admin
+        shown = pages.shown
         self.result_list = [shown(row, request.user) for row in self.result_list]
 
 
@@ -79,7 +82,7 @@ class RecordAdmin(ReadOnlyAdmin):
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         return self._unmasked_names(request, super().get_list_filter(request))
 
-    def get_sortable_by(self, request: HttpRequest) -> list[str]:
+    def get_sortable_by(self, request: HttpRequest) -> list[Any]:
         """Exclude masked columns: the position of one's own row would reveal others' values."""
         hidden = masking.masked_columns(self.model)
         return [name for name in self.get_list_display(request) if name not in hidden]
@@ -87,7 +90,7 @@ class RecordAdmin(ReadOnlyAdmin):
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Search; a search of masked text is audited, without the possibly personal query."""
         if search_term and self.personal_search_fields and self._can_see_all(request):
-            audit.record_search(request.user, self.opts.model_name, search_term, "admin")
+            audit.record_search(request.user, str(self.opts.model_name), search_term, "admin")
         if search_term and not self.get_search_fields(request):
             return queryset.none(), False
         return super().get_search_results(request, queryset, search_term)
@@ -103,17 +106,19 @@ class RecordAdmin(ReadOnlyAdmin):
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return MaskedChangeList
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None):
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
         row = super().get_object(request, object_id, from_field)
         if row is None:
             return None
         self.look(row, request.user)
         return self.shown(row, request.user)
 
-    def shown(self, row: Any, user: Any) -> Any:
+    def shown(self, row: Any, user: AnyUser) -> Any:
         return visible_row(row, user)
 
-    def look(self, row: Any, user: Any) -> None:
+    def look(self, row: Any, user: AnyUser) -> None:
         audit.record_view(user, row if isinstance(row, Run) else row.run, "admin")
 
 

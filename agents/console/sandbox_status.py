@@ -3,10 +3,11 @@
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import mcp_servers
+from agents.models.types import LazyText
 from agents.tools.mcp import sandbox
 from agents.tools.mcp.config import Level, ServerConfig
 
-LEVEL_TEXTS: dict[str, str] = {
+LEVEL_TEXTS: dict[str, LazyText] = {
     "bubblewrap": _(
         "Bubblewrap: programs see their own folder, system programs and the folders "
         "you allow. They can't see this server's files, environment or processes."

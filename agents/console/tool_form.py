@@ -1,7 +1,7 @@
 """The form of a tool, which rejects what the engine couldn't use."""
 
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import tool_factory
 from agents.models import ToolRegistration
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
+from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 
 from .json_field import help_with_example
@@ -50,7 +51,7 @@ def invalid_part(row: ToolRegistration) -> tuple[str, str] | None:
     return None
 
 
-def fallback_problem(row: ToolRegistration, stand_in: ToolRegistration) -> str | None:
+def fallback_problem(row: ToolRegistration, stand_in: ToolRegistration) -> LazyText | None:
     """Return why the fallback would never be used, or must not be."""
     names = {"name": row.name, "other": stand_in.name}
     if row.pk == stand_in.pk:
@@ -116,18 +117,20 @@ class ToolForm(forms.ModelForm):
             self.instance.source = Source.HTTP
         if "endpoint" in self.fields:
             self.fields["endpoint"].required = True
-            self.fields["method"].choices = [(method, method) for method in Method]
+            cast(forms.ChoiceField, self.fields["method"]).choices = [
+                (method, method) for method in Method
+            ]
             self.fields["headers"].initial = None
         if "fallback" in self.fields:
             others = ToolRegistration.objects.exclude(pk=self.instance.pk)
-            self.fields["fallback"].queryset = others
+            cast(forms.ModelChoiceField, self.fields["fallback"]).queryset = others
             for link in ("add", "change", "delete", "view"):
                 setattr(self.fields["fallback"].widget, f"can_{link}_related", False)
         self._set_help_texts()
 
     def _set_help_texts(self) -> None:
         """Set help that depends on the tool: its own description, saved headers."""
-        words = {"fallback": FALLBACK_HELP}
+        words: dict[str, LazyText] = {"fallback": FALLBACK_HELP}
         tool = load_tool(self.instance) if self.instance.pk else None
         if tool:
             words |= {
@@ -179,7 +182,7 @@ class ToolForm(forms.ModelForm):
             raise ValidationError(_("Enter a JSON object with string values: {…}."))
         return headers
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
         if self.errors:
             return cleaned
@@ -206,7 +209,7 @@ class ToolForm(forms.ModelForm):
         return bool(is_kept) and "endpoint" in self.changed_data
 
 
-def _tool_claim(choice: Effect | Approval) -> str:
+def _tool_claim(choice: ToolRegistration.Effect | ToolRegistration.Approval) -> str:
     return _("Tool default: %(what)s.") % {"what": choice.label}
 
 

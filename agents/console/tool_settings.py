@@ -38,7 +38,7 @@ def input_schema(row: ToolRegistration) -> dict[str, Any] | None:
     return None if tool is None else dict(getattr(tool, "parameters", TEXT_INPUT_SCHEMA))
 
 
-def effect(row: ToolRegistration) -> Effect | None:
+def effect(row: ToolRegistration) -> ToolRegistration.Effect | None:
     """Return the effect of repeating a call, from the row or the tool."""
     known = row.effect or getattr(load_tool(row), "effect", None)
     return Effect(known) if known else None
@@ -50,5 +50,5 @@ def requires_approval(row: ToolRegistration) -> bool:
     return default_approval(load_tool(row)) == Approval.ALWAYS
 
 
-def default_approval(tool: Any) -> Approval:
+def default_approval(tool: Any) -> ToolRegistration.Approval:
     return Approval.ALWAYS if getattr(tool, "needs_approval", False) else Approval.NEVER

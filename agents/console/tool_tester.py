@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,10 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.catalog import mcp_servers, tool_factory
 from agents.engine.loop import AskPersonTool, FallbackStrategy
+from agents.engine.tool import Tool
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import UnreadableSecret
+from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import format_value, parse_json_text
 
@@ -78,7 +81,7 @@ def refusal_reason(row: ToolRegistration) -> str:
     )
 
 
-def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> ToolRunResult:
+def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: AnyUser) -> ToolRunResult:
     """Record the user and argument names, then run the tool once."""
     audit.record(user, audit.TOOL_RUN, row, name=row.name, arguments=sorted(arguments))
     began = time.perf_counter()
@@ -100,7 +103,7 @@ def run_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Too
     )
 
 
-async def _call_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Any:
+async def _call_tool(row: ToolRegistration, arguments: dict[str, Any], user: AnyUser) -> Any:
     """Call the tool once with its usual limits, ignoring its circuit."""
     async with _open_tool(row, user) as tool:
         tried = await FallbackStrategy(max_retries=0).execute_with_fallback(tool, arguments)
@@ -108,7 +111,7 @@ async def _call_tool(row: ToolRegistration, arguments: dict[str, Any], user: Any
 
 
 @asynccontextmanager
-async def _open_tool(row: ToolRegistration, user: Any):
+async def _open_tool(row: ToolRegistration, user: AnyUser) -> AsyncIterator[Tool]:
     if row.source == Source.MCP:
         async with mcp_servers.open_tool(row, user) as tool:
             yield tool

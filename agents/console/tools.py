@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db import models
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
+from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
 
 from . import circuit_breakers, figures, schema_summary, tool_tester, usage
@@ -53,16 +54,16 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return _("MCP server %(name)s") % {"name": row.server.name}
 
     @admin.display(description=_("approval"))
-    def asks_first(self, row: ToolRegistration) -> str:
+    def asks_first(self, row: ToolRegistration) -> LazyText:
         return Approval.ALWAYS.label if requires_approval(row) else Approval.NEVER.label
 
     @admin.display(description=_("side effects"))
-    def what_it_does(self, row: ToolRegistration) -> str:
+    def what_it_does(self, row: ToolRegistration) -> LazyText:
         known = effect(row)
         return known.label if known else "—"
 
     @admin.display(description=_("state"))
-    def state(self, row: ToolRegistration) -> str:
+    def state(self, row: ToolRegistration) -> LazyText:
         if row.is_gone:
             return _("removed from server")
         if row.pending:
@@ -74,7 +75,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return circuit_breakers.tool_state(row.name) if load_tool(row) else _("unavailable")
 
     @admin.display(description=_("last used"))
-    def last_used(self, row: ToolRegistration) -> str:
+    def last_used(self, row: ToolRegistration) -> LazyText:
         used = usage.lately().get(row.name)
         return figures.ago(used.last) if used else _("not in the last 7 days")
 
@@ -119,7 +120,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return render_to_string("admin/agents/toolregistration/_parameters.html", context)
 
     @admin.display(description=_("used by agents"))
-    def used_by(self, row: ToolRegistration) -> SafeString | str:
+    def used_by(self, row: ToolRegistration) -> SafeString | LazyText:
         agents = row.agents.order_by("name")
         links = [(reverse("admin:agents_agent_change", args=[a.pk]), a.name) for a in agents]
         return format_html_join(", ", '<a href="{}">{}</a>', links) or _(
@@ -148,10 +149,12 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         run = path("<int:pk>/run/", page, {"console": self}, name="agents_toolregistration_run")
         return [run, *super().get_urls()]
 
-    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **about: Any
+    ) -> HttpResponse:
         row = about.get("obj")
         context["may_run"] = row is not None and tool_tester.may_run(self, request, row)
-        return super().render_change_form(request, context, **about)
+        return super().render_change_form(request, context, *args, **about)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Built-in tools can't be deleted, because they return at the next start."""

@@ -59,14 +59,16 @@ lately = _UsageCache()
 
 def load_usage() -> dict[str, ToolUsage]:
     """Return the usage of each called tool; the middle row of its calls has the median."""
-    of_one = {"partition_by": F("action")}
+    action = F("action")
     seconds = F("ended_at") - F("started_at")
     calls = _recent_calls().annotate(
         took=seconds,
-        place=Window(RowNumber(), order_by=seconds.asc(), **of_one),
-        calls=Window(Count("pk"), **of_one),
-        errors=Window(Count("pk", filter=Q(status=AgentStep.Status.FAILED)), **of_one),
-        last=Window(Max("started_at"), **of_one),
+        place=Window(RowNumber(), partition_by=action, order_by=seconds.asc()),
+        calls=Window(Count("pk"), partition_by=action),
+        errors=Window(
+            Count("pk", filter=Q(status=AgentStep.Status.FAILED)), partition_by=action
+        ),
+        last=Window(Max("started_at"), partition_by=action),
     )
     middle = calls.filter(place=(F("calls") + 1) / 2)
     found = middle.values_list("action", "calls", "errors", "took", "last")

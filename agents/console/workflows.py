@@ -3,7 +3,7 @@
 They are written on pages of their own.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from django import forms
 from django.contrib import admin, messages
@@ -18,12 +18,24 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from agents.access.requests import signed_in_user
 from agents.engine.plans import read_definition
 from agents.models import Schedule, Workflow
+from agents.models.types import AnyUser, LazyText
 from agents.workflows import acceptance, schedules, start
 
 from .json_field import JsonObjectField
 from .model_admin import ConsoleAdmin
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+class NewestNumber(TypedDict):
+    newest_number: int | None
+
+
+NumberedWorkflow: TypeAlias = "WithAnnotations[Workflow, NewestNumber]"
 
 
 @admin.register(Workflow)
@@ -43,7 +55,7 @@ class WorkflowAdmin(ConsoleAdmin):
         return super().get_queryset(request).annotate(newest_number=Max("versions__number"))
 
     @admin.display(description=_("version"), ordering="newest_number")
-    def number(self, workflow: Workflow) -> int | None:
+    def number(self, workflow: NumberedWorkflow) -> int | None:
         return workflow.newest_number
 
     @admin.display(description=_("workflow page"))
@@ -57,7 +69,7 @@ SUPERUSER_ONLY = _("Only a superuser can make a workflow run as another user.")
 
 
 class ScheduleForm(forms.ModelForm):
-    asker: Any = None  # the user of the form
+    asker: AnyUser | None = None  # the user of the form
 
     def clean_user(self) -> Any:
         """Restrict the owner, because a scheduled run has that user's permissions."""
@@ -76,7 +88,7 @@ class ScheduleForm(forms.ModelForm):
         return cron
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or self.cleaned_data
         workflow, given = cleaned.get("workflow"), cleaned.get("parameters")
         if workflow is not None and isinstance(given, dict) and workflow.newest is not None:
             try:
@@ -106,7 +118,7 @@ class ScheduleAdmin(ConsoleAdmin):
         return type("Form", (form,), {"asker": request.user})
 
     @admin.display(description=_("state"))
-    def state(self, schedule: Schedule) -> SafeString | str:
+    def state(self, schedule: Schedule) -> SafeString | LazyText:
         """Return whether it is active, and if not, who has to do what."""
         if schedule.pk is None:
             return "—"
@@ -115,7 +127,7 @@ class ScheduleAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if acceptance.update_acceptance(obj, request.user):
+        if acceptance.update_acceptance(obj, signed_in_user(request)):
             return
         if obj.user_id != request.user.pk:
             messages.warning(request, acceptance.why_held(obj, obj.workflow.newest))

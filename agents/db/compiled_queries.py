@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from inspect import signature
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Model, QuerySet
 from django.db.models.base import ModelState
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
+from django.db.models.sql.compiler import SQLCompiler
 
 from .raw_cursor import fetch
 
 Row = Sequence[Any]
+Found = TypeVar("Found")
+Values = ParamSpec("Values")
 
 
 class Placeholder(Expression):
@@ -26,21 +30,23 @@ class Placeholder(Expression):
         super().__init__()
         self.name = name
 
-    def as_sql(self, compiler, connection) -> tuple[str, list["Placeholder"]]:
+    def as_sql(  # type: ignore[override]  # a placeholder is its own parameter
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, list["Placeholder"]]:
         return "%s", [self]
 
 
-class compiled_query:
+class compiled_query(Generic[Values, Found]):
     """Turns a function that returns a queryset into one that returns its rows."""
 
-    def __init__(self, make: Callable[..., QuerySet]) -> None:
+    def __init__(self, make: Callable[Values, QuerySet[Any, Found]]) -> None:
         self.make = make
         self.names = tuple(signature(make).parameters)
         update_wrapper(self, make)
 
-    def __call__(self, *values: Any) -> list[Any]:
+    def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Found]:
         asked = self._compiled
-        filled = dict(zip(self.names, values, strict=True))
+        filled = dict(zip(self.names, values, strict=not named)) | named
         params = [filled[b.name] if isinstance(b, Placeholder) else b for b in asked.params]
         connection = connections[asked.db]  # one per thread
         rows = fetch(connection, asked.sql, params)
@@ -50,7 +56,8 @@ class compiled_query:
 
     @cached_property
     def _compiled(self) -> "_CompiledQuery":
-        made = self.make(*map(Placeholder, self.names))
+        make: Callable[..., QuerySet[Any, Found]] = self.make
+        made = make(*map(Placeholder, self.names))
         compiler = made.query.get_compiler(using=made.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]

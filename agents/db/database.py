@@ -6,14 +6,16 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from enum import IntEnum
+from functools import partial
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import AsyncToSync, SyncToAsync
 from channels.db import database_sync_to_async
 from django.db import close_old_connections
 
 Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
 
 # A less urgent call is made after this many others.
 MAX_SKIPS = 8
@@ -34,13 +36,24 @@ class PriorityExecutor(Executor):
         self._waiting: dict[Priority, deque[_Call]] = {each: deque() for each in Priority}
         self._passed = dict.fromkeys(Priority, 0)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(
+        self,
+        fn: Callable[Arguments, Answer],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Future[Answer]:
         return self.put(Priority.USUAL, fn, *args, **kwargs)
 
     def put(
-        self, urgency: Priority, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Future[Any]:
-        future: Future[Any] = Future()
+        self,
+        urgency: Priority,
+        fn: Callable[Arguments, Answer],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Future[Answer]:
+        future: Future[Answer] = Future()
         with self._lock:
             self._waiting[urgency].append((future, fn, args, kwargs))
         # Not this call, but the most urgent one when the thread gets to it.
@@ -81,43 +94,50 @@ class PriorityExecutor(Executor):
 _Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 # The thread for all queries outside of requests.
-EXECUTOR = SyncToAsync.single_thread_executor = PriorityExecutor()
+EXECUTOR = PriorityExecutor()
+# asgiref only submits to it and shuts it down.
+SyncToAsync.single_thread_executor = EXECUTOR  # type: ignore[assignment]
 
 
-async def run(question: Callable[..., Answer], *subject: Any) -> Answer:
+async def run(
+    question: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Answer:
     """Run a function on the database thread and return its result.
 
     Like Channels' database_sync_to_async at less than half the cost; but the active language
     isn't passed on, so callers set it there.
     """
-    return await _submit(Priority.USUAL, question, *subject)
+    return await _submit(Priority.USUAL, partial(question, *args, **kwargs))
 
 
-async def run_urgent(question: Callable[..., Answer], *subject: Any) -> Answer:
+async def run_urgent(
+    question: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Answer:
     """Run a function ahead of everything queued: a user is waiting."""
-    return await _submit(Priority.FIRST, question, *subject)
+    return await _submit(Priority.FIRST, partial(question, *args, **kwargs))
 
 
-async def run_deferred(question: Callable[..., Answer], *subject: Any) -> Answer:
+async def run_deferred(
+    question: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Answer:
     """Run a function after everything queued: a page has just connected."""
-    return await _submit(Priority.LATER, question, *subject)
+    return await _submit(Priority.LATER, partial(question, *args, **kwargs))
 
 
-async def _submit(urgency: Priority, question: Callable[..., Answer], *subject: Any) -> Answer:
+async def _submit(urgency: Priority, question: Callable[[], Answer]) -> Answer:
     loop = get_running_loop()
     if _uses_other_thread(loop):
-        return await database_sync_to_async(question)(*subject)
-    visit = copy_context().run
-    return await wrap_future(
-        EXECUTOR.put(urgency, visit, _run_with_connection, question, *subject), loop=loop
-    )
+        answer: Answer = await database_sync_to_async(question)()
+        return answer
+    visit = partial(copy_context().run, _run_with_connection, question)
+    return await wrap_future(EXECUTOR.put(urgency, visit), loop=loop)
 
 
-def _run_with_connection(question: Callable[..., Answer], *subject: Any) -> Answer:
+def _run_with_connection(question: Callable[[], Answer]) -> Answer:
     """Run the function, closing lost connections before and after."""
     close_old_connections()
     try:
-        return question(*subject)
+        return question()
     finally:
         close_old_connections()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from django.core.exceptions import FieldDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import CharField, Field, Model, TextField
@@ -52,12 +53,20 @@ def _update_statement(
     model: type[Model], changed: tuple[tuple[str, bool], ...], which: tuple[str, ...]
 ) -> tuple[str, list[Field]]:
     """Return the UPDATE statement, and the fields of its values."""
-    fields = [model._meta.get_field(name) for name in (*dict(changed), *which)]
+    fields = [concrete_field(model, name) for name in (*dict(changed), *which)]
     columns = [_column(field) for field in fields]
     put = [_assignment(columns[at], is_more) for at, (_, is_more) in enumerate(changed)]
     found = [f"{column} = %s" for column in columns[len(put) :]]
     sql = f"UPDATE {_table(model)} SET {', '.join(put)} WHERE {' AND '.join(found)}"
     return sql, fields
+
+
+def concrete_field(model: type[Model], name: str) -> Field:
+    """Return a field that has a column, not a reverse relation."""
+    field = model._meta.get_field(name)
+    if not isinstance(field, Field):
+        raise FieldDoesNotExist(f"{model._meta.label} has no column for {name}.")
+    return field
 
 
 def _assignment(column: str, is_more: bool) -> str:
@@ -67,7 +76,7 @@ def _assignment(column: str, is_more: bool) -> str:
 
 @cache
 def _column(field: Field) -> str:
-    return connection.ops.quote_name(field.column)
+    return connection.ops.quote_name(str(field.column))
 
 
 @cache

@@ -48,16 +48,12 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
     """Yield headings with their level, and everything between them with level 0."""
     lines = text.split("\n")
     tokens = MarkdownIt().parse(text)
-    starts = [(at, token.map[0]) for at, token in enumerate(tokens) if _is_block(token)]
+    starts = [(at, t.map[0]) for at, t in enumerate(tokens) if t.level == 0 and t.map]
     for (at, start), (_, end) in pairwise([*starts, (len(tokens), len(lines))]):
         if tokens[at].type == "heading_open":
             yield int(tokens[at].tag[1]), _inline_text(tokens[at + 1])
         else:
             yield 0, "\n".join(lines[start:end]).strip()
-
-
-def _is_block(token: Any) -> bool:
-    return token.level == 0 and token.map is not None
 
 
 def _inline_text(token: Any) -> str:

@@ -12,7 +12,12 @@ from .tokenizer import index_terms, is_single_cjk, to_phrase
 
 def upsert(chunks: Sequence[Chunk]) -> None:
     rows = [
-        (chunk.pk, *map(index_terms, (chunk.document.title, chunk.heading, chunk.text)))
+        (
+            chunk.pk,
+            index_terms(chunk.document.title),
+            index_terms(chunk.heading),
+            index_terms(chunk.text),
+        )
         for chunk in chunks
     ]
     with connection.cursor() as cursor:

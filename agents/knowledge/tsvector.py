@@ -61,7 +61,7 @@ ORDER BY has_every DESC, score DESC, rowid LIMIT %s
 def upsert(chunks: Sequence[Chunk]) -> None:
     stems = _stems(word for chunk in chunks for word, _ in _word_positions(chunk))
     with connection.cursor() as cursor:
-        cursor.executemany(UPSERT_SQL, (_index_row(chunk, stems) for chunk in chunks))
+        cursor.executemany(UPSERT_SQL, [_index_row(chunk, stems) for chunk in chunks])
 
 
 def delete(chunk: int) -> None:
@@ -97,7 +97,7 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
         return dict(cursor.fetchall())
 
 
-def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[object, ...]:
+def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[int, int, str, str]:
     places: Places = defaultdict(list)
     for word, place in _word_positions(chunk):
         places[stems[word]].append(place)

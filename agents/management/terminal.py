@@ -38,7 +38,9 @@ def _escape_sequence(sign: str) -> str:
 class TerminalOutput(OutputWrapper):
     """A terminal stream that never passes on control sequences in others' text."""
 
-    def write(self, msg: Any = "", style_func: Any = None, ending: str | None = None) -> None:
+    def write(  # type: ignore[override]  # same as OutputWrapper
+        self, msg: Any = "", style_func: Any = None, ending: str | None = None
+    ) -> None:
         # Before the style, which is our own control sequence.
         super().write(escape_controls(str(msg)), style_func, ending)
 
@@ -64,6 +66,7 @@ class TerminalCommand(BaseCommand):
 
 
 def _wrap_output(output: OutputWrapper) -> TerminalOutput:
-    safe = TerminalOutput(output._out, output.ending)
+    stream: Any = output._out
+    safe = TerminalOutput(stream, output.ending)
     safe.style_func = output.style_func
     return safe

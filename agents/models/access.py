@@ -5,6 +5,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from .catalog import Agent
+from .types import AnyUser
 
 
 class ReviewScope(models.Model):
@@ -28,13 +29,15 @@ class ReviewScope(models.Model):
         return str(self.user)
 
 
-class MembershipQuerySet(models.QuerySet):
-    def shared_topics(self, user) -> frozenset[str]:
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def shared_topics(self, user: AnyUser) -> frozenset[str]:
         """Return topics shared with this user, queried once per request."""
-        if not hasattr(user, "_topics"):
+        topics: frozenset[str] | None = getattr(user, "_topics", None)
+        if topics is None:
             mine = self.filter(user=user.pk) if user.pk else self.none()
-            user._topics = frozenset(mine.values_list("topic", flat=True))
-        return user._topics
+            topics = frozenset(mine.values_list("topic", flat=True))
+            user._topics = topics  # type: ignore[union-attr]  # a cache
+        return topics
 
 
 class Membership(models.Model):

@@ -1,20 +1,24 @@
 """Approval requests and decisions."""
 
+from typing import Self
+
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from .access import Membership
 from .runs import Run
+from .types import AnyUser
 
 # Requests that people outside of the run may get.
 PERSON_REASONS = ("question", "step")
 
 
-class ApprovalQuerySet(models.QuerySet):
-    def for_user(self, user):
+class ApprovalQuerySet(models.QuerySet["Approval"]):
+    def for_user(self, user: AnyUser) -> Self:
         """Return what this user can decide: in their runs, or because they are asked.
 
         If a role must approve and has members, only they can.
@@ -28,17 +32,17 @@ class ApprovalQuerySet(models.QuerySet):
         inside = (own | writes) & ~(models.Q(why=Approval.Why.STEP) & others)
         return self.alias(role_name=Lower("role")).filter(inside | _role_filter(user))
 
-    def waiting(self):
+    def waiting(self) -> Self:
         return self.filter(verdict=Approval.Verdict.WAITING)
 
 
-def users_with_role(role_name):
+def users_with_role(role_name: models.F | models.Func) -> models.QuerySet[User]:
     """Return the members of this role's group; the name is in lower case."""
     people = get_user_model().objects.alias(group_name=Lower("groups__name"))
     return people.filter(is_active=True, group_name=role_name)
 
 
-def _role_filter(user) -> models.Q:
+def _role_filter(user: User) -> models.Q:
     """Filter requests for this user's roles: the groups they are in."""
     names = user.groups.order_by().values_list(Lower("name"))
     return models.Q(why__in=PERSON_REASONS, role_name__in=names)
@@ -142,7 +146,7 @@ class Approval(models.Model):
         return self.why in PERSON_REASONS
 
     @property
-    def role_members(self):
+    def role_members(self) -> models.QuerySet[User]:
         """The members of the requested role."""
         return users_with_role(Lower(models.Value(self.role)))
 
@@ -150,7 +154,8 @@ class Approval(models.Model):
         """Whether only others can approve: the role's members, if it has any."""
         if self.why != self.Why.STEP or not self.role:
             return False
-        return self.role_members.exists() and not self.role_members.filter(pk=user).exists()
+        is_member = user is not None and self.role_members.filter(pk=user).exists()
+        return not is_member and self.role_members.exists()
 
     @property
     def is_waiting(self) -> bool:

@@ -2,9 +2,11 @@
 
 import logging
 import secrets
+from typing import Any, NoReturn, Self
 
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext as _now
@@ -98,8 +100,8 @@ class AuditPerson(models.Model):
         return self.key.reveal()
 
 
-class AuditEntryQuerySet(models.QuerySet):
-    def by(self, user):
+class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
+    def by(self, user: User | None) -> Self:
         """Return what this user did; for None, what was done without an account."""
         return (
             self.filter(person__user=user)
@@ -107,10 +109,10 @@ class AuditEntryQuerySet(models.QuerySet):
             else self.filter(person__token=ANONYMOUS_TOKEN)
         )
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> NoReturn:
         raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
-    def delete(self):
+    def delete(self) -> NoReturn:
         raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
 
@@ -149,14 +151,14 @@ class AuditEntry(models.Model):
     def __str__(self) -> str:
         return f"#{self.number} {self.action}"
 
-    def save(self, *args, **options):
+    def save(self, *args: Any, **options: Any) -> NoReturn:
         raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
-    def delete(self, *args, **options):
+    def delete(self, *args: Any, **options: Any) -> NoReturn:
         raise AuditLogImmutable(str(AuditLogImmutable.__doc__))
 
     @property
-    def actor(self):
+    def actor(self) -> User | None:
         """The account, while it exists."""
         return self.person.user
 

@@ -15,6 +15,7 @@ from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool, OutputSchema
 
 from .rights import Restricted
 from .tools import ToolRegistration
+from .types import LazyText
 
 MAX_NAME_CHARS = 59
 NAME_TOO_LONG = _(
@@ -253,7 +254,7 @@ class Agent(Restricted):
             self.links.update_or_create(tool=link.tool, defaults=link.settings)
 
     def clean(self) -> None:
-        wrong = {}
+        wrong: dict[str, LazyText] = {}
         if len(self.name) > MAX_NAME_CHARS:
             wrong["name"] = NAME_TOO_LONG % {"limit": MAX_NAME_CHARS}
         if self.handoff_tool_name == AskPersonTool.name:
@@ -265,7 +266,7 @@ class Agent(Restricted):
         if wrong:
             raise ValidationError(wrong)
 
-    def _output_schema_error(self) -> str:
+    def _output_schema_error(self) -> LazyText:
         if self.output_schema is None:
             return ""
         if not isinstance(self.output_schema, dict):

@@ -1,5 +1,7 @@
 """Guardrail patterns, their hits, and verdicts on them."""
 
+from typing import Any, Self
+
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -13,10 +15,11 @@ from agents.engine.guardrails import try_pattern
 
 from .catalog import Agent
 from .runs import Run
+from .types import AnyUser
 
 
-class GuardrailPatternQuerySet(models.QuerySet):
-    def for_agent(self, agent):
+class GuardrailPatternQuerySet(models.QuerySet["GuardrailPattern"]):
+    def for_agent(self, agent: int | None) -> Self:
         """Return the patterns of an agent, by id: its own, and those for all."""
         chosen = models.Q(agents=None) | models.Q(agents=agent)
         return self.filter(chosen, enabled=True)
@@ -91,7 +94,9 @@ class GuardrailPattern(models.Model):
 
 
 @receiver(pre_delete, sender=Agent)
-def _disable_orphaned(sender, instance, origin=None, **more):
+def _disable_orphaned(
+    sender: type[Agent], instance: Agent, origin: object = None, **more: Any
+) -> None:
     """Disable patterns of deleted agents only, which would otherwise apply to all."""
     going = origin if isinstance(origin, models.QuerySet) else [instance]
     gone = [agent.pk for agent in going]
@@ -101,8 +106,8 @@ def _disable_orphaned(sender, instance, origin=None, **more):
     alone.exclude(pk__in=others.values("guardrailpattern")).update(enabled=False)
 
 
-class GuardrailHitQuerySet(models.QuerySet):
-    def for_user(self, user):
+class GuardrailHitQuerySet(models.QuerySet["GuardrailHit"]):
+    def for_user(self, user: AnyUser) -> Self:
         """Return hits in runs this user can see."""
         runs = Run.objects.for_user(user)
         return self.filter(run__in=runs) if runs.query.where else self

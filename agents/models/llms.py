@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from .rights import Restricted
 from .secret import EncryptedJSONField, EncryptedTextField
+from .types import LazyText
 
 DEMO = "demo"
 LABEL_VALIDATOR = RegexValidator(
@@ -105,7 +106,7 @@ class LanguageModel(Restricted):
         return self.label
 
     def clean(self) -> None:
-        wrong = {}
+        wrong: dict[str, LazyText] = {}
         if self.label == DEMO:
             wrong["label"] = LABEL_RESERVED
         if sentence := _address_problem(self.base_url):
@@ -118,7 +119,7 @@ class LanguageModel(Restricted):
             raise ValidationError(wrong)
 
 
-def _address_problem(address: str) -> str:
+def _address_problem(address: str) -> LazyText:
     try:
         parts = urlsplit(address)
         is_whole = (

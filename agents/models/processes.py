@@ -1,14 +1,15 @@
 """Web and worker processes, as reported by themselves."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Self
 
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 
-class ServerProcessQuerySet(models.QuerySet):
-    def with_silence(self):
+class ServerProcessQuerySet(models.QuerySet["ServerProcess"]):
+    def with_silence(self) -> Self:
         """Annotate with the database's time, because machines' clocks differ."""
         now = models.ExpressionWrapper(Now(), output_field=models.DateTimeField())
         return self.annotate(now=now)
@@ -50,6 +51,8 @@ class ServerProcess(models.Model):
         verbose_name = _("process")
         verbose_name_plural = _("processes")
         ordering = ["kind", "started_at", "pk"]
+
+    now: datetime  # set by with_silence()
 
     def __str__(self) -> str:
         return self.name

@@ -1,23 +1,28 @@
 """Who can use what: everyone, or members of some groups."""
 
+from collections.abc import Iterable
+from typing import Any, Self, TypeVar
+
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.db import models
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 
+Row = TypeVar("Row", bound="Restricted")
 
-class RestrictedQuerySet(models.QuerySet):
-    def usable_by(self, user):
+
+class RestrictedQuerySet(models.QuerySet[Row]):
+    def usable_by(self, user: User | None) -> Self:
         """Return what this user can use; None is the terminal's user."""
         return self if user is None or user.is_superuser else self.open_to(user.pk)
 
-    def open_to(self, user: int):
+    def open_to(self, user: int) -> Self:
         """Return what a user with this id can use."""
-        return self.exclude(pk__in=self.model._default_manager.closed_to(user).values("pk"))
+        return self.exclude(pk__in=self.model.objects.closed_to(user).values("pk"))
 
-    def closed_to(self, user: int):
+    def closed_to(self, user: int) -> Self:
         """Return rows restricted to groups this user isn't in; none for a superuser."""
         theirs = Group.objects.filter(user=user).order_by().values("pk")
         may_all = get_user_model()._default_manager.filter(pk=user, is_superuser=True)
@@ -42,7 +47,7 @@ class Restricted(models.Model):
         abstract = True
 
 
-def exclusive_to(groups):
+def exclusive_to(groups: Iterable[int]) -> list[Restricted]:
     """Return rows only for these groups: without them they would be for everyone."""
     others = Group.objects.exclude(pk__in=groups)
     return [
@@ -53,7 +58,9 @@ def exclusive_to(groups):
 
 
 @receiver(pre_delete, sender=Group)
-def _protect_restricted(sender, instance, origin=None, **more):
+def _protect_restricted(
+    sender: type[Group], instance: Group, origin: object = None, **more: Any
+) -> None:
     going = origin if isinstance(origin, models.QuerySet) else [instance]
     if rows := exclusive_to([group.pk for group in going]):
         names = ", ".join(map(str, rows))

@@ -16,14 +16,15 @@ from agents.engine.loop import StopReason
 
 from .access import Membership, ReviewScope
 from .catalog import Agent
+from .types import AnyUser
 from .workflows import WorkflowVersion
 
 # Topics of test runs, which belong to no chat.
 DRAFT_TOPIC_PREFIX = "trial."
 
 
-class RunQuerySet(models.QuerySet):
-    def for_user(self, user):
+class RunQuerySet(models.QuerySet["Run"]):
+    def for_user(self, user: AnyUser) -> Self:
         """Return the runs this user can see: in their scope, or shared with them."""
         scope, topics = _scope_filter(user), Membership.objects.shared_topics(user)
         # Most users share nothing, and an index finds their own runs.
@@ -31,35 +32,35 @@ class RunQuerySet(models.QuerySet):
             return self if scope is None else self.filter(scope)
         return self.filter(scope | models.Q(topic__in=topics))
 
-    def in_scope(self, user):
+    def in_scope(self, user: AnyUser) -> Self:
         """Return the runs in a user's scope: their own, and those they can review."""
         scope = _scope_filter(user)
         return self if scope is None else self.filter(scope)
 
-    def live(self):
+    def live(self) -> Self:
         return self.filter(status__in=Run.LIVE)
 
-    def running(self):
+    def running(self) -> Self:
         return self.filter(status=Run.Status.RUNNING)
 
-    def waiting(self):
+    def waiting(self) -> Self:
         return self.filter(status=Run.Status.WAITING)
 
-    def draft_runs(self):
+    def draft_runs(self) -> Self:
         return self.filter(topic__startswith=DRAFT_TOPIC_PREFIX)
 
-    def queued(self):
+    def queued(self) -> Self:
         """Return runs that wait for a worker."""
         return self.running().filter(owner="", heartbeat_at=None)
 
 
-def _scope_filter(user) -> models.Q | None:
+def _scope_filter(user: AnyUser) -> models.Q | None:
     """Return a filter for these runs; None for all."""
     own = models.Q(user=user.pk) if user.is_authenticated else models.Q(pk__in=())
     if not user.has_perm("agents.review_runs"):
         return own
-    scope = ReviewScope.objects.filter(user=user).first()
-    return scope and own | models.Q(agent__in=scope.agents.all())
+    scope = ReviewScope.objects.filter(user=user.pk).first()
+    return None if scope is None else own | models.Q(agent__in=scope.agents.all())
 
 
 # `Run.step_count` and `Run.active` for queries.
@@ -265,15 +266,17 @@ class Run(models.Model):
             setattr(asked, name, value)
         return asked
 
-    def is_owned_by(self, user) -> bool:
+    def is_owned_by(self, user: AnyUser) -> bool:
         """Whether it is this user's run; runs from a terminal have no user."""
         return self.user_id is not None and self.user_id == user.pk
 
-    def is_decidable_by(self, user) -> bool:
+    def is_decidable_by(self, user: AnyUser) -> bool:
         """Whether this user can decide in it: in a shared chat, any writer."""
-        return self.rights.get(user.pk, False) if self.rights else self.is_owned_by(user)
+        if not self.rights:
+            return self.is_owned_by(user)
+        return user.pk in self.rights and self.rights[user.pk]
 
-    def has_participant(self, user) -> bool:
+    def has_participant(self, user: AnyUser) -> bool:
         """Whether this user still has access to its chat."""
         return user.pk in self.rights if self.rights else self.is_owned_by(user)
 

@@ -8,7 +8,7 @@ import base64
 import json
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives import hashes
@@ -72,8 +72,18 @@ class _EncryptedAttribute(DeferredAttribute):
         row.__dict__[self.field.attname] = self.field.to_python(value)
 
 
-class EncryptedTextField(models.TextField):
+if TYPE_CHECKING:
+    # Rows accept the plain secret and return the encrypted value.
+    _SealedTextField = models.TextField[Any, EncryptedValue]
+else:
+    _SealedTextField = models.TextField
+
+
+class EncryptedTextField(_SealedTextField):
     """An encrypted text; an empty form field leaves it unchanged."""
+
+    if TYPE_CHECKING:
+        _pyi_private_set_type: Any  # read by the mypy plugin
 
     descriptor_class = _EncryptedAttribute
     empty_values = [*EMPTY_VALUES, EncryptedValue("")]
@@ -94,7 +104,7 @@ class EncryptedTextField(models.TextField):
     def get_prep_value(self, value: Any) -> str:
         return self.to_python(value).rotate()
 
-    def value_from_object(self, row: models.Model) -> None:
+    def value_from_object(self, row: models.Model) -> None:  # type: ignore[override]
         """Return nothing, because forms and exports would display it."""
 
     def value_to_string(self, row: models.Model) -> str:
@@ -104,7 +114,7 @@ class EncryptedTextField(models.TextField):
         if data not in (None, ""):
             super().save_form_data(row, data)
 
-    def formfield(self, **options: Any) -> forms.Field:
+    def formfield(self, **options: Any) -> forms.Field | None:
         widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
         # A hidden field would reveal what was typed.
         given = {"widget": widget, "show_hidden_initial": False, **options}
@@ -116,7 +126,7 @@ class EncryptedJSONField(EncryptedTextField):
 
     empty = "{}"
 
-    def formfield(self, **options: Any) -> forms.Field:
+    def formfield(self, **options: Any) -> forms.Field | None:
         given = {"form_class": _SecretJSONField, "widget": WriteOnlyTextarea, **options}
         return super().formfield(**given)
 

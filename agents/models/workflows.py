@@ -1,20 +1,24 @@
 """Workflows in all their versions."""
 
+from typing import Self
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .types import AnyUser
+
 CHANGE_PERMISSION = "agents.change_workflow"
 
 
-class WorkflowQuerySet(models.QuerySet):
-    def for_user(self, user):
+class WorkflowQuerySet(models.QuerySet["Workflow"]):
+    def for_user(self, user: AnyUser) -> Self:
         """Return workflows this user can see: editors all, others the enabled ones."""
         if not user.is_authenticated:
             return self.none()
         return self if user.has_perm(CHANGE_PERMISSION) else self.filter(enabled=True)
 
-    def for_editor(self, user):
+    def for_editor(self, user: AnyUser) -> Self:
         """Return workflows this user can edit."""
         return self if user.has_perm(CHANGE_PERMISSION) else self.none()
 

@@ -71,8 +71,9 @@ class LogSink:
     def to_file(cls, path: Path, level: str) -> "LogSink":
         """Return a sink for a file; each process needs its own, because they rotate it."""
         path = Path(str(path).replace("{pid}", str(os.getpid())))
-        most = {"maxBytes": MAX_FILE_BYTES, "backupCount": BACKUP_COUNT, "encoding": "utf-8"}
-        handler = RotatingFileHandler(path, **most)
+        handler = RotatingFileHandler(
+            path, maxBytes=MAX_FILE_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8"
+        )
         with suppress(OSError):  # another user's file that we can write to
             path.chmod(0o600)
         return cls(handler, level)

@@ -24,6 +24,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from agents.access.requests import Receive, Scope, Send
 from agents.catalog.agent_factory import CIRCUITS
 from agents.models import Approval, McpServer, Run
 from agents.runs import event_writer
@@ -136,7 +137,7 @@ def is_allowed(authorization: str) -> bool:
     return hmac.compare_digest(authorization.encode(), expected.encode())
 
 
-async def handle_request(scope, receive, send) -> None:
+async def handle_request(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve one scrape at a time, in its own thread, so that no page waits."""
     told = [value for name, value in scope["headers"] if name == b"authorization"]
     authorization = told[0].decode("latin-1") if len(told) == 1 else ""

@@ -45,9 +45,10 @@ _readers: list["SinkWorker"] = []
 
 
 class Sink(Protocol):
-    is_full: bool
     with_content: bool
 
+    @property
+    def is_full(self) -> bool: ...
     def take(self, run: Run, events: Sequence[Event]) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
@@ -129,7 +130,8 @@ class SinkWorker:
             try:
                 heard = self.queue.get(timeout=due and max(0.0, due - time.monotonic()))
             except Empty:
-                due = self._flush()
+                due = None
+                self._flush()
                 continue
             if heard is None:
                 break
@@ -139,7 +141,8 @@ class SinkWorker:
                 self.bytes -= size
             due = due or time.monotonic() + FLUSH_SECONDS
             if self.sink.is_full or time.monotonic() > due:
-                due = self._flush()
+                due = None
+                self._flush()
         self._flush()
         self.sink.close()
 

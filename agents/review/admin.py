@@ -27,9 +27,11 @@ class ExampleAdmin(ConsoleAdmin):
         *("name", "expected", "agent", "question", "history", "observations"),
         *("recorded", "score", "scored_at", "saved_by", "saved_at"),
     ]
-    readonly_fields = [name for name in fields if name not in {"name", "expected", "agent"}]
+    readonly_fields = [
+        str(name) for name in fields if name not in {"name", "expected", "agent"}
+    ]
 
-    def get_fields(self, request: HttpRequest, obj: object = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: object = None) -> list[Any]:
         """Hide users' questions from administrators without permission to see them."""
         may_read = request.user.has_perm(masking.UNMASK_PERMISSION)
         return [name for name in self.fields if may_read or name not in PERSONAL_FIELDS]

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from agents.access import audit, masking
 from agents.access.masking import Masker, Row
+from agents.access.requests import UserRequest
 from agents.models import Run
 from agents.web.presentation import RunView
 
@@ -43,13 +43,17 @@ class ReadableRun:
         )
 
 
-def open_run(request: HttpRequest, pk: int | None, door: str = "page") -> ReadableRun:
+def open_run(request: UserRequest, pk: int | None, door: str = "page") -> ReadableRun:
     """Return the run; one the user can't see is a 404, like a missing one."""
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.record_view(request.user, row, door)
     user = request.user
-    rights = {"is_own": row.is_owned_by(user), "may_decide": row.is_decidable_by(user)}
-    rights["viewer"] = user.pk
-    if not masking.is_masked_for(row, user, request.session):
-        return ReadableRun(row=row, run=row, **rights)
-    return ReadableRun(row=row, run=masking.mask_row(row), veil=Masker(), **rights)
+    is_masked = masking.is_masked_for(row, user, request.session)
+    return ReadableRun(
+        row=row,
+        run=masking.mask_row(row) if is_masked else row,
+        is_own=row.is_owned_by(user),
+        may_decide=row.is_decidable_by(user),
+        viewer=user.pk,
+        veil=Masker() if is_masked else None,
+    )

@@ -82,7 +82,8 @@ class RunHistogram:
         span = next(
             (span for span in BUCKET_SPANS if span * BAR_COUNT > last - first), BUCKET_SPANS[-1]
         )
-        since, buckets = last - span * BAR_COUNT, [[] for _ in range(BAR_COUNT)]
+        since = last - span * BAR_COUNT
+        buckets: list[list[RunMatch]] = [[] for _ in range(BAR_COUNT)]
         for run in found:
             before = int((last - run.started_at) / span)
             buckets[BAR_COUNT - 1 - min(max(before, 0), BAR_COUNT - 1)].append(run)

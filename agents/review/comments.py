@@ -3,6 +3,7 @@
 from functools import partial
 
 from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -16,12 +17,12 @@ from .feedback import FeedbackRejected, clean_text
 MAX_COMMENTS = 200
 
 
-def commentable_runs(user) -> QuerySet[Run]:
+def commentable_runs(user: User) -> QuerySet[Run]:
     """Return runs of chats the user shares with others."""
     return Run.objects.filter(topic__in=Membership.objects.shared_topics(user))
 
 
-def add(user, run: Run, step: int, text: str) -> Comment:
+def add(user: User, run: Run, step: int, text: str) -> Comment:
     """Save a comment and notify every page that displays it."""
     words = clean_text(text)
     if not words:
@@ -39,7 +40,7 @@ def add(user, run: Run, step: int, text: str) -> Comment:
     return comment
 
 
-def delete(user, pk: int) -> Comment:
+def delete(user: User, pk: int) -> Comment:
     """Delete one's own comment; raise Comment.DoesNotExist for others."""
     comment = Comment.objects.for_user(user).select_related("run").get(author=user, pk=pk)
     with transaction.atomic():

@@ -25,11 +25,11 @@ Why = Literal[
     "arguments",
     "plan",
     "observation",
-    "split_words",
+    "words",
     "only",
     "ended",
 ]
-Kind = Literal["same", "coming", "format_value"]
+Kind = Literal["same", "coming", "shown"]
 Started = Mapping[str, Any]
 Words = tuple[str, str, str, bool]  # label, both texts, whether they are code
 
@@ -74,7 +74,10 @@ class ComparisonRow:
 
     @property
     def step(self) -> StepView:
-        return self.left or self.right
+        step = self.left or self.right
+        if step is None:
+            raise ValueError("A row has a step on one side at least.")
+        return step
 
     @property
     def why_label(self) -> str:
@@ -179,7 +182,7 @@ class Comparison:
         return [_StepSignature(step) for step in view.steps]
 
     def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> ComparisonRow:
-        left, right = (marked and marked.step for marked in pair)
+        left, right = (None if marked is None else marked.step for marked in pair)
         if left is None or right is None:
             why = self._unpaired_reason(at, ends, side=0 if left is None else 1)
             return ComparisonRow(at=at, left=left, right=right, why=why)

@@ -8,8 +8,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -36,7 +38,7 @@ NOT_RECORDED = (
 NEEDS_PERSON = "The run needs approval, and nobody can approve while examples run."
 
 
-def save(user, run: Run, name: str, expected: str) -> Example:
+def save(user: User, run: Run, name: str, expected: str) -> Example:
     """Save a finished run with its tool results; raise FeedbackRejected."""
     name = " ".join(clean_text(name).split())
     if run.is_live:
@@ -196,18 +198,17 @@ def call_key(tool: str, arguments: Any) -> str:
 async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleResult:
     """Run the example with the current agent, and compare."""
     model = model or planner_factory.model_name(agent)
-    trial = {"name": example.name, "agent": agent.name, "model": model}
+    result = partial(ExampleResult, name=example.name, agent=agent.name, model=model)
     tape = RecordedCalls(example.observations)
     run = Run(agent=agent, model=model, query=example.question, history=example.history)
     try:
         last = await _last_event(await agent_factory.dry_run(run, tape.registry))
     except AgentError as error:
-        return ExampleResult(**trial, problem=str(error))
+        return result(problem=str(error))
     if last.type is EventType.RUN_PAUSED:
-        return ExampleResult(**trial, problem=NEEDS_PERSON)
+        return result(problem=NEEDS_PERSON)
     ending = last.data
-    return ExampleResult(
-        **trial,
+    return result(
         answer=ending["answer"],
         calls=overlap(tape.expected, tape.made),
         likeness=text_similarity(example.expected, ending["answer"])
@@ -238,7 +239,7 @@ def _tool_result(row: Mapping[str, Any]) -> ToolResult:
 
 def _remote_spec(row: ToolRegistration) -> Mapping[str, Any]:
     """Return an MCP tool's accepted definition, without contacting the server."""
-    about = row.definition
+    about = row.definition or {}
     return {
         "function": {
             "name": row.name,

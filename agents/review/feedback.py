@@ -11,6 +11,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -30,7 +31,7 @@ class FeedbackRejected(Exception):
     """Raised when feedback is rejected; the user sees the reason."""
 
 
-def reviewable_runs(user) -> QuerySet[Run]:
+def reviewable_runs(user: User) -> QuerySet[Run]:
     """Return the runs this user can review."""
     runs = Run.objects.in_scope(user)
     return runs if user.has_perm(REVIEW_PERMISSION) else runs.none()
@@ -51,7 +52,7 @@ class RatingInput:
     asks_reviewer: bool = False
 
 
-def rate(user, run: Run, thumb: RatingInput) -> None:
+def rate(user: User, run: Run, thumb: RatingInput) -> None:
     """Save the rating, replacing an earlier one."""
     _check_finished(run)
     with transaction.atomic():
@@ -72,13 +73,13 @@ def _rating_fields(thumb: RatingInput) -> dict[str, Any]:
     return {"is_good": False, "reason": reason, "comment": clean_text(thumb.comment)}
 
 
-def add_note(user, run: Run, text: str, step: int = 0) -> Note:
+def add_note(user: User, run: Run, text: str, step: int = 0) -> Note:
     """Add a note to a run or a step."""
     _check_step(run, step)
     return Note.objects.create(run=run, step=step, author=user, text=_require_text(text))
 
 
-def edit_note(user, run: Run, pk: int, text: str) -> Note:
+def edit_note(user: User, run: Run, pk: int, text: str) -> Note:
     """Change one's own note; raise Note.DoesNotExist for others."""
     note = Note.objects.get(run=run, author=user, pk=pk)
     note.text, note.edited_at = _require_text(text), timezone.now()
@@ -86,12 +87,12 @@ def edit_note(user, run: Run, pk: int, text: str) -> Note:
     return note
 
 
-def delete_note(user, run: Run, pk: int) -> None:
+def delete_note(user: User, run: Run, pk: int) -> None:
     """Delete one's own note; raise Note.DoesNotExist for others."""
     Note.objects.get(run=run, author=user, pk=pk).delete()
 
 
-def add_label(user, run: Run, name: str, step: int = 0) -> Label:
+def add_label(user: User, run: Run, name: str, step: int = 0) -> Label:
     """Add a label, once."""
     name = normalize_label(name)
     _check_step(run, step)
@@ -113,7 +114,7 @@ def normalize_label(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", storable(text)).lower().split())
 
 
-def flag(user, run: Run, why: str) -> Review:
+def flag(user: User, run: Run, why: str) -> Review:
     """Request a review; a decided one is reopened, and reasons are added to an open one."""
     why = clean_text(why)
     with transaction.atomic():
@@ -142,7 +143,7 @@ def _append_reason(reasons: str, why: str) -> str:
     return both
 
 
-def assign(user, run: Run, person) -> Review:
+def assign(user: User, run: Run, person: User | None) -> Review:
     """Assign the review to a reviewer, or to none."""
     if person is not None and not reviewable_runs(person).filter(pk=run.pk).exists():
         raise FeedbackRejected(_("This user can't review this run."))
@@ -154,7 +155,7 @@ def assign(user, run: Run, person) -> Review:
     return review
 
 
-def decide(user, run: Run, verdict: str, seen: str) -> Review:
+def decide(user: User, run: Run, verdict: str, seen: str) -> Review:
     """Save a verdict on what the reviewer saw; `seen` is its stamp."""
     _check_finished(run)
     if verdict not in Review.Verdict:
@@ -169,7 +170,7 @@ def decide(user, run: Run, verdict: str, seen: str) -> Review:
     return review
 
 
-def correct(user, run: Run, text: str, seen: str) -> Review:
+def correct(user: User, run: Run, text: str, seen: str) -> Review:
     """Save the corrected answer for the user; an empty one removes it.
 
     A corrected answer counts as wrong, unless there is a more precise verdict.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
@@ -19,11 +20,11 @@ RECENT_RUNS = 1_000
 MAX_VALUES = 100
 
 
-def available_fields(user) -> list[FilterField]:
+def available_fields(user: User) -> list[FilterField]:
     return list(allowed_fields(is_reviewer=is_reviewer(user)).values())
 
 
-def completions(user) -> list[dict[str, Any]]:
+def completions(user: User) -> list[dict[str, Any]]:
     """Return every field with its description and likely values."""
     used = known_values(user)
     return [
@@ -32,7 +33,7 @@ def completions(user) -> list[dict[str, Any]]:
     ]
 
 
-def known_values(user) -> dict[str, list[str]]:
+def known_values(user: User) -> dict[str, list[str]]:
     """Return known names: configured ones, and those of the user's latest runs."""
     runs = Run.objects.for_user(user)
     lately = list(
@@ -55,7 +56,7 @@ def known_values(user) -> dict[str, list[str]]:
     return used
 
 
-def suggestions(user, asked: Filter) -> list[FilterProblem]:
+def suggestions(user: User, asked: Filter) -> list[FilterProblem]:
     """Return unknown names, each with the closest known one."""
     used = known_values(user)
     return [

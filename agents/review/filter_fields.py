@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.lookups import Contains
+from django.db.models.sql.compiler import SQLCompiler
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, AgentStep, Approval, Run
@@ -29,10 +31,12 @@ class AsciiIContains(Contains):
 
     lookup_name = "says"
 
-    def get_rhs_op(self, connection, rhs):
-        return connection.operators["contains"] % rhs
+    def get_rhs_op(self, connection: Any, rhs: str) -> str:
+        return str(connection.operators["contains"] % rhs)
 
-    def as_postgresql(self, compiler, connection):
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
         lhs, lhs_params = self.process_lhs(compiler, connection)
         rhs, rhs_params = self.process_rhs(compiler, connection)
         lower = 'LOWER({} COLLATE "C")'

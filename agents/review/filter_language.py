@@ -126,7 +126,8 @@ class _FilterParser:
         self.problems.append(problem)
 
     def _skip_whitespace(self) -> None:
-        self.at = WHITESPACE.match(self.plain, self.at).end()
+        if found := WHITESPACE.match(self.plain, self.at):
+            self.at = found.end()
 
     def _parse_term(self) -> Term | None:
         start = self.at
@@ -197,9 +198,10 @@ class _FilterParser:
 
     def _parse_word(self, pattern: re.Pattern[str]) -> tuple[str, str]:
         """Parse a word, normalized and as typed."""
-        found = pattern.match(self.plain, self.at)
-        start, self.at = self.at, found.end()
-        return found[0], self.text[start : self.at]
+        start, found = self.at, pattern.match(self.plain, self.at)
+        if found is not None:
+            self.at = found.end()
+        return self.plain[start : self.at], self.text[start : self.at]
 
     def _find_field(self, named: re.Match[str]) -> FilterField | None:
         name = named[1].lower()

@@ -94,7 +94,10 @@ def parse_day(text: str) -> Range:
 def _parse_range(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:
     """Parse `>5`, `2..8` or `5`, which includes everything displayed as that."""
     try:
-        sign, rest = COMPARISON.fullmatch(text.strip()).groups()
+        found = COMPARISON.fullmatch(text.strip())
+        if found is None:
+            raise ValueError(text)
+        sign, rest = found.groups()
         first, dots, last = rest.partition("..")
         if dots and not sign and (first or last):
             ends = [read(end)[0] if end else None for end in (first, last)]

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from typing import cast
 from uuid import uuid4
 
 from django import forms
+from django.contrib.auth.models import User
+from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -47,18 +50,18 @@ class RerunForm(forms.Form):
         label=_("Guardrails"), required=False, widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(self, setup: RerunSetup, user, data=None) -> None:
+    def __init__(self, setup: RerunSetup, user: User, data: QueryDict | None = None) -> None:
         self.now, before = setup.now, setup.before
         super().__init__(data, initial=asdict(before), label_suffix="")
         models = dict.fromkeys([*setup.models, *before.fallback.split()])
-        self.fields["model"].choices = _choices(setup.models)
-        self.fields["fallback"].choices = [
+        cast(forms.ChoiceField, self.fields["model"]).choices = _choices(setup.models)
+        cast(forms.ChoiceField, self.fields["fallback"]).choices = [
             (AGENT_DEFAULT, _agent_default_label(setup)),
             ("", _("No fallback")),
             *_choices(name for name in models if name != AGENT_DEFAULT),
         ]
-        self.fields["tools"].choices = _choices(setup.tools)
-        self.fields["guardrails"].choices = _choices(setup.guardrails)
+        cast(forms.ChoiceField, self.fields["tools"]).choices = _choices(setup.tools)
+        cast(forms.ChoiceField, self.fields["guardrails"]).choices = _choices(setup.guardrails)
         fixed = set() if can_override(user) else PRIVILEGED_FIELDS
         for name in fixed | (WORKFLOW_FIELDS if setup.run.workflow_id else set()):
             del self.fields[name]

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from agents.access.masking import is_participant, load_origins, mask_row
@@ -91,7 +92,7 @@ class RunPage:
         return _load_rows([found.pk for found in self.found[:PAGE_SIZE]], self.reader)
 
 
-def page(user, asked: Filter, cursor: Cursor) -> RunPage:
+def page(user: User, asked: Filter, cursor: Cursor) -> RunPage:
     look = RunSearch(user, asked)
     if cursor.newer is not None:
         return page(user, asked, Cursor(older=look.above(cursor.newer)))
@@ -110,7 +111,7 @@ def page(user, asked: Filter, cursor: Cursor) -> RunPage:
 class RunSearch:
     """One search; text matches are checked against what its reader can see."""
 
-    def __init__(self, user, asked: Filter) -> None:
+    def __init__(self, user: User, asked: Filter) -> None:
         self.user, self.asked = user, asked
         self.is_discreet = search_masking.is_needed(user, asked)
         apply = (
@@ -160,7 +161,7 @@ class RunSearch:
         return search_masking.readable_pks(self.user, self.asked, pks)
 
 
-def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
+def neighbours(user: User, query: str, pk: int) -> tuple[int | None, int | None]:
     """Return the next newer and next older run within a filter."""
     look = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)))
     runs = look.runs
@@ -170,11 +171,11 @@ def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
     return newer, look.first(runs.filter(pk__lt=pk).order_by("-pk"))
 
 
-def is_reviewer(user) -> bool:
+def is_reviewer(user: User) -> bool:
     return user.has_perm("agents.review_runs")
 
 
-def _scan_ranges(user, asked: Filter, older: int | None) -> list[range]:
+def _scan_ranges(user: User, asked: Filter, older: int | None) -> list[range]:
     """Return the id ranges to search, newest first; a user's own runs in one."""
     end = _newest_pk() + 1
     top = min(older or end, end)

@@ -1,16 +1,22 @@
 """Feedback on runs and examples made from them. The runs themselves never change."""
 
+from typing import Self
+
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, Membership, Run
+from agents.models.types import AnyUser, LazyText
 
 MAX_NAME_CHARS = 64
 
 
-def _user_foreign_key(label, related_name="+"):
+def _user_foreign_key(
+    label: LazyText, related_name: str = "+"
+) -> "models.ForeignKey[User | None, User | None]":
     """Return a foreign key to a user whose account may be deleted."""
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -22,7 +28,7 @@ def _user_foreign_key(label, related_name="+"):
     )
 
 
-def _run_foreign_key(related_name):
+def _run_foreign_key(related_name: str) -> "models.ForeignKey[Run, Run]":
     return models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name=related_name
     )
@@ -85,8 +91,8 @@ class Note(models.Model):
         return self.text[:60]
 
 
-class CommentQuerySet(models.QuerySet):
-    def for_user(self, user):
+class CommentQuerySet(models.QuerySet["Comment"]):
+    def for_user(self, user: AnyUser) -> Self:
         """Return comments in chats this user is in. Reviewers have notes of their own."""
         return self.filter(run__topic__in=Membership.objects.shared_topics(user))
 
@@ -141,17 +147,17 @@ class Label(models.Model):
         return self.name
 
 
-class ReviewQuerySet(models.QuerySet):
-    def for_user(self, user):
+class ReviewQuerySet(models.QuerySet["Review"]):
+    def for_user(self, user: AnyUser) -> Self:
         """Return the reviews this user can decide: of runs in their scope."""
         if not user.has_perm("agents.review_runs"):
             return self.none()
         return self.filter(run__in=Run.objects.in_scope(user))
 
-    def open(self):
+    def open(self) -> Self:
         return self.filter(verdict="")
 
-    def decided(self):
+    def decided(self) -> Self:
         return self.exclude(verdict="")
 
 
@@ -269,8 +275,8 @@ class SavedView(models.Model):
         return self.name
 
 
-class ShareLinkQuerySet(models.QuerySet):
-    def open(self):
+class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
+    def open(self) -> Self:
         """Return links that still work, by the database's clock."""
         return self.filter(revoked_at=None, expires_at__gt=Now())
 

@@ -60,7 +60,7 @@ class ReplayProjection(Projection):
         self._names = dict(run.approvals.values_list("step", "pk"))
         self._list: list[AgentStep] = []
         self._questions: list[Approval] = []
-        self.run._prefetched_objects_cache = {
+        vars(self.run)["_prefetched_objects_cache"] = {
             "steps": _prefill(self.run.steps.all(), self._list),
             "approvals": _prefill(self.run.approvals.all(), self._questions),
         }
@@ -106,7 +106,9 @@ class ReplayProjection(Projection):
     def update_step(self, run: int, event: Event, **changes: Any) -> None:
         self.steps(run, event).update(**changes)
 
-    def steps(self, run: int, event: Event) -> "RowList":
+    def steps(  # type: ignore[override]  # a list with the queryset methods used here
+        self, run: int, event: Event
+    ) -> "RowList":
         return self._find_steps(event.data["step"])
 
     def depth(self, run: int, number: int) -> int:
@@ -165,7 +167,7 @@ class RowList(list[Any]):
 
 def _prefill(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
     """Prefill a queryset, so that the database isn't queried."""
-    rows._result_cache, rows._prefetch_done = found, True
+    vars(rows).update(_result_cache=found, _prefetch_done=True)
     return rows
 
 
@@ -193,8 +195,8 @@ class ReplayRunView(LiveRunView):
 
     def _view(self, run: Run) -> RunView:
         """Return the view without feedback, which came later."""
-        then = {"now": self.moment.time, "speaker": self.moment.speaker}
-        return replace(super()._view(run), **then, is_judged=False)
+        now, speaker = self.moment.time, self.moment.speaker
+        return replace(super()._view(run), now=now, speaker=speaker, is_judged=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

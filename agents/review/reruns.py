@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
@@ -105,7 +106,8 @@ class RerunSetup:
 
     def overrides(self, wish: RerunOptions) -> dict[str, Any]:
         """Return the options that differ from the current agent."""
-        agent, chosen = self.agent, {}
+        agent = self.agent
+        chosen: dict[str, Any] = {}
         if wish.instructions and wish.instructions != planner_factory.agent_instructions(agent):
             chosen["instructions"] = wish.instructions
         if wish.model != planner_factory.model_name(agent):
@@ -124,12 +126,12 @@ class RerunSetup:
         return events.values_list("data", flat=True).first() or {}
 
 
-def can_rerun(user, run: Run) -> bool:
+def can_rerun(user: User, run: Run) -> bool:
     """Whether the user can rerun it: their own, or with a permission for others'."""
     return run.user_id == user.pk or user.has_perm(RERUN_PERMISSION)
 
 
-def can_override(user) -> bool:
+def can_override(user: User) -> bool:
     """Whether more than the tools may differ from the current agent.
 
     Otherwise a user could rerun without a guardrail that blocked them, or choose expensive
@@ -156,7 +158,9 @@ def nearest_step(run: Run, number: int) -> int:
 
 
 @transaction.atomic
-def prepare_once(run: Run, step: int, wish: RerunOptions, user, token: str) -> tuple[Run, bool]:
+def prepare_once(
+    run: Run, step: int, wish: RerunOptions, user: User, token: str
+) -> tuple[Run, bool]:
     """Return the run and whether it is new: the same form sent twice gives the same."""
     get_user_model().objects.select_for_update().get(pk=user.pk)  # locks out concurrent forms
     topic = _topic(token, user.pk, run.pk, step, asdict(wish))
@@ -166,7 +170,7 @@ def prepare_once(run: Run, step: int, wish: RerunOptions, user, token: str) -> t
     return prepare(run, step, wish, user, topic), True
 
 
-def prepare(run: Run, step: int, wish: RerunOptions, user, topic: str = "") -> Run:
+def prepare(run: Run, step: int, wish: RerunOptions, user: User, topic: str = "") -> Run:
     """Create the rerun; those of others' questions are audited."""
     setup = RerunSetup(run, user.pk)
     try:
@@ -191,7 +195,7 @@ def _topic(*about: Any) -> str:
     return f"rerun.{digest}"
 
 
-def _check_limit(user) -> None:
+def _check_limit(user: User) -> None:
     live = Run.objects.live().filter(user=user, origin_step__isnull=False)
     if live.count() >= MAX_LIVE_RERUNS:
         raise RerunRejected(

@@ -4,15 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Prefetch, Q, QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
 from agents.access import masking
 from agents.access.masking import Masker
+from agents.access.requests import UserRequest
 from agents.models import Run
+from agents.models.types import LazyText
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.web.presentation import RunView
 from agents.web.presentation.markdown import render_markdown
@@ -30,7 +33,7 @@ class CaseView:
     """One run with its feedback. `typed` is rejected input, to be corrected."""
 
     run: Run
-    user: Any
+    user: User
     reviewers: Sequence[Any] = ()
     may_review: bool = True
     problem: str = ""
@@ -76,7 +79,7 @@ class CaseView:
         return self.review.stamp if self.review else ""
 
     @property
-    def verdicts(self) -> list[tuple[int, str, str]]:
+    def verdicts(self) -> list[tuple[int, str, LazyText]]:
         """The verdicts with their shortcut keys."""
         choices = enumerate(Review.Verdict.choices, start=1)
         return [(number, value, label) for number, (value, label) in choices]
@@ -137,7 +140,7 @@ class CaseView:
         return not self.run.is_live and is_question
 
 
-def build_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
+def build_case(request: UserRequest, run: Run, **about: Any) -> CaseView:
     """Return a run as this user can review it."""
     may_review = feedback.reviewable_runs(request.user).filter(pk=run.pk).exists()
     for found in _build_cases(request, [run.pk], may_review=may_review, **about):
@@ -145,11 +148,13 @@ def build_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     raise Http404  # deleted meanwhile
 
 
-def queue_page(request: HttpRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
+def queue_page(request: UserRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
     """Return a page of the queue, and the cursor of the next one."""
     reviews = _order_reviews(_filter_reviews(request.user, show), show)
     if after.isascii() and after.isdigit() and len(after) < 19:
-        reviews = reviews.filter(_after_filter(Review.objects.filter(run=after).first(), show))
+        reviews = reviews.filter(
+            _after_filter(Review.objects.filter(run=int(after)).first(), show)
+        )
     pks = list(reviews.values_list("run_id", flat=True)[: PAGE_SIZE + 1])
     more = str(pks[PAGE_SIZE - 1]) if len(pks) > PAGE_SIZE else ""
     return _build_cases(request, pks[:PAGE_SIZE]), more
@@ -165,7 +170,7 @@ def _after_filter(last: Review | None, show: str) -> Q:
     return Q(flagged_at__gt=last.flagged_at) | Q(flagged_at=last.flagged_at, pk__gt=last.pk)
 
 
-def _filter_reviews(user, show: str) -> QuerySet[Review]:
+def _filter_reviews(user: User, show: str) -> QuerySet[Review]:
     reviews = Review.objects.for_user(user)
     match show:
         case "mine":
@@ -183,14 +188,14 @@ def _order_reviews(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     return reviews.order_by(*order)
 
 
-def _build_cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
+def _build_cases(request: UserRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
     found = {run.pk: run for run in masking.load_origins(_load_runs(pks))}
     if about.get("may_review", True):
         about["reviewers"] = feedback.reviewers()
     return [_make_case(request, found[pk], **about) for pk in pks if pk in found]
 
 
-def _make_case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
+def _make_case(request: UserRequest, run: Run, **about: Any) -> CaseView:
     """Return the case, masked if needed."""
     about["given"] = run.answer
     if not masking.is_masked_for(run, request.user, request.session):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import Max, Model
@@ -95,7 +96,7 @@ def save_story(run: Run, story: Story, began: datetime) -> None:
     event_store.save([(run.pk, event) for event in StoryEvents(story, began).events()])
 
 
-def _get_user(number: int):
+def _get_user(number: int) -> User:
     name = f"{USERNAME_PREFIX}{NAMES[number % len(NAMES)]}-{number}"
     return get_user_model().objects.get_or_create(username=name, is_active=False)[0]
 
@@ -181,7 +182,7 @@ def _insert_batch(copies: list[RunCopy]) -> None:
 def _copy_sql(model: type[Model], story: str, changes: dict[str, str], times: list[str]) -> str:
     """Return SQL that copies a story's rows with another user and time."""
     changes = changes | {name: _shift_sql(f'told."{name}"') for name in times}
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     columns = [name for name in columns if name != "id" or name in changes]
     names = ", ".join(f'"{name}"' for name in columns)
     values = ", ".join(changes.get(name, f'told."{name}"') for name in columns)

@@ -89,7 +89,9 @@ class Story:
 
     def usage(self, written: int) -> dict[str, Any]:
         read, write = MODELS.get(self.model, (None, None))
-        cost = None if read is None else (read * self.prompt_tokens + write * written) / 1e6
+        cost = None
+        if read is not None and write is not None:
+            cost = (read * self.prompt_tokens + write * written) / 1e6
         used = {"prompt_tokens": self.prompt_tokens, "completion_tokens": written}
         return used | {"total_tokens": self.prompt_tokens + written, "cost": cost}
 

@@ -5,6 +5,7 @@ Otherwise a masked address could be guessed letter by letter.
 
 from collections.abc import Iterable
 
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from agents.access.masking import UNMASK_PERMISSION, asker_id, load_origins, mask_text
@@ -16,13 +17,13 @@ from .filter_language import Filter, Term
 SEARCHED_COLUMNS = {"": ("query", "answer"), "error": ("detail",)}
 
 
-def is_needed(user, asked: Filter) -> bool:
+def is_needed(user: User, asked: Filter) -> bool:
     return any(_is_text_term(term) for term in asked.terms) and not user.has_perm(
         UNMASK_PERMISSION
     )
 
 
-def prefilter(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
+def prefilter(user: User, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
     """Return runs that may match; `readable_pks` checks those of others."""
     runs = runs.alias(**filter_fields.QUERY_ALIASES)
     others = ~Q(user=user, origin_step=None)
@@ -32,7 +33,7 @@ def prefilter(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs
 
 
-def readable_pks(user, asked: Filter, pks: Iterable[int]) -> set[int]:
+def readable_pks(user: User, asked: Filter, pks: Iterable[int]) -> set[int]:
     """Return which of these match in the form this user can read."""
     runs = Run.objects.filter(pk__in=list(pks))
     own = set(runs.filter(user=user, origin_step=None).values_list("pk", flat=True))
@@ -51,7 +52,7 @@ def _is_text_term(term: Term) -> bool:
     return term.field in SEARCHED_COLUMNS
 
 
-def _matches(term: Term, run: Run, user) -> bool:
+def _matches(term: Term, run: Run, user: User) -> bool:
     is_own = run.user_id == user.pk and asker_id(run) == user.pk
     texts = [getattr(run, name) for name in SEARCHED_COLUMNS[term.field]]
     found = any(

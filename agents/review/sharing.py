@@ -7,6 +7,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
@@ -43,12 +44,12 @@ class SharePanel:
     links: QuerySet[ShareLink]
 
 
-def can_share(run: Run, user: Any) -> bool:
+def can_share(run: Run, user: User) -> bool:
     """Whether the user can share it: not if it was only shared with them."""
     return Run.objects.in_scope(user).filter(pk=run.pk).exists()
 
 
-def build_panel(run: Run, user: Any, *, is_masked: bool) -> SharePanel | None:
+def build_panel(run: Run, user: User, *, is_masked: bool) -> SharePanel | None:
     if not can_share(run, user):
         return None
     levels = [(level.value, level.label) for level in Level if _can_create(level, is_masked)]
@@ -57,14 +58,14 @@ def build_panel(run: Run, user: Any, *, is_masked: bool) -> SharePanel | None:
     )
 
 
-def active_links(run: Run, user: Any) -> QuerySet[ShareLink]:
+def active_links(run: Run, user: User) -> QuerySet[ShareLink]:
     """Return working links the user can revoke: all for the run's owner."""
     working = ShareLink.objects.open().filter(run=run).select_related("made_by")
     is_own = asker_id(run) == user.pk
     return working if is_own else working.filter(made_by=user)
 
 
-def create_link(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str:
+def create_link(run: Run, user: User, level: str, hours: str, *, is_masked: bool) -> str:
     """Create a link and return its token, of which only the digest is saved."""
     if level not in Level.values or hours not in map(str, LIFETIME_HOURS):
         raise ShareLinkRejected(_("Choose what to share and how long the link works."))
@@ -80,7 +81,7 @@ def create_link(run: Run, user: Any, level: str, hours: str, *, is_masked: bool)
 
 
 @transaction.atomic
-def revoke(link: ShareLink, user: Any) -> None:
+def revoke(link: ShareLink, user: User) -> None:
     ShareLink.objects.filter(pk=link.pk).update(revoked_at=timezone.now())
     audit.record(user, audit.SHARE_REVOKED, link.run, link=link.pk)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from django.db.models import QuerySet
+
 from agents.access import masking
 from agents.access.masking import Row
 from agents.catalog.agent_factory import DRAFT_KEY
@@ -151,10 +153,10 @@ class StepDetails:
         """The exact request, as JSON."""
         if self.prompt is None:
             return format_json(self.step.action_input) if self.step.action else ""
-        asked = self.step.request
+        asked = self.step.request or {}
         sent = {"model": asked.get("provider_model") or asked.get("model", self.run.model)}
         sent |= {"messages": self.prompt.messages, "tools": self.tools}
-        return format_json(sent | (self.step.request.get("parameters") or {}))
+        return format_json(sent | (asked.get("parameters") or {}))
 
     @cached_property
     def guardrails(self) -> list[AgentStep]:
@@ -171,7 +173,9 @@ class StepDetails:
     @cached_property
     def seconds_to_first_token(self) -> float | None:
         first = self._events.filter(type__in=DELTA_TYPES).order_by("seq").first()
-        return first and max(0.0, (first.time - self.step.started_at).total_seconds())
+        if first is None:
+            return None
+        return max(0.0, (first.time - self.step.started_at).total_seconds())
 
     @property
     def ms_to_first_token(self) -> float | None:
@@ -205,11 +209,11 @@ class StepDetails:
         return masking.mask_row(row) if self.is_masked else row
 
     @property
-    def _visible_events(self):
+    def _visible_events(self) -> QuerySet[RunEvent]:
         return self._events.exclude(type__in=DELTA_TYPES).order_by("seq")
 
     @property
-    def _events(self):
+    def _events(self) -> QuerySet[RunEvent]:
         return RunEvent.objects.filter(
             run=self.run, seq__gte=self.step.first_seq, data__step=self.step.number
         )
@@ -226,6 +230,8 @@ def is_masked_at_rest(run: Run) -> bool:
     """Whether personal data was masked before saving, by the agent's version then."""
     if run.is_draft_run:
         return run.overrides[DRAFT_KEY].get("personal_data") == Agent.PersonalData.UNKEPT
+    if run.agent_version is None:
+        return False
     begun = AgentVersion.objects.filter(agent=run.agent_id, number=run.agent_version)
     return begun.filter(snapshot__personal_data=Agent.PersonalData.UNKEPT).exists()
 

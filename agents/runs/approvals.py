@@ -3,9 +3,10 @@
 import asyncio
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
@@ -17,6 +18,7 @@ from agents.engine.errors import BadSchema
 from agents.engine.events import Event, EventType
 from agents.engine.json_schema import TooManyChecks, validate_schema, violations
 from agents.models import Agent, Approval, Run, RunEvent
+from agents.models.types import AnyUser
 
 from . import event_store, event_writer, plan_edits
 
@@ -62,7 +64,10 @@ class TerminalApprover:
         return "terminal"
 
 
-async def decide(user, pk: int, word: Decision) -> Run:
+Approver: TypeAlias = AnyUser | TerminalApprover
+
+
+async def decide(user: Approver, pk: int, word: Decision) -> Run:
     """Save the decision, publish it, and resume the run if nothing else is pending.
 
     Raises Approval.DoesNotExist if this user can't decide it.
@@ -84,7 +89,7 @@ async def decide(user, pk: int, word: Decision) -> Run:
     return run
 
 
-def _apply(user, pk: int, word: Decision) -> tuple[Run, Event, bool]:
+def _apply(user: Approver, pk: int, word: Decision) -> tuple[Run, Event, bool]:
     mine = _decidable_approvals(user)
     with errors.reraise_as(DecisionRejected):
         shown = mine.select_related("run").get(pk=pk)
@@ -103,7 +108,7 @@ def _apply(user, pk: int, word: Decision) -> tuple[Run, Event, bool]:
         return woken or run, event, woken is not None
 
 
-def _decidable_approvals(user):
+def _decidable_approvals(user: Approver) -> QuerySet[Approval]:
     if isinstance(user, TerminalApprover):
         return Approval.objects.filter(run__user=None)
     return Approval.objects.for_user(user)
@@ -149,7 +154,7 @@ def _mask_for_storage(
 
 
 def _resolved_event(
-    approval: Approval, run: Run, user, word: Decision, changed: str | None
+    approval: Approval, run: Run, user: Approver, word: Decision, changed: str | None
 ) -> Event:
     questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
     asked = questions.latest("seq").value  # it may have been requested again after a restart

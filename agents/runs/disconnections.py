@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from agents.models import Absence, Run
@@ -53,7 +53,7 @@ def record_reopen(runs: Iterable[int]) -> None:
         closed.update(came_back_at=timezone.now())
 
 
-def _below_limit(runs):
+def _below_limit(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Limit the rows per run, in case a page reconnects endlessly."""
     return runs.annotate(kept=Count("absences")).filter(kept__lt=MAX_PER_RUN)
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 from django.db.models.functions import Left, Length
 
 from agents.db.compiled_queries import compiled_query
+from agents.db.fast_writes import concrete_field
 from agents.db.raw_cursor import adapt_datetime, adapt_json, execute_many
 from agents.db.sanitize import sanitize_event
 from agents.engine.events import Event, EventFactory, EventType
@@ -82,11 +83,12 @@ def save(entries: Sequence[tuple[int, Event]]) -> None:
 @cache
 def _insert_sql() -> str:
     """Return the INSERT statement, built once because there are many events."""
-    about, quoted = RunEvent._meta, connection.ops.quote_name
+    quoted = connection.ops.quote_name
     names = ("run", "seq", "type", "agent", "time", "data")
-    columns = ", ".join(quoted(about.get_field(name).column) for name in names)
+    fields = [concrete_field(RunEvent, name) for name in names]
+    columns = ", ".join(quoted(str(field.column)) for field in fields)
     blanks = ", ".join(["%s"] * len(names))
-    return f"INSERT INTO {quoted(about.db_table)} ({columns}) VALUES ({blanks})"
+    return f"INSERT INTO {quoted(RunEvent._meta.db_table)} ({columns}) VALUES ({blanks})"
 
 
 def _column_values(ours: BaseDatabaseWrapper, run: int, event: Event) -> tuple[Any, ...]:
@@ -154,8 +156,9 @@ def _redact(run: Run, events: list[Event]) -> list[Event]:
 
 def _stop_detail(run: Run, ending: Ending) -> str:
     """Return the detail of a stop: that the user's account was deactivated, or nothing."""
-    is_stopped = ending.reason is StopReason.CANCELLED and run.user is not None
-    return "" if not is_stopped or run.user.is_active else USER_DEACTIVATED
+    is_stopped = ending.reason is StopReason.CANCELLED
+    is_deactivated = run.user is not None and not run.user.is_active
+    return USER_DEACTIVATED if is_stopped and is_deactivated else ""
 
 
 def last_seq(run: Run) -> int:
@@ -163,7 +166,7 @@ def last_seq(run: Run) -> int:
 
 
 @compiled_query
-def _last_seq(run):
+def _last_seq(run: int) -> QuerySet[RunEvent, int]:
     events = RunEvent.objects.filter(run=run).order_by("-seq")
     return events.values_list("seq", flat=True)[:1]
 
@@ -174,7 +177,7 @@ def last_speaker(run: Run) -> str:
 
 
 @compiled_query
-def _last_speaker(run):
+def _last_speaker(run: int) -> QuerySet[RunEvent, str]:
     events = RunEvent.objects.filter(run=run).exclude(type__in=DELTA_TYPES).order_by("-seq")
     return events.values_list("agent", flat=True)[:1]
 
@@ -189,9 +192,10 @@ def brief_steps(
     found = run.steps.defer("observation", *without).annotate(
         found=Left("observation", most), found_size=Length("observation")
     )
-    steps = list(found)
-    for step in steps:
+    steps: list[AgentStep] = []
+    for step in found:
         step.observation = step.found
+        steps.append(step)
     return steps
 
 
@@ -254,7 +258,7 @@ def _question(run: Run) -> str:
     if search_tag(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
         return run.query
     masks = run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, action="mask", parent=None)
-    said = (step.action_input.get("text") for step in masks)
+    said = (step.action_input.get("text") for step in masks if step.action_input)
     return next((text for text in said if text is not None), run.query)
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from time import sleep
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
@@ -274,17 +274,19 @@ def _commit_batch(batch: list[_Entry], is_again: bool) -> None:
             if held.get(entry.pk) != entry.run.epoch:
                 entry.error = RunIsOver()
         events = [entry for entry in events if entry.error is None]
-        event_store.save([(entry.pk, entry.event) for entry in events])
+        event_store.save([(entry.pk, entry.event) for entry in events if entry.event])
         for entry in batch:
             if entry.ending is not None:
                 entry.told = event_store.close(entry.pk, entry.ending, entry.epoch)
     for entry in [*known, *events]:
-        entry.told = [entry.event]
+        entry.told = [entry.event] if entry.event else []
 
 
 def _is_saved(entry: _Entry) -> bool:
     event = entry.event
-    same = {"seq": event.seq, "type": event.type.value, "time": event.time}
+    if event is None:
+        return False
+    same: dict[str, Any] = {"seq": event.seq, "type": event.type.value, "time": event.time}
     return RunEvent.objects.filter(run=entry.run, **same).exists()
 
 

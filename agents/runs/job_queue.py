@@ -7,8 +7,12 @@ do no harm, and lost ones are enqueued again.
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING, cast
 
 from django.db import transaction
+
+if TYPE_CHECKING:
+    from procrastinate import App
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +34,7 @@ def queued_runs() -> set[int]:
     """Return the queued runs."""
     from procrastinate.contrib.django.models import ProcrastinateJob
 
-    jobs = ProcrastinateJob.objects.filter(queue_name=QUEUE_NAME, status="todo")
+    jobs = ProcrastinateJob._default_manager.filter(queue_name=QUEUE_NAME, status="todo")
     return {args["run"] for args in jobs.values_list("args", flat=True)}
 
 
@@ -38,10 +42,11 @@ async def run_worker(drive: Callable[[int], Awaitable[None]], at_once: int) -> N
     """Drive queued runs, up to `at_once` concurrently, until cancelled."""
     from procrastinate import App
     from procrastinate.contrib.django import app
+    from procrastinate.contrib.django.django_connector import DjangoConnector
 
     # A separate app: enqueuing continues to use Django's connection.
-    line = App(connector=app.connector.get_worker_connector())
-    line.task(drive, name=TASK_NAME, queue=QUEUE_NAME)
+    line = App(connector=cast(DjangoConnector, app.connector).get_worker_connector())
+    line.task(name=TASK_NAME, queue=QUEUE_NAME)(drive)
     async with line.open_async():
         await _drop_stalled_jobs(line)
         await line.run_worker_async(
@@ -54,7 +59,7 @@ async def run_worker(drive: Callable[[int], Awaitable[None]], at_once: int) -> N
         )
 
 
-async def _drop_stalled_jobs(line) -> None:
+async def _drop_stalled_jobs(line: "App") -> None:
     """Delete jobs of dead workers: their runs are found by their leases and enqueued again."""
     from procrastinate.jobs import Status
 

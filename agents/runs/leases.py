@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
+from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 from django.db.models.functions import Now
 
 from agents.db.raw_cursor import fetch
@@ -61,7 +61,8 @@ def lock_epochs(pks: Collection[int]) -> dict[int, int]:
     Call it in the writing transaction: it locks the rows until then.
     """
     ours = connections[DEFAULT_DB_ALIAS]
-    return dict(fetch(ours, _epochs_sql(len(pks)), [Run.Status.RUNNING, *pks]))
+    rows: list[Any] = fetch(ours, _epochs_sql(len(pks)), [Run.Status.RUNNING, *pks])
+    return dict(rows)
 
 
 @lru_cache(maxsize=256)
@@ -149,7 +150,7 @@ def wake(run: Run) -> Run | None:
     return _claim(same, run, **owner_fields(), status=Run.Status.RUNNING)
 
 
-def _claim(same, run: Run, **changes) -> Run | None:
+def _claim(same: QuerySet[Run], run: Run, **changes: Any) -> Run | None:
     if not same.update(**changes, epoch=F("epoch") + 1):
         return None
     return Run.objects.select_related("agent").filter(pk=run.pk).first()

@@ -236,7 +236,8 @@ def _on_approval_resolved(rows: Projection, run: int, event: Event) -> None:
 
 def _existing_user(pk: int | None) -> int | None:
     """Return the user's id, or None if the account no longer exists."""
-    return pk if get_user_model().objects.filter(pk=pk).exists() else None
+    is_there = pk is not None and get_user_model().objects.filter(pk=pk).exists()
+    return pk if is_there else None
 
 
 def _on_run_paused(rows: Projection, run: int, event: Event) -> None:
@@ -295,7 +296,7 @@ def _on_status(rows: Projection, run: int, event: Event) -> None:
     """Add a note to a step; a retry is also recorded in the row itself."""
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
     for step in rows.steps(run, event):
-        changes = {"notes": [*step.notes, note]}
+        changes: dict[str, Any] = {"notes": [*step.notes, note]}
         if note["kind"] == "retry":
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == "model_fallback" and step.request:
@@ -452,17 +453,17 @@ def _step_tags(kind: str, action: str, status: str) -> Iterator[str]:
 
 
 @compiled_query
-def _step_summaries(run):
+def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str]]:
     return AgentStep.objects.filter(run=run).values_list("kind", "action", "status")
 
 
 @compiled_query
-def _approval_times(run):
+def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | None]]:
     return Approval.objects.filter(run=run).values_list("asked_at", "decided_at")
 
 
 @compiled_query
-def _start_times(pk):
+def _start_times(pk: int) -> QuerySet[Run, datetime]:
     return Run.objects.filter(pk=pk).values_list("started_at", flat=True)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -162,7 +162,7 @@ async def ping() -> float:
     return took
 
 
-async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
+async def events(run: Run, after: int = 0) -> AsyncGenerator[RunEvent | None, None]:
     """Yield a run's saved events to the last; None when there were none for a while."""
     woken = asyncio.Event()
     async with subscribe(run.topic, lambda kind, facts: woken.set()):

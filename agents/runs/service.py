@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from agents.access import masking, permissions, quotas
@@ -40,7 +41,7 @@ def prepare(
     *,
     query: str,
     topic: str,
-    user: Any = None,
+    user: User | None = None,
     agent: Agent | None = None,
     history: list[Message] | None = None,
     workflow: WorkflowVersion | None = None,
@@ -51,15 +52,22 @@ def prepare(
     With a workflow it executes that; the agent provides the model and limits. Raises an
     AgentError if none of the agent's models can be used, or if the user's quota is used up.
     """
-    agent = agent or agent_factory.default_agent(user and user.pk)
+    agent = agent or agent_factory.default_agent(None if user is None else user.pk)
     model = planner_factory.model_name(agent)
     planner_factory.ensure_usable(agent, model, user)
-    asked = {"query": query, "history": history or [], "topic": topic, "user": user}
-    asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
             _check_quota(user)
-            run = _create_run(agent, **asked, model=model)
+            run = _create_run(
+                agent,
+                query=query,
+                history=history or [],
+                topic=topic,
+                user=user,
+                workflow=workflow,
+                parameters=parameters or {},
+                model=model,
+            )
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE_CONSTRAINT):
             raise
@@ -69,7 +77,7 @@ def prepare(
 
 
 def prepare_rerun(
-    origin: Run, *, topic: str, step: int, overrides: dict[str, Any], user: Any, agent: Agent
+    origin: Run, *, topic: str, step: int, overrides: dict[str, Any], user: User, agent: Agent
 ) -> Run:
     """Create a rerun of another run up to this step, on its own topic.
 
@@ -96,20 +104,26 @@ def prepare_rerun(
     return run
 
 
-def prepare_continuation(origin: Run, *, topic: str, user: Any) -> Run:
+def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:
     """Create a run that continues the plan of a stopped one."""
     if origin.agent is None or not origin.agent.enabled:
         raise agent_factory.NoAgentAvailable("The agent of this run was switched off.")
-    if origin.agent_id in permissions.restrictions_for(user and user.pk).agents:
+    if origin.agent_id in permissions.restrictions_for(user.pk).agents:
         raise agent_factory.AgentForbidden
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
-    about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}
-    return prepare_rerun(origin, agent=origin.agent, **about)
+    return prepare_rerun(
+        origin,
+        topic=topic,
+        step=last + 1,
+        overrides=overrides,
+        user=user,
+        agent=origin.agent,
+    )
 
 
 def prepare_draft_run(
-    draft: Agent, description: Description, *, query: str, topic: str, user: Any
+    draft: Agent, description: Description, *, query: str, topic: str, user: User
 ) -> Run:
     """Create a run of an unsaved draft of an agent."""
     kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
@@ -125,7 +139,7 @@ def prepare_draft_run(
     return run
 
 
-def _check_quota(user: Any) -> None:
+def _check_quota(user: User | None) -> None:
     """Check the quota under a lock, so that concurrent runs are counted."""
     if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
         quotas.lock_user(user)

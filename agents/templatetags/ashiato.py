@@ -1,5 +1,7 @@
 """Template tags and filters; their code is in `agents.web.presentation`."""
 
+from collections.abc import Callable
+
 from django import template
 
 from agents.models import Approval
@@ -7,17 +9,15 @@ from agents.web.presentation import formatting, icons, template_cache
 
 register = template.Library()
 
-for code in (
+FILTERS: tuple[Callable[..., object], ...] = (
     formatting.duration,
     formatting.integer,
     formatting.cost,
     formatting.count,
     formatting.is_scrollable,
     formatting.shorten,
-):
-    register.filter(code.__name__, code)
-
-for code in (
+)
+TAGS: tuple[Callable[..., object], ...] = (
     icons.icon,
     icons.status_mark,
     icons.cached_url,
@@ -28,7 +28,11 @@ for code in (
     template_cache.unstarted_run,
     template_cache.rating,
     template_cache.run_columns,
-):
+)
+
+for code in FILTERS:
+    register.filter(code.__name__, code)
+for code in TAGS:
     register.simple_tag(code, name=code.__name__)
 
 

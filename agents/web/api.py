@@ -5,13 +5,14 @@ import json
 import time
 from collections.abc import AsyncIterator
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.masking import Masker
+from agents.access.requests import UserRequest
 from agents.db import database
 from agents.models import Run
 from agents.runs import pubsub
@@ -21,7 +22,7 @@ RECHECK_SECONDS = 5.0  # seconds
 
 
 @require_GET
-async def events(request: HttpRequest, pk: int) -> HttpResponse:
+async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     """Stream everything after `Last-Event-ID` (or `?after=`), then live events to the end.
 
     Another user's run is masked: text is slightly delayed, and its end comes with the event
@@ -40,7 +41,7 @@ async def events(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-def _find(request: HttpRequest, pk: int) -> tuple[Run, Masker | None]:
+def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None]:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.record_view(request.user, run, "api")
     return run, Masker() if masking.is_masked_for(run, request.user, request.session) else None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qs
 
 from autobahn.exception import Disconnected
@@ -19,16 +19,17 @@ from django.conf import settings
 from django.db import OperationalError
 from django.http import HttpRequest
 from django.utils import timezone, translation
-from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.masking import Masker
+from agents.access.requests import Receive, Scope, Send
 from agents.db import database, errors
 from agents.engine.concurrency import MAX_INLINE_CHARS
 from agents.engine.resilience import TokenBucket
 from agents.models import Run
+from agents.models.types import LazyText
 from agents.observability import process_status
 from agents.runs import pubsub as live
 
@@ -55,6 +56,8 @@ Events = Sequence[dict[str, Any]]
 Told = tuple[str, dict[str, Any]]
 Ask = Callable[..., Awaitable[Any]]
 Shown = str | list[str] | None
+Text = TypeVar("Text")
+Subject = ParamSpec("Subject")
 
 
 class BadFrame(Exception):
@@ -74,7 +77,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     language: str | None = None
     last_word = NOT_FOUND  # close code for a page that lost access
 
-    async def __call__(self, scope, receive, send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the socket; if one part ends, all of it ends."""
         self.told: list[Told] = []
         self.woken = asyncio.Event()
@@ -165,7 +168,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
             for kind, facts in _coalesce(told):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
-    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
+    async def receive(
+        self, text_data: str | None = None, bytes_data: bytes | None = None
+    ) -> None:
         """Handle every frame; an invalid one must not close the socket."""
         if not self.pace.allows():
             await self._warn_rate_limit()
@@ -282,19 +287,23 @@ class LiveConsumer(AsyncWebsocketConsumer):
             if time.monotonic() - self.looked >= longest:
                 self.hear(live.REFRESH_KIND, {})
 
-    async def show(self, fragment, *subject: Any, ask: Ask = database.run) -> Shown:
+    async def show(
+        self, fragment: Callable[..., Shown], *subject: Any, ask: Ask = database.run
+    ) -> Shown:
         """Render and send in turn, so that frames are sent in the order they were rendered."""
         async with self.turn:
-            html = await ask(self._in_language, fragment, *subject)
+            html: Shown = await ask(self._in_language, fragment, *subject)
             for each in [html] if isinstance(html, str) else html or ():
                 await self.send(each)
         return html
 
-    def _in_language(self, fragment, *subject: Any) -> Any:
+    def _in_language(
+        self, fragment: Callable[Subject, Text], *subject: Subject.args, **named: Subject.kwargs
+    ) -> Text:
         with translation.override(self.language):
-            return fragment(*subject)
+            return fragment(*subject, **named)
 
-    async def send(self, html: str) -> None:
+    async def send(self, html: str) -> None:  # type: ignore[override]  # takes HTML
         """Send frames; a page that just disconnected isn't an error."""
         if not html:
             return
@@ -320,7 +329,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def handle(self, frame: dict[str, Any]) -> None:
         raise BadFrame(_("This page doesn't accept messages."))
 
-    async def send_error(self, sentence: StrPromise | str) -> None:
+    async def send_error(self, sentence: LazyText) -> None:
         """Tell the user what was wrong with a frame."""
 
 
@@ -334,10 +343,11 @@ class RunConsumer(LiveConsumer):
         if not self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        self.run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
-        if self.run is None or self._became_masked():
+        run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
+        if run is None:
             return None
-        return self.run.topic
+        self.run = run
+        return None if self._became_masked() else run.topic
 
     def _became_masked(self) -> bool:
         """Whether a visible run must now be masked, so the page has to be reloaded."""
@@ -406,7 +416,7 @@ def _parse_frame(text: str | None) -> dict[str, Any]:
     return frame
 
 
-def _language(scope: dict[str, Any], of_page: str) -> str:
+def _language(scope: Scope, of_page: str) -> str:
     """Return the page's language; if unknown, that of the cookie or the browser."""
     # Not every browser sends Accept-Language when it opens a socket.
     if of_page in dict(settings.LANGUAGES):

@@ -3,8 +3,12 @@
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+
+Message = Mapping[str, Any]
 
 logger = logging.getLogger(__name__)
 
@@ -15,12 +19,17 @@ TEXT_FRAME_BYTE, MIN_EXTENDED_LENGTH, MAX_EXTENDED_LENGTH = 0x81, 126, 0xFFFF
 READ_TIMEOUT_SECONDS, POLL_SECONDS = 60.0, 0.05  # seconds
 
 
-class BackpressureMixin:
+if TYPE_CHECKING:
+    from daphne.server import Server
+else:
+    # Not a server itself: importing Daphne's installs a reactor, which is the caller's choice.
+    Server = object
+
+
+class BackpressureMixin(Server):
     """A mixin for Daphne's server: a streamed response waits for its reader."""
 
-    # Not a server itself: importing Daphne's installs a reactor, which is the caller's choice.
-
-    async def handle_reply(self, protocol, message) -> None:
+    async def handle_reply(self, protocol: Any, message: Message) -> None:
         if _is_text_frame(message) and protocol.state == protocol.STATE_OPEN:
             # Sent directly: Daphne's checks always pass for an open socket.
             protocol.sendMessage(message["text"].encode())
@@ -30,11 +39,11 @@ class BackpressureMixin:
             await _wait_for_reader(protocol)
 
 
-def _is_text_frame(message) -> bool:
+def _is_text_frame(message: Message) -> bool:
     return message["type"] == "websocket.send" and bool(message.get("text"))
 
 
-async def _wait_for_reader(request) -> None:
+async def _wait_for_reader(request: Any) -> None:
     """Wait until most data was read; disconnect a reader that reads nothing for long."""
     least, since = float("inf"), time.monotonic()
     while (
@@ -57,7 +66,11 @@ class LowLatencySocket(WebSocketProtocol):
     disconnected, reconnects by itself and gets the current state.
     """
 
-    def sendMessage(self, payload, isBinary=False, *more, **options) -> None:
+    transport: Any  # Twisted's TCP connection: its interface lacks these attributes
+
+    def sendMessage(
+        self, payload: bytes, isBinary: bool = False, *more: Any, **options: Any
+    ) -> None:
         """Send short text directly, because Autobahn has a lot of overhead per frame."""
         is_usual = self.state == self.STATE_OPEN and self._perMessageCompress is None
         size = len(payload)
@@ -70,7 +83,7 @@ class LowLatencySocket(WebSocketProtocol):
                 bytes((TEXT_FRAME_BYTE, MIN_EXTENDED_LENGTH)) + size.to_bytes(2) + payload
             )
 
-    def sendData(self, data, sync=False, chopsize=None) -> None:
+    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:
         unsent = _unsent_bytes(self.transport)
         if unsent > MAX_UNSENT_BYTES:
             # Abort without a close frame, which would wait behind the unread data.
@@ -89,9 +102,9 @@ class LowLatencySocket(WebSocketProtocol):
         return bool(wire.TLS or wire.disconnecting or not wire.connected)
 
 
-def _unsent_bytes(wire) -> int:
+def _unsent_bytes(wire: Any) -> int:
     """Return the bytes not yet accepted by the system, in both of Twisted's buffers."""
-    return len(wire.dataBuffer) - wire.offset + wire._tempDataLen
+    return int(len(wire.dataBuffer) - wire.offset + wire._tempDataLen)
 
 
 def install_socket_class() -> None:

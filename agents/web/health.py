@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from agents.access.requests import Receive, Scope, Send
 from agents.models import ServerProcess
 from agents.runs import pubsub
 
@@ -27,7 +28,7 @@ MIN_FREE_BYTES = 500_000_000
 HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 
-async def handle_health(scope, receive, send) -> None:
+async def handle_health(scope: Scope, receive: Receive, send: Send) -> None:
     """Respond 200 while pages can be served, even if degraded; 503 otherwise.
 
     Without the channel layer pages update a few seconds late, and with a full disk reads still
@@ -39,12 +40,12 @@ async def handle_health(scope, receive, send) -> None:
     await _send(send, 503 if is_down else 200, status, trouble)
 
 
-async def handle_live(scope, receive, send) -> None:
+async def handle_live(scope: Scope, receive: Receive, send: Send) -> None:
     """Respond 200 whenever the process answers; if it doesn't, it should be restarted."""
     await _send(send, 200, "alive", [])
 
 
-async def handle_ready(scope, receive, send) -> None:
+async def handle_ready(scope: Scope, receive: Receive, send: Send) -> None:
     """Respond 200 if this process can take traffic, 503 otherwise."""
     trouble = ["leaving"] if _is_leaving else await _readiness_problems()
     # Many pages are waiting, so new ones are better off elsewhere.

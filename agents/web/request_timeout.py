@@ -26,6 +26,8 @@ class TimedChannel(HTTPChannel):
     """One connection to Daphne, with a deadline per request."""
 
     abortTimeout = 2  # for clients that don't even read the response
+    callLater: Any  # untyped in Twisted
+    transport: Any
     deadline: Any = None
     received = 0  # bytes of this request since the deadline was set
     has_headers = is_answering = False
@@ -87,4 +89,4 @@ class TimedChannel(HTTPChannel):
 
 
 def install_request_timeouts() -> None:
-    HTTPFactory.protocol = TimedChannel
+    HTTPFactory.protocol = TimedChannel  # type: ignore[assignment]  # called as a factory

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from typing import Any
 
 import uvloop
 from twisted.internet import asyncioreactor
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.core.signals import request_finished
 from django.db import connections
 from django.utils.module_loading import import_string
-from twisted.internet import reactor
+from twisted.internet import reactor as chosen_reactor
 from twisted.internet.defer import Deferred
 
 from agents import runs
@@ -28,15 +29,17 @@ from .request_timeout import install_request_timeouts
 
 WARMUP_DELAY_SECONDS = 1.0  # seconds, so that the first page doesn't wait for it
 
-_tasks: list[asyncio.Task] = []
+# The reactor is installed at runtime, so its type is unknown.
+reactor: Any = chosen_reactor
+_tasks: list[asyncio.Task[None]] = []
 
 
 class DrainingServer(BackpressureMixin, Server):
     """Stops listening as soon as shutdown starts, so that new clients go to another process."""
 
-    port = None
+    port: Any = None
 
-    def listen_success(self, port) -> None:
+    def listen_success(self, port: Any) -> None:
         self.port = port
         super().listen_success(port)
         reactor.callLater(WARMUP_DELAY_SECONDS, warmup.start)
@@ -77,7 +80,7 @@ def freeze_gc() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
-def _close_connections(**about) -> None:
+def _close_connections(**about: Any) -> None:
     connections.close_all()
 
 
@@ -86,7 +89,7 @@ def _start_background() -> None:
     asyncio.get_event_loop().call_soon(process_status.start, ServerProcess.Kind.WEB)
 
 
-def _shut_down() -> Deferred:
+def _shut_down() -> Deferred[None]:
     """Let every run end or hand it over before the process ends."""
     for task in _tasks:
         task.cancel()

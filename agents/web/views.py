@@ -1,14 +1,16 @@
 from dataclasses import replace
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import masking
+from agents.access.requests import UserRequest
 from agents.db import database
 from agents.models import Approval, Run
+from agents.models.types import AnyUser
 from agents.runs import approvals as service
 from agents.runs import plan_edits
 
@@ -19,13 +21,13 @@ ADD_STEP = "add"
 
 
 @require_GET
-def approvals(request: HttpRequest) -> HttpResponse:
+def approvals(request: UserRequest) -> HttpResponse:
     """List the user's pending approvals in all their chats."""
     return render(request, "approvals/inbox.html", _approvals_context(_waiting_views(request)))
 
 
 @require_GET
-def new_approvals(request: HttpRequest) -> HttpResponse:
+def new_approvals(request: UserRequest) -> HttpResponse:
     """Return new and withdrawn approvals for an open list."""
     waiting = _waiting_views(request)
     shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
@@ -51,13 +53,13 @@ def _approvals_context(
 
 
 @require_GET
-def approvals_link(request: HttpRequest) -> HttpResponse:
+def approvals_link(request: UserRequest) -> HttpResponse:
     """Render the approvals link with its count; pages poll it."""
     return render(request, "layout/_approvals_link.html")
 
 
 @require_POST
-async def decide(request: HttpRequest, pk: int) -> HttpResponse:
+async def decide(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
         form = await database.run(_plan_form, request, user, pk)
@@ -73,7 +75,7 @@ async def decide(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(await database.run(_return_url, request, run))
 
 
-def _plan_form(request: HttpRequest, user: Any, pk: int) -> plan_edits.PlanForm | None:
+def _plan_form(request: UserRequest, user: AnyUser, pk: int) -> plan_edits.PlanForm | None:
     """Return the submitted plan form, if the user can decide about that plan."""
     approval = Approval.objects.for_user(user).get(pk=pk)
     if not approval.is_plan:
@@ -98,7 +100,7 @@ def _parse_decision(
 
 
 def _rejection_response(
-    request: HttpRequest,
+    request: UserRequest,
     pk: int,
     reason: service.DecisionRejected,
     plan: plan_edits.PlanForm | None,
@@ -115,14 +117,14 @@ def _rejection_response(
 
 
 def _add_step_response(
-    request: HttpRequest, pk: int, plan: plan_edits.PlanForm
+    request: UserRequest, pk: int, plan: plan_edits.PlanForm
 ) -> HttpResponse:
     picked = request.POST.get(f"plan-{pk}-pick", "")
     return _form_response(request, pk, draft=plan.draft.added(picked))
 
 
 def _form_response(
-    request: HttpRequest, pk: int, *, status: int = 200, **about: Any
+    request: UserRequest, pk: int, *, status: int = 200, **about: Any
 ) -> HttpResponse:
     """Render the pending approvals with what the user typed for one of them."""
     named = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
@@ -139,7 +141,7 @@ def _form_response(
     return render(request, "approvals/inbox.html", context, status=status)
 
 
-def _return_url(request: HttpRequest, run: Run) -> str:
+def _return_url(request: UserRequest, run: Run) -> str:
     """Return the page on which it was decided, if it is ours."""
     before = previous_page(request).partition("?")[0]
     if before and before != request.path:
@@ -149,12 +151,12 @@ def _return_url(request: HttpRequest, run: Run) -> str:
     return home or reverse("runs:approvals")
 
 
-def _waiting_views(request: HttpRequest) -> list[presentation.ApprovalView]:
+def _waiting_views(request: UserRequest) -> list[presentation.ApprovalView]:
     waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
     return [_approval_view(request, approval) for approval in waiting]
 
 
-def _approval_view(request: HttpRequest, approval: Approval) -> presentation.ApprovalView:
+def _approval_view(request: UserRequest, approval: Approval) -> presentation.ApprovalView:
     """Return the view of an approval, masked in a rerun of another user's question.
 
     A masked one can't be decided. An expert sees the question as it is, and nothing else.

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
@@ -73,7 +74,7 @@ def build_request(schedule: Schedule) -> AcceptanceRequest | None:
     )
 
 
-def awaiting_acceptance(user: Any) -> list[Schedule]:
+def awaiting_acceptance(user: User) -> list[Schedule]:
     """Return schedules that wait for this user's acceptance."""
     mine = Schedule.objects.filter(user=user, enabled=True, workflow__enabled=True)
     rows = mine.select_related("workflow", "user")
@@ -107,7 +108,7 @@ def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
     return _("This schedule was changed. Waiting for %(owner)s to accept it.") % about
 
 
-def update_acceptance(schedule: Schedule, by: Any) -> bool:
+def update_acceptance(schedule: Schedule, by: User | None) -> bool:
     """Return whether it can start after it was saved.
 
     Owners accept what they save themselves, except a version they haven't seen.
@@ -127,7 +128,7 @@ def update_acceptance(schedule: Schedule, by: Any) -> bool:
 
 
 @transaction.atomic
-def record_answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None:
+def record_answer(schedule: Schedule, by: User, seal: str, *, is_accepted: bool) -> None:
     """Save the owner's answer; raise StaleAcceptance if they saw other terms."""
     row = Schedule.objects.select_for_update().select_related("workflow", "user")
     found = build_request(row.get(pk=schedule.pk, user=by))

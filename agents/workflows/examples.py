@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
+from agents.models.types import LazyText
+
 PIPELINE = """\
 workflow:
   name: "アンケート集計レポート"
@@ -51,8 +53,8 @@ steps:
 @dataclass(frozen=True, slots=True)
 class WorkflowExample:
     key: str
-    title: str
-    about: str
+    title: LazyText
+    about: LazyText
     text: str
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 
 from agents.catalog import tool_factory
 from agents.engine.plans import (
@@ -44,7 +44,7 @@ class Resources:
         return {kind: names for kind, names in lacking.items() if names}
 
 
-def available(user: Any = None) -> Resources:
+def available(user: User | None = None) -> Resources:
     """Return what this user can use; without one, everything."""
     agents = Agent.objects.usable_by(user).filter(enabled=True)
     groups = Group.objects.values_list("name", flat=True)
@@ -56,7 +56,7 @@ def available(user: Any = None) -> Resources:
     )
 
 
-def _tool_schemas(user: Any) -> Schemas:
+def _tool_schemas(user: User | None) -> Schemas:
     rows = ToolRegistration.objects.usable_by(user).filter(enabled=True, is_gone=False)
     here = {
         tool.name: getattr(tool, "parameters", TEXT_INPUT_SCHEMA)

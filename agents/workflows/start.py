@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
@@ -48,7 +49,7 @@ class StartRequest:
         return " ".join([COMMAND_NAME, _quote(self.version.workflow.name), *given])
 
 
-def parse_command(text: str, user: Any) -> StartRequest | None:
+def parse_command(text: str, user: User) -> StartRequest | None:
     """Return what a message starts, if it is the command; raise WorkflowNotStarted."""
     if (command := COMMAND_PATTERN.match(text.strip())) is None:
         return None
@@ -70,7 +71,7 @@ def find_workflow(name: str, mine: QuerySet[Workflow]) -> Workflow:
 def build_request(
     workflow: Workflow,
     given: Mapping[str, str],
-    user: Any = None,
+    user: User | None = None,
     *,
     version: WorkflowVersion | None = None,
 ) -> StartRequest:
@@ -110,7 +111,7 @@ def format_parameters(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: format_value(value) for name, value in values.items() if value is not None}
 
 
-def prepare_run(wish: StartRequest, user: Any, topic: str) -> Run:
+def prepare_run(wish: StartRequest, user: User | None, topic: str) -> Run:
     """Create the run, ready to be launched."""
     return runs.prepare(
         query=wish.query,

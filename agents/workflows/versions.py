@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
@@ -41,7 +41,9 @@ class DiffLine:
     text: str
 
 
-def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 0) -> Workflow:
+def save(
+    text: str, user: User | None, *, workflow: Workflow | None = None, base: int = 0
+) -> Workflow:
     """Save a new version based on another one; unchanged text creates none."""
     text = clean_text(text)
     definition = read_definition(text)
@@ -56,7 +58,7 @@ def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 
         ) from None
 
 
-def restore(workflow: Workflow, number: int, user: Any) -> Workflow:
+def restore(workflow: Workflow, number: int, user: User) -> Workflow:
     """Save an old version's text as the newest."""
     old = workflow.versions.get(number=number)
     newest = workflow.newest
@@ -78,7 +80,11 @@ def clean_text(text: str) -> str:
 
 
 def _save_version(
-    text: str, definition: PlanDefinition, user: Any, workflow: Workflow | None, base: int
+    text: str,
+    definition: PlanDefinition,
+    user: User | None,
+    workflow: Workflow | None,
+    base: int,
 ) -> Workflow:
     if workflow is None:
         workflow = Workflow.objects.create(**_definition_fields(definition))

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import permission_required
 from django.db.models import Count, Max
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents.access.requests import UserRequest
 from agents.engine.plans import ExecutionStep, PlanDefinition, PlanProblem, read_definition
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import CHANGE_PERMISSION
@@ -118,7 +119,7 @@ class WorkflowPreview:
 
 
 @require_GET
-def listing(request: HttpRequest) -> HttpResponse:
+def listing(request: UserRequest) -> HttpResponse:
     rows = Workflow.objects.for_user(request.user).annotate(
         number=Max("versions__number"), run_count=Count("versions__runs", distinct=True)
     )
@@ -128,7 +129,7 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def workflow(request: HttpRequest, pk: int) -> HttpResponse:
+def workflow(request: UserRequest, pk: int) -> HttpResponse:
     """Display a workflow and its runs, with a form to start it."""
     found = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
     newest, may_edit = _get_newest(found), _may_edit(request)
@@ -148,13 +149,13 @@ def workflow(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def schedule(request: HttpRequest, pk: int) -> HttpResponse:
+def schedule(request: UserRequest, pk: int) -> HttpResponse:
     """Display what a schedule would start, to its owner only."""
     return _render_schedule(request, _own_schedule(request, pk))
 
 
 @require_POST
-def answer_schedule(request: HttpRequest, pk: int) -> HttpResponse:
+def answer_schedule(request: UserRequest, pk: int) -> HttpResponse:
     found = _own_schedule(request, pk)
     is_accepted = request.POST.get("answer") == "accept"
     seal = request.POST.get("seal", "")
@@ -165,13 +166,13 @@ def answer_schedule(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("workflows:workflow", found.workflow_id)
 
 
-def _own_schedule(request: HttpRequest, pk: int) -> Schedule:
+def _own_schedule(request: UserRequest, pk: int) -> Schedule:
     rows = Schedule.objects.filter(user=request.user).select_related("workflow", "user")
     return get_object_or_404(rows, pk=pk)
 
 
 def _render_schedule(
-    request: HttpRequest, found: Schedule, *, is_changed: bool = False
+    request: UserRequest, found: Schedule, *, is_changed: bool = False
 ) -> HttpResponse:
     if (offer := acceptance.build_request(found)) is None:
         raise Http404
@@ -182,7 +183,7 @@ def _render_schedule(
 
 @require_http_methods(["GET", "POST"])
 @permission_required(CHANGE_PERMISSION, raise_exception=True)
-def new(request: HttpRequest) -> HttpResponse:
+def new(request: UserRequest) -> HttpResponse:
     if request.method == "POST":
         return _save(request, None)
     example = EXAMPLES.get(request.GET.get("example", ""))
@@ -190,7 +191,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
-def edit(request: HttpRequest, pk: int) -> HttpResponse:
+def edit(request: UserRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
     if request.method == "POST":
         return _save(request, found)
@@ -200,14 +201,14 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 @permission_required(CHANGE_PERMISSION, raise_exception=True)
-def check(request: HttpRequest) -> HttpResponse:
+def check(request: UserRequest) -> HttpResponse:
     """Return the problems and dry run of an edited text."""
     sheet = WorkflowPreview(_posted_text(request), start.form_parameters(request.POST))
     return render(request, "workflows/edit.html#checked", {"sheet": sheet})
 
 
 @require_GET
-def completions(request: HttpRequest) -> JsonResponse:
+def completions(request: UserRequest) -> JsonResponse:
     """Return completions for `/workflow` in the composer."""
     mine = Workflow.objects.for_user(request.user).filter(enabled=True)
     found = mine.values_list("name", "description")
@@ -215,7 +216,7 @@ def completions(request: HttpRequest) -> JsonResponse:
 
 
 @require_GET
-def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def version(request: UserRequest, pk: int, number: int) -> HttpResponse:
     """Display a version and its changes."""
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
     shown = _get_version(found, number)
@@ -231,7 +232,7 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 
 @require_POST
-def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def restore(request: UserRequest, pk: int, number: int) -> HttpResponse:
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
     old = _get_version(found, number)
     try:
@@ -243,7 +244,7 @@ def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return redirect("workflows:workflow", pk)
 
 
-def _save(request: HttpRequest, found: Workflow | None) -> HttpResponse:
+def _save(request: UserRequest, found: Workflow | None) -> HttpResponse:
     text = _posted_text(request)
     base = request.POST.get("base", "")
     number = int(base) if base.isdecimal() and len(base) < 9 else 0
@@ -255,7 +256,7 @@ def _save(request: HttpRequest, found: Workflow | None) -> HttpResponse:
 
 
 def _render_editor(
-    request: HttpRequest,
+    request: UserRequest,
     found: Workflow | None,
     text: str,
     *,
@@ -279,17 +280,17 @@ def _render_editor(
 
 
 def _visible_schedules(
-    request: HttpRequest, found: Workflow, newest: WorkflowVersion
+    request: UserRequest, found: Workflow, newest: WorkflowVersion
 ) -> list[Schedule]:
     """Return all schedules for editors, and their own for others."""
     rows = found.schedules.filter(enabled=True).select_related("user")
     shown = list(rows if _may_edit(request) else rows.filter(user=request.user))
     for row in shown:
-        row.held = acceptance.why_held(row, newest)
+        vars(row)["held"] = acceptance.why_held(row, newest)
     return shown
 
 
-def _may_edit(request: HttpRequest) -> bool:
+def _may_edit(request: UserRequest) -> bool:
     return request.user.has_perm(CHANGE_PERMISSION)
 
 
@@ -305,7 +306,7 @@ def _get_version(found: Workflow, number: int) -> WorkflowVersion:
     return get_object_or_404(rows, number=min(number, 2**31 - 1))
 
 
-def _posted_text(request: HttpRequest) -> str:
+def _posted_text(request: UserRequest) -> str:
     return versions.clean_text(request.POST.get("text", ""))
 
 

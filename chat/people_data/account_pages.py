@@ -4,7 +4,9 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.models import User
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -12,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
+from agents.access.requests import UserRequest
 from agents.accounts import sign_in, throttle
 from agents.accounts.views.sign_in import throttled_message
 from agents.web.downloads import download
@@ -20,17 +23,17 @@ from . import data_export, erasure
 
 
 @require_GET
-def data_page(request: HttpRequest) -> HttpResponse:
+def data_page(request: UserRequest) -> HttpResponse:
     return _render_page(request)
 
 
 @require_POST
-def download_data(request: HttpRequest) -> HttpResponse:
+def download_data(request: UserRequest) -> HttpResponseBase:
     return archive_response(request, request.user)
 
 
 @require_POST
-def erase(request: HttpRequest) -> HttpResponse:
+def erase(request: UserRequest) -> HttpResponse:
     """Erase the user's own account after they confirm their identity."""
     if not settings.SELF_ERASURE:
         raise Http404
@@ -50,14 +53,14 @@ def erase(request: HttpRequest) -> HttpResponse:
     return redirect("login")
 
 
-def archive_response(request: HttpRequest, user) -> HttpResponse:
+def archive_response(request: UserRequest, user: User) -> HttpResponseBase:
     """Return a user's data as a file; the download is audited."""
     audit.record(request.user, audit.PERSON_EXPORTED, audit.person(user))
     name = f"ashiato-{user.pk}-{timezone.localdate():%Y-%m-%d}.zip"
     return download(data_export.archive(user), name, "application/zip")
 
 
-def _erase_problem(request: HttpRequest) -> str:
+def _erase_problem(request: UserRequest) -> str:
     """Return why the account can't be erased; usually empty."""
     name = request.user.get_username()
     if request.POST.get("name", "").strip() != name:
@@ -74,7 +77,7 @@ def _erase_problem(request: HttpRequest) -> str:
     return ""
 
 
-def _render_page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
+def _render_page(request: UserRequest, problem: str = "", status: int = 200) -> HttpResponse:
     context = {
         "plan": erasure.plan(request.user),
         "may_erase": settings.SELF_ERASURE,

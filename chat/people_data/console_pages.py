@@ -1,20 +1,21 @@
 """Console pages to download or erase a user's data."""
 
-from typing import Any
-
 from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import permission_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.models import User
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access import audit, masking
+from agents.access.requests import UserRequest
 from agents.accounts import sign_in
-from agents.accounts.admin import can_edit_user
+from agents.accounts.forms import can_edit_user
 
 from . import erasure
 from .account_pages import archive_response
@@ -31,13 +32,13 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 
 @require_POST
 @permission_required(["auth.view_user", masking.UNMASK_PERMISSION], raise_exception=True)
-def download_data(request: HttpRequest, pk: int) -> HttpResponse:
+def download_data(request: UserRequest, pk: int) -> HttpResponseBase:
     return archive_response(request, _get_person(request, pk))
 
 
 @require_http_methods(["GET", "POST"])
 @permission_required(ERASE_PERMISSION, raise_exception=True)
-def erase(request: HttpRequest, pk: int) -> HttpResponse:
+def erase(request: UserRequest, pk: int) -> HttpResponse:
     """Display what will be erased; erase it once the name is typed."""
     person = _get_person(request, pk)
     if request.method == "GET":
@@ -54,7 +55,7 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("admin:auth_user_changelist")
 
 
-def _get_person(request: HttpRequest, pk: int) -> Any:
+def _get_person(request: UserRequest, pk: int) -> User:
     """Return the user, unless they have more permissions than the administrator."""
     person = get_user_model()._default_manager.filter(pk=pk).first()
     if person is None or not can_edit_user(request.user, person):
@@ -62,7 +63,7 @@ def _get_person(request: HttpRequest, pk: int) -> Any:
     return person
 
 
-def _erase_problem(request: HttpRequest, person: Any) -> str:
+def _erase_problem(request: UserRequest, person: User) -> str:
     if person.pk == request.user.pk:
         return _("You can't erase your own account here. Ask another administrator to do it.")
     if request.POST.get("name", "").strip() != person.get_username():
@@ -75,8 +76,8 @@ def _erase_problem(request: HttpRequest, person: Any) -> str:
 
 
 def _render_page(
-    request: HttpRequest, person: Any, problem: str = "", status: int = 200
-) -> Any:
+    request: UserRequest, person: User, problem: str = "", status: int = 200
+) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": _("Erase %(name)s") % {"name": person.get_username()},

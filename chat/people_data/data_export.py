@@ -8,8 +8,9 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import IO, Any, cast
 
+from django.contrib.auth.models import User
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -27,10 +28,11 @@ SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 File = tuple[str, Iterator[str]]
 
 
-def archive(user: Any) -> Iterator[bytes]:
+def archive(user: User) -> Iterator[bytes]:
     """Yield the ZIP in pieces."""
     outbox = _ChunkBuffer()
-    with zipfile.ZipFile(outbox, "w", zipfile.ZIP_DEFLATED) as archived:
+    stream = cast(IO[bytes], outbox)  # ZipFile only writes to it
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archived:
         for name, pieces in files(user):
             with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
                 for piece in pieces:
@@ -39,7 +41,7 @@ def archive(user: Any) -> Iterator[bytes]:
     yield from outbox.taken()
 
 
-def files(user: Any) -> Iterator[File]:
+def files(user: User) -> Iterator[File]:
     yield "README.md", iter([_readme(user)])
     yield "account.json", iter([_to_json(_account(user))])
     for name, rows, columns in _tables(user):
@@ -90,7 +92,7 @@ def _contents() -> dict[str, str]:
     }
 
 
-def _readme(user: Any) -> str:
+def _readme(user: User) -> str:
     parts = [
         f"# {_escape_line(user.get_username())}",
         _("Data that Ashiato stores about this user, as of %(time)s.")
@@ -105,7 +107,7 @@ def _readme(user: Any) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _account(user: Any) -> dict[str, Any]:
+def _account(user: User) -> dict[str, Any]:
     named = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
     return {
         "schema": SCHEMA,
@@ -117,7 +119,7 @@ def _account(user: Any) -> dict[str, Any]:
     }
 
 
-def _tables(user: Any) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
+def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     of_a_run = ("run_id", "step")
     decided = (*of_a_run, "tool", "verdict", "reason", "decided_at")
     links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
@@ -140,17 +142,17 @@ def _tables(user: Any) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     ]
 
 
-def _authored_by(model: type[Model], user: Any) -> QuerySet[Any]:
+def _authored_by(model: type[Model], user: User) -> QuerySet[Any]:
     return model._default_manager.filter(author=user)
 
 
-def _runs(user: Any) -> QuerySet[Run]:
+def _runs(user: User) -> QuerySet[Run]:
     """Return the user's runs and those in shared chats, not those they can review."""
     here = Membership.objects.shared_topics(user)
     return Run.objects.filter(Q(user=user) | Q(topic__in=here)).select_related("user", "origin")
 
 
-def _signins(user: Any) -> Iterator[str]:
+def _signins(user: User) -> Iterator[str]:
     """Yield the user's sign-ins from the audit log, including failed ones."""
     person = audit.person(user)
     about = Q(person=person) | Q(subject=person.subject)

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
@@ -124,7 +125,7 @@ def _storage_messages() -> dict[str, str]:
     }
 
 
-def plan(user: Any) -> Plan:
+def plan(user: User) -> Plan:
     own, said = ChatSession.objects.owned_by(user), Message.objects.filter(author=user)
     theirs = Run.objects.filter(_runs_filter(user))
     return Plan(
@@ -165,7 +166,7 @@ def plan(user: Any) -> Plan:
     )
 
 
-async def erase(user: Any, by: Any) -> Report:
+async def erase(user: User, by: User | None) -> Report:
     """Erase a user: block new runs, stop live ones, then delete in batches.
 
     Runs in chats they took part in are stopped too, because they would repeat the text.
@@ -178,7 +179,7 @@ async def erase(user: Any, by: Any) -> Report:
     return await database.run(finish, user)
 
 
-def check(user: Any) -> None:
+def check(user: User) -> None:
     """Raise ErasureRejected for the last administrator."""
     with transaction.atomic():
         is_last = roles.is_last_administrator(user)
@@ -188,7 +189,7 @@ def check(user: Any) -> None:
         )
 
 
-def begin(user: Any, by: Any) -> None:
+def begin(user: User, by: User | None) -> None:
     """Deactivate the account and record that erasure has started."""
     with transaction.atomic():
         check(user)
@@ -202,7 +203,7 @@ def begin(user: Any, by: Any) -> None:
     _end_sessions(user)
 
 
-def finish(user: Any) -> Report:
+def finish(user: User) -> Report:
     """Erase everything that is left."""
     said = _PersonTexts(user)
     removed = _count_rows(user)
@@ -237,7 +238,7 @@ def finish(user: Any) -> Report:
 
 
 def _table_names() -> set[str]:
-    models = [*quotations.TEXT_COLUMNS, get_user_model(), Session]
+    models: list[type[Model]] = [*quotations.TEXT_COLUMNS, get_user_model(), Session]
     return {model._meta.db_table for model in models}
 
 
@@ -251,7 +252,7 @@ def _to_counts(found: Counter) -> list[ErasureCount]:
     ]
 
 
-def _count_rows(user: Any) -> list[ErasureCount]:
+def _count_rows(user: User) -> list[ErasureCount]:
     """Count the rows that will be deleted."""
     theirs = Run.objects.filter(_runs_filter(user))
     own = ChatSession.objects.owned_by(user)
@@ -275,7 +276,7 @@ def _count_rows(user: Any) -> list[ErasureCount]:
 class _PersonTexts:
     """A user's texts, as far as known, and where to search for them."""
 
-    def __init__(self, user: Any) -> None:
+    def __init__(self, user: User) -> None:
         self.person, self.topics = audit.person(user), _topics(user)
         own = set(_authored_texts(user))
         own -= quotations.texts_by_others(user, own)
@@ -337,7 +338,7 @@ class _PersonTexts:
         return count
 
 
-def _source_rows(user: Any) -> dict[type[Model], Q]:
+def _source_rows(user: User) -> dict[type[Model], Q]:
     """Return the rows the texts are known from, which are deleted or cleared later."""
     theirs = Run.objects.filter(_runs_filter(user)).values("pk")
     return {
@@ -354,7 +355,7 @@ def _source_rows(user: Any) -> dict[type[Model], Q]:
     }
 
 
-def _authored_texts(user: Any) -> Iterator[str]:
+def _authored_texts(user: User) -> Iterator[str]:
     """Yield everything the user wrote that others may have seen."""
     runs_ = Run.objects.filter(user=user)
     masks = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
@@ -387,7 +388,7 @@ def _string_values(value: Any) -> Iterator[str]:
             yield from _string_values(item)
 
 
-def _topics(user: Any) -> set[str]:
+def _topics(user: User) -> set[str]:
     """Return topics in which the user wrote or decided something."""
     said = Message.objects.filter(author=user).exclude(session__user=user)
     chats = ChatSession.objects.filter(pk__in=said.values("session"))
@@ -397,7 +398,7 @@ def _topics(user: Any) -> set[str]:
     return {*found, *(chat.topic for chat in chats)}
 
 
-def _related_runs(user: Any, topics: Iterable[str] = ()) -> set[int]:
+def _related_runs(user: User, topics: Iterable[str] = ()) -> set[int]:
     """Return other users' runs that may repeat the texts: shared ones and their reruns."""
     there = {*topics, *_topics(user)}
     judged = Q(comments__author=user) | Q(review_notes__author=user) | Q(ratings__user=user)
@@ -412,22 +413,22 @@ def _related_runs(user: Any, topics: Iterable[str] = ()) -> set[int]:
     return found
 
 
-def _runs_filter(user: Any) -> Q:
+def _runs_filter(user: User) -> Q:
     """Select the user's runs, runs in their chats, and reruns of these."""
     own = Q(user=user) | Q(message__session__user=user)
     return own | Q(origin__user=user) | Q(origin__message__session__user=user)
 
 
-def _audit_filter(user: Any) -> Q:
+def _audit_filter(user: User) -> Q:
     person = audit.person(user)
     return Q(person=person) | Q(subject=person.subject)
 
 
-def _decisions(user: Any) -> QuerySet[Approval]:
+def _decisions(user: User) -> QuerySet[Approval]:
     return Approval.objects.filter(decided_by=user).exclude(run__user=user)
 
 
-def _end_sessions(user: Any) -> None:
+def _end_sessions(user: User) -> None:
     """End all sessions of the user and close their pages."""
     sessions.end(user.visits.all())
     last = ""
@@ -437,7 +438,7 @@ def _end_sessions(user: Any) -> None:
         last = page[-1].pk
 
 
-def _anonymize_feedback(user: Any) -> None:
+def _anonymize_feedback(user: User) -> None:
     """Keep that something was reviewed, but not the author or their text."""
     Note.objects.filter(author=user).update(text=quotations.REDACTED, author=None)
     Review.objects.filter(flagged_by=user).exclude(why="").update(why=quotations.REDACTED)
@@ -452,14 +453,14 @@ def _anonymize_feedback(user: Any) -> None:
         Example.objects.filter(pk=example.pk).update(name=name, expected="", saved_by=None)
 
 
-def _leave_sessions(user: Any) -> None:
+def _leave_sessions(user: User) -> None:
     """Leave other users' chats and notify their pages."""
     Membership.objects.filter(user=user, member__session__user=user).delete()
     for chat in ChatSession.objects.shared_with(user):
         sharing.leave(chat, user)
 
 
-def _anonymize_decisions(user: Any, said: "_PersonTexts") -> None:
+def _anonymize_decisions(user: User, said: "_PersonTexts") -> None:
     """Keep decisions for the run's sake, but not who made them or their text."""
     for approval in _decisions(user):
         with transaction.atomic():
@@ -477,7 +478,7 @@ def _anonymize_decisions(user: Any, said: "_PersonTexts") -> None:
             )
 
 
-def _delete_account(user: Any) -> None:
+def _delete_account(user: User) -> None:
     """Delete the account; the audit log keeps an anonymous token."""
     person = audit.person(user)
     AuditPerson.objects.filter(pk=person.pk).update(name="", key="")

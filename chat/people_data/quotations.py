@@ -15,6 +15,7 @@ from typing import Any
 
 import re2
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
@@ -362,7 +363,7 @@ def _redact_delta_group(words: QuotationMatcher, bits: list[RunEvent]) -> int:
     return len(bits)
 
 
-def texts_by_others(user: Any, texts: Iterable[str]) -> set[str]:
+def texts_by_others(user: User, texts: Iterable[str]) -> set[str]:
     """Return which of these texts someone else also wrote, exactly."""
     found: set[str] = set()
     for some in _batches(texts, PAGE_SIZE):

@@ -90,7 +90,7 @@ def protected_runs(before: datetime) -> set[int]:
     newly = found
     while newly:
         origins = Run.objects.filter(pk__in=newly).exclude(origin=None)
-        newly = set(origins.values_list("origin", flat=True)) - found
+        newly = {pk for pk in origins.values_list("origin", flat=True) if pk} - found
         found |= newly
     return found
 
@@ -110,7 +110,8 @@ def _unfinished_erasures(now: datetime) -> QuerySet[AuditPerson]:
 def _run_upkeep(is_due: bool) -> None:
     try:
         for person in _unfinished_erasures(timezone.now()).select_related("user"):
-            erasure.finish(person.user)
+            if person.user is not None:
+                erasure.finish(person.user)
         if is_due:
             prune()
     except Exception:  # it is tried again tomorrow

@@ -38,6 +38,10 @@ async def test_what_belongs_to_the_task_is_known_there():
     assert await database.run(noted.get) == "here"
 
 
+async def test_arguments_are_handed_on_by_name_too():
+    assert await database.run(sorted, [1, 3, 2], reverse=True) == [3, 2, 1]
+
+
 async def test_what_goes_wrong_there_is_told():
     with pytest.raises(ZeroDivisionError):
         await database.run(divmod, 1, 0)

@@ -46,6 +46,14 @@ def test_its_blanks_are_filled_in_anew_each_time(asked):
     assert runs_on("chat.2", 0) == [other]
     assert runs_on("chat.2", other.pk) == []
     assert (questions("chat.1"), questions("chat.3")) == (["6 * 7"], [])
+    assert runs_on("chat.1", after=0) == runs_on(after=0, topic="chat.1") == [asked]
+
+
+def test_a_blank_that_is_left_out_is_a_mistake(asked):
+    with pytest.raises(ValueError, match="zip"):
+        runs_on("chat.1")
+    with pytest.raises(KeyError, match="after"):
+        runs_on(topic="chat.1")
 
 
 def test_its_rows_are_whole(asked, django_assert_num_queries):

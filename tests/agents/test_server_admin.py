@@ -413,6 +413,14 @@ def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
     assert not ToolRegistration.objects.exists()
 
 
+def test_what_is_tried_with_too_much_to_review_says_so(root, tmp_path):
+    args = json.dumps([PLAIN, str(tmp_path / "notes"), *["x" * 1_000] * 20])
+    html = tried(root, **typed(transport="stdio", command=sys.executable, args=args, url=""))
+
+    assert "Connected." in html
+    assert "characters long, which is too long to review." in html
+
+
 def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, plain, tmp_path):
     changed = as_it_is(plain) | {"timeout": "7", "enabled": "on"}
     html = tried(root, plain.pk, **changed)

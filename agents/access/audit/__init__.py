@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Any
+from typing import Any, Protocol
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
@@ -13,6 +14,7 @@ from agents.access import masking
 from agents.db import errors
 from agents.models import AuditEntry, AuditPerson, Run
 from agents.models.audit import ANONYMOUS_TOKEN
+from agents.models.types import AnyUser
 
 from . import hash_chain, request_context
 
@@ -75,11 +77,18 @@ MAX_ITEMS = 50
 MAX_DEPTH = 4
 
 
+class Actor(Protocol):
+    """Who did something: a user, an anonymous visitor or the terminal."""
+
+    @property
+    def pk(self) -> int | None: ...
+
+
 class NotRecorded(Exception):
     """Raised when an action can't be recorded and so must not happen."""
 
 
-def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
+def record(actor: Actor | None, action: str, subject: Any, **detail: Any) -> AuditEntry:
     """Record that a user did something; None for no account.
 
     Call it last in the transaction of the action: other writers wait for it to end.
@@ -90,7 +99,7 @@ def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
     return entry
 
 
-def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
+def record_hourly(actor: Actor | None, action: str, subject: Any, **detail: Any) -> None:
     """Record an action at most once per hour for the same user and subject."""
     same = AuditEntry.objects.by(_authenticated_user(actor)).filter(
         action=action, subject=_subject_name(subject), at__gte=timezone.now() - REPEAT_WINDOW
@@ -99,23 +108,23 @@ def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
         record(actor, action, subject, **detail)
 
 
-def record_search(actor: Any, kind: str, words: str, door: str) -> None:
+def record_search(actor: Actor | None, kind: str, words: str, door: str) -> None:
     """Record a search of masked text; the query may be personal, so only a digest is saved."""
     digest = salted_hmac(SEARCH_SALT, words, algorithm="sha256").hexdigest()[:DIGEST_CHARS]
     record_hourly(actor, SEARCHED, kind, door=door, digest=digest)
 
 
-def record_view(actor: Any, run: Run, door: str) -> None:
+def record_view(actor: AnyUser, run: Run, door: str) -> None:
     """Record that a user viewed another user's run, at most once per hour."""
     record_views(actor, [run], door)
 
 
-def record_views(actor: Any, runs: Iterable[Run], door: str) -> None:
+def record_views(actor: AnyUser, runs: Iterable[Run], door: str) -> None:
     """Record several views at once."""
     others = {_subject_name(run) for run in runs if not masking.is_own(run, actor)}
     if not others:
         return
-    lately = AuditEntry.objects.by(actor).filter(
+    lately = AuditEntry.objects.by(_authenticated_user(actor)).filter(
         action=VIEWED,
         subject__in=others,
         detail__door=door,
@@ -144,7 +153,7 @@ def truncate(*, before: datetime) -> int:
     return sum(iter(hash_chain.truncate_page, 0))
 
 
-def person(user: Any) -> AuditPerson:
+def person(user: Actor | None) -> AuditPerson:
     """Return the log's identity for this account, or the anonymous one."""
     known = _authenticated_user(user)
     if known is None:
@@ -179,8 +188,8 @@ def _shorten(text: str) -> str:
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}…"
 
 
-def _authenticated_user(user: Any) -> Any:
-    return user if getattr(user, "is_authenticated", False) and user.pk else None
+def _authenticated_user(user: Actor | None) -> User | None:
+    return user if isinstance(user, User) and user.pk else None
 
 
 def _build_entry(

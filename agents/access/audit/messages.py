@@ -12,8 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import audit
+from agents.db.fast_writes import concrete_field
 from agents.models import AuditEntry, AuditPerson
 from agents.models.audit import ANONYMOUS_TOKEN
+from agents.models.types import LazyText
 
 from .hash_chain import ChainVerification, Flaw
 
@@ -255,7 +257,7 @@ def _detail_line(name: str, value: Any, people: Mapping[str, str], kind: str) ->
     return _labelled(name, words or _format_value(value, people), kind)
 
 
-def _labelled(name: str, text: str, kind: str) -> str:
+def _labelled(name: str, text: LazyText, kind: str) -> str:
     return _("%(label)s: %(text)s") % {"label": _label(name, kind), "text": text}
 
 
@@ -265,7 +267,7 @@ def _label(name: str, kind: str) -> str:
         return str(DETAIL_LABELS[name])
     model = get_user_model() if kind == "person" else _model(kind)
     try:
-        return str(model._meta.get_field(name).verbose_name) if model else name
+        return str(concrete_field(model, name).verbose_name) if model else name
     except FieldDoesNotExist:
         return name
 

@@ -7,8 +7,10 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import get_user_model, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.models import User
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -20,6 +22,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY, requires_mfa
+from agents.access.requests import UserRequest
 from agents.accounts import factors, passkeys, sessions, sign_in, throttle, totp
 from agents.accounts.models import Visit
 
@@ -44,7 +47,7 @@ def confirmation_required(view: View) -> View:
     """Require a recent confirmation of identity, in case a page was left open."""
 
     @wraps(view)
-    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def asked(request: UserRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if sign_in.is_confirmed(request):
             return view(request, *args, **kwargs)
         return redirect(sign_in.request_confirmation(request))
@@ -54,11 +57,11 @@ def confirmation_required(view: View) -> View:
 
 @never_cache
 @require_GET
-def account_page(request: HttpRequest) -> HttpResponse:
+def account_page(request: UserRequest) -> HttpResponse:
     return _render_account(request)
 
 
-def _render_account(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
+def _render_account(request: UserRequest, status: int = 200, **told: Any) -> HttpResponse:
     user, here = request.user, request.session.session_key
     seen = Visit.objects.for_user(user)
     about = {
@@ -76,7 +79,7 @@ def _render_account(request: HttpRequest, status: int = 200, **told: Any) -> Htt
     return render(request, "people/account.html", about, status=status)
 
 
-def _password_form(user: Any, typed: Any = None) -> SetPasswordForm:
+def _password_form(user: User, typed: Any = None) -> SetPasswordForm:
     """Return the password form; users of another service can set a first password."""
     return (PasswordChangeForm if user.has_usable_password() else SetPasswordForm)(user, typed)
 
@@ -84,7 +87,7 @@ def _password_form(user: Any, typed: Any = None) -> SetPasswordForm:
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
-def confirm(request: HttpRequest) -> HttpResponse:
+def confirm(request: UserRequest) -> HttpResponse:
     """Confirm the identity before changing sign-in settings."""
     if request.method == "GET":
         return _render_confirm(request)
@@ -98,7 +101,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
     return redirect(sign_in.url_after_confirmation(request))
 
 
-def _verify_identity(request: HttpRequest, user: Any) -> bool:
+def _verify_identity(request: UserRequest, user: User) -> bool:
     """Verify as at sign-in: with a second factor, the password isn't enough."""
     if not factors.has_second_factor(user):
         return sign_in.verify_password(
@@ -115,7 +118,7 @@ def _verify_identity(request: HttpRequest, user: Any) -> bool:
     return is_right
 
 
-def _render_confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpResponse:
+def _render_confirm(request: UserRequest, status: int = 200, **told: str) -> HttpResponse:
     user = request.user
     about = {
         "has_password": user.has_usable_password() and not factors.has_second_factor(user),
@@ -130,7 +133,7 @@ def _render_confirm(request: HttpRequest, status: int = 200, **told: str) -> Htt
 
 @never_cache
 @require_POST
-def confirm_options(request: HttpRequest) -> HttpResponse:
+def confirm_options(request: UserRequest) -> HttpResponse:
     return responses.options_response(
         lambda: passkeys.authentication_options(request, request.user)
     )
@@ -138,7 +141,7 @@ def confirm_options(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-def confirm_passkey(request: HttpRequest) -> HttpResponse:
+def confirm_passkey(request: UserRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         try:
             passkeys.verify_assertion(request, told["answer"], request.user)
@@ -155,7 +158,7 @@ def confirm_passkey(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_POST
 @confirmation_required
-def change_password(request: HttpRequest) -> HttpResponse:
+def change_password(request: UserRequest) -> HttpResponse:
     """Change the password; all other sessions end."""
     user = request.user
     form = _password_form(user, request.POST)
@@ -181,7 +184,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 
 @transaction.atomic
-def _save_password(form: SetPasswordForm, user: Any) -> bool:
+def _save_password(form: SetPasswordForm, user: User) -> bool:
     """Save it unless the password was changed, or the account deactivated, meanwhile."""
     people = get_user_model()._default_manager.select_for_update()
     same = people.filter(pk=user.pk, password=user.password, is_active=True).first()
@@ -198,7 +201,7 @@ def _save_password(form: SetPasswordForm, user: Any) -> bool:
 @never_cache
 @require_http_methods(["GET", "POST"])
 @confirmation_required
-def set_up_authenticator(request: HttpRequest) -> HttpResponse:
+def set_up_authenticator(request: UserRequest) -> HttpResponse:
     """Set up an authenticator app, replacing an existing one."""
     secret = request.session.setdefault(NEW_SECRET_KEY, totp.new_secret())
     if request.method == "GET":
@@ -218,14 +221,14 @@ def set_up_authenticator(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 @confirmation_required
-def remove_authenticator(request: HttpRequest) -> HttpResponse:
+def remove_authenticator(request: UserRequest) -> HttpResponse:
     if _is_last_factor(request, 1):
         return _render_account(request, problem=MFA_REQUIRED)
     factors.remove_authenticator(request.user)
     return _redirect_with_message(request, _("Authenticator app removed."))
 
 
-def _is_last_factor(request: HttpRequest, going: int) -> bool:
+def _is_last_factor(request: UserRequest, going: int) -> bool:
     """Whether removing these would leave no required factor."""
     user = request.user
     there = hasattr(user, "authenticator") + user.passkeys.count()
@@ -235,14 +238,14 @@ def _is_last_factor(request: HttpRequest, going: int) -> bool:
 @never_cache
 @require_POST
 @confirmation_required
-def renew_recovery_codes(request: HttpRequest) -> HttpResponse:
+def renew_recovery_codes(request: UserRequest) -> HttpResponse:
     """Create new recovery codes; earlier ones become invalid."""
     if not factors.has_second_factor(request.user):
         raise Http404
     return _render_codes(request, factors.create_recovery_codes(request.user))
 
 
-def _render_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
+def _render_codes(request: UserRequest, made: list[str]) -> HttpResponse:
     if not made:
         return redirect("people:account")
     return render_recovery_codes(request, made, reverse("people:account"))
@@ -250,7 +253,7 @@ def _render_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
 
 @never_cache
 @require_POST
-def passkey_options(request: HttpRequest) -> HttpResponse:
+def passkey_options(request: UserRequest) -> HttpResponse:
     if not sign_in.is_confirmed(request):
         return JsonResponse({"to": sign_in.request_confirmation(request)})
     return responses.options_response(
@@ -260,7 +263,7 @@ def passkey_options(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-def add_passkey(request: HttpRequest) -> HttpResponse:
+def add_passkey(request: UserRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
         name = str(told.get("name", "")).replace("\0", "").encode("utf-8", "replace").decode()
         passkeys.register(request, request.user, told["answer"], name)
@@ -272,7 +275,7 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+def remove_passkey(request: UserRequest, pk: int) -> HttpResponse:
     get_object_or_404(request.user.passkeys, pk=pk)
     if not sign_in.is_confirmed(request):
         return redirect(sign_in.request_confirmation(request))
@@ -283,7 +286,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def end_session(request: HttpRequest, pk: int) -> HttpResponse:
+def end_session(request: UserRequest, pk: int) -> HttpResponse:
     """End a session without confirmation, because a break-in is urgent."""
     mine = Visit.objects.for_user(request.user).filter(pk=pk)
     if not sessions.end(mine):
@@ -293,17 +296,17 @@ def end_session(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def end_other_sessions(request: HttpRequest) -> HttpResponse:
+def end_other_sessions(request: UserRequest) -> HttpResponse:
     sessions.end(_other_visits(request))
     audit.record(request.user, audit.SESSION_ENDED, factors.audit_subject(request.user))
     return _redirect_with_message(request, _("You're signed out on all other devices."))
 
 
-def _other_visits(request: HttpRequest):
+def _other_visits(request: UserRequest) -> QuerySet[Visit]:
     here = request.session.session_key
     return Visit.objects.filter(user=request.user).exclude(session=here)
 
 
-def _redirect_with_message(request: HttpRequest, sentence: str) -> HttpResponse:
+def _redirect_with_message(request: UserRequest, sentence: str) -> HttpResponse:
     messages.success(request, sentence)
     return redirect("people:account")

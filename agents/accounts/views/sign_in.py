@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth import authenticate, get_user_model, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -21,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access import audit, authentication
 from agents.access.audit import request_context
+from agents.access.requests import signed_in_user
 from agents.accounts import factors, passkeys, sessions, throttle, totp
 from agents.accounts import sign_in as door
 
@@ -60,7 +62,7 @@ def throttled_message(wait: throttle.TooManyAttempts) -> str:
     ) % {"seconds": wait.seconds}
 
 
-def after_first_factor(request: HttpRequest, user: Any, way: str, onward: str) -> HttpResponse:
+def after_first_factor(request: HttpRequest, user: User, way: str, onward: str) -> HttpResponse:
     """Sign a user in after the first factor, or ask for the second."""
     has_any = factors.has_second_factor(user)
     if has_any or authentication.requires_mfa(user):
@@ -73,7 +75,7 @@ def after_first_factor(request: HttpRequest, user: Any, way: str, onward: str) -
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    user = request.user
+    user = signed_in_user(request)
     logout(request)
     audit.record(user, audit.SIGNED_OUT, factors.audit_subject(user))
     sessions.recheck_access(user.pk)
@@ -103,7 +105,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 
 def _render_second_factor(
-    request: HttpRequest, user: Any, status: int = 200, **told: str
+    request: HttpRequest, user: User, status: int = 200, **told: str
 ) -> HttpResponse:
     has_app = hasattr(user, "authenticator")
     about = {"has_app": has_app, "has_passkey": user.passkeys.exists(), **told}
@@ -131,7 +133,7 @@ def set_up_mfa(request: HttpRequest) -> HttpResponse:
 
 
 def render_authenticator(
-    request: HttpRequest, user: Any, secret: str, action: str, **told: Any
+    request: HttpRequest, user: User, secret: str, action: str, **told: Any
 ) -> HttpResponse:
     address = totp.provisioning_uri(secret, user.get_username())
     about = {

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
 from agents.catalog.agent_factory import CIRCUITS
+from agents.db.fast_writes import concrete_field
 from agents.models import AgentTool, McpServer, ToolRegistration
 from agents.tools.mcp.definition import ToolDefinition, tool_name
 
@@ -22,7 +23,7 @@ from .columns import (
     unknown_key_message,
 )
 from .kind import ResourceKind, ValidationIssue, Values
-from .permissions import user_or_none
+from .permissions import ConfigUser, user_or_none
 
 Source = ToolRegistration.Source
 
@@ -40,17 +41,17 @@ class ModelKind(ResourceKind):
 class ServerKind(ResourceKind):
     """MCP servers; local programs can only be changed by those who may start one."""
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
         return _permission_issues(row, user) or super().keep(row, values, user)
 
-    def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
+    def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         return _permission_issues(row, user) or super().disable(row, user)
 
     def kept(self, row: Any) -> None:
         transaction.on_commit(partial(mcp_servers.disconnect, row.name))
 
 
-def _permission_issues(row: Any, user: Any) -> list[ValidationIssue]:
+def _permission_issues(row: Any, user: ConfigUser) -> list[ValidationIssue]:
     is_program = row.transport == McpServer.Transport.STDIO
     if not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION):
         return []
@@ -82,14 +83,14 @@ class ToolKind(ResourceKind):
             yield ValidationIssue(("definition",), _("This isn't a valid MCP tool definition."))
 
     def bare(self, name: str, values: Values) -> Any:
-        self.model._meta.get_field(self.named).clean(name, None)
+        concrete_field(self.model, self.named).clean(name, None)
         source = _source(values)
         if source == Source.OWN and name not in tool_factory.installed_names():
             raise ValidationError(_("There's no built-in tool with this name."))
         more = _server_fields(name, values) if source == Source.MCP else {}
         return ToolRegistration.objects.create(name=name, source=source, **more)
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
         fixed = {"source": row.source, "server": row.server and row.server.name}
         for name, value in fixed.items():
             if values.get(name, value) != value:
@@ -100,7 +101,7 @@ class ToolKind(ResourceKind):
             _pin_definition(row, values["definition"])
         return []
 
-    def form(self, row: Any, values: Values, user: Any) -> Any:
+    def form(self, row: Any, values: Values, user: ConfigUser) -> Any:
         form = super().form(row, values, user)
         if row.source == Source.MCP:
             del form.fields["definition"]  # defined by its server, in another form
@@ -177,13 +178,13 @@ class AgentKind(ResourceKind):
             row.is_default = False
             row.save(update_fields=["is_default"])
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
         if wrong := super().keep(row, values, user):
             return wrong
         agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))
         return []
 
-    def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
+    def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         self.prepare(row, {})
         super().disable(row, user)
         agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))

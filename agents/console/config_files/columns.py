@@ -48,7 +48,8 @@ class ConfigColumn:
             return (
                 _secret_names(value) if isinstance(field, EncryptedJSONField) else bool(value)
             )
-        return value.name if isinstance(value, models.Model) else normalize_newlines(value)
+        is_row = isinstance(value, models.Model)
+        return value.name if is_row else normalize_newlines(value)
 
     def mismatch(self, value: Any) -> str:
         """Return why a value is invalid here, or an empty string."""

@@ -11,7 +11,7 @@ from agents.access import audit
 from agents.engine.plans import parse_scalar
 
 from .kinds import KINDS
-from .permissions import can_read, user_or_none
+from .permissions import ConfigUser, can_read, user_or_none
 
 FORMAT_VERSION = 1
 HEADER = "ashiato"
@@ -28,7 +28,7 @@ class ExportSelection:
 
 
 @transaction.atomic
-def export(user: Any, selection: ExportSelection) -> str:
+def export(user: ConfigUser, selection: ExportSelection) -> str:
     """Return the file with what this user can read; the export is audited."""
     kinds = [key for key in readable_kinds(user) if key in selection.kinds]
     text = dump_yaml({key: _describe_rows(key, selection.names) for key in kinds})
@@ -36,7 +36,7 @@ def export(user: Any, selection: ExportSelection) -> str:
     return text
 
 
-def readable_kinds(user: Any) -> list[str]:
+def readable_kinds(user: ConfigUser) -> list[str]:
     """Return the kinds this user can read."""
     return [key for key, kind in KINDS.items() if can_read(user, kind.model)]
 

@@ -11,14 +11,14 @@ from django.db import models
 from django.forms import modelform_factory
 from django.utils.translation import gettext as _
 
-from agents.engine.plans import read_definition
+from agents.engine.plans import Path, read_definition
 from agents.models import Schedule
 from agents.runs.engine_messages import translate
 from agents.workflows import acceptance, versions
 
 from .columns import normalize_newlines, not_found_message, unknown_key_message
 from .kind import ResourceKind, ValidationIssue, Values
-from .permissions import has_model_perm, user_or_none
+from .permissions import ConfigUser, has_model_perm, user_or_none
 
 SCHEDULE_TYPES = {"person": str, "cron": str, "parameters": dict, "enabled": bool}
 SCHEDULE_DEFAULTS: Values = {"parameters": {}, "enabled": True}
@@ -65,7 +65,8 @@ class WorkflowKind(ResourceKind):
 
     def differs(self, before: Values, values: Values) -> bool:
         told = {name: values[name] for name in values if name != "schedules"}
-        times = values.get("schedules", now := before.get("schedules", []))
+        now: list[Values] = before.get("schedules", [])
+        times = values.get("schedules", now)
         is_other = any(before.get(name) != value for name, value in told.items())
         return is_other or _sort_schedules(times) != now
 
@@ -77,7 +78,7 @@ class WorkflowKind(ResourceKind):
                 path = ("schedules", number, "person")
                 yield ValidationIssue(path, not_found_message(_("user"), name))
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
         if lacking := list(self.missing_references(values)):
             return lacking
         if wrong := _save_text(row, values, user):
@@ -119,7 +120,7 @@ def _schedule_issues(number: int, schedule: Any) -> Iterator[ValidationIssue]:
             yield ValidationIssue((*at, key), _("This value has the wrong type."))
 
 
-def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+def _save_text(row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
     newest = row.newest
     text = values.get("text", normalize_newlines(newest.text) if newest else "")
     definition = read_definition(text)
@@ -139,7 +140,9 @@ def _save_text(row: Any, values: Values, user: Any) -> list[ValidationIssue]:
     return []
 
 
-def _save_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[ValidationIssue]:
+def _save_schedules(
+    row: Any, wanted: list[Values], user: ConfigUser
+) -> Iterator[ValidationIssue]:
     """Replace the schedules; one with the same user and time keeps its row."""
     if not all(has_model_perm(user, verb, Schedule) for verb in ("add", "change", "delete")):
         yield ValidationIssue(
@@ -172,8 +175,8 @@ def _save_schedule(
         return
     for field, sentences in form.errors.items():
         key = FIELD_KEYS.get(field)
-        path = ("schedules", number, *([key] if key else []))
-        yield from (ValidationIssue(path, sentence) for sentence in sentences)
+        path: Path = ("schedules", number, key) if key else ("schedules", number)
+        yield from (ValidationIssue(path, str(sentence)) for sentence in sentences)
 
 
 def _schedule_data(schedule: Schedule, values: Values) -> Values:

@@ -19,7 +19,7 @@ from .exporter import AUDIT_SUBJECT
 from .kind import ResourceKind, ValidationIssue, Values
 from .kinds import KINDS
 from .parser import ConfigFile, FileEntry, parse_file
-from .permissions import has_model_perm, user_or_none
+from .permissions import ConfigUser, has_model_perm, user_or_none
 
 SALT = "agents.console.config_files"
 
@@ -75,7 +75,7 @@ class ImportResult:
         return [thing for thing in self.things if thing.state == state]
 
 
-def preview_file(text: str, user: Any, *, remove: bool = False) -> ImportResult:
+def preview_file(text: str, user: ConfigUser, *, remove: bool = False) -> ImportResult:
     """Return what the file would do, and roll it back."""
     with transaction.atomic():
         outcome = _run_import(text, user, remove)
@@ -84,7 +84,7 @@ def preview_file(text: str, user: Any, *, remove: bool = False) -> ImportResult:
 
 
 def apply_file(
-    text: str, user: Any, *, remove: bool = False, seal: str | None = None
+    text: str, user: ConfigUser, *, remove: bool = False, seal: str | None = None
 ) -> ImportResult:
     """Apply everything, or nothing if anything is rejected or has changed since the preview."""
     with transaction.atomic():
@@ -101,7 +101,7 @@ def apply_file(
     return replace(outcome, is_done=True)
 
 
-def _run_import(text: str, user: Any, remove: bool) -> ImportResult:
+def _run_import(text: str, user: ConfigUser, remove: bool) -> ImportResult:
     file = parse_file(text)
     kinds = [KINDS[key] for key in KINDS if key in file.things]
     refused = {kind: _permission_problem(kind, user) for kind in kinds}
@@ -122,7 +122,9 @@ def _run_import(text: str, user: Any, remove: bool) -> ImportResult:
 class _KindImport:
     """All items of one kind, in the file and not."""
 
-    def __init__(self, kind: ResourceKind, file: ConfigFile, user: Any, remove: bool) -> None:
+    def __init__(
+        self, kind: ResourceKind, file: ConfigFile, user: ConfigUser, remove: bool
+    ) -> None:
         self.kind, self.user, self.remove = kind, user, remove
         self.entries = file.things[kind.key]
         self.rows = kind.named_rows(locked=True)
@@ -224,7 +226,7 @@ def _shape_issues(
     yield from kind.mismatches(values)
 
 
-def _permission_problem(kind: ResourceKind, user: Any) -> str:
+def _permission_problem(kind: ResourceKind, user: ConfigUser) -> str:
     if has_model_perm(user, "change", kind.model):
         return ""
     return _("You don't have permission to change %(kinds)s.") % {"kinds": kind.plural}
@@ -235,14 +237,14 @@ def _section_problems(file: ConfigFile, sentences: dict[str, str]) -> Iterator[P
         yield PlanProblem(message=sentence, line=file.lines[key])
 
 
-def _seal(text: str, user: Any, remove: bool, things: Iterable[ImportItem]) -> str:
+def _seal(text: str, user: ConfigUser, remove: bool, things: Iterable[ImportItem]) -> str:
     """Return a seal over the preview, which changes with the text or the rows."""
     shown = [(t.kind.key, t.name, t.state, t.before, t.after) for t in things]
     whole = json.dumps([text, remove, user.pk, shown], sort_keys=True)
     return salted_hmac(SALT, whole, algorithm="sha256").hexdigest()
 
 
-def _record_import(outcome: ImportResult, user: Any) -> None:
+def _record_import(outcome: ImportResult, user: ConfigUser) -> None:
     told: Values = {}
     for state in APPLIED_STATES:
         if things := outcome.of(state):

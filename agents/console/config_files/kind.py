@@ -9,9 +9,11 @@ from django.contrib import admin
 from django.db import models
 from django.forms import modelform_factory
 
+from agents.db.fast_writes import concrete_field
 from agents.engine.plans import Path
 
 from .columns import ConfigColumn, editable_columns
+from .permissions import ConfigUser
 
 Values = dict[str, Any]
 
@@ -80,10 +82,10 @@ class ResourceKind:
 
     def bare(self, name: str, values: Values) -> Any:
         """Create a row that others can refer to; raise ValidationError."""
-        self.model._meta.get_field(self.named).clean(name, None)
+        concrete_field(self.model, self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})
 
-    def keep(self, row: Any, values: Values, user: Any) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
         """Save the row as its page would; otherwise return the problems."""
         wrong = list(self.missing_references(values))
         lost = {objection.path[0] for objection in wrong}
@@ -102,7 +104,7 @@ class ResourceKind:
             for sentence in column.missing(values.get(column.name)):
                 yield ValidationIssue((column.name,), sentence)
 
-    def form(self, row: Any, values: Values, user: Any) -> Any:
+    def form(self, row: Any, values: Values, user: ConfigUser) -> Any:
         console = admin.site.get_model_admin(self.model)
         fields = [c.field for c in self.columns(values) if c.field.name not in self.only_first]
         others = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
@@ -112,8 +114,9 @@ class ResourceKind:
         made = modelform_factory(self.model, base, names, field_classes=classes)
         form = made(self.data(row, values), instance=row)
         for name in {*names[1:]} & form.fields.keys():
-            if isinstance(form.fields[name], forms.CharField):
-                form.fields[name].strip = False  # as written
+            field = form.fields[name]
+            if isinstance(field, forms.CharField):
+                field.strip = False  # as written
         return form
 
     def data(self, row: Any, values: Values) -> Values:
@@ -136,7 +139,7 @@ class ResourceKind:
     def kept(self, row: Any) -> None:
         """Notify the rest of the installation once the import is committed."""
 
-    def disable(self, row: Any, user: Any) -> list[ValidationIssue]:
+    def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         row.enabled = False
         row.save(update_fields=["enabled"])
         self.kept(row)

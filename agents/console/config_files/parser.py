@@ -33,12 +33,12 @@ class FileEntry:
         line, here = self.line, self.written
         for key in path:
             if isinstance(here.value, dict) and key in here.value:
-                line = here.names[str(key)][0]
+                line, here = here.names[str(key)][0], here.value[key]
             elif isinstance(here.value, list) and isinstance(key, int):
-                line = here.value[key].line
+                here = here.value[key]
+                line = here.line
             else:
                 break
-            here = here.value[key]
         return line
 
 

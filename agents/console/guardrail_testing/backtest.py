@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from agents.access import audit, masking
-from agents.engine.guardrails import GuardrailAction, Match, Pattern, find_matches
+from agents.engine.guardrails import GuardrailAction, Match, Pattern, Stage, find_matches
 from agents.engine.privacy import StreamingMasker, find
 from agents.models import AgentStep, GuardrailPattern, Run
+from agents.models.types import AnyUser
 from agents.web.presentation import trace_url
 
 SAMPLE_SIZES = (100, 1_000, 5_000)
@@ -38,7 +39,7 @@ class RunText:
     """A text of a run that the rule would have checked."""
 
     run: int
-    stage: str
+    stage: Stage
     agent: str
     value: Any  # tool input isn't always text
     is_masked: bool = False
@@ -52,7 +53,7 @@ class RunText:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchExample:
     run: int
-    stage: str
+    stage: Stage
     agent: str
     before: str
     match: str
@@ -91,7 +92,9 @@ class BacktestResult:
 _at_work = Lock()
 
 
-def backtest(user: Any, rule: Pattern, size: int, agents: Sequence[int] = ()) -> BacktestResult:
+def backtest(
+    user: AnyUser, rule: Pattern, size: int, agents: Sequence[int] = ()
+) -> BacktestResult:
     """Run one backtest at a time, with a time limit; searching others' runs is audited."""
     if not _at_work.acquire(blocking=False):
         raise BacktestRunning
@@ -106,7 +109,9 @@ def backtest(user: Any, rule: Pattern, size: int, agents: Sequence[int] = ()) ->
     return outcome
 
 
-def _scan_runs(user: Any, rule: Pattern, size: int, agents: Sequence[int]) -> BacktestResult:
+def _scan_runs(
+    user: AnyUser, rule: Pattern, size: int, agents: Sequence[int]
+) -> BacktestResult:
     outcome, ends = BacktestResult(wanted=size), time.monotonic() + TIMEOUT_SECONDS
     rules, outcome.is_masked = _scan_rules(rule), not user.has_perm(masking.UNMASK_PERMISSION)
     runs = Run.objects.in_scope(user).order_by("-pk")
@@ -124,7 +129,7 @@ def _scan_runs(user: Any, rule: Pattern, size: int, agents: Sequence[int]) -> Ba
     return outcome
 
 
-def _masked_runs(user: Any, batch: Sequence[int]) -> frozenset[int]:
+def _masked_runs(user: AnyUser, batch: Sequence[int]) -> frozenset[int]:
     """Return which of these runs are masked for this user."""
     told = Run.objects.filter(pk__in=batch).only("user", "topic", "origin", "origin_step")
     runs = masking.load_origins(told)
@@ -137,8 +142,12 @@ def _scan_rules(rule: Pattern) -> list[Pattern]:
     if rule.action is GuardrailAction.ALLOW:
         return [seen]
     rows = GuardrailPattern.objects.filter(enabled=True, is_observed=False, action="allow")
-    allow = GuardrailAction.ALLOW
-    return [seen, *(Pattern(pattern=r.pattern, stage=r.stage, action=allow) for r in rows)]
+    return [seen, *(_exception(row) for row in rows)]
+
+
+def _exception(row: GuardrailPattern) -> Pattern:
+    stage = cast(Stage, row.stage)
+    return Pattern(pattern=row.pattern, stage=stage, action=GuardrailAction.ALLOW)
 
 
 def _run_texts(

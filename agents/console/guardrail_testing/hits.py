@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from django.db import transaction
 from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
@@ -10,7 +10,11 @@ from django.db.models.functions import Coalesce
 
 from agents.access import audit
 from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
+from agents.models.types import AnyUser
 from agents.web.presentation import trace_url
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
 
 PAGE_SIZE = 50
 VERDICTS = {"right": True, "wrong": False, "open": None}
@@ -35,20 +39,20 @@ class HitPage:
     older: int | None  # last one on this page; older ones follow
 
 
-def list_hits(user: Any, pattern: int | None = None, before: int | None = None) -> HitPage:
+def list_hits(user: AnyUser, pattern: int | None = None, before: int | None = None) -> HitPage:
     """Return hits of runs this user can see, newest first."""
     hits = GuardrailHit.objects.for_user(user).select_related("pattern", "verdict__by")
     hits = hits.filter(pattern=pattern) if pattern is not None else hits
     hits = hits.filter(pk__lt=before) if before is not None else hits
     found = list(hits.order_by("-pk")[: PAGE_SIZE + 1])
     for hit in found:
-        hit.href = f"{trace_url(hit.run_id)}#step-{hit.step}"
+        vars(hit)["href"] = f"{trace_url(hit.run_id)}#step-{hit.step}"
     is_more = len(found) > PAGE_SIZE
     return HitPage(hits=found[:PAGE_SIZE], older=found[PAGE_SIZE - 1].pk if is_more else None)
 
 
 @transaction.atomic
-def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
+def judge(user: AnyUser, hit: GuardrailHit, is_right: bool | None) -> None:
     """Save the latest verdict; None removes it."""
     if is_right is None:
         GuardrailVerdict.objects.filter(hit=hit).delete()
@@ -58,7 +62,16 @@ def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
     audit.record(user, audit.HIT_JUDGED, hit.run, rule=hit.pattern.name, is_right=is_right)
 
 
-def with_counts(patterns: QuerySet) -> QuerySet:
+class HitCounts(TypedDict):
+    hit_count: int
+    judged: int
+    right: int
+
+
+CountedPattern: TypeAlias = "WithAnnotations[GuardrailPattern, HitCounts]"
+
+
+def with_counts(patterns: QuerySet[GuardrailPattern]) -> "QuerySet[CountedPattern]":
     """Annotate patterns with `hit_count`, `judged` and `right`."""
     hits = GuardrailHit.objects.filter(pattern=OuterRef("pk"))
     judged = GuardrailVerdict.objects.filter(hit__pattern=OuterRef("pk"))

@@ -14,6 +14,7 @@ from agents.engine.guardrails import (
     find_matches,
     try_pattern,
 )
+from agents.engine.guardrails import Stage as EngineStage
 from agents.models import GuardrailPattern
 from agents.runs.engine_messages import translate
 
@@ -77,7 +78,7 @@ def _split_matches(text: str, places: Sequence[tuple[int, int]]) -> Iterator[Sam
         yield SampleSegment(text=text[at:])
 
 
-def _stage_outcome(rule: Pattern, text: str, stage: str) -> StageOutcome:
+def _stage_outcome(rule: Pattern, text: str, stage: EngineStage) -> StageOutcome:
     label = str(Stage(stage).label)
     inspected = Guardrails(blocked_patterns=[rule]).without_length_limits().inspect(text, stage)
     if rule.is_exception:

@@ -3,6 +3,7 @@
 from .checks import STAGES, GuardrailAction, Guardrails, Pattern, try_pattern
 from .confusables import fold
 from .normalization import LINK_TARGET, MAX_GAP_CHARS, normalize
+from .patterns import Stage
 from .stream_filter import Match, find_matches
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Match",
     "Pattern",
     "STAGES",
+    "Stage",
     "find_matches",
     "fold",
     "normalize",

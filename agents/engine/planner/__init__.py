@@ -1,11 +1,12 @@
 """Asks a model and reads its reply: the planner and the ReAct dialect."""
 
 from .react_parser import parse_react
-from .react_planner import LLM, ReActPlanner
+from .react_planner import LLM, Dialect, ReActPlanner
 from .stream_batches import Deadlines, batched, open_stream
 
 __all__ = [
     "Deadlines",
+    "Dialect",
     "LLM",
     "ReActPlanner",
     "batched",

@@ -1,6 +1,6 @@
 """Plans, written by a model or by hand: validation, execution, and merging in a panel."""
 
-from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE
+from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE, Merge
 from .definition import PlanDefinition, read_definition
 from .evaluation import MONITOR
 from .evaluation import OUTPUT_SCHEMA as EVALUATION_SCHEMA
@@ -35,6 +35,7 @@ __all__ = [
     "MAX_PROBLEMS",
     "MODERATOR",
     "MONITOR",
+    "Merge",
     "Orchestrator",
     "PLANNER",
     "Panel",

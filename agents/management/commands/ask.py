@@ -2,9 +2,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import Any
 from uuid import uuid4
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from agents import runs
 from agents.engine.errors import AgentError
@@ -31,7 +32,7 @@ class Command(TerminalCommand):
         f"terminal, the run stays paused and the command exits with {EXIT_WAITING}."
     )
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question", nargs="?", default="")
         parser.add_argument(
             "--agent", default="", help="agent name (default: the default agent)"
@@ -44,7 +45,7 @@ class Command(TerminalCommand):
             help="resume a run that is waiting for approval",
         )
 
-    def handle(self, question: str, agent: str, resume: int | None, **options) -> None:
+    def handle(self, question: str, agent: str, resume: int | None, **options: Any) -> None:
         self.as_json = options["json"]
         question = question.encode(errors="replace").decode().replace("\0", "").strip()
         if bool(question) == (resume is not None):

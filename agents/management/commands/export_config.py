@@ -1,8 +1,14 @@
 """Exports the configuration to a file."""
 
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, no_translations
+from django.core.management.base import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    no_translations,
+)
 
 from agents.console.config_files.exporter import ExportSelection, export
 from agents.console.config_files.kinds import KINDS
@@ -12,7 +18,7 @@ from agents.console.config_files.permissions import TerminalUser
 class Command(BaseCommand):
     help = "Exports agents, models, tools and other settings as YAML, without secrets."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "-o", "--output", type=Path, metavar="FILE", help="file to write (default: stdout)"
         )
@@ -30,7 +36,7 @@ class Command(BaseCommand):
         )
 
     @no_translations
-    def handle(self, output: Path | None, only: str, name: list[str], **options) -> None:
+    def handle(self, output: Path | None, only: str, name: list[str], **options: Any) -> None:
         text = export(TerminalUser(), ExportSelection(kinds=parse_kinds(only), names=name))
         if output is None:
             self.stdout.write(text, ending="")

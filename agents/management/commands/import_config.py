@@ -2,8 +2,14 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, no_translations
+from django.core.management.base import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    no_translations,
+)
 
 from agents.console.config_files import report
 from agents.console.config_files.importer import ImportResult, apply_file, preview_file
@@ -15,7 +21,7 @@ EXIT_WOULD_CHANGE = 2
 class Command(BaseCommand):
     help = "Imports a file written by export_config: everything, or nothing if it has errors."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="file to import; - reads stdin")
         parser.add_argument(
             "--dry-run",
@@ -30,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="don't ask for confirmation")
 
     @no_translations
-    def handle(self, file: str, dry_run: bool, remove: bool, yes: bool, **options) -> None:
+    def handle(self, file: str, dry_run: bool, remove: bool, yes: bool, **options: Any) -> None:
         text = read_file(file)
         found = preview_file(text, TerminalUser(), remove=remove)
         self._print_report(found)

@@ -1,7 +1,8 @@
 import sys
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from agents import knowledge
 
@@ -9,10 +10,10 @@ from agents import knowledge
 class Command(BaseCommand):
     help = "Adds Markdown and text files to the documents that the search tool searches."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
 
-    def handle(self, *, paths: list[Path], **options):
+    def handle(self, *, paths: list[Path], **options: Any) -> None:
         results = [self.ingest_file(file) for path in paths for file in expand_path(path)]
         if not all(results):
             sys.exit(1)

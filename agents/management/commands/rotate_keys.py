@@ -1,10 +1,12 @@
 from collections.abc import Iterator
+from typing import Any
 
 from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError, no_translations
 from django.db import models, transaction
 
-from agents.models.secret import EncryptedTextField, UnreadableSecret
+from agents.db.fast_writes import concrete_field
+from agents.models.secret import EncryptedTextField, EncryptedValue, UnreadableSecret
 
 UNREADABLE_MESSAGE = """\
 These secrets can't be decrypted with any key in ASHIATO_ENCRYPTION_KEYS and weren't changed:
@@ -17,7 +19,7 @@ class Command(BaseCommand):
     help = "Re-encrypts all secrets with the first key in ASHIATO_ENCRYPTION_KEYS."
 
     @no_translations
-    def handle(self, **options) -> None:
+    def handle(self, **options: Any) -> None:
         lost: list[str] = []
         for model, columns in encrypted_fields():
             count, unread = reencrypt(model, columns)
@@ -39,13 +41,14 @@ def encrypted_fields() -> Iterator[tuple[type[models.Model], list[str]]]:
 
 def reencrypt(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]]:
     """Return how many secrets have the newest key now, and which are unreadable."""
-    count, unread = 0, []
+    count = 0
+    unread: list[str] = []
     with transaction.atomic():
-        for row in model.objects.select_for_update().order_by("pk"):
+        for row in model._default_manager.select_for_update().order_by("pk"):
             secrets = {name: getattr(row, name) for name in columns}
             readable = [name for name, secret in secrets.items() if secret and can_read(secret)]
             unread += [
-                f"{model._meta.verbose_name} {row}: {model._meta.get_field(name).verbose_name}"
+                f"{model._meta.verbose_name} {row}: {concrete_field(model, name).verbose_name}"
                 for name, secret in secrets.items()
                 if secret and name not in readable
             ]
@@ -55,7 +58,7 @@ def reencrypt(model: type[models.Model], columns: list[str]) -> tuple[int, list[
     return count, unread
 
 
-def can_read(secret) -> bool:
+def can_read(secret: EncryptedValue) -> bool:
     try:
         secret.reveal()
     except UnreadableSecret:

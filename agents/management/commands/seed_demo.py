@@ -1,4 +1,5 @@
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -43,7 +44,7 @@ Markdown, and in the language of the question."""
 class Command(BaseCommand):
     help = "Creates the first account, the sample agents and tools, and the sample data."
 
-    def handle(self, **options) -> None:
+    def handle(self, **options: Any) -> None:
         try:
             make_agents()
         except ImproperlyConfigured as error:

@@ -3,10 +3,11 @@
 import socket
 import sys
 from errno import EADDRINUSE
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.catalog import mcp_servers, planner_factory
 from agents.runs import leases
@@ -16,11 +17,11 @@ from agents.web import warmup
 class Command(BaseCommand):
     help = "Migrates the database, creates the sample data and starts the web server."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default=settings.ENVIRONMENT.host)
         parser.add_argument("--port", type=int, default=settings.ENVIRONMENT.port)
 
-    def handle(self, host: str, port: int, **options) -> None:
+    def handle(self, host: str, port: int, **options: Any) -> None:
         check_port(host, port)
         check_egress()
         check_model()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
@@ -14,7 +15,7 @@ LOCK_ID = 0x417368
 class Command(BaseCommand):
     help = "Migrates the database and creates the first account and the sample data."
 
-    def handle(self, **options) -> None:
+    def handle(self, **options: Any) -> None:
         with _advisory_lock():
             call_command("migrate", verbosity=0)
             call_command("seed_demo", stdout=self.stdout)

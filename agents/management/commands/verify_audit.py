@@ -3,8 +3,9 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.access.audit import messages
 from agents.access.audit.hash_chain import Anchor, verify
@@ -14,7 +15,7 @@ from agents.console.audit import save_verification
 class Command(BaseCommand):
     help = "Verifies the whole audit log; fails at the first invalid entry."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--anchor",
             type=Path,
@@ -23,7 +24,7 @@ class Command(BaseCommand):
             "it, then updates the file; keep it out of reach of database administrators",
         )
 
-    def handle(self, anchor: Path | None, **options) -> None:
+    def handle(self, anchor: Path | None, **options: Any) -> None:
         known = read_anchor(anchor) if anchor and anchor.exists() else None
         found = verify(anchor=known)
         save_verification(found)

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from agents import runs
@@ -26,7 +27,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class Command(BaseCommand):
     help = "Executes the runs that the web processes queue (ASHIATO_WORKERS=true)."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--runs",
             type=int,
@@ -34,7 +35,7 @@ class Command(BaseCommand):
             help="max concurrent runs",
         )
 
-    def handle(self, runs: int, **options) -> None:
+    def handle(self, runs: int, **options: Any) -> None:
         if not settings.WORKERS:
             raise CommandError(
                 "Workers are disabled. Set ASHIATO_WORKERS=true for all processes."

@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from agents.engine.errors import AgentError
 from agents.engine.plans import PlanDefinition, read_definition
@@ -21,7 +22,7 @@ class Command(ask.Command):
         f"{ask.EXIT_WAITING}."
     )
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(dest="command", required=True)
         run = commands.add_parser("run", help="run a workflow")
         run.add_argument("name")
@@ -30,7 +31,9 @@ class Command(ask.Command):
         check = commands.add_parser("check", help="check a definition for errors")
         check.add_argument("file", help="YAML or JSON file; - reads stdin")
 
-    def handle(self, command: str, **options) -> None:
+    def handle(  # type: ignore[override]  # other arguments than ask
+        self, command: str, **options: Any
+    ) -> None:
         if command == "check":
             self._check(options["file"])
         else:

@@ -1,10 +1,11 @@
 """Comments on an answer and its steps, by members of the chat."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.access.requests import UserRequest
 from agents.db import errors
 from agents.models import Run
 from agents.review import comments
@@ -18,7 +19,7 @@ MAX_STEP_NUMBER = 10**8
 
 
 @require_POST
-def add_comment(request: HttpRequest, pk: int) -> HttpResponse:
+def add_comment(request: UserRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
     step = _parse_number(request.POST.get("step", ""))
     text = request.POST.get(f"comment-{pk}-{step}", "")
@@ -31,7 +32,7 @@ def add_comment(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def comment_thread(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+def comment_thread(request: UserRequest, pk: int, step: int) -> HttpResponse:
     """Display all comments on a step or on the answer (0)."""
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
     if step >= MAX_STEP_NUMBER or (step and not run.steps.filter(number=step).exists()):
@@ -41,7 +42,7 @@ def comment_thread(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 
 @require_POST
-def delete_comment(request: HttpRequest, pk: int, comment: int) -> HttpResponse:
+def delete_comment(request: UserRequest, pk: int, comment: int) -> HttpResponse:
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
     try:
         gone = comments.delete(request.user, comment)
@@ -50,7 +51,7 @@ def delete_comment(request: HttpRequest, pk: int, comment: int) -> HttpResponse:
     return _render_thread(request, run, gone.step)
 
 
-def _render_thread(request: HttpRequest, run: Run, step: int, **about: str) -> HttpResponse:
+def _render_thread(request: UserRequest, run: Run, step: int, **about: str) -> HttpResponse:
     """Render the thread; with a problem, the typed text as well."""
     if request.htmx:
         thread = CommentThread.of(run, step, request.user.pk)

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents.access.masking import is_participant, load_origins, mask_row
+from agents.access.requests import UserRequest
 from agents.models import Run
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.comparison import Comparison
@@ -21,34 +22,34 @@ MAX_DIGITS = 18
 
 
 @require_GET
-def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
+def compare(request: UserRequest, pk: int, other: int) -> HttpResponse:
     comparison = Comparison(_run_view(request, pk), _run_view(request, other))
     part = "#comparison" if request.htmx else ""
     return render(request, f"trace/compare.html{part}", {"comparison": comparison})
 
 
 @require_GET
-def compare_with(request: HttpRequest, pk: int) -> HttpResponse:
+def compare_with(request: UserRequest, pk: int) -> HttpResponse:
     """Suggest runs to compare with, and accept any other number."""
     return _render_candidates(request, open_run(request, pk, AUDIT_SOURCE))
 
 
 @require_GET
-def find_comparison(request: HttpRequest) -> HttpResponse:
+def find_comparison(request: UserRequest) -> HttpResponse:
     """Redirect to the comparison of two typed numbers."""
     left, right = (_parse_number(request.GET.get(name, "")) for name in ("a", "b"))
     found = open_run(request, left, AUDIT_SOURCE)
-    if Run.objects.for_user(request.user).filter(pk=right).exists():
+    if right is not None and Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
     return _render_candidates(request, found, _("No run has this number."))
 
 
-def _run_view(request: HttpRequest, pk: int) -> RunView:
+def _run_view(request: UserRequest, pk: int) -> RunView:
     return replace(open_run(request, pk, AUDIT_SOURCE).view(), place="compare")
 
 
 def _render_candidates(
-    request: HttpRequest, found: ReadableRun, problem: str = ""
+    request: UserRequest, found: ReadableRun, problem: str = ""
 ) -> HttpResponse:
     others = Run.objects.for_user(request.user).exclude(pk=found.row.pk).select_related("user")
     groups = _candidate_groups(found.row, others)
@@ -64,7 +65,7 @@ def _render_candidates(
     return render(request, "trace/compare_with.html", context, status=422 if problem else 200)
 
 
-def _candidate_view(request: HttpRequest, run: Run) -> RunView:
+def _candidate_view(request: UserRequest, run: Run) -> RunView:
     return RunView(run if is_participant(run, request.user) else mask_row(run), place="trace")
 
 

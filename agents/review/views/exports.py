@@ -1,9 +1,10 @@
 """Run exports."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
 from agents.access import audit, masking
+from agents.access.requests import UserRequest
 from agents.db import database
 from agents.review import exports
 from agents.review.audited_reading import ReadableRun, open_run
@@ -11,20 +12,20 @@ from agents.web.downloads import download
 
 
 @require_GET
-async def export_json(request: HttpRequest, pk: int) -> HttpResponse:
+async def export_json(request: UserRequest, pk: int) -> HttpResponseBase:
     found = await database.run(_open_for_export, request, pk, "json")
     pieces = exports.as_json(found.row, is_masked=found.is_masked)
     return download(pieces, f"trace-{pk}.json", "application/json")
 
 
 @require_GET
-async def export_markdown(request: HttpRequest, pk: int) -> HttpResponse:
+async def export_markdown(request: UserRequest, pk: int) -> HttpResponseBase:
     found = await database.run(_open_for_export, request, pk, "markdown")
     pieces = exports.as_markdown(found.row, is_masked=found.is_masked)
     return download(pieces, f"trace-{pk}.md", "text/markdown; charset=utf-8")
 
 
-def _open_for_export(request: HttpRequest, pk: int, form: str) -> ReadableRun:
+def _open_for_export(request: UserRequest, pk: int, form: str) -> ReadableRun:
     found = open_run(request, pk, "export")
     if not masking.is_own(found.row, request.user):
         audit.record(request.user, audit.EXPORTED, found.row, form=form)

@@ -1,19 +1,20 @@
 """Feedback on runs: as fragments, and as plain forms without JavaScript."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import resolve, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
+from agents.access.requests import UserRequest
 from agents.console.guardrail_testing import hits
 from agents.db import errors
 from agents.models import Run
@@ -33,7 +34,7 @@ TEXT_FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
 @require_POST
-def rate(request: HttpRequest, pk: int) -> HttpResponse:
+def rate(request: UserRequest, pk: int) -> HttpResponse:
     """Save or remove a rating by the run's user; others give verdicts."""
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
@@ -45,7 +46,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     return _render_rating(request, run, problem)
 
 
-def _render_rating(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
+def _render_rating(request: UserRequest, run: Run, problem: str) -> HttpResponse:
     if request.htmx:
         view, is_asking = RunView(run), "reason" in request.POST
         context = {"view": view, "problem": problem, "is_asking": is_asking}
@@ -56,7 +57,7 @@ def _render_rating(request: HttpRequest, run: Run, problem: str) -> HttpResponse
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
-def _parse_rating(request: HttpRequest, run: Run) -> feedback.RatingInput:
+def _parse_rating(request: UserRequest, run: Run) -> feedback.RatingInput:
     said = request.POST.get("rating", "bad")
     return feedback.RatingInput(
         is_good={"good": True, "none": None}.get(said, False),
@@ -66,19 +67,19 @@ def _parse_rating(request: HttpRequest, run: Run) -> feedback.RatingInput:
     )
 
 
-def _parse_reason(request: HttpRequest, run: Run) -> str:
+def _parse_reason(request: UserRequest, run: Run) -> str:
     """Return the pressed reason, unless pressed before; otherwise the saved one."""
     kept = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
     pressed = request.POST.get("reason")
     return kept if pressed is None else "" if pressed == kept else pressed
 
 
-def reviewer_action(view):
+def reviewer_action(view: Callable[..., None]) -> Callable[..., HttpResponse]:
     """Make a view for reviewers' feedback, which renders the result."""
 
     @require_POST
     @wraps(view)
-    def judged(request: HttpRequest, pk: int, **more: int) -> HttpResponse:
+    def judged(request: UserRequest, pk: int, **more: int) -> HttpResponse:
         run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
         return _apply_feedback(request, run, lambda: view(request, run, **more))
 
@@ -96,7 +97,7 @@ def deleted_as_404(run: Run) -> Iterator[None]:
         raise Http404 from None
 
 
-def _apply_feedback(request: HttpRequest, run: Run, act) -> HttpResponse:
+def _apply_feedback(request: UserRequest, run: Run, act: Callable[[], object]) -> HttpResponse:
     try:
         with deleted_as_404(run), errors.reraise_as(feedback.FeedbackRejected):
             act()
@@ -108,12 +109,12 @@ def _apply_feedback(request: HttpRequest, run: Run, act) -> HttpResponse:
 
 
 @reviewer_action
-def add_note(request: HttpRequest, run: Run) -> None:
+def add_note(request: UserRequest, run: Run) -> None:
     feedback.add_note(request.user, run, request.POST.get("text", ""), _parse_step(request))
 
 
 @reviewer_action
-def edit_note(request: HttpRequest, run: Run, note: int) -> None:
+def edit_note(request: UserRequest, run: Run, note: int) -> None:
     """Change or delete one's own note."""
     if "delete" in request.POST:
         feedback.delete_note(request.user, run, note)
@@ -122,7 +123,7 @@ def edit_note(request: HttpRequest, run: Run, note: int) -> None:
 
 
 @reviewer_action
-def edit_label(request: HttpRequest, run: Run) -> None:
+def edit_label(request: UserRequest, run: Run) -> None:
     if "remove" in request.POST:
         feedback.remove_label(run, request.POST["remove"], _parse_step(request))
     else:
@@ -132,7 +133,7 @@ def edit_label(request: HttpRequest, run: Run) -> None:
 
 
 @reviewer_action
-def judge_hit(request: HttpRequest, run: Run, hit: int) -> None:
+def judge_hit(request: UserRequest, run: Run, hit: int) -> None:
     """Save whether a guardrail was right."""
     found = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
     word = request.POST.get("word", "")
@@ -142,7 +143,7 @@ def judge_hit(request: HttpRequest, run: Run, hit: int) -> None:
 
 
 @reviewer_action
-def assign(request: HttpRequest, run: Run) -> None:
+def assign(request: UserRequest, run: Run) -> None:
     name = request.user.get_username() if "me" in request.POST else request.POST.get("to", "")
     name = feedback.storable(name)
     person = get_user_model().objects.filter(username=name).first() if name else None
@@ -152,26 +153,26 @@ def assign(request: HttpRequest, run: Run) -> None:
 
 
 @reviewer_action
-def decide(request: HttpRequest, run: Run) -> None:
+def decide(request: UserRequest, run: Run) -> None:
     verdict, seen = request.POST.get("verdict", ""), request.POST.get("seen", "")
     feedback.decide(request.user, run, verdict, seen)
 
 
 @reviewer_action
-def correct(request: HttpRequest, run: Run) -> None:
+def correct(request: UserRequest, run: Run) -> None:
     text = "" if "withdraw" in request.POST else request.POST.get("correction", "")
     feedback.correct(request.user, run, text, request.POST.get("seen", ""))
 
 
 @reviewer_action
-def save_example(request: HttpRequest, run: Run) -> None:
+def save_example(request: UserRequest, run: Run) -> None:
     """Save the run as an example."""
     name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
     examples.save(request.user, run, name, expected)
 
 
 @require_POST
-def flag(request: HttpRequest, pk: int) -> HttpResponse:
+def flag(request: UserRequest, pk: int) -> HttpResponse:
     """Request a review, by a reviewer or the run's user."""
     run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
@@ -179,7 +180,7 @@ def flag(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+def step_review(request: UserRequest, pk: int, step: int) -> HttpResponse:
     """Display the feedback on one step, with a form."""
     run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
     if not run.steps.filter(number=step).exists():
@@ -188,7 +189,7 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     return _render_step(request, run, step)
 
 
-def _render_step(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
+def _render_step(request: UserRequest, run: Run, step: int, **about: Any) -> HttpResponse:
     context = {"case": run_page.build_case(request, run, **about), "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
@@ -197,7 +198,7 @@ def _render_step(request: HttpRequest, run: Run, step: int, **about: Any) -> Htt
 
 
 @require_GET
-def review_queue(request: HttpRequest) -> HttpResponse:
+def review_queue(request: UserRequest) -> HttpResponse:
     """Display the review queue."""
     if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
@@ -210,7 +211,7 @@ def review_queue(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def open_reviews(request: HttpRequest) -> HttpResponse:
+def open_reviews(request: UserRequest) -> HttpResponse:
     """Return the number of open reviews; pages poll it."""
     if not request.user.has_perm(feedback.REVIEW_PERMISSION):
         raise Http404
@@ -218,7 +219,7 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
     return render(request, "layout/_open_reviews.html", {"waiting": waiting})
 
 
-def _render_feedback(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
+def _render_feedback(request: UserRequest, run: Run, problem: str = "") -> HttpResponse:
     """Render the saved feedback; with a problem, the typed text as well."""
     # Feedback on steps is between reviewers.
     step = _parse_step(request) if request.user.has_perm(feedback.REVIEW_PERMISSION) else 0
@@ -236,12 +237,12 @@ def _render_feedback(request: HttpRequest, run: Run, problem: str = "") -> HttpR
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
-def _parse_step(request: HttpRequest) -> int:
+def _parse_step(request: UserRequest) -> int:
     text = request.POST.get("step", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
-def _return_url(request: HttpRequest, pk: int, anchor: str) -> str:
+def _return_url(request: UserRequest, pk: int, anchor: str) -> str:
     """Return the page the feedback was given on, if it is ours and can be displayed."""
     before = previous_page(request)
     # A rejected form is displayed at its own URL, which can't be returned to.

@@ -1,11 +1,12 @@
 """The list of runs, its filter, and saved filters."""
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db import OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
@@ -13,8 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.access.requests import UserRequest
 from agents.db import errors
 from agents.models import Membership
+from agents.models.types import LazyText
 from agents.review import filter_completion, listing
 from agents.review.charts import build_charts
 from agents.review.filter_language import Filter, FilterProblem, clean, parse
@@ -33,7 +36,7 @@ BUILT_IN_VIEWS = {
 
 
 @require_GET
-def run_list(request: HttpRequest) -> HttpResponse:
+def run_list(request: UserRequest) -> HttpResponse:
     is_part = request.htmx and not request.htmx.history_restore_request
     asked = _parse_filter(request)
     cursor = Cursor(
@@ -64,12 +67,12 @@ def run_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def completions(request: HttpRequest) -> JsonResponse:
+def completions(request: UserRequest) -> JsonResponse:
     return JsonResponse({"fields": filter_completion.completions(request.user)})
 
 
 @require_POST
-def save_view(request: HttpRequest) -> HttpResponse:
+def save_view(request: UserRequest) -> HttpResponse:
     """Save a filter by name, replacing one with the same name."""
     query = clean(request.POST.get("q", ""))
     name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
@@ -87,7 +90,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+def delete_view(request: UserRequest, pk: int) -> HttpResponse:
     get_object_or_404(SavedView, user=request.user, pk=pk).delete()
     return redirect(list_url(clean(request.POST.get("q", ""))))
 
@@ -97,11 +100,11 @@ def list_url(query: str) -> str:
     return reverse("trace:list") + (f"?{urlencode({'q': query})}" if query else "")
 
 
-def _parse_filter(request: HttpRequest) -> Filter:
+def _parse_filter(request: UserRequest) -> Filter:
     return parse(request.GET.get("q", ""), is_reviewer=is_reviewer(request.user))
 
 
-def _parse_number(request: HttpRequest, name: str) -> int | None:
+def _parse_number(request: UserRequest, name: str) -> int | None:
     text = request.GET.get(name, "")
     is_number = text.isascii() and text.isdigit() and len(text) < 20
     return min(int(text), MAX_PK) if is_number else None
@@ -126,7 +129,7 @@ def _problems(asked: Filter, more: list[FilterProblem]) -> list[dict[str, str]]:
     ]
 
 
-def _view_links(asked: Filter, views) -> list[dict[str, Any]]:
+def _view_links(asked: Filter, views: Iterable[tuple[str, LazyText]]) -> list[dict[str, Any]]:
     return [
         {"name": name, "url": list_url(query), "is_current": query == asked.text}
         for query, name in views

@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
+from agents.access.requests import UserRequest
 from agents.models import Run
 from agents.review import replay
 from agents.review.audited_reading import open_run
@@ -17,7 +18,7 @@ SPEEDS = ["0.5", "1", "2", "4", "8"]
 
 
 @require_GET
-def replay_page(request: HttpRequest, pk: int) -> HttpResponse:
+def replay_page(request: UserRequest, pk: int) -> HttpResponse:
     found = open_run(request, pk, "replay")
     run, timeline = found.run, ReplayTimeline(found.run, is_masked=found.is_masked)
     at = parse_number(request.GET.get("at"), timeline.last)
@@ -39,7 +40,7 @@ def replay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def replay_chunk(request: HttpRequest, pk: int) -> JsonResponse:
+def replay_chunk(request: UserRequest, pk: int) -> JsonResponse:
     """Return a part of the replay as JSON."""
     found = open_run(request, pk, "replay")
     after = parse_number(request.GET.get("after"), event_store.last_seq(found.run))

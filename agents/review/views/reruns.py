@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import runs
 from agents.access import audit, masking
+from agents.access.requests import UserRequest
 from agents.db import database, errors
 from agents.models import Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
@@ -20,13 +21,13 @@ from agents.review.forms import RerunForm
 
 
 @require_GET
-def rerun_form(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+def rerun_form(request: UserRequest, pk: int, step: int) -> HttpResponse:
     """Display what will be replayed, and what can be changed."""
     return _render_form(request, _open_source(request, pk, step), step)
 
 
 @require_POST
-async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+async def rerun(request: UserRequest, pk: int, step: int) -> HttpResponse:
     answer = await database.run(_prepare_rerun, request, pk, step)
     if isinstance(answer, HttpResponse):
         return answer
@@ -35,7 +36,7 @@ async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 
 @require_POST
-async def stop(request: HttpRequest, pk: int) -> HttpResponse:
+async def stop(request: UserRequest, pk: int) -> HttpResponse:
     """Stop a rerun or a trial, which has no chat to do that in."""
     run = await database.run(_get_own_rerun, request, pk)
     await runs.stop(run)
@@ -44,13 +45,13 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("trace:compare", run.origin_id, pk)
 
 
-def _get_own_rerun(request: HttpRequest, pk: int) -> Run:
+def _get_own_rerun(request: UserRequest, pk: int) -> Run:
     mine = Run.objects.for_user(request.user).filter(user=request.user)
     outside = Q(origin_step__isnull=False) | Q(topic__startswith=DRAFT_TOPIC_PREFIX)
     return get_object_or_404(mine.filter(outside), pk=pk)
 
 
-def _prepare_rerun(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
+def _prepare_rerun(request: UserRequest, pk: int, step: int) -> Run | HttpResponse:
     """Return the new run, or the form with its errors."""
     found = _open_source(request, pk, step)
     try:
@@ -74,7 +75,7 @@ def _prepare_rerun(request: HttpRequest, pk: int, step: int) -> Run | HttpRespon
     return run
 
 
-def _open_source(request: HttpRequest, pk: int, step: int) -> ReadableRun:
+def _open_source(request: UserRequest, pk: int, step: int) -> ReadableRun:
     found = open_run(request, pk, "rerun")
     if step != 1 and not found.row.steps.filter(number=step).exists():
         raise Http404
@@ -83,7 +84,7 @@ def _open_source(request: HttpRequest, pk: int, step: int) -> ReadableRun:
     return found
 
 
-def _load_setup(request: HttpRequest, found: ReadableRun) -> reruns.RerunSetup:
+def _load_setup(request: UserRequest, found: ReadableRun) -> reruns.RerunSetup:
     """Return the setup; a masked run can't be rerun, because the rerun would be unmasked."""
     if found.is_masked:
         raise reruns.RerunRejected(
@@ -93,7 +94,7 @@ def _load_setup(request: HttpRequest, found: ReadableRun) -> reruns.RerunSetup:
 
 
 def _render_form(
-    request: HttpRequest, found: ReadableRun, step: int, form: RerunForm | None = None
+    request: UserRequest, found: ReadableRun, step: int, form: RerunForm | None = None
 ) -> HttpResponse:
     nearest = reruns.nearest_step(found.row, step)
     view = replace(found.view(), may_decide=False)

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from agents.access import masking
+from agents.access.requests import UserRequest
 from agents.models import AgentStep
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.listing import neighbours
@@ -34,7 +35,7 @@ MAX_FILTER_CHARS = 500
 
 
 @require_GET
-def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
+def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     found = open_run(request, pk)
     view = replace(found.view(), is_whole="all" in request.GET)
     within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
@@ -56,7 +57,7 @@ def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def run_steps(request: HttpRequest, pk: int) -> HttpResponse:
+def run_steps(request: UserRequest, pk: int) -> HttpResponse:
     """Return the rows that a long run's page doesn't start with."""
     view = open_run(request, pk).view()
     after = _parse_number(request.GET.get("after", "0"))
@@ -66,7 +67,7 @@ def run_steps(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def step_detail(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
     details = _load_details(request, pk, number)
     tab = request.GET.get("tab", "result")
     run, row = details.run, details.step
@@ -88,7 +89,7 @@ def step_detail(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 
 @require_GET
-def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpResponse:
+def payload(request: UserRequest, pk: int, number: int, name: str) -> HttpResponse:
     """Return the full text as a file, so that a browser needn't render it."""
     if name not in DOWNLOADS:
         raise Http404
@@ -100,7 +101,7 @@ def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpRespon
 
 
 @require_GET
-def run_text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+def run_text(request: UserRequest, pk: int, name: str) -> HttpResponse:
     """Return a full text as plain text, which a browser never interprets."""
     found = open_run(request, pk)
     if name not in TEXTS:
@@ -131,7 +132,7 @@ TEXTS: dict[str, Callable[[ReadableRun], str]] = {
 }
 
 
-def _load_details(request: HttpRequest, pk: int, number: int) -> StepDetails:
+def _load_details(request: UserRequest, pk: int, number: int) -> StepDetails:
     found = open_run(request, pk)
     step = get_object_or_404(AgentStep, run=found.row, number=number)
     return StepDetails(found.run, found.shown(step), found.is_masked)

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.access import audit, masking
 from agents.access.masking import Masker
+from agents.access.requests import UserRequest
 from agents.review import sharing
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.models import ShareLink
@@ -22,11 +23,11 @@ PRIVATE_HEADERS = {
 
 
 @require_http_methods(["GET", "POST"])
-def share(request: HttpRequest, pk: int) -> HttpResponse:
+def share(request: UserRequest, pk: int) -> HttpResponse:
     """Create a link and display it once."""
     found = _open_shareable(request, pk)
     if request.method == "GET":
-        return _render_panel(request, found)
+        return _render_panel(request, found, {})
     level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
     chosen = {"level": level, "lasts": hours}
     try:
@@ -34,20 +35,20 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
             found.row, request.user, level, hours, is_masked=found.is_masked
         )
     except (sharing.ShareLinkRejected, audit.NotRecorded) as reason:
-        return _render_panel(request, found, 422, problem=str(reason), **chosen)
+        return _render_panel(request, found, chosen | {"problem": str(reason)}, status=422)
     url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
-    return _render_panel(request, found, made=url, **chosen)
+    return _render_panel(request, found, chosen | {"made": url})
 
 
 @require_POST
-def revoke(request: HttpRequest, pk: int, link: int) -> HttpResponse:
+def revoke(request: UserRequest, pk: int, link: int) -> HttpResponse:
     found = _open_shareable(request, pk)
     row = get_object_or_404(sharing.active_links(found.row, request.user), pk=link)
     sharing.revoke(row, request.user)
-    return _render_panel(request, found) if request.htmx else redirect("trace:share", pk)
+    return _render_panel(request, found, {}) if request.htmx else redirect("trace:share", pk)
 
 
-def _open_shareable(request: HttpRequest, pk: int) -> ReadableRun:
+def _open_shareable(request: UserRequest, pk: int) -> ReadableRun:
     found = open_run(request, pk)
     if not sharing.can_share(found.row, request.user):
         raise Http404
@@ -78,7 +79,7 @@ def _shared_context(link: ShareLink) -> dict[str, object]:
 
 
 def _render_panel(
-    request: HttpRequest, found: ReadableRun, status: int = 200, **told: str
+    request: UserRequest, found: ReadableRun, told: dict[str, str], status: int = 200
 ) -> HttpResponse:
     context = {"view": found.view(), "is_open": True, **told}
     # htmx doesn't swap error responses, so the status stays 200.

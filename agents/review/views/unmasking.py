@@ -1,18 +1,19 @@
 """Unmasks another user's run, for a reason that is audited."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from agents.access import audit, masking
+from agents.access.requests import UserRequest
 from agents.review.audited_reading import ReadableRun, open_run
 
 MAX_REASON_CHARS = 1_000
 
 
 @require_POST
-def unmask(request: HttpRequest, pk: int) -> HttpResponse:
+def unmask(request: UserRequest, pk: int) -> HttpResponse:
     found = open_run(request, pk)
     if not request.user.has_perm(masking.UNMASK_PERMISSION):
         raise Http404
@@ -29,6 +30,6 @@ def unmask(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("trace:run", pk)
 
 
-def _render_reason_form(request: HttpRequest, found: ReadableRun) -> HttpResponse:
+def _render_reason_form(request: UserRequest, found: ReadableRun) -> HttpResponse:
     context = {"view": found.view(), "problem": _("Enter a reason.")}
     return render(request, "trace/unmask.html", context, status=422)

@@ -58,7 +58,7 @@ class ApprovalView:
 
     @property
     def verdict_label(self) -> str:
-        words = {
+        words: dict[str, str] = {
             Approval.Verdict.APPROVED: _("retry approved"),
             Approval.Verdict.REJECTED: _("marked as done"),
         }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -226,7 +227,7 @@ class LiveRunView:
         named = {
             e["data"]["step"] for e in events if e["type"] in NEW_ROW_TYPES | CHANGED_ROW_TYPES
         }
-        frames = []
+        frames: list[str] = []
         for view in self._visible_steps(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
@@ -351,12 +352,12 @@ class LiveRunView:
 
 
 @compiled_query
-def _runs_by_pk(pk):
+def _runs_by_pk(pk: int) -> QuerySet[Run]:
     return Run.objects.filter(pk=pk).defer("history")  # long, and not displayed here
 
 
 @compiled_query
-def _event_times(run, seq):
+def _event_times(run: int, seq: int) -> QuerySet[RunEvent, datetime]:
     return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
 
 
@@ -376,7 +377,8 @@ def _affects_plan(event: dict[str, Any]) -> bool:
 
 def _collect_deltas(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:
     """Return the text in these events: of the answer, and per step of thoughts."""
-    answer, thoughts = [], {}
+    answer: list[str] = []
+    thoughts: dict[int, str] = {}
     for event in events:
         data = event["data"]
         if event["type"] == EventType.DELTA and "parent" not in data:

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt, helpers
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from pygments import highlight
-from pygments.formatters import HtmlFormatter
+from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
@@ -157,7 +157,8 @@ def _plain_end(text: str, start: int = 0) -> int:
     """Return up to where the text is plain, given that it is up to `start`."""
     if not start and not PLAIN_START.match(text):
         return 0
-    end = PLAIN_REST.match(text, start).end()
+    rest = PLAIN_REST.match(text, start)
+    end = rest.end() if rest else start
     mark = text.find("_", start, end)
     return end if mark < 0 else mark
 
@@ -372,22 +373,25 @@ def _closed_length(text: str) -> int:
     whole = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
     tokens: list[Token] = []
     MARKDOWN.block.parse(whole, MARKDOWN, {}, tokens)
-    blocks = [t for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
-    if blocks and blocks[-1].type in BLANK_LINE_CLOSES and whole.endswith("\n\n"):
+    blocks = [(t, t.map) for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
+    if not blocks:
+        return 0
+    last, (start, end) = blocks[-1]
+    if last.type in BLANK_LINE_CLOSES and whole.endswith("\n\n"):
         return len(whole)
     lines = whole.split("\n")
-    if blocks and _is_closed_fence(blocks[-1], lines):
-        return sum(len(line) + 1 for line in lines[: blocks[-1].map[1]])
+    if _is_closed_fence(last, lines[start:end]):
+        return sum(len(line) + 1 for line in lines[:end])
     if len(blocks) < 2:
         return 0
-    return sum(len(line) + 1 for line in lines[: blocks[-1].map[0]])
+    return sum(len(line) + 1 for line in lines[:start])
 
 
 def _is_closed_fence(block: Token, lines: list[str]) -> bool:
-    """Whether this is fenced code with its closing fence."""
-    if block.type != "fence" or block.map[1] - block.map[0] < 2:
+    """Whether these lines are fenced code with its closing fence."""
+    if block.type != "fence" or len(lines) < 2:
         return False
-    last = lines[block.map[1] - 1]
+    last = lines[-1]
     return (
         FENCE.match(last) is not None
         and set(last.strip()) == {block.markup[0]}
@@ -414,7 +418,7 @@ def _render_fence(tokens: list[Token], at: int, options: Any, about: dict[str, A
     """Render code with highlighting, but not while it grows: every token would repeat it."""
     token = tokens[at]
     language = token.info.strip().split(" ")[0].lower()
-    code = escape(token.content)
+    code: str = escape(token.content)
     if language in LANGUAGES and not about.get("growing"):
         spent: LimitUsage = about["spent"]
         about["spent"] = spent = spent._replace(highlighted=spent.highlighted + len(code))
@@ -486,15 +490,16 @@ def _parse_destination(source: str, start: int, end: int) -> Any:
 def _create_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     markdown.core.ruler.at("inline", _parse_inline)
-    markdown.helpers = SimpleNamespace(
+    markdown.helpers = SimpleNamespace(  # type: ignore[assignment]  # replaces a module
         parseLinkLabel=helpers.parseLinkLabel,
         parseLinkDestination=_parse_destination,
         parseLinkTitle=helpers.parseLinkTitle,
     )
     # The library has no option for this, and 65,536 cells take more than a second.
-    tables = importlib.import_module("markdown_it.rules_block.table")
+    tables: Any = importlib.import_module("markdown_it.rules_block.table")
     tables.MAX_AUTOCOMPLETED_CELLS = MAX_FILLED_CELLS
-    markdown.renderer.rules |= {
+    renderer: Any = markdown.renderer  # its protocol has no rules
+    renderer.rules |= {
         "fence": _render_fence,
         "image": _render_image,
         "th_open": _open_cell,

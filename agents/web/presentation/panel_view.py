@@ -20,8 +20,9 @@ Stand = Literal["chosen", "agrees", "differs", "silent"]
 def is_panel(step: AgentStep) -> bool:
     """Whether this row compares a panel's answers."""
     facts = step.action_input
-    is_check = step.kind == AgentStep.Kind.EVALUATION and isinstance(facts, dict)
-    return is_check and (facts.get("merge") or facts.get("what")) in Agent.Merge.values
+    if step.kind != AgentStep.Kind.EVALUATION or not isinstance(facts, dict):
+        return False
+    return (facts.get("merge") or facts.get("what")) in Agent.Merge.values
 
 
 def summary(step: AgentStep) -> str:
@@ -72,11 +73,12 @@ class PanelView:
 
     def _member(self, facts: Mapping[str, str]) -> PanelMemberView:
         name, problem = facts["name"], translate(facts["problem"])
-        stand, label = ("silent", _("no answer")) if problem else self._position(name)
+        silent: tuple[Stand, str] = ("silent", _("no answer"))
+        stand, label = silent if problem else self._position(name)
         return PanelMemberView(name, stand, label, facts["answer"], problem)
 
     def _position(self, name: str) -> tuple[Stand, str]:
-        groups = self.facts["groups"]
+        groups: list[list[str]] = self.facts["groups"]
         group = next((group for group in groups if name in group), [])
         others = ", ".join(other for other in group if other != name)
         if self.facts["chosen"] == name and len(groups) > 1:
@@ -89,5 +91,7 @@ class PanelView:
 
 def from_step(step: AgentStep) -> PanelView | None:
     """Return the panel, or None for other rows and while answers are compared."""
-    is_there = is_panel(step) and "heads" in step.action_input
-    return PanelView(step.action_input, translate(step.observation)) if is_there else None
+    facts = step.action_input
+    if not facts or not is_panel(step) or "heads" not in facts:
+        return None
+    return PanelView(facts, translate(step.observation))

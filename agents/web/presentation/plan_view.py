@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
+from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -46,8 +47,8 @@ class PlanFacts:
 
     @classmethod
     def of(cls, step: AgentStep) -> "PlanFacts":
-        is_told = isinstance(step.action_input, dict) and "steps" in step.action_input
-        return cls(step.action_input if is_told else {})
+        facts = step.action_input
+        return cls(facts if isinstance(facts, dict) and "steps" in facts else {})
 
     def __bool__(self) -> bool:
         return bool(self.facts)
@@ -289,12 +290,15 @@ def _prefetched_steps(run: Run) -> Iterable[AgentStep] | None:
     return run.steps.all() if is_there else None
 
 
+TaskRow: TypeAlias = tuple[int, int | None, int, str, str]
+
+
 @compiled_query
-def _stored_plans(run):
+def _stored_plans(run: int) -> QuerySet[AgentStep]:
     return AgentStep.objects.filter(run=run, kind=AgentStep.Kind.PLAN)
 
 
 @compiled_query
-def _stored_tasks(run):
+def _stored_tasks(run: int) -> QuerySet[AgentStep, TaskRow]:
     tasks = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TASK)
     return tasks.values_list("number", "parent", "turn", "action", "status")

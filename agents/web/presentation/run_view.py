@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -259,7 +260,7 @@ class RunView:
 
     @cached_property
     def split(self) -> TimeBreakdown | None:
-        return self.waterfall and self.waterfall.split()
+        return self.waterfall.split() if self.waterfall else None
 
     @cached_property
     def side_effects(self) -> SideEffects | None:
@@ -552,18 +553,18 @@ def _load_steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentSt
 
 
 @compiled_query
-def _parents(run):
+def _parents(run: int) -> QuerySet[AgentStep, tuple[int, int | None, str, str]]:
     steps = AgentStep.objects.filter(run=run).order_by()
     return steps.values_list("number", "parent", "agent_name", "kind")
 
 
 @compiled_query
-def _step_by_number(run, number):
+def _step_by_number(run: int, number: int) -> QuerySet[AgentStep]:
     return AgentStep.objects.filter(run=run, number=number)
 
 
 @compiled_query
-def _all_steps(run):
+def _all_steps(run: int) -> QuerySet[AgentStep]:
     return AgentStep.objects.filter(run=run)
 
 

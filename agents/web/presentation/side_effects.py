@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from agents.models import AgentStep
 
+from .step_view import StepView
+
+Row: TypeAlias = AgentStep | StepView
 Effect, Status = AgentStep.Effect, AgentStep.Status
 
 # A call that wasn't made can't have changed anything.
@@ -13,13 +17,13 @@ NOT_EXECUTED = {Status.REJECTED, Status.BLOCKED, Status.WAITING, Status.UNSTARTE
 
 @dataclass(frozen=True, slots=True)
 class SideEffects:
-    changes: list[AgentStep]
+    changes: list[Row]
     reads: int
     unclear: int  # calls with an unknown effect
-    not_started: list[AgentStep]
+    not_started: list[Row]
 
     @classmethod
-    def of(cls, steps: Iterable[AgentStep]) -> "SideEffects":
+    def of(cls, steps: Iterable[Row]) -> "SideEffects":
         """Collect side effects; handoffs and rejected calls have none."""
         steps = list(steps)
         parents = {step.parent for step in steps}
@@ -33,7 +37,7 @@ class SideEffects:
         )
 
     @property
-    def rows(self) -> list[AgentStep]:
+    def rows(self) -> list[Row]:
         """Calls with effects: made, possibly made, or never started."""
         return sorted(self.changes + self.not_started, key=lambda call: call.number)
 

@@ -296,10 +296,10 @@ class StepView:
         """How long it worked, without waiting for people."""
         if self.step.status == AgentStep.Status.UNSTARTED:
             return None
-        took = milliseconds(self.step.started_at, self.step.ended_at)
-        if took is None or not self.waits:
-            return took
         began, ended = self.step.started_at, self.step.ended_at
+        took = milliseconds(began, ended)
+        if took is None or ended is None or not self.waits:
+            return took
         within = [(max(asked, began), said) for asked, said in self.waits if asked < ended]
         return max(0.0, took - projection.waited_seconds(within, ended) * 1000)
 

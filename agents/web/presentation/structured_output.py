@@ -137,7 +137,7 @@ class _OutputBuilder:
     def view(self, value: Any, levels: int) -> OutputView:
         if not isinstance(value, dict | list) or not value:
             return self._scalar(value)
-        if names := table_columns(value):
+        if isinstance(value, list) and (names := table_columns(value)):
             return self._table(value, names)
         if levels == 0:
             return _json_view(value)

@@ -3,7 +3,6 @@
 Rendering a template costs as much for the thousandth run as for the first.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, lru_cache
@@ -71,7 +70,7 @@ def run_header(view: RunView) -> SafeString:
         view.has_waited,
         view.is_waiting_now,
     )
-    figures = {
+    figures: dict[str, object] = {
         "run": view.pk,
         "turns": run.step_count,
         "waited": duration(view.waited_ms),
@@ -151,7 +150,7 @@ def _plain_row(step: StepView) -> SafeString:
     about = step.step
     has = bool(step.tokens), about.cost is not None, bool(step.request_text)
     row = _row_format(get_language(), about.kind, about.status, *has)
-    figures = {
+    figures: dict[str, object] = {
         "run": step.run.pk,
         "number": about.number,
         "tokens": count(step.tokens),
@@ -187,10 +186,9 @@ def _row_format(
     return to_format_string(html, number=str(STEP_PLACEHOLDER), **texts)
 
 
-def _duration_fields(milliseconds: float | None) -> Mapping[str, str]:
-    is_known = milliseconds is not None
+def _duration_fields(milliseconds: float | None) -> dict[str, object]:
     return {
-        "milliseconds": integer(milliseconds) if is_known else "",
+        "milliseconds": "" if milliseconds is None else integer(milliseconds),
         "duration": duration(milliseconds),
     }
 

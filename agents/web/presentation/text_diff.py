@@ -194,10 +194,9 @@ def _shift_span(before: str, span: _DiffSpan, after: str) -> list[_DiffSpan]:
     ways = (n for n in range(farthest + 1) if "\n" in (both[n], both[n + last]))
     n = next(ways, 0)
     start, end, moved = before + text[:n], after[n:], both[n : n + len(text)]
-    changed = {"left": moved} if span.left else {"right": moved}
     return [
         _DiffSpan(start, start, False),
-        replace(span, **changed),
+        replace(span, left=moved) if span.left else replace(span, right=moved),
         _DiffSpan(end, end, False),
     ]
 

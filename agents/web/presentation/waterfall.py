@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -124,8 +124,10 @@ class Waterfall:
         above = {step.number: step.parent for step in self.steps}
         found: dict[int, list[Interval]] = defaultdict(list)
         for number, wait in self.waits.items():
-            while (number := above.get(number)) is not None:
-                found[number].append(wait)
+            parent = above.get(number)
+            while parent is not None:
+                found[parent].append(wait)
+                parent = above.get(parent)
         return found
 
     def split(self) -> TimeBreakdown:
@@ -155,7 +157,12 @@ class Waterfall:
         moments = [0.0, *(moment for interval in busy for moment in interval), self.whole]
         return zip(moments[::2], moments[1::2], strict=True)
 
-    def _segments(self, parts, step, at) -> list[TimeSegment]:
+    def _segments(
+        self,
+        parts: Iterable[tuple[str, float, float]],
+        step: AgentStep,
+        at: Callable[[float], float],
+    ) -> list[TimeSegment]:
         pieces = []
         for kind, start, end in parts:
             left = min(at(start), 100 - MIN_WIDTH_PERCENT)

@@ -1,8 +1,11 @@
 """Erases a user's data."""
 
+from typing import Any
+
 from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import runs
 from chat.people_data import erasure
@@ -11,7 +14,7 @@ from chat.people_data import erasure
 class Command(BaseCommand):
     help = "Erases a user's account and all of their data."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="username")
         parser.add_argument(
             "--yes", action="store_true", help="confirm that the data is erased"
@@ -20,7 +23,7 @@ class Command(BaseCommand):
             "--dry-run", action="store_true", help="only print what would be deleted"
         )
 
-    def handle(self, name: str, yes: bool, dry_run: bool, **options) -> None:
+    def handle(self, name: str, yes: bool, dry_run: bool, **options: Any) -> None:
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is no user named {name!r}.")
@@ -46,7 +49,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"  {line.count:>7}  {line.what}")
 
 
-async def _erase(user) -> erasure.Report:
+async def _erase(user: User) -> erasure.Report:
     try:
         return await erasure.erase(user, None)
     finally:

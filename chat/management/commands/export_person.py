@@ -2,9 +2,10 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.access import audit
 from chat.people_data import data_export
@@ -13,11 +14,11 @@ from chat.people_data import data_export
 class Command(BaseCommand):
     help = "Exports all data of a user as a ZIP file of JSON and Markdown."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="username")
         parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
 
-    def handle(self, name: str, output: Path, **options) -> None:
+    def handle(self, name: str, output: Path, **options: Any) -> None:
         user = get_user_model().objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is no user named {name!r}.")

@@ -1,7 +1,9 @@
 """Deletes data past its retention period."""
 
+from typing import Any
+
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from chat.people_data import retention
 
@@ -15,12 +17,12 @@ class Command(BaseCommand):
         "and runs saved as examples are never deleted."
     )
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--dry-run", action="store_true", help="only print how much would be deleted"
         )
 
-    def handle(self, dry_run: bool, **options) -> None:
+    def handle(self, dry_run: bool, **options: Any) -> None:
         done = retention.prune(dry_run=dry_run)
         verb = "Would delete" if dry_run else "Deleted"
         self.stdout.write(

@@ -3,9 +3,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 from unicodedata import east_asian_width
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from agents import runs
@@ -28,7 +29,7 @@ class Command(BaseCommand):
         "given."
     )
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         run = actions.add_parser("run", help="ask again and compare the answers")
         run.add_argument(
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         remove = actions.add_parser("remove", help="delete examples")
         remove.add_argument("names", nargs="+", metavar="name")
 
-    def handle(self, action: str, **options) -> None:
+    def handle(self, action: str, **options: Any) -> None:
         if action == "list":
             self._list()
         elif action == "remove":
@@ -67,7 +68,14 @@ class Command(BaseCommand):
             example.delete()
             self.stdout.write(f"Removed {example.name!r}.")
 
-    def _run_examples(self, names, agent, model, fail_under, **options) -> None:
+    def _run_examples(
+        self,
+        names: Sequence[str],
+        agent: str,
+        model: str,
+        fail_under: float | None,
+        **options: Any,
+    ) -> None:
         chosen = (
             _get_examples(names) if names else list(Example.objects.select_related("agent"))
         )

@@ -1,6 +1,7 @@
 import time
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.models import Run, RunEvent
 from agents.review import sample_runs
@@ -9,7 +10,7 @@ from agents.review import sample_runs
 class Command(BaseCommand):
     help = "Fills the database with generated runs, to try out pages with a lot of data."
 
-    def add_arguments(self, parser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--runs", type=int, default=200_000)
         parser.add_argument(
             "--events", type=int, default=2_000_000, help="approximate number of events"
@@ -20,7 +21,9 @@ class Command(BaseCommand):
             help="add them even if the database has real runs, which appear next to them",
         )
 
-    def handle(self, *, runs: int, events: int, into_this_database: bool, **options) -> None:
+    def handle(
+        self, *, runs: int, events: int, into_this_database: bool, **options: Any
+    ) -> None:
         if runs < 1 or events < 1:
             raise CommandError("--runs and --events must be at least 1.")
         if not into_this_database and sample_runs.has_real_runs():
