@@ -455,7 +455,7 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         default=False,
                         help_text="Answers when no agent is selected.",
-                        verbose_name="default agent",
+                        verbose_name="default",
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True, verbose_name="enabled")),

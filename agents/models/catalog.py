@@ -210,7 +210,7 @@ class Agent(Restricted):
         ),
     )
     is_default = models.BooleanField(
-        _("default agent"), default=False, help_text=_("Answers when no agent is selected.")
+        _("default"), default=False, help_text=_("Answers when no agent is selected.")
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     version = models.PositiveIntegerField(

@@ -26,7 +26,7 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
     tool(page, "calculator").get_by_label("requires approval").select_option("always")
 
     page.get_by_label("Message:").fill("What is 6 * 7?")
-    page.get_by_role("button", name="Try", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
     pane(page).get_by_role("button", name="Approve").click()
     expect(pane(page).locator(".answer")).to_contain_text("42")
     expect(pane(page).get_by_role("button", name="Stop")).to_have_count(0)
@@ -62,7 +62,7 @@ def test_a_draft_that_cannot_be_is_told_why_at_its_fields(page: Page, watch):
     page.locator("[name=name]").fill("")
     tool(page, "search").get_by_label("timeout").fill("9999")
     page.get_by_label("Message:").fill("What is 6 * 7?")
-    page.get_by_role("button", name="Try", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
 
     expect(page.locator(".field-name .errorlist")).to_have_text("This field is required.")
     expect(tool(page, "search").locator(".errorlist")).to_contain_text("600")
@@ -71,7 +71,7 @@ def test_a_draft_that_cannot_be_is_told_why_at_its_fields(page: Page, watch):
 
     page.locator("[name=name]").fill("reader")
     tool(page, "search").get_by_label("timeout").fill("60")
-    page.get_by_role("button", name="Try", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
     expect(pane(page).locator(".answer")).to_contain_text("42")
     expect(page.locator(".errorlist")).to_have_count(0)
 
@@ -95,7 +95,7 @@ def test_a_draft_is_tried_by_keys_alone(page: Page):
 def test_a_trial_is_stopped_in_its_pane(slow_page: Page):
     slow_page.goto(f"{AGENTS}add/?start=assistant")
     slow_page.get_by_label("Message:").fill("Which product sold best in each month?")
-    slow_page.get_by_role("button", name="Try", exact=True).click()
+    slow_page.get_by_role("button", name="Run", exact=True).click()
     pane(slow_page).get_by_role("button", name="Stop").click()
 
     expect(pane(slow_page).locator(".run")).to_have_attribute("data-status", "stopped")
@@ -118,5 +118,5 @@ def test_all_of_it_works_on_a_phone(phone: Page):
     expect(tool(phone, "search").get_by_label("timeout")).to_be_visible()
     expect(tool(phone, "ask_person").get_by_label("timeout")).to_be_hidden()
     phone.get_by_label("Message:").fill("What is 6 * 7?")
-    phone.get_by_role("button", name="Try", exact=True).click()
+    phone.get_by_role("button", name="Run", exact=True).click()
     expect(pane(phone).locator(".answer")).to_contain_text("42")

@@ -36,7 +36,7 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
     assert not faults(page)
 
     page.get_by_role("button", name="Apply").click()
-    expect(page.locator(".messagelist .success")).to_have_text("1 entry changed.")
+    expect(page.locator(".messagelist .success")).to_have_text("1 change applied.")
     written(page, text)
     page.get_by_role("button", name="Apply").click()
     written(page, text)
@@ -59,7 +59,7 @@ def test_a_refused_line_is_told_mended_and_taken_by_keys_alone(page: Page, watch
     expect(page.locator(".part.new summary")).to_contain_text("by-file")
     page.get_by_role("button", name="Apply").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".messagelist .success")).to_have_text("1 entry changed.")
+    expect(page.locator(".messagelist .success")).to_have_text("1 change applied.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

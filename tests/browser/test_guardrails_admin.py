@@ -73,7 +73,7 @@ def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Pag
         page.goto(f"{PATTERNS}hits/")
         row = page.locator(".hits tbody tr").first
         expect(row).to_contain_text("observed only")
-        row.get_by_role("button", name="right", exact=True).click()
+        row.get_by_role("button", name="correct", exact=True).click()
         expect(row.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
 
         row.get_by_role("link").click()
@@ -82,7 +82,7 @@ def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Pag
         judged.get_by_role("button", name="wrong").click()
         expect(judged.locator("[value=wrong]")).to_have_attribute("aria-pressed", "true")
         assert not faults(page)
-        judged.get_by_role("button", name="right").click()
+        judged.get_by_role("button", name="correct").click()
         expect(judged.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
 
         page.goto(PATTERNS)

@@ -76,7 +76,9 @@ def test_the_trace_says_what_was_replaced(visit, discreet):
 
     page.goto(f"/traces/{number}/")
 
-    expect(page.locator(".asked .when")).to_contain_text("before the model saw it: 2 values")
+    expect(page.locator(".asked .when")).to_contain_text(
+        "2 personal data values replaced before they reached the model"
+    )
     page.goto(f"/traces/{number}/steps/1/?tab=request")
     page.locator(".replaced summary").click()
     expect(page.locator(".replaced dl")).to_contain_text(MAIL)

@@ -79,7 +79,7 @@ def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
     now, announced = page.locator("#now"), page.locator("#announcer")
 
     move(page, "ArrowRight")
-    expect(now).to_have_text("helper begins")
+    expect(now).to_have_text("helper started")
     move(page, "ArrowRight")
     move(page, "ArrowRight")
     expect(now).to_have_text("calculator called")

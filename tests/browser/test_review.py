@@ -109,7 +109,7 @@ def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, aske
     page.keyboard.press("Control+Enter")
 
     expect(mine.locator(".correction strong")).to_contain_text(["Corrected by demo", "six"])
-    expect(run.locator(".correction .signed")).to_contain_text("Corrected by demo, ")
+    expect(run.locator(".correction .signed")).to_contain_text("Corrected by demo on ")
     expect(run.locator(".correction .prose strong")).to_have_text("six")
     expect(run.get_by_role("link", name="Corrected (see below)")).to_be_visible()
     expect(run.locator(".answer")).to_contain_text("6")
@@ -143,7 +143,7 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     page.keyboard.press("1")
 
     expect(second).to_be_focused()
-    expect(first.locator(".decided")).to_contain_text("demo found it correct")
+    expect(first.locator(".decided")).to_contain_text("Marked correct by demo")
     expect(page.locator("#announcer")).to_contain_text("Decided: correct.")
     page.keyboard.press("3")
     expect(second.locator(".judge")).to_have_attribute("data-verdict", "wrong")

@@ -133,7 +133,7 @@ def test_a_verdict_by_key_is_shown_where_it_was_given(page: Page):
 
     expect(page.locator("#review .verdict").first).to_be_focused()
     expect(page.locator("#review .decided")).to_contain_text("correct")
-    expect(page.locator("#announcer")).to_have_text("Decided: correct.")
+    expect(page.locator("#announcer")).to_have_text("Verdict: correct.")
 
 
 def test_a_trace_says_what_its_time_went_into_and_what_it_did_outside(page: Page):

@@ -57,7 +57,7 @@ def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     ).to_be_visible()
 
     text.fill(text.input_value().replace('depends_on: ["重複除去"]', 'depends_on: ["重複"]'))
-    expect(page.locator("#problems")).to_contain_text("1 problem")
+    expect(page.locator("#problems")).to_contain_text("1 error")
     page.get_by_role("link", name="Line 12").click()
 
     expect(page.locator(".problems").first).to_contain_text("Did you mean '重複除去'?")
@@ -81,7 +81,7 @@ def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
 def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
     written(page, "Sums of a page")
     page.get_by_label("count").fill("7")
-    page.get_by_role("textbox", name="to needed").fill("Ada")
+    page.get_by_role("textbox", name="to required").fill("Ada")
 
     page.get_by_role("button", name="Start").click()
 
@@ -131,7 +131,9 @@ def test_whoever_saves_later_sees_both_texts(page: Page, visit, server, watch):
     other.get_by_label("Definition").fill(SUM.format(name="Sums of two").replace("6 *", "8 *"))
     other.get_by_role("button", name="Save").click()
 
-    expect(other.get_by_role("alert")).to_contain_text("Version 2 was saved meanwhile")
+    expect(other.get_by_role("alert")).to_contain_text(
+        "Version 2 was saved by demo while you were editing"
+    )
     expect(other.locator("tr[data-sign='-']")).to_contain_text("7 *")
     expect(other.locator("tr[data-sign='+']")).to_contain_text("8 *")
     other.get_by_role("button", name="Save").click()
@@ -158,7 +160,7 @@ def test_the_pages_have_no_serious_fault(reader: Page):
         assert faults(reader) == [], page
     reader.goto("/workflows/new/?example=sales")
     reader.get_by_label("Definition").fill("name: w\nsteps: [{tol: x}]")
-    expect(reader.locator("#problems")).to_contain_text("problems")
+    expect(reader.locator("#problems")).to_contain_text("errors")
     assert faults(reader) == []
 
 
