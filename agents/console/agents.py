@@ -296,7 +296,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
     @admin.display(description=_("last used"))
     def last_used(self, agent: ListedAgent) -> LazyText:
         last = agent.used.get("last")
-        return ago(last) if last else _("not used yet")
+        return ago(last) if last else _("unused")
 
     @admin.display(description=_("runs (7 days)"))
     def lately(self, agent: ListedAgent) -> SafeString | str:

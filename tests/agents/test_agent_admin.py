@@ -183,7 +183,7 @@ def test_the_list_says_how_an_agent_is_used(root, agent, administrator):
     assert ">4</a></td>" in helper
     assert ">25%<" in helper
     assert "root · just now" in helper
-    assert (">not used yet<" in shy, ">—<" in shy) == (True, True)
+    assert (">unused<" in shy, ">—<" in shy) == (True, True)
 
 
 def test_the_list_costs_as_many_queries_for_many_agents(

@@ -49,7 +49,7 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
     expect(page.locator(".agents-versions tbody tr")).to_have_count(3)
 
     page.locator(".breadcrumbs").get_by_role("link", name=name).click()
-    expect(page.locator("[name=instructions]")).to_have_value(re.compile("^You answer"))
+    expect(page.locator("[name=instructions]")).to_have_value(re.compile("^Answer questions"))
     page.get_by_role("button", name="Duplicate").click()
     expect(page.locator("[name=name]")).to_have_value(f"{name}-copy")
     asks = tool(page, "calculator").get_by_label("requires approval")

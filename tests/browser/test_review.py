@@ -144,7 +144,7 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
 
     expect(second).to_be_focused()
     expect(first.locator(".decided")).to_contain_text("Marked correct by demo")
-    expect(page.locator("#announcer")).to_contain_text("Decided: correct.")
+    expect(page.locator("#announcer")).to_contain_text("Verdict: correct.")
     page.keyboard.press("3")
     expect(second.locator(".judge")).to_have_attribute("data-verdict", "wrong")
     expect(page.locator("#announcer")).to_contain_text("the last one")
