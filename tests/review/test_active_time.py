@@ -1,5 +1,6 @@
 """Active time excludes waiting for people, and steps are one number."""
 
+import itertools
 import json
 import re
 from datetime import timedelta
@@ -12,7 +13,7 @@ from agents.models import AgentStep, Run
 from agents.review import exports, listing
 from agents.review.charts import p95
 from agents.review.filter_language import parse
-from agents.runs import event_store
+from agents.runs import clocks, event_store
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.template_cache import run_header
 
@@ -97,6 +98,17 @@ def test_a_run_that_waits_counts_how_long(run):
     head = run_header(view)
     assert head.count("data-elapsed-ms") == 1
     assert 'data-elapsed-ms="60000">1 min 00 s' in head
+
+
+def test_the_time_of_a_run_that_waits_stands_still_however_slowly_it_is_drawn(run, monkeypatch):
+    told = Told(run)
+    told(0, EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})
+    asks(told, 2, 2, "a")
+    told(2, EventType.RUN_PAUSED, reason="approval", turn=1)
+    seconds = itertools.count(62)
+    monkeypatch.setattr(clocks, "now", lambda run: at(next(seconds)))
+
+    assert ">2.00 s<" in run_header(RunView(Run.objects.get(pk=run.pk)))
 
 
 def test_the_list_its_filter_and_its_chart_know_active_time(sent, person):

@@ -402,8 +402,9 @@ class RunView:
         """Whether a person is being waited for; only that time is running."""
         return self.run.is_live and any(row.is_waiting for row in self.questions)
 
-    @property
+    @cached_property
     def _now(self) -> datetime:
+        # Read once, or the time of a run that waits would grow by what lies between.
         return self.now or clocks.now(self.run.pk)
 
     @cached_property
