@@ -74,12 +74,12 @@ def size(html):
 @pytest.mark.parametrize(
     "about",
     [
-        {"text": PASTE},
-        {"answer": LONG},
         {"text": PASTE, "answer": LONG, "thought": LONG, "observation": PASTE, "kind": "tool"},
+        pytest.param({"text": PASTE}, marks=pytest.mark.thorough),
+        pytest.param({"answer": LONG}, marks=pytest.mark.thorough),
         *(pytest.param({"answer": bad}, marks=pytest.mark.thorough) for bad in NASTY.values()),
     ],
-    ids=["pastes", "answers", "everything", *NASTY],
+    ids=["everything", "pastes", "answers", *NASTY],
 )
 def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat, client, about):
     messages = said(chat, 30, **about)
@@ -201,7 +201,19 @@ async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat,
     assert size(now) < MOST_PAGE
 
 
-@pytest.mark.parametrize("answer", [LONG, *NASTY.values()], ids=["long", *NASTY])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LONG,
+        NASTY["code"],
+        *(
+            pytest.param(text, marks=pytest.mark.thorough, id=name)
+            for name, text in NASTY.items()
+            if name != "code"
+        ),
+    ],
+    ids=["long", "code", *(name for name in NASTY if name != "code")],
+)
 def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
     run = runs.prepare(query="Talk", topic=chat.topic, user=chat.user)
     chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")

@@ -395,6 +395,7 @@ async def test_garbage_never_passes_for_an_answer(wire):
     assert isinstance(await failure(wire, Reply(parts=parts)), AgentError)
 
 
+@pytest.mark.thorough
 async def test_a_flood_of_fifty_thousand_chunks_is_one_answer():
     made = await plan(OpenAI("openai/wire"), flood(50_000))
 

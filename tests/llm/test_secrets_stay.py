@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from openai._base_client import BaseClient
 
 from agents.engine.errors import AgentError
 from agents.llm.litellm_model import LiteLLMModel, warm_up
@@ -57,6 +58,8 @@ async def sent(variables, monkeypatch):
     async def send(client, request, **options):
         keep(request)
 
+    # The client tries again where nobody answers: it need not wait for that here.
+    monkeypatch.setattr(BaseClient, "_calculate_retry_timeout", lambda *given: 0.0)
     monkeypatch.setattr(httpx.AsyncClient, "send", send)
     monkeypatch.setattr(httpx.Client, "send", lambda client, request, **options: keep(request))
     return caught

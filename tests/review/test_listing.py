@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
-from agents.review import listing
+from agents.review import listing, sample_runs
 from agents.review.charts import build_charts, p95
 from agents.review.filter_language import parse
 from agents.review.listing import RunMatch, neighbours
@@ -412,11 +412,13 @@ def test_marks_name_kinds_tools_and_failures(person):
     assert Projection().marks(second) == "||"
 
 
-def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():
-    call_command("seed_runs", runs=1_300, events=13_000, verbosity=0)
+@pytest.mark.parametrize("stories", [200, pytest.param(1_000, marks=pytest.mark.thorough)])
+def test_made_up_runs_are_told_by_events_and_are_of_many_kinds(stories, monkeypatch):
+    monkeypatch.setattr(sample_runs, "STORY_COUNT", stories)
+    call_command("seed_runs", runs=stories + 300, events=10 * (stories + 300), verbosity=0)
 
-    assert Run.objects.count() == 1_300
-    assert 11_000 < RunEvent.objects.count() < 17_000
+    assert Run.objects.count() == stories + 300
+    assert 8 < RunEvent.objects.count() / Run.objects.count() < 13
     assert Run.objects.filter(seconds=None).count() == 0
     assert set(Run.objects.values_list("status", flat=True)) >= {
         "completed",
