@@ -124,7 +124,9 @@ def visit(new_context, watch, signed_in) -> Callable[..., Page]:
     """Open a browser context at a server, signed in by default."""
 
     def page(server: Server, **options) -> Page:
-        options = {"storage_state": signed_in(server)} | options
+        # What moves is drawn sixty times a second, which slows every test down.
+        still = {"reduced_motion": "reduce"}
+        options = still | {"storage_state": signed_in(server)} | options
         context = new_context(base_url=server.url, **options)
         watch.over(context, server.url)
         return context.new_page()

@@ -8,7 +8,6 @@ from tests.browser.conversation import answered, begin, tool_step
 TOOLS, PATTERNS = "/admin/agents/toolregistration/", "/admin/agents/guardrailpattern/"
 
 
-@pytest.mark.journey
 def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
     with switched_off(page, "calculator"):
         run = answered(page, "What is 6 times 7?")

@@ -58,7 +58,6 @@ def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
         assert any("3480" in archive.read(name).decode() for name in sessions)
 
 
-@pytest.mark.journey
 def test_a_person_is_erased_by_whoever_types_their_name(
     page: Page, browser, server, signed_in, watch
 ):

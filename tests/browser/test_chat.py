@@ -126,7 +126,7 @@ def test_a_row_that_was_opened_stays_open_while_the_run_goes_on(slow_page: Page)
 
 @pytest.mark.parametrize(
     "question",
-    [CALCULATION, pytest.param(FIGURES, marks=pytest.mark.journey), LOOKUP, SEVERAL],
+    [CALCULATION, FIGURES, LOOKUP, SEVERAL],
 )
 def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
     answered(page, question)
@@ -169,7 +169,6 @@ def test_a_page_reloaded_in_the_middle_shows_where_it_is_and_goes_on(slow_page: 
     expect(run.locator(".answer strong")).to_have_text(["36", "42"])
 
 
-@pytest.mark.journey
 def test_a_second_tab_shows_the_same(page: Page):
     begin(page, CALCULATION)
     other = page.context.new_page()

@@ -16,7 +16,6 @@ def written(page: Page, text: str) -> None:
     page.get_by_role("button", name="Preview changes").click()
 
 
-@pytest.mark.journey
 def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, tmp_path: Path):
     page.goto("/admin/")
     page.get_by_role("link", name="Configuration").first.click()

@@ -73,7 +73,6 @@ def run_tool(page: Page, name: str) -> None:
     expect(page.locator("#trial")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.get_by_role("button", name="Test without saving").click()

@@ -20,7 +20,6 @@ def shown(run) -> list[str]:
     return [" ".join(re.sub(r"∥ \d+", "", row).split()) for row in rows]
 
 
-@pytest.mark.journey
 def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     run = answered(page, SEVERAL)
     rows = shown(run)

@@ -122,7 +122,6 @@ def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
     assert statuses(traces) == {"failed"}
 
 
-@pytest.mark.journey
 def test_a_view_is_saved_used_and_deleted(traces: Page):
     filtered(traces, "duration:>1s -status:failed")
     traces.get_by_text("Save view").click()
