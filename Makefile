@@ -13,8 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help run scale otlp scale-demo test test-quick test-all check audit faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## list these commands
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
+##@ Run
 run: .venv/run ## install, set up the database and start the server
 	@exec $(BIN)/python manage.py serve
 
@@ -25,27 +26,31 @@ otlp: .venv/otlp ## install support for OpenTelemetry traces
 scale-demo: .venv/dev redis ## start two web processes and two workers under load, then kill one of each
 	@$(BIN)/python -m tests.scaled.demo
 
+##@ Test
 # Three parts each: on SQLite, on PostgreSQL and Redis, and in a browser.
 PYTEST := $(BIN)/python -m pytest -q -rfE -n auto --dist loadfile
-ON_SERVICES := TESTS_ON=services $(PYTEST) tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/upgrades tests/scaled
+ON_SERVICES := TESTS_ON=services $(PYTEST)
+DATABASE_TESTS := tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/upgrades tests/scaled
+# Every test process imports all the files it is given, so name only those that have such a test.
+BOTH_DATABASES = $(shell grep -rlE --include='test_*.py' 'mark\.both_databases' $(DATABASE_TESTS))
 IN_BROWSER := $(BIN)/python -m pytest -q -rfE -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
 BRIEF := --hypothesis-profile brief
 # Runs the parts until one fails, then prints the time taken.
 TIMED = began=$$(date +%s); $(1); failed=$$?; spent=$$(($$(date +%s) - began)); \
 	echo "make $@: $$((spent / 60)) min $$((spent % 60)) s"; exit $$failed
 
-test: .venv/dev chromium redis ## run the tests for every change (under 10 minutes on two cores)
+test: .venv/dev chromium redis ## run before every push: SQLite, PostgreSQL and the main browser tests (under 10 min on two cores)
 	@$(call TIMED,$(PYTEST) $(BRIEF) -m "not thorough" \
-		&& $(ON_SERVICES) $(BRIEF) -m "both_databases and not thorough" \
+		&& $(ON_SERVICES) $(BRIEF) -m "both_databases and not thorough" $(BOTH_DATABASES) \
 		&& $(IN_BROWSER) -m journey)
 
-test-quick: .venv/dev ## run the engine tests without a database (under 20 seconds)
+test-quick: .venv/dev ## run while you work: the engine tests, without a database (under 20 s)
 	@$(call TIMED,$(BIN)/python -m pytest -q -n 2 $(BRIEF) -m "not slow and not thorough" -p no:django -W "ignore:Unknown config option" tests/engine)
 
-test-all: .venv/dev chromium redis ## run all tests, including long ones, all on PostgreSQL and all in the browser
-	@$(call TIMED,$(PYTEST) && $(ON_SERVICES) && $(IN_BROWSER))
+test-all: .venv/dev chromium redis ## run before a release: also the long tests, every test on PostgreSQL, every browser test
+	@$(call TIMED,$(PYTEST) && $(ON_SERVICES) $(DATABASE_TESTS) && $(IN_BROWSER))
 
-check: .venv/dev ## check style, types, import rules and migrations
+check: .venv/dev ## check style, types, import rules and migrations (under 60 s)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -59,6 +64,7 @@ audit: .venv/dev ## check the pinned packages for known vulnerabilities (needs t
 faults: .venv/dev redis ## inject hundreds of faults and check the outcome; ONLY="F01 F30" runs some
 	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))
 
+##@ Measure
 bench: .venv/dev ## run the benchmarks; JSON=1 prints JSON
 	@$(BIN)/python -m tests.bench $(if $(JSON),--json)
 
@@ -69,6 +75,7 @@ bench-peers: .venv/dev ## compare with Chainlit and Open WebUI (installed under 
 	@$(BIN)/python -m tests.bench.peers
 	@$(BIN)/python -m tests.bench --only peers $(if $(JSON),--json)
 
+##@ Maintain
 screenshots: .venv/dev chromium ## take the screenshots for the README
 	@$(BIN)/python -m tests.browser.screenshots
 
