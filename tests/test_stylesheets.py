@@ -77,3 +77,17 @@ def test_no_two_stylesheets_style_the_same_class():
 )
 def test_what_two_sheets_style_is_found(one, other, found):
     assert set(shared_classes({"one.css": one, "other.css": other})) == found
+
+
+def test_columns_are_named_not_counted():
+    """A new column would move the ones after it: use `[data-column="…"]`."""
+    counted = re.compile(r"(?:\b(?:td|th)\b|\.columns)[^,{]*:nth-")
+
+    found = [
+        (sheet.name, selector)
+        for sheet in sorted(SHEETS.glob("*.css"))
+        for selector in selectors(sheet.read_text())
+        if counted.search(selector)
+    ]
+
+    assert found == []

@@ -65,6 +65,17 @@ def test_the_pages_hold_every_run_once_forth_and_back(mine, person):
     assert back == pages[::-1]
 
 
+def test_every_cell_is_in_the_column_of_its_heading(mine, person):
+    make(person, 1)
+    page = get(mine)
+
+    headings = re.findall(r'<th scope="col" data-column="(\w+)"', page)
+    cells = re.findall(r'<td data-column="(\w+)"', page)
+
+    assert headings == cells
+    assert len(headings) == page.count("<th ") == page.count("<td ") > 0
+
+
 def test_a_page_is_within_its_filter(mine, person):
     make(person, 60, status="failed")
     completed = make(person, 60)
