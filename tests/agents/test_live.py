@@ -126,5 +126,8 @@ async def test_a_layer_that_cannot_be_joined_holds_up_nobody(shared, monkeypatch
 
     monkeypatch.setattr(pubsub, "JOIN_TIMEOUT_SECONDS", 0.05)
     shared.group_add = group_add
-    async with asyncio.timeout(5), pubsub.subscribe("chat.1", lambda *told: None):
+    heard = []
+    async with asyncio.timeout(5), pubsub.subscribe("chat.1", lambda *told: heard.append(told)):
         await pubsub.publish("chat.1", "run.events", run=7)
+
+    assert heard == [("run.events", {"run": 7})]

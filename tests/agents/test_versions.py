@@ -171,3 +171,5 @@ def test_a_run_of_a_known_version_costs_no_query_more(agent, django_assert_num_q
 
     with django_assert_num_queries(0):
         agent_versions.record(run)
+
+    assert run.agent_version == 1

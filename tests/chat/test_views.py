@@ -89,7 +89,9 @@ def test_a_page_of_a_long_conversation_asks_the_database_little(
     told(chat, SHOWN)
 
     with django_assert_max_num_queries(30):
-        client.get(f"/chat/{chat.pk}/")
+        page = client.get(f"/chat/{chat.pk}/").content.decode()
+
+    assert f"Question {SHOWN}." in page
 
 
 def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):

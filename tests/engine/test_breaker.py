@@ -241,4 +241,5 @@ def test_a_person_may_say_that_it_works_again():
 
     circuits.close("model:openai/a")
 
+    assert [state.key for state in circuits.state() if state.state != "closed"] == []
     ask(circuits)

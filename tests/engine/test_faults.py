@@ -21,6 +21,7 @@ def _disarmed():
 def test_one_word_alone_sets_no_fault(more):
     fault_injection.arm({"ASHIATO_FAULT": "P4:raise"} | more)
 
+    assert not fault_injection._armed
     fault_injection.point("P4")
 
 

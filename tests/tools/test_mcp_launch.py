@@ -10,6 +10,7 @@ from agents.tools.mcp.launch import (
     build_environment,
     check_launch,
     launch_warnings,
+    refusals,
     resolve_argv,
 )
 
@@ -185,7 +186,7 @@ def config(argv, **more):
     ],
 )
 def test_a_program_that_says_what_it_runs_is_started(argv):
-    check_launch(config(argv))
+    assert [*refusals(config(argv))] == []
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_variables_of_ours_are_not_set_by_others(name):
     ],
 )
 def test_ordinary_variables_are_taken(name):
-    check_launch(config("npx x", env={name: "x"}))
+    assert [*refusals(config("npx x", env={name: "x"}))] == []
 
 
 @pytest.mark.parametrize("argv", ["my-server {}", "npx x --root={}", "docker run -v {}:/d x"])
