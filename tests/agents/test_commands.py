@@ -131,7 +131,7 @@ def test_anything_but_yes_at_the_terminal_declines_the_call(careful, terminal, s
 
     out, _ = ask("6 * 7", "--agent", "careful")
 
-    assert "was rejected, so it wasn't made" in out
+    assert "was rejected, so it didn't run" in out
     assert Run.objects.get().approvals.get().verdict == "rejected"
 
 

@@ -66,7 +66,7 @@ async def test_a_question_of_the_list_is_answered(asked, shop):
     for fact in ("tools", "plans", "ends"):
         assert did[fact] == asked.get(fact, did[fact])
     assert [words for words in asked["says"] if words not in did["answer"]] == []
-    in_japanese = re.search("です|ます|ません|出典|件）:|商品:|意見が", did["answer"])
+    in_japanese = re.search("です|ます|ません|出典|件）：|商品：|意見が", did["answer"])
     assert bool(in_japanese) == Question(asked["question"]).is_japanese
 
 
@@ -242,7 +242,7 @@ async def test_a_call_is_streamed_as_openai_streams_it(tools):
     chunks = await chunks_of([{"role": "user", "content": "12 times 7"}], tools=specs)
     turn = assemble(chunks)
 
-    assert turn.reasoning == "This is arithmetic, so I let the calculator work it out."
+    assert turn.reasoning == "This is arithmetic, so I use the calculator."
     assert turn.tool_calls[0].input == {"expression": "12 * 7"}
     assert turn.finish_reason == "tool_calls"
     assert turn.content == ""

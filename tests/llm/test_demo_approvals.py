@@ -84,7 +84,7 @@ async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
         ),
         (
             SUM_JA,
-            "`calculator` ツールが失敗しました: Division by zero has no result.",
+            "`calculator` ツールが失敗しました：Division by zero has no result.",
         ),
     ],
 )
@@ -112,7 +112,7 @@ async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
         (
             "顧客は何人いますか？",
             "変更後の引数（`SELECT COUNT(*) AS orders FROM orders`）で、`database` "
-            "が返した結果:\n\n| 注文数 |\n| ---: |\n| 497 |",
+            "が返した結果：\n\n| 注文数 |\n| ---: |\n| 497 |",
         ),
     ],
 )
@@ -140,8 +140,8 @@ async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
         ),
         (
             "フランスの大統領は誰ですか",
-            "変更後の引数（`how do I stop a run`）で、`search` が返した結果:\n\n",
-            "出典:",
+            "変更後の引数（`how do I stop a run`）で、`search` が返した結果：\n\n",
+            "出典：",
         ),
     ],
 )
@@ -160,20 +160,20 @@ async def test_passages_are_judged_by_what_a_person_searched_for(
         (
             SUM,
             "Not today.\nNor tomorrow.",
-            "The call of `calculator` was rejected, so it wasn't made. "
+            "The `calculator` call was rejected, so it didn't run. "
             "Comment: “Not today.\nNor tomorrow.”",
         ),
-        (SUM, "", "The call of `calculator` was rejected, so it wasn't made."),
+        (SUM, "", "The `calculator` call was rejected, so it didn't run."),
         (
             SUM_JA,
             "今日はだめです。",
             "`calculator` の呼び出しは却下されたため、実行していません。"
-            "コメント:「今日はだめです。」",
+            "コメント：「今日はだめです。」",
         ),
         (
             "total revenue",
             "Not with column amount.",
-            "The call of `database` was rejected, so it wasn't made. "
+            "The `database` call was rejected, so it didn't run. "
             "Comment: “Not with column amount.”",
         ),
     ],
@@ -187,7 +187,7 @@ async def test_what_was_found_before_a_call_was_declined_is_told(careful):
 
     assert said == (
         "The number of customers is **36**.\n\n"
-        "The call of `calculator` was rejected, so it wasn't made."
+        "The `calculator` call was rejected, so it didn't run."
     )
 
 
@@ -196,7 +196,7 @@ async def test_what_was_found_before_a_call_was_declined_is_told(careful):
     [
         (
             declined("Not her."),
-            "The call of `ask_helper` was rejected, so it wasn't made. Comment: “Not her.”",
+            "The `ask_helper` call was rejected, so it didn't run. Comment: “Not her.”",
         ),
         (changed(task="2 * 21"), "helper says: The result is **42** (`2 * 21`)."),
     ],
@@ -226,8 +226,7 @@ class OnceCalculator(CalculatorTool):
         (
             SUM,
             "It showed 448.",
-            "The call of `calculator` was made, but its result was lost. "
-            "Comment: “It showed 448.”",
+            "The `calculator` call ran, but its result was lost. Comment: “It showed 448.”",
         ),
         (
             SUM_JA,

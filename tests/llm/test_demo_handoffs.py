@@ -126,7 +126,7 @@ async def test_the_answer_names_who_said_it(wish, answer, dialect):
         ("Ask careful: 6 * 7", "careful couldn't finish: The provider refused."),
         (
             "carefulに聞いて: 6かける7",
-            "carefulは完了できませんでした: The provider refused.",
+            "carefulは完了できませんでした：The provider refused.",
         ),
     ],
 )

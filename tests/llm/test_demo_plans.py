@@ -206,7 +206,7 @@ async def test_a_year_without_data_fails_its_check_and_another_takes_its_place(
 
 @pytest.mark.parametrize(
     ("greeting", "words"),
-    [("Hello", "writes a plan first"), ("こんにちは", "計画を立て直します")],
+    [("Hello", "writes a plan first"), ("こんにちは", "プランを立て直します")],
 )
 async def test_a_greeting_needs_no_steps(run, greeting, words):
     events = await run(greeting)
@@ -240,7 +240,7 @@ async def test_where_nothing_is_found_the_next_plan_looks_wider(run, question, i
 IN_VAIN = [
     ("Revenue of Unobtainium", 1, "No data was found for: revenue for Unobtainium."),
     ("Compare revenue in Tokyo with Seoul", 1, "No data was found for: revenue in Seoul."),
-    ("東京とソウルの売上を比べて", 1, "データが見つかりません: ソウルの売上。"),
+    ("東京とソウルの売上を比べて", 1, "データが見つかりません：ソウルの売上。"),
 ]
 
 
@@ -287,11 +287,11 @@ async def test_two_questions_are_two_steps_and_answered_in_their_order(run):
     [
         (
             "Compare this year's revenue with last year's and ask my manager whether we grow",
-            "Please ask your manager whether we grow, and write down the answer.",
+            "Please ask your manager whether we grow, then enter the answer.",
         ),
         (
             "今年の売上を去年と比べて、上司に値上げしてよいか聞いて",
-            "上司に「値上げしてよいか」を確認し、回答を書いてください。",
+            "上司に「値上げしてよいか」を確認し、回答を入力してください。",
         ),
     ],
 )

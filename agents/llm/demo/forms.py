@@ -42,8 +42,8 @@ class Form:
     def __init__(self, schema: Schema, situation: Situation) -> None:
         self.schema, self.question = schema, situation.question.text.strip()
         blocks = re.split(r"\n{2,}", situation.answer)
-        prose = [b for b in blocks if not b.startswith(("|", "```", "Sources:", "出典:"))]
-        self.prose = re.sub(r"\*\*|`| ?\[\d{1,3}\]", "", "\n\n".join(prose)).strip(" \n:")
+        prose = [b for b in blocks if not b.startswith(("|", "```", "Sources:", "出典："))]
+        self.prose = re.sub(r"\*\*|`| ?\[\d{1,3}\]", "", "\n\n".join(prose)).strip(" \n:：")
         self.marked = [_value(text) for text in re.findall(r"\*\*(.+?)\*\*", situation.answer)]
         good = [finding for finding in situation.findings if not finding.failed]
         sums = [(f.input, _value(f.text)) for f in good if results.figure(f.text)]

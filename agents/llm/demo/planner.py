@@ -139,10 +139,10 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
     parts, question = [] if outcomes else [alone], situation.question
     if plan and used and all(name in found for name in used):
         # A calculation is displayed with the names it refers to.
-        findings = [found[name]._replace(input=name.rpartition(": ")[2]) for name in used]
+        findings = [found[name]._replace(input=re.split(": |：", name)[-1]) for name in used]
         parts = [_replaced(plan, situation), plan.answer(findings)]
     for name, _, text in outcomes if not parts else [o for o in outcomes if o[0] not in used]:
-        who = re.fullmatch("ask ([^:]+)|([^:]+)に聞く", name)
+        who = re.fullmatch("ask ([^:]+)|([^:：]+)に聞く", name)
         says = question.say("says", agent=who[1] or who[2], text=text) if who else ""
         gave = results.found(Finding(name, name, text), question)
         parts.append(says[:1].upper() + says[1:] if who else f"{name}:\n\n{gave}")
