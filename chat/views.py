@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
@@ -28,9 +28,6 @@ from chat import messages as questions
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
-
-if TYPE_CHECKING:
-    from django_stubs_ext import WithAnnotations
 
 PRIVACY_NOTES: dict[str, LazyText] = {
     Agent.PersonalData.HIDDEN: gettext_lazy(
@@ -294,17 +291,7 @@ def _conversation_context(
     }
 
 
-class ReadAnswer(TypedDict):
-    """The part of an answer that is loaded, and the length of the whole."""
-
-    answer: str
-    size: int
-
-
-ReadMessage: TypeAlias = "WithAnnotations[Message, ReadAnswer]"
-
-
-def _load_messages(chat: ChatSession, is_discussed: bool) -> "QuerySet[ReadMessage]":
+def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     """Load messages with only what is displayed: a run can have megabytes of results."""
     steps = AgentStep.objects.defer("observation").annotate(
         found=Left("observation", MAX_SHOWN_CHARS), found_size=Length("observation")
@@ -321,11 +308,12 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> "QuerySet[ReadMessa
     return messages.prefetch_related("run__comments__author") if is_discussed else messages
 
 
-def _fill_deferred(message: ReadMessage) -> Message:
+def _fill_deferred(message: Message) -> Message:
     """Fill deferred fields with the shortened values."""
     run = message.run
     if run is not None:
-        run.answer, vars(run)["answer_size"] = message.answer, message.size
+        read = vars(message)
+        run.answer, vars(run)["answer_size"] = read["answer"], read["size"]
         for step in run.steps.all():
             step.observation = vars(step)["found"]
     return message

@@ -1,5 +1,7 @@
 """Who can see what."""
 
+from typing import TypeVar
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -29,7 +31,10 @@ class ReviewScope(models.Model):
         return str(self.user)
 
 
-class MembershipQuerySet(models.QuerySet["Membership"]):
+Row = TypeVar("Row", bound="Membership")
+
+
+class MembershipQuerySet(models.QuerySet[Row]):
     def shared_topics(self, user: AnyUser) -> frozenset[str]:
         """Return topics shared with this user, queried once per request."""
         topics: frozenset[str] | None = getattr(user, "_topics", None)
