@@ -25,6 +25,11 @@ class GuardrailPatternQuerySet(models.QuerySet["GuardrailPattern"]):
         return self.filter(chosen, enabled=True)
 
 
+def stage_choices() -> list[tuple[str, Any]]:
+    """A callable, so that a new stage needs no migration."""
+    return GuardrailPattern.Stage.choices
+
+
 class GuardrailPattern(models.Model):
     class Stage(models.TextChoices):
         INPUT = "input", _("User message")
@@ -45,7 +50,9 @@ class GuardrailPattern(models.Model):
         max_length=1000,
         help_text=_("RE2 regular expression. Start with (?i) to ignore case."),
     )
-    stage = models.CharField(_("stage"), max_length=12, choices=Stage, default=Stage.BOTH)
+    stage = models.CharField(
+        _("stage"), max_length=12, choices=stage_choices, default=Stage.BOTH
+    )
     action = models.CharField(
         _("action"),
         max_length=10,
@@ -127,7 +134,7 @@ class GuardrailHit(models.Model):
     )
     step = models.PositiveIntegerField(_("step"))
     agent_name = models.CharField(_("agent"), max_length=64)
-    stage = models.CharField(_("stage"), max_length=12, choices=GuardrailPattern.Stage)
+    stage = models.CharField(_("stage"), max_length=12, choices=stage_choices)
     action = models.CharField(_("action"), max_length=10, choices=GuardrailPattern.Action)
     is_observed = models.BooleanField(_("observed only"), default=False)
     matches = models.PositiveIntegerField(_("matches"), default=1)

@@ -1,11 +1,15 @@
 """Guardrail patterns in the console: sample test, backtest, presets and verdicts."""
 
+from typing import get_args
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from agents.console.guardrail_testing import backtest, tester
+from agents.engine.guardrails import STAGES, Pattern, Stage
 from agents.models import (
     Agent,
     AgentStep,
@@ -131,6 +135,24 @@ async def test_a_call_that_is_blocked_is_a_step_that_says_so(person):
     assert call.status == AgentStep.Status.BLOCKED
     assert "No sums." in call.observation
     assert run.status == "completed"
+
+
+# Stages
+
+
+def test_every_stage_has_a_label_and_says_what_a_block_does():
+    assert {*GuardrailPattern.Stage.values} == {*get_args(Stage)}
+    assert {*tester.BLOCKED_MESSAGES} == {*STAGES}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+async def test_every_stage_is_read_in_tests_on_past_runs(stage, person):
+    run = await asked("6 * 7", user=person)
+    rule = Pattern(pattern="x", stage=stage)
+
+    texts = await sync_to_async(lambda: [*backtest.raw_texts([run.pk], rule)])()
+
+    assert {text.stage for text in texts} == {stage}
 
 
 # Tried

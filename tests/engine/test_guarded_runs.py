@@ -7,7 +7,7 @@ import pytest
 from agents.engine import GuardrailAction, Guardrails, ModelError, RetryPolicy, ToolResult
 from agents.engine.errors import ProviderFailed
 from agents.engine.events import EventType
-from agents.engine.guardrails.checks import Pattern
+from agents.engine.guardrails.checks import STAGES, Pattern
 from agents.engine.loop.output_schema import OutputSchema
 from agents.engine.testing import Call, Says
 from tests.engine.conftest import Echo
@@ -146,7 +146,7 @@ async def test_an_answer_in_a_form_is_masked_field_by_field(agent):
     assert "swordfish" not in everything(events)
 
 
-@pytest.mark.parametrize("stage", ["input", "tool_input", "tool_output", "output"])
+@pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("action", [MASK, BLOCK])
 async def test_a_guarded_run_comes_to_the_same_end_wherever_it_is_cut(agent, stage, action):
     def made():

@@ -158,7 +158,7 @@ def _run_texts(
     Their original text isn't searched at all: even a count would reveal it, because a pattern
     can match either something hidden or something always present.
     """
-    for text in _raw_texts(batch, rule):
+    for text in raw_texts(batch, rule):
         is_masked = text.run in hidden
         yield replace(text, value=_mask_value(text), is_masked=True) if is_masked else text
 
@@ -169,7 +169,8 @@ def _mask_value(text: RunText) -> Any:
     return masking.mask_value(text.value)
 
 
-def _raw_texts(batch: Sequence[int], rule: Pattern) -> Iterator[RunText]:
+def raw_texts(batch: Sequence[int], rule: Pattern) -> Iterator[RunText]:
+    """Return the texts of these runs at the stages that the rule applies to."""
     if rule.applies_to("input") or rule.applies_to("output"):
         yield from _conversation_texts(Run.objects.filter(pk__in=batch).order_by("-pk"), rule)
     if rule.applies_to("tool_input") or rule.applies_to("tool_output"):

@@ -13,6 +13,7 @@ import re2
 from .match_length import EMPTY_BOUND, MatchBound, count_breaks
 from .normalization import normalize
 from .patterns import (
+    STAGES,
     GuardrailAction,
     GuardrailResult,
     Pattern,
@@ -40,7 +41,6 @@ __all__ = [
 ]
 
 TokenCounter = Callable[[str], int]
-STAGES: tuple[Stage, ...] = ("input", "output", "tool_input", "tool_output")
 SEVERITY = {"block": 0, "mask": 1, "warn": 2, "allow": 3}
 
 

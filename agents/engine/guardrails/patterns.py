@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import re2
 
@@ -19,6 +19,8 @@ MAX_SCAN_SECONDS = 0.2
 SAMPLE_LINE = "A word, 12345 digits @ x.example/path?a=b -- 東京都 xxxxaaaa 'quoted'."
 SAMPLE_TEXTS = (f"{SAMPLE_LINE}\n" * 100, SAMPLE_LINE * 100, "xa 1é-" * 1_000)
 Stage = Literal["input", "output", "both", "tool_input", "tool_output"]
+# "both" is a choice for patterns; a text is at one of the others.
+STAGES: tuple[Stage, ...] = tuple(stage for stage in get_args(Stage) if stage != "both")
 
 
 class GuardrailAction(StrEnum):
