@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from django.db import models
 
 from agents.db.fast_writes import concrete_field
-from agents.engine.events import EventType
+from agents.engine.events import DELTA_TYPES
 from agents.engine.privacy import ALIAS, StreamingMasker, mask
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 from agents.models.types import AnyUser
@@ -18,7 +18,6 @@ UNMASKED_SESSION_KEY = "unmasked"
 ANSWER_STEP = 0  # steps start at 1
 MAX_LABELLED_CHARS = 200
 HIDDEN = "…"
-DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
 MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Run: (
         "query",

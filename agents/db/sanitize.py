@@ -5,9 +5,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from agents.engine.events import Event, EventType
+from agents.engine.events import DELTA_TYPES, Event
 
-DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
 ASCII_TEXT = re.compile("[\x01-\x7f]*")
 NUL_ESCAPE = "\\u0000"
 

@@ -39,6 +39,25 @@ class EventType(StrEnum):
     RUN_FINISHED = "run_finished"
 
 
+# Streamed text; the whole text is in the event that ends its step.
+DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
+
+
+class StatusKind(StrEnum):
+    """Kinds of `status` events, each with the data that it has besides its step."""
+
+    COMPACTION = "compaction"  # dropped, shortened: messages
+    DEGRADED = "degraded"  # tool
+    FINISHED_ANYWAY = "finished_anyway"  # Stop came too late
+    LIMITED = "limited"  # limit, most, model
+    MODEL_FALLBACK = "model_fallback"  # from, to, message
+    REPLAYED = "replayed"
+    RESUMED = "resumed"
+    RETRY = "retry"  # message, seconds, attempt
+    SLOW = "slow"  # seconds
+    TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something that happened in a run, as it is saved and sent."""

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.projection import STATUS_BY_REASON
@@ -127,7 +127,7 @@ class EventCounters:
 
     def _on_status(self, run: Run, event: Event) -> None:
         turn = self._open.get((run.pk, event.data["step"]))
-        if event.data["kind"] == "retry" and turn is not None:
+        if event.data["kind"] == StatusKind.RETRY and turn is not None:
             self.retried.labels(turn[0]).inc()
 
     def _on_step(self, run: Run, event: Event) -> None:

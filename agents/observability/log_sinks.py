@@ -10,22 +10,14 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from agents.engine.events import Event, EventType
+from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
 from agents.engine.privacy import mask_secrets
 
 MAX_FILE_BYTES = 10_000_000
 BACKUP_COUNT = 5
 MAX_CONTENT_CHARS = 2_000
-DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
-WARNING_KINDS = {
-    "retry",
-    "model_fallback",
-    "tool_fallback",
-    "degraded",
-    "resumed",
-    "slow",
-    "limited",
-}
+INFORMATIVE_KINDS = {StatusKind.COMPACTION, StatusKind.REPLAYED, StatusKind.FINISHED_ANYWAY}
+WARNING_KINDS = {*StatusKind} - INFORMATIVE_KINDS
 SUCCESS_REASONS = {"completed", "tool_failure_degraded"}
 FAILURE_REASONS = {"error", "interrupted"}
 LEVELS = {

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from agents.access import audit, masking
 from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool, Events
 from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.models import Agent, AgentStep, Run, ToolRegistration
@@ -90,7 +90,9 @@ def observations(run: Run) -> list[dict[str, Any]]:
 
 def _called_tool(step: AgentStep) -> str:
     """Return the tool the model called, even if a fallback was used."""
-    replaced = (note["tool"] for note in step.notes if note.get("kind") == "tool_fallback")
+    replaced = (
+        note["tool"] for note in step.notes if note.get("kind") == StatusKind.TOOL_FALLBACK
+    )
     return next(replaced, step.action)
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.engine.events import EventType
+from agents.engine.events import DELTA_TYPES
 from agents.models import Absence, AgentStep, Approval, Run, RunEvent
 from agents.review.replay import elapsed_ms
 from agents.web.presentation import RunView, StepView
@@ -24,7 +24,6 @@ from .replay_timeline import absence_events
 
 SCHEMA = "ashiato.trace/1"
 PAGE_SIZE = 100
-DELTA_TYPES = [EventType.DELTA, EventType.THOUGHT_DELTA]
 PERSON_FIELDS = {"by", "by_name"}
 
 

@@ -15,11 +15,11 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
 from agents.access.masking import Masker, mask_row
-from agents.engine.events import Event, EventType
+from agents.engine.events import DELTA_TYPES, Event, EventType
 from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
 from agents.runs.projection import Projection
 from agents.web.presentation import RunView
-from agents.web.presentation.live_run import DELTA_TYPES, LiveRunView
+from agents.web.presentation.live_run import LiveRunView
 
 MAX_FRAMES = 250
 MAX_HTML_CHARS = 1_500_000

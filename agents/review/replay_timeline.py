@@ -11,13 +11,12 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from agents.access.masking import mask_text
-from agents.engine.events import Event, EventType
+from agents.engine.events import DELTA_TYPES, Event, EventType
 from agents.models import Absence, Run
 from agents.review.replay import MAX_FRAMES, elapsed_ms
 from agents.runs.engine_messages import translate
 from agents.web.presentation import status_text
 from agents.web.presentation.formatting import one_line
-from agents.web.presentation.live_run import DELTA_TYPES
 
 Work = Literal["run", "thought", "tool", "plan", "guardrail"]
 Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
@@ -137,7 +136,7 @@ class ReplayTimeline:
         for event in events:
             is_end = event.type is EventType.RUN_FINISHED
             if (
-                said := _describe_end(self.run) if is_end else _describe_event(event)
+                said := _describe_end(self.run) if is_end else describe_event(event)
             ) is not None:
                 yield self._make_marker(event, *said)
 
@@ -213,7 +212,7 @@ def parse_number(text: str | None, most: int) -> int:
     return min(int(digits[:12]), most)
 
 
-def _describe_event(event: Event) -> tuple[Kind, str] | None:
+def describe_event(event: Event) -> tuple[Kind, str] | None:
     """Return a short description of an event; None if it belongs to another one."""
     data = event.data
     match event.type:

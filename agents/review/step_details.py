@@ -10,14 +10,13 @@ from django.db.models import QuerySet
 from agents.access import masking
 from agents.access.masking import Row
 from agents.catalog.agent_factory import DRAFT_KEY
-from agents.engine.events import EventType
+from agents.engine.events import DELTA_TYPES, EventType
 from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
 from agents.web.presentation.formatting import format_json, parse_json_text
 
 HEAD_CHARS, TAIL_CHARS = 12_000, 4_000
 MAX_EVENTS = 200
-DELTA_TYPES = [EventType.DELTA, EventType.THOUGHT_DELTA]
 
 
 @dataclass(frozen=True, slots=True)

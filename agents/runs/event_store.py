@@ -16,7 +16,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import concrete_field
 from agents.db.raw_cursor import adapt_datetime, adapt_json, execute_many
 from agents.db.sanitize import sanitize_event
-from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.events import DELTA_TYPES, Event, EventFactory, EventType, StatusKind
 from agents.engine.loop import AskPersonTool, CallOutcome, StopReason
 from agents.engine.privacy import Redactor
 from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, repair_history
@@ -26,7 +26,6 @@ from . import clocks
 from .projection import Projection, search_tag
 
 PREVIEW_CHARS = 200
-DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
 DECISION_TYPES = (
     EventType.STEP,
     EventType.TOOL_CALL,
@@ -343,7 +342,7 @@ def _closing_events(
     part = {} if step.parent is None else {"parent": step.parent}
     if fate.finished_anyway and step.number in ending.fates:
         yield _late_result(emit, step, fate, part)
-        yield emit(EventType.STATUS, kind="finished_anyway", step=step.number)
+        yield emit(EventType.STATUS, kind=StatusKind.FINISHED_ANYWAY, step=step.number)
     yield emit(
         EventType.STEP,
         step=step.number,

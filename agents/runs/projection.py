@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import Increment, update
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 
@@ -297,9 +297,9 @@ def _on_status(rows: Projection, run: int, event: Event) -> None:
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
     for step in rows.steps(run, event):
         changes: dict[str, Any] = {"notes": [*step.notes, note]}
-        if note["kind"] == "retry":
+        if note["kind"] == StatusKind.RETRY:
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
-        if note["kind"] == "model_fallback" and step.request:
+        if note["kind"] == StatusKind.MODEL_FALLBACK and step.request:
             changes["request"] = _fallback_request(step.request, note)
         rows.update_step(run, event, **changes)
 

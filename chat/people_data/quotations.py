@@ -21,7 +21,7 @@ from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from agents.access import masking
-from agents.engine.events import EventType
+from agents.engine.events import DELTA_TYPES
 from agents.engine.loop import AskPersonTool
 from agents.models import (
     Agent,
@@ -45,7 +45,6 @@ PATTERN_BATCH, PAGE_SIZE = 1_000, 500
 MAX_REGEX_BYTES = 64 << 20
 SENTENCE_BREAK = re.compile(r"(?<=[.!?。！？])\s*|\n+")
 MASK_PATTERN = re.compile(r"‹[^›]*›")
-DELTA_TYPES = (EventType.DELTA, EventType.THOUGHT_DELTA)
 
 # All columns that contain users' text.
 TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {

@@ -1,6 +1,6 @@
 """Guardrails: patterns applied to what goes into a run and what comes out of it."""
 
-from .checks import STAGES, GuardrailAction, Guardrails, Pattern, Stage, try_pattern
+from .checks import STAGES, GuardrailAction, Guardrails, Pattern, try_pattern
 from .confusables import fold
 from .normalization import LINK_TARGET, MAX_GAP_CHARS, normalize
 from .patterns import Stage

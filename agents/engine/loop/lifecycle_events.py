@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.engine.errors import AgentError
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import Tool, specification
@@ -34,8 +34,10 @@ def start_event(
 def resume_event(trail: RunState) -> Event:
     """Return the event that resumes a run after an interruption or a replay."""
     if trail.past[-1].is_replayed:
-        return trail.emit(EventType.STATUS, kind="replayed", step=trail.emit.count.steps)
-    return trail.emit(EventType.STATUS, kind="resumed", step=trail.step)
+        return trail.emit(
+            EventType.STATUS, kind=StatusKind.REPLAYED, step=trail.emit.count.steps
+        )
+    return trail.emit(EventType.STATUS, kind=StatusKind.RESUMED, step=trail.step)
 
 
 def guardrail_event(trail: RunState, finding: GuardrailResult, **more: Any) -> Event:

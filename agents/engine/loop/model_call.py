@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from agents.engine import fault_injection
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, PlanParseError
-from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.guardrails.checks import (
     GuardrailResult,
     Guardrails,
@@ -216,12 +216,14 @@ class ModelCall:
         return self.emit(EventType.DELTA, content=text, step=self.step)
 
     def _slow_event(self, slow: SlowNotice) -> Event:
-        return self.emit(EventType.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
+        return self.emit(
+            EventType.STATUS, kind=StatusKind.SLOW, seconds=slow.seconds, step=self.step
+        )
 
     def _rate_limit_event(self, gate: RateLimiter, limit: Limit) -> Event:
         return self.emit(
             EventType.STATUS,
-            kind="limited",
+            kind=StatusKind.LIMITED,
             limit=limit,
             most=gate.limits.most(limit),
             model=self.planner.model,
@@ -231,7 +233,7 @@ class ModelCall:
     def _retry_event(self, error: AgentError, wait: float, attempt: int) -> Event:
         return self.emit(
             EventType.STATUS,
-            kind="retry",
+            kind=StatusKind.RETRY,
             message=str(error),
             seconds=round(wait, 1),
             attempt=attempt + 1,
@@ -245,7 +247,7 @@ class ModelCall:
         self._tries[self.planner.model] = 0
         return self.emit(
             EventType.STATUS,
-            kind="model_fallback",
+            kind=StatusKind.MODEL_FALLBACK,
             message=str(error),
             step=self.step,
             **{"from": before, "to": self.planner.model, **self.planner.provider_info},

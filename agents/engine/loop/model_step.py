@@ -8,7 +8,7 @@ from typing import Any
 from agents.engine import fault_injection
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import PlanParseError
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
 from agents.engine.state import OBSERVATION_PREFIX, Message
 from agents.engine.tool import Tool
@@ -140,7 +140,9 @@ def request_events(
     if not request.dropped and not request.shortened:
         return [started]
     left_out = {"dropped": request.dropped, "shortened": request.shortened}
-    compaction = trail.emit(EventType.STATUS, kind="compaction", **left_out, step=call.step)
+    compaction = trail.emit(
+        EventType.STATUS, kind=StatusKind.COMPACTION, **left_out, step=call.step
+    )
     return [started, compaction]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Self
 
-from agents.engine.events import Event, EventFactory, EventType
+from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
 
@@ -135,7 +135,7 @@ def _worked_seconds(events: Sequence[Event]) -> float:
 
 
 def _ends_pause(event: Event) -> bool:
-    goes_on = event.data.get("kind") in {"resumed", "replayed"}
+    goes_on = event.data.get("kind") in {StatusKind.RESUMED, StatusKind.REPLAYED}
     return event.type is EventType.APPROVAL_RESOLVED or goes_on
 
 
@@ -246,12 +246,12 @@ def _on_finished(trail: RunState, data: Data) -> None:
 
 def _on_status(trail: RunState, data: Data) -> None:
     match data["kind"]:
-        case "degraded":
+        case StatusKind.DEGRADED:
             trail.out_of_order.add(data["tool"])
             trail.is_degraded = True
-        case "tool_fallback":
+        case StatusKind.TOOL_FALLBACK:
             trail.out_of_order.add(data["tool"])
-        case "model_fallback":
+        case StatusKind.MODEL_FALLBACK:
             trail.model = data["to"]
 
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from agents.engine import fault_injection
 from agents.engine.concurrency.thread import run_in_thread_if_large
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails, Inspection
 from agents.engine.state import AgentStep, Message
 from agents.engine.tool import Effect, text_argument
@@ -253,11 +253,19 @@ class ToolStep:
         """Report a fallback tool, or that the tool is degraded."""
         emit, told = self.trail.emit, list[Event]()
         if outcome.stand_in is not None:
-            used = {"stand_in": outcome.stand_in, "message": outcome.reason}
-            kind = "tool_fallback"
-            told.append(emit(EventType.STATUS, kind=kind, tool=call.name, **used, step=step))
+            fallback = emit(
+                EventType.STATUS,
+                kind=StatusKind.TOOL_FALLBACK,
+                tool=call.name,
+                stand_in=outcome.stand_in,
+                message=outcome.reason,
+                step=step,
+            )
+            told.append(fallback)
         if outcome.degraded:
-            told.append(emit(EventType.STATUS, kind="degraded", tool=call.name, step=step))
+            told.append(
+                emit(EventType.STATUS, kind=StatusKind.DEGRADED, tool=call.name, step=step)
+            )
         return told
 
     def _blocked_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event]:

@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from agents.engine.concurrency.thread import run_in_thread_if_large
-from agents.engine.events import Event, EventType
+from agents.engine.events import DELTA_TYPES, Event, EventType
 from agents.engine.turn.reasoning import portable_message
 
 from .masking import PiiKind, StreamingMasker
 from .pseudonyms import Pseudonymizer
 
-DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
 # The run's own names, numbers and times, by field. Everything else was written by people,
 # models or tools.
 TECHNICAL_FIELDS = frozenset(

@@ -14,9 +14,9 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker
 from agents.db.compiled_queries import compiled_query
-from agents.engine.events import EventType
+from agents.engine.events import DELTA_TYPES, EventType
 from agents.models import Run, RunEvent
-from agents.runs import event_store
+from agents.runs import event_store, projection
 from agents.web.presentation import template_cache
 
 from . import (
@@ -33,27 +33,10 @@ from . import (
 )
 from .markdown import BoundedMarkdown, StreamingMarkdown
 
-DELTA_TYPES = {EventType.DELTA, EventType.THOUGHT_DELTA}
-NEW_ROW_TYPES = {
-    EventType.STEP_STARTED,
-    EventType.TASK,
-    EventType.APPROVAL_REQUESTED,
-    EventType.TOOL_CALL,
-    EventType.GUARDRAIL,
-}
 START_TYPES = [EventType.RUN_STARTED, EventType.STEP_STARTED]
 REDRAW_TYPES = {EventType.RUN_FINISHED, EventType.RUN_PAUSED}
-CHANGED_ROW_TYPES = {
-    EventType.PLAN,
-    EventType.EVALUATION,
-    EventType.TOOL_RESPONSE,
-    EventType.APPROVAL_RESOLVED,
-    EventType.STATUS,
-    EventType.STEP,
-    EventType.ERROR,
-    EventType.USAGE,
-    EventType.THOUGHT,
-}
+# Whatever changes a step's row; a thought ends what streamed into it.
+ROW_TYPES = {*projection.HANDLERS, EventType.THOUGHT} - {EventType.RUN_STARTED} - REDRAW_TYPES
 PLAN_KINDS = {"plan", "task"}
 # Feedback on a finished run; only its author sees a rating.
 FEEDBACK_TEMPLATES = {
@@ -224,9 +207,7 @@ class LiveRunView:
     def _row_frames(
         self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
     ) -> list[str]:
-        named = {
-            e["data"]["step"] for e in events if e["type"] in NEW_ROW_TYPES | CHANGED_ROW_TYPES
-        }
+        named = {e["data"]["step"] for e in events if e["type"] in ROW_TYPES}
         frames: list[str] = []
         for view in self._visible_steps(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:

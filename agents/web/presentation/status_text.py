@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agents.engine.events import StatusKind
 from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.engine_messages import translate
@@ -60,27 +61,27 @@ def _declined_sentence(step: str, person: str, words: str | None) -> str:
 
 def note_sentence(facts: dict[str, Any]) -> str:
     """Return a note about a step: waited, retried, fell back, shortened."""
-    facts = {**facts, "message": translate(facts.get("message", ""))}
+    facts = facts | {"message": translate(facts.get("message", ""))}
     match facts["kind"]:
-        case "slow":
+        case StatusKind.SLOW:
             return _("The model was slow: no output for %(seconds)s s.") % _short_seconds(facts)
-        case "limited":
+        case StatusKind.LIMITED:
             return _("Waited: %(why)s") % {"why": _limit_sentence(facts)}
-        case "retry":
+        case StatusKind.RETRY:
             return _("Retried after %(seconds)s s: %(message)s") % facts
-        case "model_fallback":
+        case StatusKind.MODEL_FALLBACK:
             return _("Fell back from %(from)s to %(to)s: %(message)s") % facts
-        case "tool_fallback":
+        case StatusKind.TOOL_FALLBACK:
             return _("%(tool)s failed, so %(stand_in)s was used instead: %(message)s") % facts
-        case "degraded":
+        case StatusKind.DEGRADED:
             return _("%(tool)s is failing and won't be used again in this run.") % facts
-        case "resumed":
+        case StatusKind.RESUMED:
             return _("The server restarted here and the run resumed.")
-        case "replayed":
+        case StatusKind.REPLAYED:
             return _("Replayed from the original run up to here (no cost). Live from here on.")
-        case "finished_anyway":
+        case StatusKind.FINISHED_ANYWAY:
             return _("Too late to stop: the call had already finished. This is its result.")
-        case "compaction":
+        case StatusKind.COMPACTION:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
     return ""
 
@@ -89,11 +90,11 @@ def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
     """Return what a live step is waiting for, according to its last note."""
     facts = notes[-1] if notes else {"kind": ""}
     match facts["kind"]:
-        case "slow":
+        case StatusKind.SLOW:
             return _("The model is slow: no output for %(seconds)s s.") % _short_seconds(facts)
-        case "limited":
+        case StatusKind.LIMITED:
             return _("Waiting: %(why)s") % {"why": _limit_sentence(facts)}
-        case "retry":
+        case StatusKind.RETRY:
             facts = _short_seconds(facts) | {"message": translate(facts["message"])}
             return _("Retrying in %(seconds)s s: %(message)s") % facts
     return ""
@@ -109,7 +110,7 @@ def _limit_sentence(facts: dict[str, Any]) -> str:
 
 
 def _short_seconds(facts: dict[str, Any]) -> dict[str, Any]:
-    return {**facts, "seconds": f"{facts['seconds']:g}"}
+    return facts | {"seconds": f"{facts['seconds']:g}"}
 
 
 def _compaction_sentence(dropped: int, shortened: int) -> str:
