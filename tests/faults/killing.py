@@ -17,7 +17,7 @@ LATE, LATE_IN_A_PLAN = max(NTH.values()), 2
 PLANNED = "look:{0} sign:{0} pay:{0} wait:0.3 words:5"
 WALK = "wait:3 look:a wait:3.1 look:b wait:3.2 look:c wait:3.3 look:d wait:3.4 words:90@0.1"
 CUT_OFF = {"running", "waiting", "cut"}
-UNKNOWN = ("Did pay finish?", "may have completed", "Run again", "Mark as done")
+UNKNOWN = ("Did pay finish?", "may already have completed", "Run again", "Mark as done")
 
 
 @row("F01", "killed at each of P1–P13", times=8)
