@@ -8,8 +8,8 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from chat import sessions
+        from chat import messages
         from chat.people_data import retention
 
-        runs.on_finished(sessions.answer_waiting)
+        runs.on_finished(messages.answer_waiting)
         runs.on_finished(retention.run_if_due)

@@ -3,12 +3,13 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
@@ -142,54 +143,53 @@ class ChatConsumer(LiveConsumer):
         around = page.around.changes(self.session) if is_behind else ""
         return super().missed() + page.new_message_frames() + around
 
-    async def handle(self, frame: dict[str, Any]) -> None:
+    def handle(self, frame: dict[str, Any]) -> Awaitable[None]:
         match frame:
             case {"type": "message", "text": str(text), "client_id": str(client_id)}:
                 agent = frame.get("agent")
-                await self.say(text, client_id, agent if isinstance(agent, str) else "")
+                return self.say(text, client_id, agent if isinstance(agent, str) else "")
             case {"type": "stop", "run": str(run) | int(run)}:
-                await self.stop(_parse_pk(run))
+                return self.stop(_parse_pk(run))
             case {"type": "send_now", "message": str(message) | int(message)}:
-                await self.send_now(_parse_pk(message))
+                return self.send_now(_parse_pk(message))
             case {"type": "withdraw", "message": str(message) | int(message)}:
-                await self.withdraw(_parse_pk(message))
+                return self.withdraw(_parse_pk(message))
             case _:
                 raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
-        say = partial(self._in_language, self._say, text, client_id, agent)
+        session, user = self.session, self.scope["user"]
         try:
-            message = await self._submit_and_show(say)
+            # A message is displayed once it is saved, before any events of its run.
+            async with self.turn:
+                try:
+                    message = await messages.submit(
+                        session, user, text, client_id, agent, page=self
+                    )
+                finally:
+                    frames, self.begun = self.begun, ""
+                    await self.send(frames)
         except messages.MessageRejected as reason:
             await self.send_error(reason.args[0])
             if isinstance(reason, messages.ClientIdConflict):
-                await self.show(
-                    partial(fragments.render_composer, refused=client_id), self.session
-                )
+                state = partial(fragments.render_composer, refused=client_id)
+                await self.show(state, self.session)
             return
         # A new message, once displayed, is its own acknowledgement.
         if not message.is_new or not self.is_greeted:
             state = partial(fragments.render_composer, acknowledged=client_id)
             await self.show(state, self.session, ask=database.run_urgent)
 
-    async def _submit_and_show(self, say: Callable[[], Message]) -> Message:
-        """Display a message once it is saved, before any events of its run."""
-        async with self.turn:
-            try:
-                return await sessions.submit(say)
-            finally:
-                frames, self.begun = self.begun, ""
-                if frames:
-                    await self.send(frames)
-
-    def _say(self, text: str, client_id: str, agent: str) -> Message:
+    def recheck(self) -> tuple[ChatSession, User]:
         self._check_access()
-        message = sessions.add_message(self.session, self.scope["user"], text, client_id, agent)
+        return self.session, self.scope["user"]
+
+    def on_saved(self, message: Message) -> None:
+        """Render a message that is answered at once."""
         if message.is_new and not message.is_queued and self.is_greeted:
             self.begun = self.conversation.at_once(message)
         if self.begun:
             self.looked = time.monotonic()  # everything was just read
-        return message
 
     async def stop(self, pk: int | None) -> None:
         run = await database.run_urgent(self._get_live_run, pk)

@@ -15,7 +15,7 @@ from agents.models import Run
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
-from chat import listing, sessions
+from chat import listing, queue, sessions
 from chat import new_message as asked
 from chat.models import ChatSession, Message
 from chat.presence import Person
@@ -104,7 +104,7 @@ class SessionChrome:
         )
 
     def is_behind(self, session: ChatSession) -> bool:
-        return sessions.get_status(session, sessions.live_run(session)) != self._standing
+        return sessions.get_status(session, queue.live_run(session)) != self._standing
 
     def _session_frames(self, session: ChatSession, run: Run | None) -> SafeString:
         return self._status_frames(session, sessions.get_status(session, run))
@@ -186,7 +186,7 @@ def render_message(message: MessageView, user: User) -> SafeString:
 
 def render_composer(session: ChatSession, **about: str) -> SafeString:
     """Render the composer, with what was acknowledged, rejected or returned."""
-    return _render_composer(sessions.get_status(session, sessions.live_run(session)), **about)
+    return _render_composer(sessions.get_status(session, queue.live_run(session)), **about)
 
 
 def _render_composer(

@@ -3,8 +3,6 @@
 Changes lock the chat's row, so that two tabs or processes make them one after the other.
 """
 
-from typing import Any
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
@@ -30,6 +28,15 @@ def _lock_row(session: int) -> QuerySet[ChatSession, tuple[int]]:
     return ChatSession.objects.select_for_update().filter(pk=session).values_list("pk")
 
 
+def live_run(session: ChatSession) -> Run | None:
+    return next(iter(_live_runs(session.topic)), None)
+
+
+@compiled_query
+def _live_runs(topic: str) -> QuerySet[Run]:
+    return Run.objects.live().filter(topic=topic).defer("history").order_by()
+
+
 def waiting(session: ChatSession) -> list[Message]:
     """Return the queued messages of a chat, the next one first."""
     return _waiting(session.pk)
@@ -40,13 +47,12 @@ def _waiting(session: int) -> QuerySet[Message]:
     return Message.objects.queued().filter(session=session).select_related("author")
 
 
-def add(session: ChatSession, **message: Any) -> Message:
-    """Append a message to the queue."""
+def next_place(session: ChatSession) -> int:
+    """Return the place after the last queued message; raise QueueFull at the limit."""
     queued = session.messages.queued()
     if queued.count() >= MAX_QUEUED:
         raise QueueFull
-    last = queued.aggregate(Max("place"))["place__max"] or 0
-    return Message.objects.create(session=session, place=last + 1, **message)
+    return (queued.aggregate(Max("place"))["place__max"] or 0) + 1
 
 
 def move_to_front(session: ChatSession, user: User, pk: int | None) -> bool:

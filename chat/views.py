@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -105,7 +104,7 @@ def session_list(request: UserRequest) -> HttpResponse:
 async def start(request: UserRequest) -> HttpResponse:
     user = await request.auser()
     try:
-        message = await _submit(request, sessions.start, user)
+        message = await _submit(request, None, user)
     except questions.MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
@@ -117,7 +116,7 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
         query = await database.run(_workflow_command, request, user, pk)
-        message = await sessions.submit(partial(sessions.start, user, query, uuid4().hex))
+        message = await questions.submit(None, user, query, uuid4().hex)
     except (starting.WorkflowNotStarted, questions.MessageRejected) as reason:
         return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
@@ -128,7 +127,7 @@ async def send(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     try:
-        await _submit(request, sessions.add_message, chat, user)
+        await _submit(request, chat, user)
     except questions.MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), chat)
     return redirect("chat:session", pk)
@@ -138,7 +137,7 @@ async def send(request: UserRequest, pk: int) -> HttpResponse:
 async def stop(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    run = await database.run(sessions.live_run, chat)
+    run = await database.run(queue.live_run, chat)
     # The page may be outdated: another run may be live than the displayed one.
     if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
         await runs.stop(run)
@@ -176,7 +175,7 @@ async def delete(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
     await database.run(queue.clear, chat)  # queued messages must not start now
-    run = await database.run(sessions.live_run, chat)
+    run = await database.run(queue.live_run, chat)
     if run is not None:
         await runs.stop(run)
     await database.run(sessions.delete, chat)
@@ -203,10 +202,10 @@ def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
     return starting.build_request(workflow, starting.form_parameters(request.POST), user).query
 
 
-async def _submit(request: UserRequest, say: Callable[..., Message], *whom: Any) -> Message:
+async def _submit(request: UserRequest, chat: ChatSession | None, user: User) -> Message:
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
-    return await sessions.submit(partial(say, *whom, text, client_id, agent))
+    return await questions.submit(chat, user, text, client_id, agent)
 
 
 def _render_rejected(
@@ -283,7 +282,7 @@ def _conversation_context(
             break
         shown.append(replace(view, html=html))
     return {
-        "standing": sessions.get_status(chat, sessions.live_run(chat)),
+        "standing": sessions.get_status(chat, queue.live_run(chat)),
         "may_write": may_write,
         "messages": shown[::-1],
         "earlier": shown[-1].pk if len(found) > len(shown) else None,

@@ -2,7 +2,7 @@
 
 from asyncio import AbstractEventLoop, get_running_loop, wrap_future
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from enum import IntEnum
@@ -124,13 +124,13 @@ async def run_deferred(
     return await _submit(Priority.LATER, partial(question, *args, **kwargs))
 
 
-async def _submit(urgency: Priority, question: Callable[[], Answer]) -> Answer:
+def _submit(urgency: Priority, question: Callable[[], Answer]) -> Awaitable[Answer]:
     loop = get_running_loop()
     if _uses_other_thread(loop):
-        answer: Answer = await database_sync_to_async(question)()
+        answer: Awaitable[Answer] = database_sync_to_async(question)()
         return answer
     visit = partial(copy_context().run, _run_with_connection, question)
-    return await wrap_future(EXECUTOR.put(urgency, visit), loop=loop)
+    return wrap_future(EXECUTOR.put(urgency, visit), loop=loop)
 
 
 def _run_with_connection(question: Callable[[], Answer]) -> Answer:

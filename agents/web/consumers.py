@@ -326,7 +326,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def send_initial(self) -> None:
         """Send the initial frames after connecting."""
 
-    async def handle(self, frame: dict[str, Any]) -> None:
+    def handle(self, frame: dict[str, Any]) -> Awaitable[None]:
+        """Return what answers the frame; raise BadFrame if nothing does."""
         raise BadFrame(_("This page doesn't accept messages."))
 
     async def send_error(self, sentence: LazyText) -> None:

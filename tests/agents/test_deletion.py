@@ -12,7 +12,7 @@ from agents.access import audit
 from agents.console.deletion import CascadeDeleteAdmin
 from agents.console.read_only import ReadOnlyAdmin
 from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent
-from chat import sessions
+from chat import messages
 from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import asked
 
@@ -166,12 +166,12 @@ async def test_a_run_that_waits_is_stopped_and_then_deleted(root, person):
 
 
 async def test_a_chat_goes_on_without_an_answer_that_was_deleted(root, person):
-    first = await sync_to_async(sessions.start)(person, "6 * 7", "a")
+    first = await sync_to_async(messages.save)(None, person, "6 * 7", "a")
     runs.launch(first.run)
     await runs.wait(first.run)
     await sync_to_async(root.post)(page(Run, "delete", first.run_id), YES)
 
-    second = await sync_to_async(sessions.add_message)(first.session, person, "7 * 7", "b")
+    second = await sync_to_async(messages.save)(first.session, person, "7 * 7", "b")
     runs.launch(second.run)
     await runs.wait(second.run)
     await second.run.arefresh_from_db()

@@ -13,7 +13,7 @@ from agents.catalog import planner_factory
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from agents.web.presentation import status_text
-from chat import messages, sessions
+from chat import messages
 from tests.conftest import asked
 from tests.wire import WireServer, fail, say
 
@@ -156,7 +156,7 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
     thinking_with(agent, "fast")
 
     with pytest.raises(messages.MessageRejected, match=sentence):
-        sessions.start(person, "Hello?", "a")
+        messages.save(None, person, "Hello?", "a")
     assert not Run.objects.exists()
 
 
@@ -166,7 +166,7 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
     settings.ENCRYPTION_KEYS = ["another one"]
 
     with pytest.raises(messages.MessageRejected, match="cannot be read any more"):
-        sessions.start(person, "Hello?", "a")
+        messages.save(None, person, "Hello?", "a")
 
 
 def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
@@ -210,7 +210,7 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
 
     assert planner_factory.ensure_usable(agent, "fast", person) is None
     with pytest.raises(messages.MessageRejected, match="You may not use the model fast."):
-        sessions.start(stranger, "Hello?", "a")
+        messages.save(None, stranger, "Hello?", "a")
 
 
 def test_the_model_of_the_installation_is_not_taken_over_by_a_row():

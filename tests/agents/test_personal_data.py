@@ -18,7 +18,7 @@ from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 from agents.review.step_details import StepDetails, count_replaced_values, is_masked_at_rest
 from agents.runs import approvals, event_store
-from chat import sessions
+from chat import messages, sessions
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire as plans
 from tests.conftest import asked, checked
@@ -182,8 +182,8 @@ async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
     sql = f"SELECT '{MAIL}' AS mail, '{PHONE}' AS phone"
     model = scripted(Says.call("database", sql=sql), Says("I know.", answer=answer))
 
-    said = await sync_to_async(sessions.start)(person, QUESTION, "once")
-    await sessions.dispatch(said.session, said)
+    said = await sync_to_async(messages.save)(None, person, QUESTION, "once")
+    await messages.dispatch(said.session, said)
     await sessions.runs.wait(said.run)
 
     kept = await everything_kept()
@@ -224,14 +224,14 @@ def test_of_a_trial_the_draft_says_what_was_kept(rule):
 async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):
     await sync_to_async(ask_for)("unkept")
     model = scripted(Says(answer="One."), Says(answer="Two."))
-    first = await sync_to_async(sessions.start)(person, "Hello", "1")
+    first = await sync_to_async(messages.save)(None, person, "Hello", "1")
 
-    await sync_to_async(sessions.add_message)(first.session, person, QUESTION, "2")
+    await sync_to_async(messages.save)(first.session, person, QUESTION, "2")
 
     assert MAIL not in await everything_kept()
-    await sessions.dispatch(first.session, first)
+    await messages.dispatch(first.session, first)
     await sessions.runs.wait(first.run)
-    await sessions.answer_waiting()
+    await messages.answer_waiting()
     second = await Run.objects.alatest("pk")
     await sessions.runs.wait(second)
     assert "‹email›" in str(model.requests[1]["messages"])

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
-begin = sync_to_async(sessions.start)
+begin = partial(sync_to_async(messages.save), None)
 
 
 async def refused(*about):
@@ -47,7 +48,7 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
 
     def ask(number):
         try:
-            return sessions.start(person, f"question {number}", f"id {number}").run_id
+            return messages.save(None, person, f"question {number}", f"id {number}").run_id
         except messages.MessageRejected:
             return None
         finally:
@@ -63,7 +64,7 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
 async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings):
     settings.PERSON_MESSAGES = 3
     chat = (await begin(person, "one", "a")).session
-    say = sync_to_async(sessions.add_message)
+    say = sync_to_async(messages.save)
     for text in ("two", "three"):
         await say(chat, person, text, text)
 
@@ -93,11 +94,11 @@ async def test_tokens_are_counted_by_the_day(person, settings):
 
 async def test_what_waits_says_what_it_waits_for(person, settings):
     chat = (await begin(person, "one", "a")).session
-    await sync_to_async(sessions.add_message)(chat, person, "two", "b")
+    await sync_to_async(messages.save)(chat, person, "two", "b")
     settings.PERSON_TOKENS = 10
     await Run.objects.aupdate(status="completed", prompt_tokens=10)
 
-    await sessions.answer_waiting()
+    await messages.answer_waiting()
 
     standing = await sync_to_async(sessions.get_status)(chat, None)
     assert [message.text for message in standing.queued] == ["two"]

@@ -10,7 +10,7 @@ from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.workflows import versions
-from chat import sessions
+from chat import messages
 from tests.conftest import PATIENCE, checked
 
 pytestmark = [
@@ -52,12 +52,7 @@ def calculator(monkeypatch):
 
 
 async def said(session, user, text, number):
-    def say():
-        if session is None:
-            return sessions.start(user, text, f"client-{number}")
-        return sessions.add_message(session, user, text, f"client-{number}")
-
-    return await sessions.submit(say)
+    return await messages.submit(session, user, text, f"client-{number}")
 
 
 async def stopped(person):

@@ -1,12 +1,15 @@
 import asyncio
 import re
 import threading
+from inspect import currentframe
+from traceback import walk_stack
 from unittest.mock import AsyncMock
 
 import pytest
 from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
 from channels.consumer import AsyncConsumer
+from django.conf import settings
 
 from agents import runs
 from agents.engine.events import EventFactory, EventType
@@ -15,7 +18,7 @@ from agents.runs import event_store, event_writer, pubsub
 from agents.web import consumers
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import StreamingMarkdown
-from chat import fragments, sessions
+from chat import fragments, messages, sessions
 from chat.models import ChatSession, Message
 from chat.page_state import Conversation
 from tests.conftest import ORIGIN, frames_until, tab
@@ -113,6 +116,43 @@ async def test_a_message_sent_twice_is_one_message(person):
     assert await Run.objects.acount() == 1
 
 
+async def test_from_its_frame_to_its_row_a_message_passes_eight_functions_at_most(
+    person, monkeypatch
+):
+    passed, save, loop = [], Message.save, asyncio.get_running_loop()
+
+    def noting(message, **options):
+        tasks = [_awaited(task.get_coro()) for task in asyncio.all_tasks(loop)]
+        ways = [way for way in map(_own, tasks) if way & {"LiveConsumer.receive", "run_urgent"}]
+        stack = [frame.f_code for frame, _ in walk_stack(currentframe())]
+        passed.append(_own(stack).union(*ways) - PER_CONNECTION)
+        save(message, **options)
+
+    monkeypatch.setattr(Message, "save", noting)
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        await frames_until(page, FINISHED)
+
+    assert passed[0] >= {"LiveConsumer.receive", "run_urgent", "save"}
+    assert len(passed[0]) <= 8, passed[0]
+
+
+PER_CONNECTION = {"OriginValidator.__call__", "LiveConsumer.__call__"}
+
+
+def _awaited(coroutine):
+    while (code := getattr(coroutine, "cr_code", None)) is not None:
+        yield code
+        coroutine = coroutine.cr_await
+
+
+def _own(codes):
+    """Names of the functions that are the product's."""
+    roots = tuple(str(settings.BASE_DIR / part) for part in ("agents", "chat", "project"))
+    return {code.co_qualname for code in codes if code.co_filename.startswith(roots)}
+
+
 async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(person, monkeypatch):
     async def gone(*frame, **more):
         raise Disconnected("Attempt to send on a closed protocol")
@@ -155,10 +195,10 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()  # it has looked, and there was nothing
-        message = await sync_to_async(sessions.add_message)(chat, person, "6 * 7", "a")
+        message = await sync_to_async(messages.save)(chat, person, "6 * 7", "a")
         with monkeypatch.context() as lost:
             lost.setattr(pubsub, "publish", AsyncMock())
-            await sessions.dispatch(chat, message)
+            await messages.dispatch(chat, message)
             while await Run.objects.live().aexists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             await runs.wait(message.run)
@@ -235,8 +275,8 @@ async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch
         await page.receive_from()
         with monkeypatch.context() as lost:
             lost.setattr(pubsub, "publish", AsyncMock())
-            first = await sync_to_async(sessions.add_message)(chat, chat.user, "1 + 1", "a")
-            await sessions.dispatch(chat, first)
+            first = await sync_to_async(messages.save)(chat, chat.user, "1 + 1", "a")
+            await messages.dispatch(chat, first)
             await runs.wait(first.run)
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
         frames = await frames_until(page, FINISHED)
@@ -273,7 +313,7 @@ def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_questio
 
 def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
     """Without reading the run: what it is by then is known."""
-    run = sessions.add_message(chat, chat.user, "6 * 7", "a").run
+    run = messages.save(chat, chat.user, "6 * 7", "a").run
     stamp, request = EventFactory(run.agent_name), {"model": run.model}
     began = stamp(EventType.RUN_STARTED, query=run.query, road="direct")
     step = stamp(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request=request)
@@ -294,7 +334,7 @@ def _but_for_the_clock(html):
 
 
 async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
-    monkeypatch.setattr(sessions, "dispatch", AsyncMock(side_effect=RuntimeError("no thread")))
+    monkeypatch.setattr(messages, "dispatch", AsyncMock(side_effect=RuntimeError("no thread")))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})

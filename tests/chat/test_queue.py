@@ -13,7 +13,7 @@ from agents.engine.testing import Says, ScriptedModel, delta
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
 from agents.workflows import start
-from chat import queue, sessions, sharing
+from chat import messages, queue, sessions, sharing
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab
 
@@ -61,8 +61,8 @@ def message(text, **more):
 async def said(chat, *texts):
     """Send messages; the first one is answered, the others are queued."""
     for text in texts:
-        message = await sync_to_async(sessions.add_message)(chat, chat.user, text, text)
-        await sessions.dispatch(chat, message)
+        message = await sync_to_async(messages.save)(chat, chat.user, text, text)
+        await messages.dispatch(chat, message)
     return [message async for message in chat.messages.queued()]
 
 
@@ -115,14 +115,14 @@ async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat,
 
 
 async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypatch):
-    publish, kept = sessions.pubsub.publish, []
+    publish, kept = messages.pubsub.publish, []
 
     async def noting(topic, kind, **facts):
         kept.append((kind, await Message.objects.queued().acount()))
         await publish(topic, kind, **facts)
 
     await said(chat, "one")
-    monkeypatch.setattr(sessions.pubsub, "publish", noting)
+    monkeypatch.setattr(messages.pubsub, "publish", noting)
     await said(chat, "two")
 
     assert ("queue.changed", 1) in kept
@@ -134,7 +134,7 @@ async def test_a_message_sent_twice_waits_once(chat, model):
 
     model.let_go.set()
     await answered(chat, 2)
-    again = await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two")
+    again = await sync_to_async(messages.save)(chat, chat.user, "two", "two")
 
     assert len(first) == 1
     assert not again.is_new
@@ -195,7 +195,7 @@ async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatc
     run = await Run.objects.aget()
     await runs.wait(run)
     await said(chat, "two")
-    await sessions.answer_waiting()
+    await messages.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
     assert await waiting(chat) == ["two"]
@@ -341,7 +341,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
     await said(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
-    begin = database_sync_to_async(sessions._claim_next, thread_sensitive=False)
+    begin = database_sync_to_async(messages._claim_next, thread_sensitive=False)
     begun = await asyncio.gather(*(begin(chat) for _ in range(8)))
 
     assert [m.text for m in begun if m is not None] == ["two"]
@@ -354,11 +354,11 @@ async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, mo
     monkeypatch.setattr(executor, "followers", [])
     await said(chat, "one")
     run = await Run.objects.aget()
-    message = await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two")
+    message = await sync_to_async(messages.save)(chat, chat.user, "two", "two")
     model.let_go.set()
     await runs.wait(run)
 
-    await sessions.dispatch(chat, message)
+    await messages.dispatch(chat, message)
 
     await answered(chat, 2)
     assert await waiting(chat) == []
@@ -368,7 +368,7 @@ async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
     await said(chat, "one", "two")
     await Run.objects.aupdate(status="completed")  # unnoticed so far
 
-    message = await sync_to_async(sessions.add_message)(chat, chat.user, "three", "three")
+    message = await sync_to_async(messages.save)(chat, chat.user, "three", "three")
 
     assert message.is_queued
     assert await waiting(chat) == ["two", "three"]
@@ -377,8 +377,8 @@ async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
 async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
     await Agent.objects.acreate(name="other", model="demo")
     await said(chat, "one")
-    message = await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two", "other")
-    await sessions.dispatch(chat, message)
+    message = await sync_to_async(messages.save)(chat, chat.user, "two", "two", "other")
+    await messages.dispatch(chat, message)
     model.let_go.set()
     await answered(chat, 2)
 
@@ -388,18 +388,18 @@ async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
 async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, model, client):
     await Agent.objects.acreate(name="other", model="demo")
     await said(chat, "one")
-    await sync_to_async(sessions.add_message)(chat, chat.user, "two", "two", "other")
+    await sync_to_async(messages.save)(chat, chat.user, "two", "two", "other")
     await Agent.objects.filter(name="other").aupdate(enabled=False)
     model.let_go.set()
     await answered(chat, 1)
-    await sessions.answer_waiting()
+    await messages.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
     assert "This agent is no longer available." in page
     assert await waiting(chat) == ["two"]
 
     await Agent.objects.filter(name="other").aupdate(enabled=True)
-    await sessions.answer_waiting()
+    await messages.answer_waiting()
     await answered(chat, 2)
 
 
@@ -409,7 +409,7 @@ async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
     await sync_to_async(sharing.add_member)(chat, "eve", "write")
     await said(chat, "one")
     for who, text in ((stranger, "broken"), (stranger, "after it"), (chat.user, "two")):
-        await sync_to_async(sessions.add_message)(chat, who, text, text)
+        await sync_to_async(messages.save)(chat, who, text, text)
     _breaks(monkeypatch, "broken")
     model.let_go.set()
     await answered(chat, 2)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -36,13 +37,13 @@ def client(person):
 
 async def answered(message):
     """Return the message once its run has ended."""
-    await sessions.dispatch(await ChatSession.objects.aget(pk=message.session_id), message)
+    await messages.dispatch(await ChatSession.objects.aget(pk=message.session_id), message)
     await runs.wait(message.run)
     return await checked(message.run)
 
 
 async def test_the_first_message_begins_a_session_named_after_it(person):
-    begin = sync_to_async(sessions.start)
+    begin = partial(sync_to_async(messages.save), None)
 
     message = await begin(person, "  What is 12.5%\u3000of 3480?\n", "a")
 
@@ -54,7 +55,7 @@ async def test_the_first_message_begins_a_session_named_after_it(person):
 
 
 async def test_the_same_message_sent_again_is_the_same_message(person):
-    begin = sync_to_async(sessions.start)
+    begin = partial(sync_to_async(messages.save), None)
 
     first, again = await begin(person, "6 * 7", "a"), await begin(person, "6 * 7", "a")
 
@@ -63,7 +64,7 @@ async def test_the_same_message_sent_again_is_the_same_message(person):
 
 
 async def test_two_people_may_use_the_same_id(person, stranger):
-    begin = sync_to_async(sessions.start)
+    begin = partial(sync_to_async(messages.save), None)
 
     await begin(person, "6 * 7", "a")
     await begin(stranger, "6 * 7", "a")
@@ -103,10 +104,10 @@ async def test_the_next_question_knows_what_was_said_before(person, monkeypatch)
         Says.call("calculator", input="6 * 7"), Says(answer="42."), Says(answer="As I said.")
     )
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
-    first = await sync_to_async(sessions.start)(person, "What is it?", "a")
+    first = await sync_to_async(messages.save)(None, person, "What is it?", "a")
     await answered(first)
     chat = await ChatSession.objects.aget()
-    second = await sync_to_async(sessions.add_message)(chat, person, "Sure?", "b")
+    second = await sync_to_async(messages.save)(chat, person, "Sure?", "b")
     await answered(second)
 
     sent = model.requests[-1]["messages"][1:]
@@ -119,10 +120,10 @@ async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
     model = ScriptedModel(Says(answer="Hello."))
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     secret = "-----BEGIN PRIVATE KEY-----"
-    first = await sync_to_async(sessions.start)(person, secret, "a")
+    first = await sync_to_async(messages.save)(None, person, secret, "a")
     assert (await answered(first)).status == "blocked"
     chat = await ChatSession.objects.aget()
-    await answered(await sync_to_async(sessions.add_message)(chat, person, "Hello?", "b"))
+    await answered(await sync_to_async(messages.save)(chat, person, "Hello?", "b"))
 
     assert secret not in str(model.requests)
     model.assert_used_up()
@@ -131,14 +132,14 @@ async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
 async def test_an_agent_can_be_chosen(person):
     await Agent.objects.acreate(name="other", model="demo")
 
-    message = await sync_to_async(sessions.start)(person, "6 * 7", "a", "other")
+    message = await sync_to_async(messages.save)(None, person, "6 * 7", "a", "other")
 
     assert message.run.agent_name == "other"
 
 
 def test_what_is_refused_leaves_nothing_behind(person):
     with pytest.raises(messages.MessageRejected):
-        sessions.start(person, "6 * 7", "a", "nobody")
+        messages.save(None, person, "6 * 7", "a", "nobody")
 
     assert not ChatSession.objects.exists()
     assert not Run.objects.exists()
@@ -164,7 +165,7 @@ def test_the_session_used_last_comes_first(person):
     old = ChatSession.objects.create(user=person, title="Old")
     ChatSession.objects.create(user=person, title="New")
 
-    sessions.add_message(old, person, "6 * 7", "a")
+    messages.save(old, person, "6 * 7", "a")
 
     listed = list(listing.search_sessions(person))
     assert [chat.title for chat in listed] == ["Old", "New"]
@@ -183,7 +184,7 @@ def test_a_session_is_renamed_in_one_line(chat, title, kept):
 
 
 async def test_deleting_a_session_leaves_nothing_of_it(client, person):
-    message = await sync_to_async(sessions.start)(person, "6 * 7", "a")
+    message = await sync_to_async(messages.save)(None, person, "6 * 7", "a")
     await answered(message)
 
     await client.post(f"/chat/{message.session_id}/delete/")
@@ -233,7 +234,7 @@ async def test_two_tabs_with_two_questions_get_both_answered(chat):
 
 async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
     """A run's page follows its chat's topic, which also announces messages."""
-    say = sync_to_async(sessions.add_message)
+    say = sync_to_async(messages.save)
     first = await say(chat, chat.user, "6 * 7", "a")
     await answered(first)
     async with tab(chat.user, f"/ws/runs/{first.run_id}/") as page:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from functools import partial
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -16,7 +17,7 @@ from agents.engine.testing import Says, ScriptedModel, delta
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import event_store, executor, leases, pubsub, service
-from chat import messages, queue, sessions
+from chat import messages, queue
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
 
@@ -360,7 +361,7 @@ async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
 async def test_one_live_run_a_session_however_many_speak_at_once(chat):
     def say(at):
         try:
-            return sessions.add_message(chat, chat.user, "6 * 7", f"id-{at}")
+            return messages.save(chat, chat.user, "6 * 7", f"id-{at}")
         except messages.MessageRejected:
             return None
 
@@ -373,7 +374,7 @@ async def test_one_live_run_a_session_however_many_speak_at_once(chat):
 
 
 async def test_a_message_that_comes_twice_at_once_is_one_message(chat):
-    begin = database_sync_to_async(sessions.start, thread_sensitive=False)
+    begin = partial(database_sync_to_async(messages.save, thread_sensitive=False), None)
     twice = await asyncio.gather(*(begin(chat.user, "6 * 7", "same") for _ in range(8)))
 
     assert len({message.pk for message in twice}) == 1

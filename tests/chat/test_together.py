@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents.access import audit
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from agents.runs import pubsub
-from chat import sessions, sharing
+from chat import messages, sessions, sharing
 from chat.models import ChatSession, Invitation, Message
 from tests.conftest import frames_until, tab
 
@@ -222,7 +222,7 @@ def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, questio
 
 def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question, stranger):
     in_with(chat, stranger, "write")
-    sessions.add_message(chat, stranger, "and then?", "b")
+    messages.save(chat, stranger, "and then?", "b")
     assert chat.messages.queued().count() == 1
 
     sharing.add_member(chat, "eve", "read")
@@ -234,8 +234,8 @@ def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
     chat, question, stranger, person
 ):
     client = in_with(chat, stranger, "write")
-    own = sessions.add_message(chat, person, "mine", "b")
-    theirs = sessions.add_message(chat, stranger, "theirs", "c")
+    own = messages.save(chat, person, "mine", "b")
+    theirs = messages.save(chat, stranger, "theirs", "c")
     client.post(f"/chat/{chat.pk}/queue/{own.pk}/withdraw/")
     assert f"withdraw-{own.pk}" not in page(client, chat).content.decode()
     assert f"withdraw-{theirs.pk}" in page(client_of(person), chat).content.decode()
@@ -254,7 +254,7 @@ async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(cha
     stranger.is_active = False
     await stranger.asave()
 
-    await sessions.answer_waiting()
+    await messages.answer_waiting()
 
     assert not await Run.objects.aexists()
     assert not await chat.messages.aexists()

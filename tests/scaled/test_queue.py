@@ -5,7 +5,7 @@ from asgiref.sync import sync_to_async
 
 from agents import runs
 from agents.models import Run
-from chat import sessions
+from chat import messages
 from chat.models import ChatSession, Message
 from tests.scaled.test_workers import in_line
 
@@ -18,8 +18,8 @@ pytestmark = [
 
 async def test_the_worker_whose_run_is_over_lines_up_the_next_message(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
-    first = await sync_to_async(sessions.add_message)(chat, person, "6 * 7", "a")
-    second = await sync_to_async(sessions.add_message)(chat, person, "7 * 8", "b")
+    first = await sync_to_async(messages.save)(chat, person, "6 * 7", "a")
+    second = await sync_to_async(messages.save)(chat, person, "7 * 8", "b")
     assert await sync_to_async(in_line)() == [first.run_id]
     assert second.is_queued
 

@@ -11,7 +11,7 @@ from agents.runs.approvals import Decision
 from agents.web.presentation.live_run import LiveRunView
 from agents.workflows import start, versions
 from agents.workflows.start import WorkflowNotStarted
-from chat import messages, sessions
+from chat import messages
 from tests.conftest import checked
 from tests.workflows import pipeline
 
@@ -138,7 +138,7 @@ def test_a_workflow_whose_tools_are_gone_is_not_started(greeting, person):
 async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
     text = "/workflow アンケート集計レポート"
 
-    message = await sessions.submit(lambda: sessions.start(person, text, "a"))
+    message = await messages.submit(None, person, text, "a")
     await runs.wait(message.run)
 
     run = await checked(message.run)
@@ -148,7 +148,7 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
 
 def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
     with pytest.raises(messages.MessageRejected, match="Did you mean アンケート集計レポート"):
-        sessions.start(person, "/workflow アンケート集計", "a")
+        messages.save(None, person, "/workflow アンケート集計", "a")
 
     assert not Run.objects.exists()
 
