@@ -23,6 +23,7 @@ from agents.models import (
 )
 from agents.review.models import Example
 from chat.models import ChatSession, Invitation, Member, Message
+from tests.agents.forms import agent_form
 from tests.conftest import asked
 
 pytestmark = [
@@ -128,17 +129,7 @@ def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
 
 
 def test_a_second_default_agent_is_refused_in_words(root, agent):
-    fields = {"name": "second", "is_default": "on", "enabled": "on", "dialect": "native"}
-    fields |= {
-        "mode": "react",
-        "max_replans": 2,
-        "merge": "synthesis",
-        "personal_data": "shown",
-    }
-    limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
-    tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
-
-    answer = root.post(page(Agent, "add"), fields | limits | tokens)
+    answer = root.post(page(Agent, "add"), agent_form(name="second", is_default="on"))
 
     assert "Another agent is already the default." in answer.content.decode()
     assert Agent.objects.count() == 1

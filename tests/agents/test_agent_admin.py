@@ -14,8 +14,8 @@ from agents.catalog import agent_versions
 from agents.console.agent_templates import AGENT_TEMPLATES
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, Run
+from tests.agents.forms import agent_form
 from tests.agents.test_agent_tools import posted
-from tests.agents.test_catalog_admin import agent_form
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -8,7 +8,7 @@ from django.urls import reverse
 from agents.catalog import agent_factory
 from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, AuditEntry, Run, ToolRegistration
-from tests.agents.test_catalog_admin import agent_form
+from tests.agents.forms import agent_form
 from tests.conftest import asked
 
 pytestmark = [

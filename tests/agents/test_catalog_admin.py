@@ -16,6 +16,7 @@ from agents.console.tool_form import EXAMPLE_DEFINITION
 from agents.engine.loop.handoff import Handoff
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
+from tests.agents.forms import agent_form
 from tests.conftest import asked
 from tests.wire import WireServer
 
@@ -367,14 +368,6 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
     root.post(page("delete", remote.server_id, of="mcpserver"), {"post": "yes"})
 
     assert not ToolRegistration.objects.filter(source="mcp").exists()
-
-
-def agent_form(**changes):
-    who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
-    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis", "personal_data": "hidden"}
-    limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
-    tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
-    return who | limits | tokens | changes
 
 
 def test_an_agent_is_set_up(root, agent):
