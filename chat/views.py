@@ -18,6 +18,7 @@ from agents.catalog import planner_factory
 from agents.db import database
 from agents.models import Agent, AgentStep, ToolRegistration, Workflow
 from agents.models.types import LazyText
+from agents.runs.engine_messages import translate
 from agents.web.presentation import model_label
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
@@ -73,7 +74,7 @@ class AgentChoice:
             name=agent.name,
             description=agent.description,
             label=model_label(planner_factory.model_label(name) if agent.model else name),
-            source=_("set for this agent") if agent.model else found.source,
+            source=_("set for this agent") if agent.model else translate(found.source),
             is_demo=name == planner_factory.DEMO,
             promise=PRIVACY_NOTES.get(agent.personal_data, ""),
         )

@@ -68,13 +68,13 @@ CIRCUITS = Circuits()
 class NoAgentAvailable(AgentError):
     """No agent is enabled."""
 
-    advice = "Switch one on in the admin console."
+    advice = "Enable one in the console."
 
 
 class AgentForbidden(AgentError):
-    """You may not use this agent any more."""
+    """You no longer have access to this agent."""
 
-    advice = "Choose another one, or ask an administrator."
+    advice = "Choose another agent, or contact your administrator."
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def _load_team(run: Run) -> list[AgentConfig]:
         closed = permissions.restrictions_for(run.user_id)
         return _load_reachable(run, [_resolve_draft(run).agent], closed, Pseudonymizer())
     if run.agent is None or not run.agent.enabled:
-        raise NoAgentAvailable("The agent of this run was switched off.")
+        raise NoAgentAvailable("The agent of this run was disabled.")
     closed = permissions.restrictions_for(run.user_id)
     if run.agent_id in closed.agents:
         raise AgentForbidden
@@ -294,7 +294,7 @@ def _load_team(run: Run) -> list[AgentConfig]:
 def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConfig]]:
     """Return the workflow's own configuration, its plan, and all reachable agents."""
     if run.agent is None or run.workflow is None:
-        raise NoAgentAvailable("The agent of this run was switched off.")
+        raise NoAgentAvailable("The agent of this run was disabled.")
     closed = permissions.restrictions_for(run.user_id)
     if run.agent_id in closed.agents:
         raise AgentForbidden

@@ -40,9 +40,9 @@ the language of the question."""
 
 
 class ModelNotConfigured(ModelError):
-    """The model cannot be used as it is set up."""
+    """The model can't be used with its current settings."""
 
-    advice = "Tell your administrator, or choose another agent."
+    advice = "Contact your administrator, or choose another agent."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,16 +133,16 @@ def _setup_error(
     if row is None:
         return _name_error(name)
     if row.pk in closed:
-        return ModelNotConfigured(f"You may not use the model {row.label}.")
+        return ModelNotConfigured(f"You don't have access to the model {row.label}.")
     if not row.enabled:
-        return ModelNotConfigured(f"The model {row.label} is switched off.")
+        return ModelNotConfigured(f"The model {row.label} is disabled.")
     return _connection_error(row)
 
 
 def name_problem(name: str) -> str:
     """Return why a name isn't a model, or an empty string."""
     if "/" not in name and not model_info.is_listed(name):
-        return f"There is no model called {name}."
+        return f"The model {name} doesn't exist."
     sentence = parameters.name_problem(name)
     return f"The model {name} can't be used: {sentence}" if sentence else ""
 
@@ -160,7 +160,7 @@ def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
         has_key = bool(row.api_key.reveal() or row.secrets.reveal())
         problem = next(parameters.find_problems(model_settings(row)), None)
     except UnreadableSecret:
-        return ModelNotConfigured(f"The key of the model {row.label} cannot be read any more.")
+        return ModelNotConfigured(f"The API key of the model {row.label} can't be decrypted.")
     if problem:
         return ModelNotConfigured(f"The model {row.label} can't be used: {problem.sentence}")
     provider = find_provider(parameters.full_name(row.model))
@@ -170,9 +170,9 @@ def _connection_error(row: LanguageModel) -> ModelNotConfigured | None:
     has_key |= not row.base_url and bool(first_env(provider.keys, os.environ)[1])
     is_elsewhere = bool(provider.addresses) and not provider.base_url
     if is_elsewhere and not (row.base_url or first_env(provider.addresses, os.environ)[1]):
-        return ModelNotConfigured(f"The model {row.label} has no address.")
+        return ModelNotConfigured(f"The model {row.label} has no URL.")
     if provider.needs_key and not has_key and (is_elsewhere or not row.base_url):
-        return ModelNotConfigured(f"The model {row.label} has no key.")
+        return ModelNotConfigured(f"The model {row.label} has no API key.")
     return None
 
 

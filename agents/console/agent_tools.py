@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.models import Agent, AgentTool, ToolRegistration
+from agents.runs.engine_messages import translate
 
 from .tool_settings import effect, load_tool, requires_approval
 
@@ -63,8 +64,9 @@ class ToolRow(forms.ModelForm):
 
     @property
     def about(self) -> str:
-        """Its description for models."""
-        return self.tool.description or getattr(load_tool(self.tool), "description", "") or ""
+        """Its description for models; a built-in one in the reader's language."""
+        own = getattr(load_tool(self.tool), "description", "") or ""
+        return self.tool.description or translate(own)
 
     @property
     def state(self) -> str:

@@ -39,9 +39,9 @@ from collections.abc import Iterator
 
 
 class AgentError(Exception):
-    """The run could not go on."""
+    """The run couldn't continue."""
 
-    advice = "Try again; if it happens again, tell your administrator."
+    advice = "Try again. If it happens again, contact your administrator."
     is_passing = False  # whether a retry may succeed
     is_outage = False  # whether the other side failed, not the request
 
@@ -50,39 +50,39 @@ class AgentError(Exception):
         if advice:
             self.advice = advice
 
-    def add(self, sentence: str) -> None:
-        """Append a sentence to the message."""
-        self.args = (f"{self} {sentence}",)
+    def add_models(self, models: str) -> None:
+        """Append the models that were tried to the message."""
+        self.args = (f"{self} Models tried: {models}.",)
 
 
 class AgentConnectionError(AgentError):
-    """The model could not be reached."""
+    """Couldn't connect to the model."""
 
     is_passing = True
     is_outage = True
-    advice = "Check that its address is right and that it is running, then try again."
+    advice = "Check that the URL is correct and the server is running, then try again."
 
 
 class ModelError(AgentError):
-    """The model could not be used."""
+    """The model request failed."""
 
 
 class ModelTimeout(ModelError):
-    """The model took too long."""
+    """The model took too long to respond."""
 
     is_outage = True
     advice = "It may be overloaded. Try again, or choose another model."
 
 
 class ProviderFailed(ModelError):
-    """The model's provider has a problem."""
+    """The model's provider returned an error."""
 
     is_passing = True
     is_outage = True
 
 
 class RateLimited(ModelError):
-    """The model's provider asks to wait."""
+    """The model's provider is rate limiting requests."""
 
     is_passing = True
     is_outage = True
@@ -90,15 +90,15 @@ class RateLimited(ModelError):
 
 
 class CircuitOpen(ModelError):
-    """It has failed too often, and is left alone for a while."""
+    """The model keeps failing, so it's paused for now."""
 
-    advice = "Wait until then, or choose another model."
+    advice = "Wait for the retry, or choose another model."
 
 
 class ModelBusy(ModelError):
-    """As many ask this model as its limits allow."""
+    """This model has reached its request limit."""
 
-    advice = "Try again in a while, or choose another model."
+    advice = "Try again later, or choose another model."
 
 
 class AdapterFailed(ModelError):
@@ -108,7 +108,7 @@ class AdapterFailed(ModelError):
 
 
 class EmptyReply(ModelError):
-    """The model's provider sent an empty answer."""
+    """The model returned an empty answer."""
 
     # Not an outage: healthy models answer some questions with nothing.
     is_passing = True
@@ -116,15 +116,15 @@ class EmptyReply(ModelError):
 
 
 class TruncatedReply(ModelError):
-    """The model was cut off in the middle of a tool call, so the call was not made."""
+    """The model's output was cut off during a tool call, so the tool wasn't called."""
 
-    advice = "Ask for something smaller, or raise the model's output limit."
+    advice = "Make your request smaller, or raise the model's output limit."
 
 
 class PlanParseError(ModelError):
-    """The model's reply followed no form that this agent can read."""
+    """This agent couldn't parse the model's reply."""
 
-    advice = "Try again, or choose a model that can call tools itself."
+    advice = "Try again, or choose a model that supports tool calling."
 
 
 class ToolError(AgentError):
@@ -132,39 +132,39 @@ class ToolError(AgentError):
 
 
 class ToolNotFoundError(ToolError):
-    """There is no tool of this name."""
+    """There is no tool with this name."""
 
 
 class DuplicateToolError(ToolError):
-    """There is a tool of this name already."""
+    """A tool with this name already exists."""
 
 
 class ToolExecutionFailed(ToolError):
-    """The tool failed while it ran."""
+    """The tool failed while running."""
 
     is_outage = True
 
 
 class NoPlan(AgentError):
-    """The model wrote no plan that can be carried out."""
+    """The model didn't write a valid plan."""
 
-    advice = "Ask in other words, or choose another model."
+    advice = "Rephrase your question, or choose another model."
 
 
 class OutputDecodingFailed(AgentError):
-    """The answer did not fit its schema."""
+    """The answer didn't match its schema."""
 
 
 class BadPattern(AgentError):
-    """This pattern cannot be used."""
+    """This pattern isn't valid."""
 
 
 class BadSchema(AgentError):
-    """This JSON Schema cannot be used."""
+    """This JSON Schema isn't valid."""
 
 
 class BadExpression(AgentError, ValueError):
-    """This expression cannot be used."""
+    """This expression isn't valid."""
 
     def __init__(self, message: str = "", *, position: int = 0) -> None:
         super().__init__(message)
@@ -190,15 +190,15 @@ class LimitReached(AgentError):
 
 
 class MaxStepsExceeded(LimitReached):
-    """The run used up its steps before it had an answer."""
+    """The run reached its max steps without an answer."""
 
 
 class DuplicateToolCall(LimitReached):
-    """The run called the same tool with the same input too often."""
+    """The run called the same tool with the same input too many times."""
 
 
 class ToolCallLimitReached(LimitReached):
-    """The run called one tool too often."""
+    """The run called one tool too many times."""
 
 
 class BudgetExceeded(LimitReached):

@@ -47,7 +47,9 @@ def validate_schema(given: Mapping[str, Any]) -> dict[str, Any]:
         _check_subschemas(schema)
         violations(schema, {})
     except (RecursionError, TooManyChecks):
-        raise BadSchema("It is too deep, or refers to itself without an end.") from None
+        raise BadSchema(
+            "The schema is nested too deeply or contains an endless reference."
+        ) from None
     return schema
 
 
@@ -88,9 +90,9 @@ def _copy_schema(given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(dict(given), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadSchema(f"A schema is JSON, and this is not: {error}.") from error
+        raise BadSchema(f"The schema isn't valid JSON: {error}.") from error
     if len(text) > MAX_SCHEMA_CHARS:
-        raise BadSchema(f"A schema has at most {MAX_SCHEMA_CHARS:,} characters.")
+        raise BadSchema(f"A schema can have up to {MAX_SCHEMA_CHARS:,} characters.")
     schema: dict[str, Any] = json.loads(text)
     schema.pop("$schema", None)
     return schema
@@ -102,7 +104,7 @@ def _check_metaschema(schema: Any) -> None:
         Draft202012Validator.check_schema(schema, format_checker=None)
     except SchemaError as error:
         reason = format_violation(error.absolute_path, error.message)
-        raise BadSchema(f"This is not a JSON Schema: {reason}.") from error
+        raise BadSchema(f"Invalid JSON Schema: {reason}.") from error
 
 
 def _check_subschemas(schema: dict[str, Any]) -> None:
@@ -125,20 +127,20 @@ def _check_subschemas(schema: dict[str, Any]) -> None:
 def _check_keywords(part: dict[str, Any]) -> None:
     for word in REFUSED_KEYWORDS:
         if word in part:
-            raise BadSchema(f"{word!r} cannot be used here.")
+            raise BadSchema(f"The keyword {word!r} isn't supported.")
     patterns = [part["pattern"]] if "pattern" in part else []
     for pattern in [*patterns, *part.get("patternProperties", ())]:
         try:
             _regex(pattern)
         except re2.error as error:
-            raise BadSchema(f"{pattern!r} is not a regular expression RE2 can read.") from error
+            raise BadSchema(f"{pattern!r} isn't a valid regular expression (RE2).") from error
 
 
 def _resolve_ref(ref: str, resolver: Any) -> tuple[Any, Any]:
     try:
         found = resolver.lookup(ref)
     except Unresolvable as error:
-        raise BadSchema(f"It refers to {ref!r}, which is not in it.") from error
+        raise BadSchema(f"The reference {ref!r} can't be resolved.") from error
     _check_metaschema(found.contents)
     return found.contents, found.resolver
 
@@ -183,7 +185,7 @@ def _with_budget(rule: Any) -> Any:
 
 def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _regex(pattern).search(instance):
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+        yield ValidationError(f"{instance!r} doesn't match {pattern!r}")
 
 
 def _pattern_properties(
@@ -203,7 +205,7 @@ def _additional_properties(
         if key in known or any(_regex(pattern).search(key) for pattern in patterns):
             continue
         if part is False:
-            yield ValidationError(f"{key!r} is not a property that it may have")
+            yield ValidationError(f"unknown property {key!r}")
         else:
             yield from validator.descend(item, part, path=key)
 
@@ -211,7 +213,7 @@ def _additional_properties(
 def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
     items = instance if is_asked and isinstance(instance, list) else []
     if len({_hashable(item) for item in items}) < len(items):
-        yield ValidationError("the same item is in it twice")
+        yield ValidationError("the list contains duplicate items")
 
 
 def _hashable(value: Any) -> Any:

@@ -65,7 +65,7 @@ class ToolRegistry:
 
     def register(self, tool: Tool) -> None:
         if tool.name in self._tools:
-            raise DuplicateToolError(f"There is a tool named {tool.name!r} already.")
+            raise DuplicateToolError(f"A tool named {tool.name!r} already exists.")
         self._tools[tool.name] = tool
 
     def get(self, name: str) -> Tool:
@@ -74,7 +74,7 @@ class ToolRegistry:
         except KeyError:
             known = ", ".join(self.list_tools()) or "none"
             raise ToolNotFoundError(
-                f"There is no tool named {name!r}. Tools: {known}."
+                f"There is no tool named {name!r}. Available tools: {known}."
             ) from None
 
     def has(self, name: str) -> bool:

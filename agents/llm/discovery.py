@@ -101,7 +101,7 @@ async def choose(
     if paid := find_provider(environ):
         return paid
     others = [server for server in servers if server.port != own_port]
-    return await find_local(others) or demo_choice("no key and no local server was found")
+    return await find_local(others) or demo_choice("no API key or local server was found")
 
 
 def demo_choice(source: str) -> ModelChoice:

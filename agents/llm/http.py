@@ -35,7 +35,7 @@ CONTEXT_EXCEEDED = re.compile(
     rb"context_length_exceeded|exceed_context_size|maximum prompt length"
 )
 HTML_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
-REDIRECT_MESSAGE = "It answered with a redirect to another address, which is not followed."
+REDIRECT_MESSAGE = "The server redirected to another URL. Redirects aren't followed."
 
 
 class ConnectError(Exception):

@@ -54,11 +54,11 @@ SLUG_PATTERN = re.compile(r"[A-Za-z0-9_~][\w./:~+@-]{0,199}", re.ASCII)
 class SettingNotAllowed(ModelError):
     """This model has a setting that isn't allowed."""
 
-    advice = "Tell your administrator, or choose another agent."
+    advice = "Contact your administrator, or choose another agent."
 
 
 class UnknownProvider(SettingNotAllowed):
-    """This provider is unknown."""
+    """Unknown provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +112,13 @@ def _matching(words: str, pattern: re.Pattern[str]) -> ValueRule:
     )
 
 
-def _list_of(shape: ValueRule) -> ValueRule:
+def _list_of(words: str, shape: ValueRule) -> ValueRule:
     def fits(value: Any) -> bool:
         return (
             isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(shape.fits, value))
         )
 
-    return ValueRule(f"a list, each item {shape.words}", fits)
+    return ValueRule(words, fits)
 
 
 def _object_of(**shapes: ValueRule) -> ValueRule:
@@ -127,11 +127,10 @@ def _object_of(**shapes: ValueRule) -> ValueRule:
             name in shapes and shapes[name].fits(item) for name, item in value.items()
         )
 
-    return ValueRule(f"an object of {', '.join(sorted(shapes))}", fits)
+    return ValueRule(f"an object with {', '.join(sorted(shapes))}", fits)
 
 
-def _one_of(*shapes: ValueRule) -> ValueRule:
-    words = " or ".join(shape.words for shape in shapes)
+def _one_of(words: str, *shapes: ValueRule) -> ValueRule:
     return ValueRule(words, lambda value: any(shape.fits(value) for shape in shapes))
 
 
@@ -187,30 +186,37 @@ POSITIVE_INTEGER = ValueRule(
     "a whole number above 0", lambda value: _is_integer(value) and value > 0
 )
 BOOLEAN = ValueRule("true or false", lambda value: isinstance(value, bool))
-TEXT = ValueRule(f"text of at most {MAX_TEXT_CHARS} characters", _is_text)
+TEXT = ValueRule(f"text (max {MAX_TEXT_CHARS} characters)", _is_text)
 SHORT_TEXT = ValueRule("a word", _is_word)
-SHORT_TEXT_LIST = _list_of(SHORT_TEXT)
-SLUG_LIST = _list_of(_matching("a name", SLUG_PATTERN))
-FLAT_OBJECT = ValueRule("an object with text, number, true or false values", _is_flat_object)
+SHORT_TEXT_LIST = _list_of("a list of words", SHORT_TEXT)
+SLUG_LIST = _list_of("a list of names", _matching("a name", SLUG_PATTERN))
+FLAT_OBJECT = ValueRule("an object with text, number or true/false values", _is_flat_object)
 NUMBER_OBJECT = ValueRule(
-    "an object of numbers",
+    "an object with number values",
     lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
 )
 STOP_SEQUENCES = ValueRule(
-    "text or a list of texts",
+    "text or a list of text values",
     lambda value: (
         _is_text(value)
         or (isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(_is_text, value)))
     ),
 )
-DURATION = _one_of(NUMBER, _matching("such as 30s or 5m", re.compile(r"-?\d{1,6}[smh]?")))
+DURATION_WORDS = "a number of seconds or a duration, e.g. 30s or 5m"
+DURATION = _one_of(
+    DURATION_WORDS, NUMBER, _matching(DURATION_WORDS, re.compile(r"-?\d{1,6}[smh]?"))
+)
 CREDENTIAL = ValueRule("the secret itself, without spaces", _is_credential, is_secret=True)
 URL_VALUE = ValueRule(
     "a full URL, e.g. https://host/v1",
     lambda value: isinstance(value, str) and not address_problem(value),
     is_address=True,
 )
-REASONING_EFFORT = _one_of(SHORT_TEXT, _object_of(effort=SHORT_TEXT, summary=SHORT_TEXT))
+REASONING_EFFORT = _one_of(
+    "a word, or an object with effort and summary",
+    SHORT_TEXT,
+    _object_of(effort=SHORT_TEXT, summary=SHORT_TEXT),
+)
 THINKING = _object_of(type=SHORT_TEXT, budget_tokens=INTEGER, display=SHORT_TEXT)
 
 # Parameters that any provider accepts.
@@ -242,7 +248,7 @@ SELF_HOSTED_OPTIONS = {
     **dict.fromkeys(("min_tokens", "num_ctx", "num_predict", "thinking_budget"), INTEGER),
     **dict.fromkeys(("skip_special_tokens", "include_reasoning", "enable_thinking"), BOOLEAN),
     "chat_template_kwargs": FLAT_OBJECT,
-    "think": _one_of(BOOLEAN, SHORT_TEXT),
+    "think": _one_of("true, false or a word", BOOLEAN, SHORT_TEXT),
     "keep_alive": DURATION,
 }
 AWS_OPTIONS = {
@@ -255,7 +261,10 @@ AWS_OPTIONS = {
     ),
 }
 GOOGLE_OPTIONS = {
-    "safety_settings": _list_of(_object_of(category=SHORT_TEXT, threshold=SHORT_TEXT)),
+    "safety_settings": _list_of(
+        "a list of objects with category and threshold",
+        _object_of(category=SHORT_TEXT, threshold=SHORT_TEXT),
+    ),
 }
 AZURE_OPTIONS = {"api_version": _matching("a version, e.g. 2024-10-21", API_VERSION)}
 THINKING_OPTIONS = {"enable_thinking": BOOLEAN, "thinking_budget": INTEGER}
@@ -307,7 +316,7 @@ PROVIDER_SECRETS: Mapping[str, Mapping[str, ValueRule]] = {
     "azure": {"azure_ad_token": CREDENTIAL},
     "vertex_ai": {
         "vertex_credentials": ValueRule(
-            "the JSON key of a service account", _is_service_account, is_secret=True
+            "a service account key in JSON", _is_service_account, is_secret=True
         )
     },
 }
@@ -357,7 +366,7 @@ def find_problems(settings: ModelSettings) -> Iterator[SettingProblem]:
     if settings.base_url and prefix in AWS_PREFIXES | {"vertex_ai"}:
         yield SettingProblem("base_url", REGION_SETS_ADDRESS)
     if settings.api_key and not _is_credential(settings.api_key):
-        yield SettingProblem("api_key", REFERENCE_NOT_ALLOWED.format(name="The key"))
+        yield SettingProblem("api_key", REFERENCE_NOT_ALLOWED.format(name="The API key"))
     if settings.api_version and prefix not in ("azure", "azure_ai"):
         yield SettingProblem(
             "api_version", f"{provider_label(prefix)} doesn't use an API version."
@@ -477,7 +486,7 @@ def resolve_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
     key = first_env(provider.keys, environ)[1]
     if not key and provider.needs_key:
         raise ModelError(
-            f"The provider of {settings.model!r} did not accept the key: Missing API key.",
+            f"The model {settings.model!r} has no API key.",
             advice=CHECK_KEY_ADVICE,
         )
     return key or PLACEHOLDER_KEY
@@ -494,8 +503,8 @@ def resolve_address(settings: ModelSettings, environ: Mapping[str, str]) -> str 
         return settings.base_url
     if not (named := first_env(provider.addresses, environ)[1]):
         names = " or ".join(provider.addresses)
-        sentence = f"The model {settings.model} has no address."
-        raise ModelError(sentence, advice=f"Enter its address, or set {names}.")
+        sentence = f"The model {settings.model!r} has no URL."
+        raise ModelError(sentence, advice=f"Enter its URL, or set {names}.")
     return named if resolve_key(settings, environ) else None
 
 
@@ -517,17 +526,17 @@ AMBIENT_IDENTITY = (
     "profile, because its credentials would be sent to that endpoint."
 )
 PLACEHOLDER_KEY = "not-needed"
-CHECK_KEY_ADVICE = "Check the API key of this model."
-REGION_SETS_ADDRESS = "Leave this empty. The region determines the address."
-INVALID_ADDRESS = "Write a whole address such as https://host/v1."
-ADDRESS_HAS_PASSWORD = "It holds a password: put it into the key."
+CHECK_KEY_ADVICE = "Check this model's API key."
+REGION_SETS_ADDRESS = "Leave this empty. The region determines the URL."
+INVALID_ADDRESS = "Enter a full URL, e.g. https://host/v1."
+ADDRESS_HAS_PASSWORD = "The URL contains a password. Move it to the key field."
 METADATA_ADDRESS = "This is a cloud metadata address. It can't serve models."
 INVALID_NAME = "Enter it as provider/model, without spaces, URLs or references."
-UNKNOWN_PROVIDER = "There is no provider called {name}."
+UNKNOWN_PROVIDER = "Unknown provider: {name}."
 MISSING_PROVIDER = "{name} doesn't include a provider. Enter it as provider/model."
 UNKNOWN_OPTION = "{name} isn't allowed for {provider}. Allowed: {names}."
 OPTIONS_NOT_ALLOWED = "{name} isn't allowed for {provider}. No settings are allowed here."
-INVALID_VALUE = "{name} must be {words}."
+INVALID_VALUE = "Invalid value for {name}: expected {words}."
 REFERENCE_NOT_ALLOWED = (
     "{name} refers to a variable, a file or a service. Enter the value itself."
 )

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from agents.engine.errors import (
     AgentConnectionError,
@@ -37,8 +37,8 @@ class StreamFailed(Exception):
 MAX_PARSED_CHARS = 100_000
 MAX_MASKED_CHARS = 10_000
 RETRY_ADVICE = "Try again, or choose another model."
-RETRY_LATER_ADVICE = "Try again in a while, or choose another model."
-CHECK_KEY_ADVICE = "Check the API key of this model."
+RETRY_LATER_ADVICE = "Try again later, or choose another model."
+CHECK_KEY_ADVICE = "Check this model's API key."
 
 MISSING_KEY = re.compile(r"missing (credentials|\w+ api.?key)|api_key .*must be set", re.I)
 MISSING_PROVIDER = re.compile(r"LLM Provider NOT provided")
@@ -49,11 +49,46 @@ CONTEXT_EXCEEDED = re.compile(
 )
 # In this order, because a timed-out connection may also have an SSLError among its causes.
 UNREACHABLE_REASONS = {
-    "gaierror": "no host of this name is known",
-    "ConnectTimeout": "nobody answered in time",
-    "SSLError": "the secure connection failed",
+    "gaierror": "the host name couldn't be resolved",
+    "ConnectTimeout": "the connection timed out",
+    "SSLError": "the TLS connection failed",
     "ConnectError": "the connection was refused",
 }
+
+
+class ProviderSentence(NamedTuple):
+    """What a provider's refusal means, without words of its own and with them."""
+
+    plain: str
+    quoting: str
+
+    def fill(self, model: str, said: str, status: int | None = None) -> str:
+        sentence = self.quoting if said else self.plain
+        return sentence.format(model=model, words=said, status=status)
+
+
+KEY_REJECTED = ProviderSentence(
+    "The provider of {model!r} rejected the API key.",
+    "The provider of {model!r} rejected the API key: {words}",
+)
+RATE_LIMITED = ProviderSentence(
+    "{model!r} is rate limited by its provider.",
+    "{model!r} is rate limited by its provider: {words}",
+)
+CHAT_TOO_LONG = ProviderSentence(
+    "The chat is too long for {model!r}.", "The chat is too long for {model!r}: {words}"
+)
+MODEL_NOT_FOUND = ProviderSentence(
+    "The provider can't find {model!r}.", "The provider can't find {model!r}: {words}"
+)
+PROVIDER_ERROR = ProviderSentence(
+    "The provider of {model!r} returned an error (HTTP {status}).",
+    "The provider of {model!r} returned an error (HTTP {status}): {words}",
+)
+REQUEST_REJECTED = ProviderSentence(
+    "The provider of {model!r} rejected the request.",
+    "The provider of {model!r} rejected the request: {words}",
+)
 CONNECTION_LOST_ERRORS = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}
 MALFORMED_STREAM_ERRORS = {"StreamGarbled", "JSONDecodeError", "UnicodeDecodeError"}
 TIMEOUT_ERRORS = {"TimeoutException", "Timeout", "APITimeoutError"}
@@ -70,15 +105,15 @@ def explain(
     if names & {"ConnectError", "ConnectTimeout"}:
         reason = next(words for name, words in UNREACHABLE_REASONS.items() if name in names)
         where = f"{model!r}{_request_address(chain)}"
-        return AgentConnectionError(f"Could not reach the model {where}: {reason}.")
+        return AgentConnectionError(f"Couldn't connect to the model {where}: {reason}.")
     if names & CONNECTION_LOST_ERRORS:
         return AgentConnectionError(
-            f"The answer of {model!r} was cut off.", advice=RETRY_ADVICE
+            f"The answer from {model!r} was cut off.", advice=RETRY_ADVICE
         )
     if names & TIMEOUT_ERRORS or status in (408, 504):
-        return ModelTimeout(f"{model!r} did not answer in time.")
+        return ModelTimeout(f"{model!r} didn't respond in time.")
     if names & MALFORMED_STREAM_ERRORS:
-        return ModelError(f"{model!r} sent something that cannot be read.", advice=RETRY_ADVICE)
+        return ModelError(f"{model!r} sent an unreadable response.", advice=RETRY_ADVICE)
     too_long = "ContextWindowExceededError" in names
     return _status_error(status, model, _provider_message(error, secrets), too_long, chain)
 
@@ -86,41 +121,34 @@ def explain(
 def _status_error(
     status: int | None, model: str, said: str, too_long: bool, chain: list[BaseException]
 ) -> ModelError:
-    told = f": {said}" if said else "."
     if status in (401, 403) or MISSING_KEY.search(said):
-        return ModelError(
-            f"The provider of {model!r} did not accept the key{told}", advice=CHECK_KEY_ADVICE
-        )
+        return ModelError(KEY_REJECTED.fill(model, said), advice=CHECK_KEY_ADVICE)
     if status == 429:
-        return _rate_limit_error(model, told, _retry_after(chain))
+        return _rate_limit_error(RATE_LIMITED.fill(model, said), _retry_after(chain))
     if too_long or CONTEXT_EXCEEDED.search(said):
         return ModelError(
-            f"The conversation is too long for {model!r}{told}",
-            advice="Start a new chat, or choose a model with a larger context.",
+            CHAT_TOO_LONG.fill(model, said),
+            advice="Start a new chat, or choose a model with a larger context window.",
         )
     if MISSING_PROVIDER.search(said):
         return ModelError(
-            f"The name {model!r} does not say whose model it is.",
-            advice="Write it as provider/model, for example 'openai/…' or 'anthropic/…'.",
+            f"The model name {model!r} doesn't include a provider.",
+            advice="Enter it as provider/model, e.g. openai/… or anthropic/….",
         )
     if status == 404:
         return ModelError(
-            f"The provider of {model!r} does not have it{told}",
-            advice="Check the name of the model and its address.",
+            MODEL_NOT_FOUND.fill(model, said), advice="Check the model's name and URL."
         )
     if status and status >= 500:
         return ProviderFailed(
-            f"The provider of {model!r} has a problem (HTTP {status}){told}",
-            advice=RETRY_LATER_ADVICE,
+            PROVIDER_ERROR.fill(model, said, status), advice=RETRY_LATER_ADVICE
         )
-    return ModelError(
-        f"The provider of {model!r} refused the request{told}", advice=RETRY_ADVICE
-    )
+    return ModelError(REQUEST_REJECTED.fill(model, said), advice=RETRY_ADVICE)
 
 
-def _rate_limit_error(model: str, told: str, seconds: float | None) -> RateLimited:
-    wait = RETRY_LATER_ADVICE if seconds is None else f"Try again in {seconds:g} seconds."
-    limited = RateLimited(f"{model!r} is rate limited by its provider{told}", advice=wait)
+def _rate_limit_error(sentence: str, seconds: float | None) -> RateLimited:
+    wait = RETRY_LATER_ADVICE if seconds is None else f"Try again in {seconds:g} s."
+    limited = RateLimited(sentence, advice=wait)
     limited.retry_after = seconds
     return limited
 

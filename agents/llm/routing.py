@@ -12,7 +12,7 @@ from . import model_info
 
 Road = Literal["direct", "litellm"]
 OPENAI_HOST = "api.openai.com"
-ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to 'auto', or choose another model."
+ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to auto, or choose another model."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +53,19 @@ def resolve_endpoint(
     """Return the endpoint; a key of the environment is only sent to an address from there."""
     provider = find_provider(model)
     if provider is None or not provider.speaks_openai:
-        raise ModelError(f"{model!r} cannot be asked directly.", advice=ROUTE_ADVICE)
+        raise ModelError(f"{model!r} can't be called directly.", advice=ROUTE_ADVICE)
     other = base_url or first_env(provider.addresses, environ)[1]
     url = (other or provider.base_url or "").rstrip("/")
     if not url:
         names = " or ".join(provider.addresses)
-        raise ModelError(f"Nobody said where {model!r} is.", advice=f"Set {names}.")
+        raise ModelError(
+            f"The model {model!r} has no URL.", advice=f"Set the environment variable {names}."
+        )
     key = api_key or (None if base_url else first_env(provider.keys, environ)[1]) or None
     if provider.needs_key and not key and not other:
         raise ModelError(
-            f"The provider of {model!r} did not accept the key: Missing API key.",
-            advice=f"Set {provider.keys[0]}.",
+            f"The model {model!r} has no API key.",
+            advice=f"Set the environment variable {provider.keys[0]}.",
         )
     name = model.partition("/")[2]
     return Endpoint(provider=provider, name=name, url=_with_path(url, provider.path), key=key)

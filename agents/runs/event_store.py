@@ -34,7 +34,7 @@ DECISION_TYPES = (
 )
 CORRECTION_NOTE = "(A reviewer has corrected this answer. It should have been the following.)"
 MAX_OBSERVATION_CHARS = 2000
-USER_DEACTIVATED = "The account of whoever asked was switched off."
+USER_DEACTIVATED = "The account of the user who asked was disabled."
 CANCELLED, UNKNOWN = CallOutcome(status="cancelled"), CallOutcome(status="unknown")
 UNSTARTED, FAILED = CallOutcome(status="unstarted"), CallOutcome(status="failed")
 

@@ -23,7 +23,7 @@ POLL_SECONDS = 0.4
 HANDOVER, SHUTDOWN, LOST = "handover", "shutdown", "lost"
 # Reasons to cancel a task without ending its run.
 DETACH_REASONS = {(HANDOVER,), (SHUTDOWN,), (LOST,)}
-ADVICE = "Try again; if it happens again, tell your administrator."
+ADVICE = "Try again. If it happens again, contact your administrator."
 
 
 class RunExecutor:

@@ -107,7 +107,7 @@ def prepare_rerun(
 def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:
     """Create a run that continues the plan of a stopped one."""
     if origin.agent is None or not origin.agent.enabled:
-        raise agent_factory.NoAgentAvailable("The agent of this run was switched off.")
+        raise agent_factory.NoAgentAvailable("The agent of this run was disabled.")
     if origin.agent_id in permissions.restrictions_for(user.pk).agents:
         raise agent_factory.AgentForbidden
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0

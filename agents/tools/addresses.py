@@ -22,11 +22,11 @@ SPECIAL_NETWORKS += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
 # Protocol assignments and the deprecated 6to4, which newer Pythons don't consider global.
 SPECIAL_NETWORKS += [ip_network("2001::/23"), ip_network("2002::/16")]
 PRIVATE_KINDS = {
-    "is_unspecified": "this machine itself",
-    "is_loopback": "this machine itself",
-    "is_link_local": "on the link of this machine",
-    "is_multicast": "a group of machines",
-    "is_private": "private",
+    "is_unspecified": "this server itself",
+    "is_loopback": "this server itself",
+    "is_link_local": "a link-local address",
+    "is_multicast": "a multicast address",
+    "is_private": "a private address",
 }
 
 
@@ -79,13 +79,13 @@ def private_kind(address: IPAddress) -> str:
     """Return what kind of non-public address this is, or an empty string."""
     for inner in _embedded_ipv4(address):
         if kind := private_kind(inner):
-            return f"a way to {inner}, which is {kind}"
+            return f"a tunnel to {inner}, which is {kind}"
     for question, kind in PRIVATE_KINDS.items():
         if getattr(address, question):
             return kind
     is_special = any(address in network for network in SPECIAL_NETWORKS)
     is_routed = address.version == 4 or address in GLOBAL_UNICAST or address in NAT64
-    return "" if address.is_global and is_routed and not is_special else "not public"
+    return "" if address.is_global and is_routed and not is_special else "not a public address"
 
 
 def _embedded_ipv4(address: IPAddress) -> Iterator[IPv4Address]:
@@ -130,6 +130,5 @@ def literal_addresses(host: str) -> tuple[IPAddress, ...]:
 
 def _invalid_entry(entry: str) -> str:
     return (
-        f"{entry!r} is not an address that can be allowed: write a host, host:port, or a "
-        "network such as 10.1.0.0/16."
+        f"{entry!r} can't be allowed. Enter a host, host:port or a network, e.g. 10.1.0.0/16."
     )

@@ -49,12 +49,12 @@ UNARY_OPERATORS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
 }
 HINTS: dict[type[ast.AST], str] = {
-    ast.Name: "Names such as {name!r} have no value here: write the number itself.",
-    ast.Call: "Functions cannot be called here: write * to multiply, ** 0.5 for a square root.",
-    ast.Attribute: "Attributes cannot be used here, only numbers and + - * / // % **.",
-    ast.Compare: "Comparisons have no value here: calculate both sides and compare them.",
-    ast.BitXor: "^ is not a power here: write **, as in 2 ** 10.",
-    ast.Tuple: "A comma may only part thousands, as in 1,234.5; the decimal sign is a point.",
+    ast.Name: "Names like {name!r} aren't supported. Write the number itself.",
+    ast.Call: "Functions aren't supported. Use * to multiply and ** 0.5 for a square root.",
+    ast.Attribute: "Attributes aren't supported. Use numbers and + - * / // % **.",
+    ast.Compare: "Comparisons aren't supported. Calculate both sides and compare them.",
+    ast.BitXor: "^ isn't a power. Use **, e.g. 2 ** 10.",
+    ast.Tuple: "Commas only separate thousands, e.g. 1,234.5. Use a point for decimals.",
 }
 # Not NFKC: it would read 5² as 52.
 CHARACTER_MAP: dict[int, str | int] = {
@@ -71,22 +71,22 @@ THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 PERCENT = re.compile(
     r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)(?:%(?= [+-] |\s*\+)|\s*%(?=\s*(?:$|[*/)])))"
 )
-TOO_SMALL = "The result is too close to zero to be told from it."
+TOO_SMALL = "The result is too close to zero to represent."
 PERCENT_OF = re.compile(r"%\s*of\b", re.IGNORECASE)
 
 
 class CalculationError(ToolError):
-    """This cannot be worked out."""
+    """This can't be calculated."""
 
 
 class CalculatorTool:
     name = "calculator"
     description = (
-        "Works out one arithmetic expression and returns the number. "
+        "Calculates one arithmetic expression and returns the number. "
         "Use it for every calculation: decimals are exact, and a rounded result says so. "
         "Numbers, parentheses and + - * / // (whole division) "
         "% (remainder) ** (power); no names, no functions. "
-        "Write 12.5% of 3480 as 12.5 / 100 * 3480 and a square root as 2 ** 0.5."
+        "Write a percentage as 12.5 / 100 * 3480 and a square root as 2 ** 0.5."
     )
     parameters = {
         "type": "object",
@@ -123,11 +123,11 @@ def evaluate(text: str) -> CalculationResult:
     try:
         return format_number(_Evaluator(text).result())
     except ZeroDivisionError:
-        raise CalculationError("Division by zero has no result.") from None
+        raise CalculationError("Division by zero.") from None
     except (OverflowError, Overflow):
         raise CalculationError("A number in this calculation is too large.") from None
     except (RecursionError, MemoryError):
-        raise CalculationError("This is nested too deeply: work it out in parts.") from None
+        raise CalculationError("This is nested too deeply. Calculate it in parts.") from None
 
 
 def format_number(value: Number) -> CalculationResult:
@@ -177,15 +177,13 @@ def _validate(text: str) -> str:
     """Return the normalized text, if it isn't too long."""
     if len(text) > MAX_CHARS:
         raise CalculationError(
-            f"This has {len(text)} characters; at most {MAX_CHARS} can be worked out at once."
+            f"The expression is {len(text)} characters long; the limit is {MAX_CHARS}."
         )
     tidy = _normalize(text)
     if not tidy:
-        raise CalculationError(
-            "There is nothing to work out: write an expression such as 2 + 2."
-        )
+        raise CalculationError("Enter an expression, e.g. 2 + 2.")
     if PERCENT_OF.search(tidy):
-        raise CalculationError("Write 12.5% of 3480 as 12.5 / 100 * 3480.")
+        raise CalculationError("Write a percentage as a fraction, e.g. 12.5 / 100 * 3480.")
     return tidy
 
 
@@ -206,8 +204,8 @@ class _Evaluator:
             self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError):
             raise CalculationError(
-                f"{text.strip()[:80]!r} is not an arithmetic expression: write numbers, "
-                "parentheses and + - * / // % **, as in (12.5 + 3) * 4."
+                f"{text.strip()[:80]!r} isn't an arithmetic expression. Use numbers, "
+                "parentheses and + - * / // % **, e.g. (12.5 + 3) * 4."
             ) from None
 
     def result(self) -> Number:
@@ -264,12 +262,10 @@ def _check_percentage(node: ast.BinOp, left: Number, share: Number) -> None:
         return
     sign = "+" if isinstance(node.op, ast.Add) else "-"
     whole, percent = format_number(left).text, format_number(share * 100).text
-    more = "more" if sign == "+" else "less"
-    raise CalculationError(
-        f"{whole} {sign} {percent}% can mean two things. For {percent}% {more}, write "
-        f"{whole} * (1 {sign} {percent} / 100); for {format_number(share).text} {more}, write "
-        f"{whole} {sign} {percent} / 100."
-    )
+    of_whole = f"{whole} * (1 {sign} {percent} / 100)"
+    of_one = f"{whole} {sign} {percent} / 100"
+    given = f"{whole} {sign} {percent}%"
+    raise CalculationError(f"{given} is ambiguous. Write either {of_whole} or {of_one}.")
 
 
 def _apply(act: ast.operator, left: Number, right: Number) -> Number:
@@ -320,7 +316,7 @@ def _power(base: Number, exponent: Number) -> Number:
 def _root(base: Number, exponent: Number) -> Number:
     """Return a power, rounded unless it is provably exact."""
     if base < 0 and exponent != int(exponent):
-        raise CalculationError("A root of a negative number is no real number.")
+        raise CalculationError("The root of a negative number isn't a real number.")
     if not base and exponent < 0:
         raise ZeroDivisionError
     rough = ROUNDING_CONTEXT.power(_to_decimal(base), _to_decimal(exponent))
@@ -363,5 +359,5 @@ def _check_bits(bits: int) -> None:
 
 def _hint(node: ast.expr) -> str:
     found = node.op if isinstance(node, ast.BinOp) else node
-    plain = "Only numbers and + - * / // % ** with parentheses can be worked out here."
+    plain = "Only numbers, parentheses and + - * / // % ** are supported."
     return HINTS.get(type(found), plain).format(name=getattr(node, "id", ""))

@@ -45,21 +45,21 @@ CROSS_ORIGIN_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 
 UNREACHABLE_REASONS = {
-    socket.gaierror: "no host of this name is known",
-    httpx2.ConnectTimeout: "nobody answered in time",
-    ssl.SSLError: "the secure connection failed",
+    socket.gaierror: "the host name couldn't be resolved",
+    httpx2.ConnectTimeout: "the connection timed out",
+    ssl.SSLError: "the TLS connection failed",
     httpx2.ConnectError: "the connection was refused",
 }
 
 
 class EgressRefused(ToolError):
-    """This address may not be asked."""
+    """This URL isn't allowed."""
 
-    advice = "Check the address, or ask an administrator to allow it."
+    advice = "Check the URL, or ask an administrator to allow it."
 
 
 class EgressFailed(ToolError):
-    """There was no answer that can be used."""
+    """The server sent no usable response."""
 
     is_passing = True
 
@@ -69,7 +69,7 @@ class EgressFailed(ToolError):
 
 
 class ResponseTooLarge(EgressFailed):
-    """The answer is larger than allowed."""
+    """The response is too large."""
 
     is_passing = False
 
@@ -111,8 +111,8 @@ class Egress:
         for address in map(ip_address, found):
             if kind := self._denial_reason(host, port, address):
                 raise EgressRefused(
-                    f"{host} was not asked, because its address {address} is {kind}. "
-                    f"An administrator can add '{_netloc(host, port)}' to ASHIATO_EGRESS_ALLOW."
+                    f"{host} is blocked because its address {address} is {kind}. "
+                    f"An administrator can add {_netloc(host, port)!r} to ASHIATO_EGRESS_ALLOW."
                 )
         return found
 
@@ -157,13 +157,13 @@ async def fetch(
     Redirects are only followed for reads, each checked like the first URL.
     """
     if method not in METHODS:
-        raise EgressRefused(f"{method!r} is not a method that is sent.")
+        raise EgressRefused(f"The method {method!r} isn't allowed.")
     asked = _Request(method, validate_url(url), dict(headers or {}), content)
     try:
         async with asyncio.timeout(policy.timeout), create_client(policy) as http:
             return await _follow_redirects(http, asked)
     except TimeoutError as error:
-        late = f"{asked.url.host} did not answer within {policy.timeout:g} seconds."
+        late = f"{asked.url.host} didn't respond within {policy.timeout:g} s."
         raise EgressFailed(late) from error
     except UnicodeEncodeError as error:
         raise EgressFailed(_malformed_message(asked.url.host), was_sent=False) from error
@@ -176,15 +176,15 @@ def validate_url(url: str | httpx2.URL) -> httpx2.URL:
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise EgressRefused("This is not a whole web address.") from error
+        raise EgressRefused("This isn't a full URL.") from error
     if parsed.scheme not in {"http", "https"}:
-        raise EgressRefused("Only addresses that begin with http:// or https:// are asked.")
+        raise EgressRefused("The URL must start with http:// or https://.")
     if parsed.userinfo:
-        raise EgressRefused("An address with a name or a password in it is not asked.")
+        raise EgressRefused("The URL can't contain a user name or a password.")
     if not is_port(parsed.port):
-        raise EgressRefused(f"{parsed.port} is not a port.")
+        raise EgressRefused(f"{parsed.port} isn't a valid port.")
     if not is_host(parsed.raw_host.decode()):
-        raise EgressRefused(f"{parsed.host!r} is not the name of a host.")
+        raise EgressRefused(f"{parsed.host!r} isn't a valid host name.")
     return parsed
 
 
@@ -286,14 +286,16 @@ class _Body(httpx2.AsyncByteStream):
         raw = self._reply.headers
         size = sum(len(name) + len(value) for name, value in raw)
         if len(raw) > MAX_HEADERS or size > MAX_HEADER_BYTES:
-            raise EgressFailed(f"{self._host} sent more headers than are taken.")
+            raise EgressFailed(f"{self._host} sent too many headers.")
         headers = httpx2.Headers(raw)
         packing = headers.pop("content-encoding", "identity").strip().lower()
         if packing in {"gzip", "x-gzip"}:
             headers.pop("content-length", None)
             self._gzip = _Gzip()
         elif packing != "identity":
-            raise EgressFailed(f"{self._host} packed its answer as {packing[:20]!r}.")
+            raise EgressFailed(
+                f"{self._host} sent a response with the unsupported encoding {packing[:20]!r}."
+            )
         return headers
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -307,12 +309,12 @@ class _Body(httpx2.AsyncByteStream):
                     yield piece
                 self._check_size(received)
         if self._gzip and received and not self._gzip.is_whole:
-            raise EgressFailed(f"The answer of {self._host} was cut off.")
+            raise EgressFailed(f"The response from {self._host} was cut off.")
 
     def _check_size(self, size: int) -> None:
         if size > self._most:
             raise ResponseTooLarge(
-                f"The answer of {self._host} is larger than {self._most:,} bytes."
+                f"The response from {self._host} is larger than {self._most:,} bytes."
             )
 
     @contextmanager
@@ -320,7 +322,9 @@ class _Body(httpx2.AsyncByteStream):
         try:
             yield
         except zlib.error as error:
-            raise EgressFailed(f"The answer of {self._host} cannot be unpacked.") from error
+            raise EgressFailed(
+                f"The response from {self._host} can't be decompressed."
+            ) from error
 
     async def aclose(self) -> None:
         await self._reply.aclose()
@@ -370,7 +374,7 @@ async def _follow_redirects(http: httpx2.AsyncClient, asked: _Request) -> Respon
         ):
             return response
         asked = _redirect_request(asked, place)
-    raise EgressFailed(f"There were more than {MAX_REDIRECTS} redirects.")
+    raise EgressFailed(f"Too many redirects (more than {MAX_REDIRECTS}).")
 
 
 async def _send(http: httpx2.AsyncClient, asked: _Request) -> Response:
@@ -386,9 +390,11 @@ def _redirect_request(asked: _Request, place: str) -> _Request:
     try:
         url = validate_url(asked.url.join(place))
     except (httpx2.InvalidURL, ValueError) as error:
-        raise EgressRefused(f"{asked.url.host} redirects to no web address.") from error
+        raise EgressRefused(f"{asked.url.host} redirects to an invalid URL.") from error
     if asked.url.scheme == "https" and url.scheme == "http":
-        raise EgressRefused(f"{asked.url.host} redirects to an address that is not secured.")
+        raise EgressRefused(
+            f"{asked.url.host} redirects from https to http, which isn't allowed."
+        )
     is_same = (asked.url.scheme, asked.url.netloc) == (url.scheme, url.netloc)
     kept = {
         k: v for k, v in asked.headers.items() if is_same or k.lower() in CROSS_ORIGIN_HEADERS
@@ -427,16 +433,16 @@ def _explain(error: httpx2.HTTPError) -> EgressFailed:
             kind for kind in UNREACHABLE_REASONS if any(isinstance(c, kind) for c in causes)
         )
         reason = UNREACHABLE_REASONS[next(kinds)]
-        return EgressFailed(f"Could not reach {host}: {reason}.", was_sent=False)
+        return EgressFailed(f"Couldn't connect to {host}: {reason}.", was_sent=False)
     if isinstance(error, httpx2.LocalProtocolError):
         return EgressFailed(_malformed_message(host), was_sent=False)
     if isinstance(error, httpx2.TimeoutException):
-        return EgressFailed(f"{host} did not answer in time.")
-    return EgressFailed(f"The answer of {host} was cut off or cannot be read.")
+        return EgressFailed(f"{host} didn't respond in time.")
+    return EgressFailed(f"The response from {host} was cut off or is unreadable.")
 
 
 def _malformed_message(host: str) -> str:
-    return f"{host} was not asked: a header is malformed."
+    return f"The request to {host} wasn't sent: a header is malformed."
 
 
 def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -35,7 +35,6 @@ MAX_URL_CHARS = 8_000
 MAX_OUTPUT_CHARS = 100_000
 MAX_ERROR_CHARS = 500
 MIN_SECRET_CHARS = 6
-UNCERTAIN_OUTCOME = " It may have been done all the same."
 
 FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PATH_PARAMETER = re.compile(r"\{([^{}/]*)\}")
@@ -105,7 +104,7 @@ class HttpTool:
             # In a thread, because validating large arguments takes a while.
             url, headers, content = await asyncio.to_thread(self._request, input)
         except ValueError as error:
-            unfit = f"{self.name} cannot take this input. {error}"
+            unfit = f"Invalid input for {self.name}: {error}"
             return ToolResult(error=self._hidden(unfit), mendable=True)
         try:
             response = await fetch(
@@ -135,11 +134,11 @@ class HttpTool:
         first = list(self.parameters.get("properties", {}))[:1]
         given = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
         if len(_to_json(given)) > MAX_INPUT_BYTES:
-            raise ValueError(f"It is larger than {MAX_INPUT_BYTES:,} bytes.")
+            raise ValueError(f"The input is larger than {MAX_INPUT_BYTES:,} bytes.")
         try:
             problems = json_schema.violations(self.parameters, given)
         except (json_schema.TooManyChecks, RecursionError) as error:
-            raise ValueError("It is too large or too deep to be checked.") from error
+            raise ValueError("The input is too large or nested too deeply to check.") from error
         if problems:
             raise ValueError(f"{'; '.join(problems)}.")
         return given
@@ -147,11 +146,11 @@ class HttpTool:
     def _failed(self, error: EgressRefused | EgressFailed) -> ToolResult:
         was_sent = isinstance(error, EgressFailed) and error.was_sent
         is_large = isinstance(error, ResponseTooLarge)
-        sentence = (
-            f"{error}{UNCERTAIN_OUTCOME if was_sent and self.effect == 'at_most_once' else ''}"
-        )
+        sentence = str(error)
+        if was_sent and self.effect == "at_most_once":
+            sentence = f"{sentence} It may or may not have completed."
         if is_large and self.effect == "read":
-            sentence += " Ask for less."
+            sentence = f"{sentence} Request less data."
         return ToolResult(error=self._hidden(sentence), mendable=is_large)
 
     def _result(self, response: Response) -> ToolResult:
@@ -161,10 +160,10 @@ class HttpTool:
         if response.status >= 300:
             return _status_error(host, response.status, text)
         if response.content and not _is_text(kind):
-            return ToolResult(error=f"{host} answered with {kind}: not a text.", mendable=True)
+            return ToolResult(error=f"{host} returned {kind}, which isn't text.", mendable=True)
         if not text.strip():
             return ToolResult(
-                f"Done, without a word in reply ({_format_status(response.status)})."
+                f"Done. The response was empty ({_format_status(response.status)})."
             )
         is_data = "json" in kind
         shown = self._hidden(_pretty_json(text)) if is_data else text
@@ -188,15 +187,15 @@ class _Endpoint:
         parts = urlsplit(template)
         around = parts._replace(path="").geturl()
         if "{" in around or "}" in around:
-            raise ValueError("Braces can stand in the path of the endpoint only.")
+            raise ValueError("Braces are allowed only in the path of the endpoint URL.")
         if parts.fragment:
-            raise ValueError("An endpoint has no '#'.")
+            raise ValueError("The endpoint URL can't contain #.")
         _check_path_parameters(parts.path, parameters)
         example = parts._replace(path=_safe_path(PATH_PARAMETER.sub("x", parts.path))).geturl()
         try:
             return cls(parts=parts, host=validate_url(example).host)
         except EgressRefused as refusal:
-            raise ValueError(f"The endpoint cannot be used: {refusal}") from refusal
+            raise ValueError(f"The endpoint URL can't be used: {refusal}") from refusal
 
     @property
     def template(self) -> str:
@@ -218,12 +217,12 @@ class _Endpoint:
 
     def asked(self, path: str, arguments: Mapping[str, Any]) -> str:
         if taken := arguments.keys() & dict(self.query):
-            raise ValueError(f"{min(taken)}: this is part of the endpoint already.")
+            raise ValueError(f"{min(taken)!r} is already part of the endpoint URL.")
         more = urlencode(list(_query_pairs(arguments)))
         query = "&".join(part for part in (self.parts.query, more) if part)
         url = self.parts._replace(path=path, query=query).geturl()
         if len(url) > MAX_URL_CHARS:
-            raise ValueError(f"It makes an address of more than {MAX_URL_CHARS:,} characters.")
+            raise ValueError(f"The resulting URL is longer than {MAX_URL_CHARS:,} characters.")
         return url
 
 
@@ -231,14 +230,14 @@ def _parse_function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the function, also if it is wrapped as `{"type": "function", …}`."""
     function = definition.get("function", definition)
     if not isinstance(function, Mapping):
-        raise ValueError("The definition of a function is an object.")
+        raise ValueError("The function definition must be an object.")
     if not FUNCTION_NAME.fullmatch(str(function.get("name") or "")):
         raise ValueError(
-            "A function needs a 'name' of at most 64 letters, digits, '_' and '-', "
-            f"not {function.get('name')!r}."
+            f"Invalid function name {function.get('name')!r}. "
+            "Use 1–64 letters, digits, '_' or '-'."
         )
     if not isinstance(function.get("description") or "", str):
-        raise ValueError("The 'description' of a function is a text.")
+        raise ValueError("The function description must be text.")
     return function
 
 
@@ -247,14 +246,11 @@ def _parse_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
     if given in (None, {}):
         given = {"type": "object", "properties": {}}
     if not isinstance(given, Mapping) or given.get("type") != "object":
-        raise ValueError(
-            "Arguments are a JSON object: the 'parameters' of a function are a JSON Schema "
-            "of type 'object'."
-        )
+        raise ValueError("The function parameters must be a JSON Schema of type object.")
     try:
         usable = json_schema.validate_schema(given)
     except BadSchema as error:
-        raise ValueError(f"The 'parameters' cannot be used: {error}") from error
+        raise ValueError(f"The function parameters aren't valid: {error}") from error
     if not usable.keys() & OPEN_KEYWORDS:
         usable["additionalProperties"] = False
     return usable
@@ -262,7 +258,7 @@ def _parse_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
 
 def _validate_method(method: str) -> str:
     if method not in METHODS:
-        raise ValueError(f"The method is one of {', '.join(METHODS)}, not {method!r}.")
+        raise ValueError(f"The method must be one of {', '.join(METHODS)}, not {method!r}.")
     return method
 
 
@@ -270,11 +266,13 @@ def _validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers; error messages never contain a value, which may be a secret."""
     for name, value in headers.items():
         if not HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not the name of a header.")
+            raise ValueError(f"{name!r} isn't a valid header name.")
         if name.lower() in RESERVED_HEADERS:
-            raise ValueError(f"The header {name!r} is set by the request itself.")
+            raise ValueError(f"The header {name!r} is set automatically.")
         if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
-            raise ValueError(f"The header {name!r} has a value that cannot be sent.")
+            raise ValueError(
+                f"The value of {name!r} can only contain printable ASCII characters."
+            )
     return {name: value.strip() for name, value in headers.items()}
 
 
@@ -302,23 +300,23 @@ def _credential_parts(value: str) -> Iterator[str]:
 
 def _check_path_parameters(path: str, parameters: Mapping[str, Any]) -> None:
     if set("{}") & set(PATH_PARAMETER.sub("", path)):
-        raise ValueError("A brace in the path of the endpoint has no partner.")
+        raise ValueError("The braces in the endpoint path don't match.")
     for name in PATH_PARAMETER.findall(path):
         if name not in parameters.get("properties", {}):
-            raise ValueError(f"The path has a place for {name!r}, which is no parameter.")
+            raise ValueError(f"The endpoint path uses {name!r}, which isn't a parameter.")
         if name not in parameters.get("required", ()):
-            raise ValueError(f"The path has a place for {name!r}, which is not required.")
+            raise ValueError(
+                f"The endpoint path uses {name!r}, so the parameter must be required."
+            )
 
 
 def _encode_segment(name: str, value: Any) -> str:
     if value is None or isinstance(value, list | dict) or value == "":
-        raise ValueError(f"{name}: only a text or a number can stand in an address.")
+        raise ValueError(f"{name!r} must be text or a number to be part of the URL.")
     text = _to_text(value)
     # Many servers decode these before reading the path.
     if any(sign in "/\\%" or category(sign) == "Cc" for sign in text):
-        raise ValueError(
-            f"{name}: '/', '\\', '%' and control characters cannot stand in a path."
-        )
+        raise ValueError(f"{name!r} can't contain /, \\, % or control characters.")
     return quote(text, safe="")
 
 
@@ -326,7 +324,7 @@ def _safe_path(path: str) -> str:
     """Reject dot segments; encoded dots and slashes also work on some servers."""
     steps = re.split(r"[/\\]", unquote(path))
     if any(step.partition(";")[0] in {".", ".."} for step in steps):
-        raise ValueError("'.' and '..' cannot be a step of the path.")
+        raise ValueError("The endpoint path can't contain . or .. segments.")
     return path
 
 
@@ -345,7 +343,7 @@ def _to_json(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, UnicodeEncodeError, RecursionError) as error:
-        raise ValueError("It has something in it that JSON cannot say.") from error
+        raise ValueError("The input contains a value that can't be written as JSON.") from error
 
 
 def _content_type(response: Response) -> tuple[str, str]:
@@ -373,7 +371,12 @@ def _decode(content: bytes, charset: str) -> str:
 def _status_error(host: str, status: int, text: str) -> ToolResult:
     said = " ".join(text.split())
     short = said if len(said) <= MAX_ERROR_CHARS else f"{said[:MAX_ERROR_CHARS]}…"
-    error = f"{host} answered {_format_status(status)}{f': {short}' if short else '.'}"
+    answer = _format_status(status)
+    error = (
+        f"{host} returned HTTP {answer}: {short}"
+        if short
+        else f"{host} returned HTTP {answer}."
+    )
     return ToolResult(error=error, mendable=400 <= status < 500 and status not in {408, 429})
 
 
@@ -404,4 +407,4 @@ def _truncate(text: str) -> str:
     if len(text) <= MAX_OUTPUT_CHARS:
         return text
     cut = len(text) - MAX_OUTPUT_CHARS
-    return f"{text[:MAX_OUTPUT_CHARS]}\n[… {cut:,} more characters were cut]"
+    return f"{text[:MAX_OUTPUT_CHARS]}\n[… {cut:,} more characters cut]"

@@ -66,7 +66,7 @@ async def test_a_tool_may_be_called_so_often_by_this_agent_and_no_more(scripted)
     run = await asked("Add up.")
 
     assert run.stopped_reason == "tool_call_limit"
-    assert run.detail == "The agent may call 'calculator' 1 times in a run."
+    assert run.detail == "The agent can call 'calculator' up to 1 times per run."
 
 
 async def test_a_limit_of_its_own_may_be_more_than_that_of_all_tools(scripted):

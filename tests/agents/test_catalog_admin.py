@@ -112,7 +112,7 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
         ({"definition": "[]"}, "definition", "a JSON object"),
         ({"definition": '{"function": "x"}'}, "definition", "“function” must be"),
         ({"definition": '{"input_schema": {}}'}, "definition", "Unknown fields: input_schema"),
-        ({"definition": '{"parameters": {"type": "array"}}'}, "definition", "type 'object'"),
+        ({"definition": '{"parameters": {"type": "array"}}'}, "definition", "of type object"),
         ({"definition": '{"type": "array"}'}, "definition", "Parameters must be a JSON Schema"),
         (
             {"definition": '{"type": "array", "items": {}}'},
@@ -130,7 +130,7 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
         ({"definition": json.dumps(PARAMETERS)}, "description", "Enter a description"),
         ({"headers": "[1]"}, "headers", "a JSON object with string values"),
         ({"headers": '{"X": 1}'}, "headers", "a JSON object with string values"),
-        ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set by the request itself"),
+        ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set automatically"),
         ({"name": "two words"}, "name", "letters, numbers"),
         ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
     ],

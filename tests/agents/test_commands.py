@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import socket
 import sys
 from datetime import date
@@ -11,14 +12,17 @@ from io import StringIO
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.utils import translation
 from pydantic import SecretStr
 
 from agents import runs
 from agents.catalog import sample_data, tool_factory
+from agents.console.tool_settings import load_tool
 from agents.engine.testing import Call, Says
 from agents.management.commands import ask as ask_command
 from agents.management.commands import seed_demo, serve
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+from agents.runs.engine_messages import translate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -80,7 +84,7 @@ def test_a_question_or_a_run_to_go_on_with_is_needed(agent, arguments):
 
 
 def test_without_an_agent_the_advice_is_given(db):
-    with pytest.raises(CommandError, match="No agent is enabled. Switch one on"):
+    with pytest.raises(CommandError, match="No agent is enabled. Enable one"):
         ask("6 * 7")
 
 
@@ -258,6 +262,33 @@ def test_a_first_visit_has_all_it_needs(no_samples):
     assert isinstance(no_samples[0], date)
     password = said.split("password ")[1].strip()
     assert get_user_model().objects.get(username="demo").check_password(password)
+
+
+JAPANESE = re.compile(r"[ぁ-んァ-ン一-龠]")
+
+
+def test_a_japanese_installation_is_seeded_in_japanese(no_samples, settings):
+    settings.LANGUAGE_CODE = "ja"
+
+    seeded()
+
+    described = Agent.objects.values_list("name", "description")
+    assert len(described) == 7
+    assert [name for name, words in described if not JAPANESE.search(words)] == []
+    assert all(name.isascii() for name, _ in described)  # models call agents by their names
+    rules = GuardrailPattern.objects.values_list("name", flat=True)
+    assert [name for name in rules if not JAPANESE.search(name)] == []
+
+
+@pytest.mark.parametrize("name", ["calculator", "database", "search"])
+def test_a_built_in_tool_is_described_in_the_readers_language(name, samples):
+    tool = load_tool(ToolRegistration(name=name))
+
+    with translation.override("ja"):
+        words = translate(tool.description)
+
+    assert not JAPANESE.search(tool.description)
+    assert JAPANESE.search(words[:12])
 
 
 def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):

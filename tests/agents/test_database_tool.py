@@ -187,11 +187,11 @@ REFUSED = {
     "-- first\nSELECT 1": "Comments",
     "SELECT '--' -- '": "Comments",
     "SELECT 1 /* ' */ , 2 /* ' */": "Comments",
-    "WITH a AS (DELETE FROM orders RETURNING *) SELECT * FROM a": "Only reading",
-    "WITH a AS (INSERT INTO orders VALUES (9) RETURNING *) SELECT * FROM a": "Only reading",
+    "WITH a AS (DELETE FROM orders RETURNING *) SELECT * FROM a": "This tool is read-only",
+    "WITH a AS (INSERT INTO orders VALUES (9) RETURNING *) SELECT * FROM a": "is read-only",
     "WITH a AS (SELECT 1) DELETE FROM orders": "Only SELECT",
     "WITH a AS (SELECT 1) INSERT INTO orders SELECT * FROM a": "Only SELECT",
-    "SELECT 1 INTO orders": "Only reading",
+    "SELECT 1 INTO orders": "This tool is read-only",
     "SELECT * FROM sqlite_master": "no table 'sqlite_master'",
     "SELECT * FROM sqlite_schema": "no table",
     "SELECT * FROM main.sqlite_master": "no table",
@@ -230,11 +230,11 @@ REFUSED = {
     "SELECT format(status, 1) FROM orders": "plain format",
     "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT * FROM a": "itself",
     "WITH a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT * FROM a": "itself",
-    "WITH orders AS (SELECT * FROM orders) SELECT * FROM orders": "another name",
-    "WITH orders AS (SELECT 1 AS id) SELECT id FROM orders": "another name",
-    "WITH customers AS (SELECT * FROM staff) SELECT * FROM customers": "another name",
-    "SELECT * FROM (SELECT 1) AS phone_book": "another name",
-    "SELECT * FROM orders AS customers": "another name",
+    "WITH orders AS (SELECT * FROM orders) SELECT * FROM orders": "Rename",
+    "WITH orders AS (SELECT 1 AS id) SELECT id FROM orders": "Rename",
+    "WITH customers AS (SELECT * FROM staff) SELECT * FROM customers": "Rename",
+    "SELECT * FROM (SELECT 1) AS phone_book": "Rename",
+    "SELECT * FROM orders AS customers": "Rename",
     'WITH "to\u212aens" AS (SELECT 1) SELECT * FROM tokens': "no table 'tokens'",
     'SELECT * FROM "to\u212aens"': "no table",
     "SELECT * FROM äpfel": "no table 'äpfel'",
@@ -248,7 +248,7 @@ REFUSED = {
     "SELECT (1": "not SQL",
     "SELECT 'open": "not SQL",
     "SELECT 1 FROM orders WHERE": "near 'WHERE'",
-    "SELECT": "SQLite says: incomplete input",
+    "SELECT": "SQLite error: incomplete input",
     "SELECT salery FROM orders": "no such column: salery",
     "SELECT \x00": "no text",
     "SELECT '\ud800'": "no text",
@@ -394,7 +394,7 @@ async def test_a_late_answer_says_how_long_it_may_take(shop):
 
     result = await tool.execute({"sql": BOMBS[0]})
 
-    assert result.error == "The query took longer than 0.5 seconds: ask for less."
+    assert result.error == "The query timed out after 0.5 s. Select less data."
 
 
 async def test_stopping_the_run_kills_the_query(shop):
@@ -508,7 +508,7 @@ async def test_a_file_that_comes_later_is_found(tmp_path):
     with closing(sqlite3.connect(tmp_path / "later.sqlite3")) as connection:
         connection.execute("CREATE TABLE things (id INTEGER)")
 
-    assert missing.error == "The database cannot be read now: unable to open database file."
+    assert missing.error == "The database can't be read: unable to open database file."
     assert "not now" in DatabaseTool(f"sqlite:///{tmp_path}/never.sqlite3").description
     assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[0]]
     assert not (tmp_path / "never.sqlite3").exists()
@@ -541,7 +541,7 @@ async def test_a_database_that_is_being_written_can_be_asked_again(tmp_path):
 
         result = await tool.execute({"sql": "SELECT * FROM things"})
 
-    assert result.error == "The database is being written to."
+    assert result.error == "The database is locked by a write."
     assert not result.mendable
 
 

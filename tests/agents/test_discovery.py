@@ -10,7 +10,7 @@ from agents.llm.discovery import DEFAULT_PROVIDERS, LocalServer, choose
 from tests.wire import Reply, WireServer, closed_port, models, ollama, silent_port
 
 SECRET = "sk-secret"
-NOTHING = "no key and no local server was found"
+NOTHING = "no API key or local server was found"
 
 
 async def find(environ=None, servers=(), *, explicit=None, probe=True, own_port=None, **rest):

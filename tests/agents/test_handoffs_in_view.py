@@ -48,7 +48,7 @@ async def test_a_task_that_would_go_in_circles_is_refused_in_words(circle):
     assert circle.answer == "Helper says 42."
     assert views["ask_helper"].intent == "Handoff to helper: 6 * 7"
     assert views["ask_lead"].status == "failed"
-    refused = "lead failed: This would go in circles: lead → helper → lead."
+    refused = "lead failed: This handoff would loop: lead → helper → lead."
     assert views["ask_lead"].intent.startswith(refused)
 
 

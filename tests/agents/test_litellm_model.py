@@ -251,7 +251,7 @@ async def test_a_cut_answer_is_a_broken_connection(name):
     error = await failure(cut(say("one two three", chunks=3), after=2), name)
 
     assert isinstance(error, AgentConnectionError)
-    assert str(error) == f"The answer of {name!r} was cut off."
+    assert str(error) == f"The answer from {name!r} was cut off."
 
 
 async def test_a_cut_after_the_finish_loses_nothing(name):
@@ -280,7 +280,7 @@ async def test_a_model_that_goes_silent_is_given_up_after_the_timeout(name, afte
     error = await failure(hang(say("one two", chunks=2), after=after), name, timeout=0.3)
 
     assert isinstance(error, ModelTimeout)
-    assert str(error) == f"{name!r} did not answer in time."
+    assert str(error) == f"{name!r} didn't respond in time."
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ async def test_garbage_in_the_stream_is_a_failure_of_the_model(garbage):
     event = b"data: %b\n\n" % garbage
     error = await failure(spoil(say("one two", chunks=2), event, after=1))
 
-    assert str(error) == "'openai/wire' sent something that cannot be read."
+    assert str(error) == "'openai/wire' sent an unreadable response."
 
 
 async def test_bytes_that_are_no_text_do_not_end_the_answer(name):
@@ -364,12 +364,12 @@ async def test_a_refused_connection_names_the_address(name):
     with pytest.raises(AgentConnectionError) as caught:
         await ask(llm, name)
 
-    where = f"Could not reach the model {name!r} at 127.0.0.1:{port}"
+    where = f"Couldn't connect to the model {name!r} at 127.0.0.1:{port}"
     assert str(caught.value) == f"{where}: the connection was refused."
 
 
 async def test_an_unknown_host_is_told_as_such(name):
-    with pytest.raises(AgentConnectionError, match="at nowhere.invalid:80: no host of this"):
+    with pytest.raises(AgentConnectionError, match="at nowhere.invalid:80: the host name"):
         await ask(LiteLLMModel(base_url="http://nowhere.invalid/v1", api_key=KEY), name)
 
 
@@ -381,7 +381,7 @@ async def test_a_port_that_speaks_no_tls_is_told_as_such(name):
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     async with server:
-        with pytest.raises(AgentConnectionError, match="the secure connection failed"):
+        with pytest.raises(AgentConnectionError, match="the TLS connection failed"):
             await ask(LiteLLMModel(base_url=address, api_key=KEY), name)
 
 
@@ -389,23 +389,23 @@ async def test_a_handshake_that_never_ends_is_a_failure_to_connect():
     async with silent_port() as port:
         address = f"https://127.0.0.1:{port}/v1"
         llm = LiteLLMModel(base_url=address, api_key=KEY, connect_timeout=0.3)
-        with pytest.raises(AgentConnectionError, match="nobody answered in time"):
+        with pytest.raises(AgentConnectionError, match="the connection timed out"):
             await ask(llm, "openai/wire")
 
 
 @pytest.mark.parametrize(
     ("reply", "message", "advice"),
     [
-        (fail(401, f"Bad key {KEY}"), "did not accept the key: Bad key ***", "API key"),
-        (fail(403, "Not for you"), "did not accept the key: Not for you", "API key"),
-        (fail(404, "No such model"), "does not have it: No such model", "Check the name"),
-        (fail(400, "Bad tools"), "refused the request: Bad tools", "Try again"),
+        (fail(401, f"Bad key {KEY}"), "rejected the API key: Bad key ***", "API key"),
+        (fail(403, "Not for you"), "rejected the API key: Not for you", "API key"),
+        (fail(404, "No such model"), "can't find 'm': No such model", "Check the name"),
+        (fail(400, "Bad tools"), "rejected the request: Bad tools", "Try again"),
         (fail(400, "maximum context length is 8192 tokens"), "too long for", "new chat"),
         (fail(400, "prompt is too long: 9 > 8"), "too long for", "new chat"),
         (fail(429, "Slow down"), "is rate limited by its provider: Slow down", "a while"),
-        (fail(500, "Oh no"), "has a problem (HTTP 500): Oh no", "a while"),
-        (fail(502, "Bad gateway"), "has a problem (HTTP 502)", "a while"),
-        (fail(529, "Overloaded"), "has a problem (HTTP 529): Overloaded", "a while"),
+        (fail(500, "Oh no"), "returned an error (HTTP 500): Oh no", "a while"),
+        (fail(502, "Bad gateway"), "returned an error (HTTP 502)", "a while"),
+        (fail(529, "Overloaded"), "returned an error (HTTP 529): Overloaded", "a while"),
     ],
 )
 async def test_a_refusal_says_in_words_what_it_was_and_what_to_do(name, reply, message, advice):
@@ -443,10 +443,10 @@ async def test_a_failure_is_asked_for_once_only(name):
 )
 async def test_a_missing_key_is_told_as_a_missing_key(monkeypatch, unset, name):
     monkeypatch.delenv(unset, raising=False)
-    with pytest.raises(ModelError, match="did not accept the key: Missing") as caught:
+    with pytest.raises(ModelError, match="has no API key") as caught:
         await ask(LiteLLMModel(), name)
 
-    assert caught.value.advice == "Check the API key of this model."
+    assert caught.value.advice == "Check this model's API key."
     assert "Traceback" not in str(caught.value)
 
 
@@ -477,12 +477,16 @@ def test_no_key_is_ever_shown(leak):
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (httpx.ConnectError("refused"), AgentConnectionError, "Could not reach the model 'm'"),
-        (httpx.ConnectTimeout("late"), AgentConnectionError, "nobody answered in time"),
+        (
+            httpx.ConnectError("refused"),
+            AgentConnectionError,
+            "Couldn't connect to the model 'm'",
+        ),
+        (httpx.ConnectTimeout("late"), AgentConnectionError, "the connection timed out"),
         (httpx.RemoteProtocolError("bye"), AgentConnectionError, "was cut off"),
-        (httpx.ReadTimeout("late"), ModelTimeout, "did not answer in time"),
+        (httpx.ReadTimeout("late"), ModelTimeout, "didn't respond in time"),
         (json.JSONDecodeError("bad", "{", 0), ModelError, "cannot be read"),
-        (ssl.SSLError("no"), ModelError, "refused the request: "),
+        (ssl.SSLError("no"), ModelError, "rejected the request: "),
         (RuntimeError("x" * 1000), ModelError, "x…"),
     ],
 )

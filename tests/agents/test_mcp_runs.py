@@ -99,7 +99,7 @@ async def test_what_changed_since_it_was_approved_is_not_called(
 
     step = await (await checked(run)).steps.aget(kind="tool")
     assert step.status == "failed"
-    assert "has changed. It is held back" in step.observation
+    assert "has changed. It is blocked" in step.observation
 
 
 async def test_a_changed_tool_is_not_offered_until_it_is_accepted(clock, scripted):

@@ -107,7 +107,7 @@ def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
         ({"secrets": '{"aws_access_key_id": 1}'}, "secrets", "string values"),
         ({"secrets": "[]"}, "secrets", "string values"),
         ({"fallbacks": "fast"}, "fallbacks", "own fallback"),
-        ({"fallbacks": "nobody"}, "fallbacks", "no model called nobody"),
+        ({"fallbacks": "nobody"}, "fallbacks", "model nobody doesn't exist"),
         ({"input_price": "1"}, "output_price", "both prices"),
         ({"input_price": "nan", "output_price": "1"}, "input_price", "number"),
         ({"concurrency": "0"}, "concurrency", "greater than or equal to 1"),
@@ -231,7 +231,7 @@ def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
         row = LanguageModel.objects.create(label="fast", model="openai/x", api_key=KEY)
 
     assert "Enter it again" in " ".join(wrong(change(root, row))["api_key"])
-    assert "cannot be read any more" in root.get(LIST).content.decode()
+    assert "can't be decrypted" in root.get(LIST).content.decode()
     assert change(root, row, api_key=OTHER).status_code == 302
 
 
@@ -251,7 +251,7 @@ def test_a_model_without_a_key_is_saved_with_a_warning(root, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     answer = root.post(ADD, FIELDS | {"api_key": ""}, follow=True)
 
-    assert "The model fast has no key." in answer.content.decode()
+    assert "The model fast has no API key." in answer.content.decode()
 
 
 def agent_form(agent):
@@ -375,8 +375,8 @@ async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
     async with WireServer([fail(401, f"Incorrect API key provided: {KEY}")]) as server:
         said, html = await lines(tester, provider="compatible", base_url=server.url)
 
-    assert "did not accept the key" in html
-    assert "Check the API key of this model." in html
+    assert "rejected the API key" in html
+    assert "Check this model's API key." in html
     assert KEY not in html + said
 
 
@@ -385,7 +385,7 @@ async def test_an_address_where_nobody_is_is_told_in_words(tester):
     _, html = await lines(tester, provider="compatible", base_url=nowhere)
 
     assert "the connection was refused" in html
-    assert "Check that its address is right and that it is running" in html
+    assert "Check that the URL is correct and the server is running" in html
 
 
 async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):

@@ -62,7 +62,7 @@ async def test_members_that_say_the_same_need_nobody_to_compare_them(panel):
     run = await checked(await asked("How do I approve a tool call?", agent=panel))
 
     check = await run.steps.aget(kind="evaluation")
-    assert check.observation == "They all agree."
+    assert check.observation == "All members agree."
     assert not await run.steps.filter(parent=check.number).aexists()
 
 
@@ -188,7 +188,7 @@ async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scri
 
     model.assert_used_up()
     assert run.status == "failed"
-    assert run.detail.endswith("'look' needs the role 'Lawyer', which is not there.")
+    assert run.detail.endswith("'look' needs the role 'Lawyer', which isn't available.")
     assert not await run.steps.filter(kind="task").aexists()
 
 
@@ -211,7 +211,7 @@ FACTS = {
         {"name": "a", "answer": "**42**", "problem": ""},
         {"name": "b", "answer": "42", "problem": ""},
         {"name": "c", "answer": "41", "problem": ""},
-        {"name": "d", "answer": "", "problem": "d could not finish: It is empty."},
+        {"name": "d", "answer": "", "problem": "d couldn't finish: It is empty."},
     ],
     "groups": [["a", "b"], ["c"]],
     "chosen": "a",
@@ -271,11 +271,11 @@ async def test_what_others_said_to_a_panel_is_shown_masked(panel):
 def test_what_a_panel_says_is_known_to_the_translators():
     said = [
         "2 of 3 agree: a, b.",
-        "They gave 2 different answers.",
-        "There is no majority: they gave 2 different answers.",
+        "The panel gave 2 different answers.",
+        "No majority: the panel gave 2 different answers.",
         "Only b answered.",
-        "No member of the panel could answer. a: a could not finish: It is empty.",
+        "No panel member could answer. a: a couldn't finish: It is empty.",
     ]
 
     assert all(any(form.match(words) for form in MESSAGE_TEMPLATES) for words in said)
-    assert {"They all agree.", "There was no judgement."} <= set(SENTENCES)
+    assert {"All members agree.", "The judge didn't return a verdict."} <= set(SENTENCES)

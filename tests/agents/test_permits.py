@@ -104,7 +104,7 @@ async def test_a_run_of_an_agent_that_was_closed_meanwhile_ends_in_words(strange
     run = await asked("6 * 7", user=stranger, agent=ledger)
 
     assert run.status == "failed"
-    assert run.detail == "You may not use this agent any more."
+    assert run.detail == "You no longer have access to this agent."
 
 
 async def test_a_tool_for_others_is_not_offered(person, stranger, finance):
@@ -147,7 +147,7 @@ async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile
     await runs.wait(run)
 
     await run.arefresh_from_db()
-    assert (run.status, run.detail) == ("failed", "You may not use this agent any more.")
+    assert (run.status, run.detail) == ("failed", "You no longer have access to this agent.")
     assert not await run.steps.aexists()
 
 

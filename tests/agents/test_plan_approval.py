@@ -108,7 +108,7 @@ async def test_what_refers_to_a_step_that_is_left_out_is_told_beside_it(waiting,
 
     html = response.content.decode()
     problem = re.search(r'data-key="1".*?<p class="problem">([^<]*)', html, re.S)
-    assert "which is not there" in problem[1]
+    assert "which isn't available" in problem[1]
     assert 'name="plan-1-0-out" value="1" checked'.replace("-1-0", f"-{waiting.pk}-0") in html
     assert "hx-swap-oob" in html
     await waiting.arefresh_from_db()
@@ -151,7 +151,7 @@ async def test_without_javascript_nothing_typed_is_lost(waiting, client):
 
     html = response.content.decode()
     assert response.status_code == 422
-    assert "does not give &#x27;calculator&#x27; its argument &#x27;expression&#x27;" in html
+    assert "the required argument &#x27;expression&#x27; to &#x27;calculator&#x27;" in html
     assert "Approvals and questions" in html
 
 
@@ -160,7 +160,7 @@ async def test_a_declined_plan_ends_with_the_reason(waiting, client):
 
     run = await finished(waiting)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
-    assert "Stopped. The plan was declined." in await card(run)
+    assert "Stopped. The plan was rejected." in await card(run)
 
 
 def plan(**more):
@@ -171,17 +171,17 @@ def plan(**more):
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        (plan(tool="rocket"), "needs the tool 'rocket', which is not there"),
-        (plan(agent="nobody"), "is two things"),
+        (plan(tool="rocket"), "needs the tool 'rocket', which isn't available"),
+        (plan(agent="nobody"), "Use only one"),
         (plan(depends_on=["a"]), "wait for each other"),
-        (plan(depends_on=["b"]), "there is no such step"),
+        (plan(depends_on=["b"]), "which doesn't exist"),
         (plan(arguments={"expression": 7}), "7 is not of type 'string'"),
         (plan(arguments={"expression": "${steps.b"}), "In 'expression' of 'a', character 10"),
         (plan(timeout="soon"), "number of seconds"),
-        (plan(speed=3), "There is no field 'speed' here"),
-        (plan() | {"steps": 5}, "'steps' is a list"),
+        (plan(speed=3), "Unknown field: 'speed'"),
+        (plan() | {"steps": 5}, "'steps' must be a list"),
         (plan() | {"steps": []}, "needs at least one step"),
-        (plan() | {"steps": ["x"]}, "A step is a mapping"),
+        (plan() | {"steps": ["x"]}, "A step must be a mapping"),
     ],
 )
 async def test_a_plan_that_cannot_be_carried_out_is_not_taken(value, sentence, waiting, person):
@@ -248,8 +248,8 @@ async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
     )
 
     html = response.content.decode()
-    assert html.count("which is not there") == 4
-    assert html.index("which is not there") > html.index("Full plan (JSON)")
+    assert html.count("which isn't available") == 4
+    assert html.index("which isn't available") > html.index("Full plan (JSON)")
     assert '"rocket"'.replace('"', "&quot;") in html
 
 

@@ -141,7 +141,7 @@ async def test_a_step_that_is_skipped_says_why(planner, scripted, person):
     run = await asked("Six times seven?", user=person)
 
     html = await card(run)
-    assert "rescue · Nothing before it failed." in html
+    assert "rescue · No previous step failed." in html
     assert "1 of 2 done" in html
     assert "1 skipped" in html
 

@@ -305,7 +305,7 @@ async def test_a_model_asks_no_group_that_the_agent_was_not_given(
     assert run.status == "completed"
     assert not await Approval.objects.filter(run=run).aexists()
     step = await run.steps.aget(kind="tool")
-    assert f"may not ask {role!r}" in step.observation
+    assert f"can't ask {role!r}" in step.observation
     assert "one of: Legal" in step.observation
 
 

@@ -134,9 +134,9 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
     ("act", "reason", "observation"),
     [
         (raises, "tool_failure_degraded", "the disk is on fire"),
-        (hangs, "tool_failure_degraded", "did not answer within 0.05 seconds"),
-        (floods, "completed", "more characters were cut"),
-        (returns_nonsense, "tool_failure_degraded", "is broken: it gave"),
+        (hangs, "tool_failure_degraded", "didn't respond within 0.05 s"),
+        (floods, "completed", "more characters cut"),
+        (returns_nonsense, "tool_failure_degraded", "instead of a ToolResult"),
         (returns_nothing, "completed", ""),
         (returns_halves, "completed", "of a smile"),
     ],
@@ -220,7 +220,7 @@ async def test_an_agent_switched_off_after_the_question_fails_with_a_sentence():
     runs.launch(run)
     await runs.wait(run)
 
-    assert (await checked(run)).detail == "The agent of this run was switched off."
+    assert (await checked(run)).detail == "The agent of this run was disabled."
 
 
 async def test_a_second_run_of_a_topic_waits_its_turn():

@@ -55,7 +55,7 @@ async def test_finding_nothing_is_an_answer_and_not_an_error():
     result = await SearchTool(search).execute({"query": "unicorns"})
 
     assert not result.is_error
-    assert "No passage was found for 'unicorns'" in result.output
+    assert "No passages found for 'unicorns'" in result.output
 
 
 @pytest.mark.parametrize("input", ["", "  \n", {}, {"query": ""}, {"query": "x" * 2_001}])

@@ -1,31 +1,138 @@
+import re
 import time
+from itertools import count
 from unittest.mock import patch
 
 import pytest
 from django.utils import translation
 
-from agents.catalog.agent_factory import NoAgentAvailable
-from agents.engine import errors
 from agents.engine.plans.definition import read_definition
-from agents.llm.provider_errors import explain
-from agents.runs.engine_messages import MESSAGE_TEMPLATES, SENTENCES, translate
+from agents.llm.provider_errors import StreamFailed, explain
+from agents.runs.engine_messages import (
+    MESSAGE_TEMPLATES,
+    OLD_SENTENCES,
+    OLD_TEMPLATES,
+    translate,
+)
+from agents.runs.engine_messages.templates import EXACT_SENTENCES, TEMPLATES
+from tests.agents import engine_sentences
+
+# Said by the rooms above the engine, by a library, or one word long.
+SAID_ELSEWHERE = ("agents", "chat")
+YAML_WORDS = {
+    "control characters are not allowed",
+    "mapping values are not allowed in this context",
+    "could not find expected ':'",
+    "did not find expected key",
+    "did not find expected '-' indicator",
+    "did not find expected node content",
+    "did not find expected ',' or ']'",
+    "did not find expected ',' or '}'",
+    "found unexpected end of stream",
+    "found character that cannot start any token",
+    "found undefined tag handle",
+}
+KNOWN = {
+    **{engine_sentences.template_skeleton(template): template for template in TEMPLATES},
+    **{(sentence,): sentence for sentence in EXACT_SENTENCES},
+}
 
 
-def test_every_sentence_of_an_error_is_known_to_the_translators():
-    named = [e for e in vars(errors).values() if isinstance(e, type)]
-    kinds = [e for e in named if issubclass(e, errors.AgentError)] + [NoAgentAvailable]
+class Refusal(Exception):
+    """A provider's answer that has a status and no words."""
 
-    said = {kind.__doc__ for kind in kinds} | {kind.advice for kind in kinds}
+    def __init__(self, status: int) -> None:
+        super().__init__("")
+        self.status_code = status
 
-    assert said - {"", *SENTENCES} == set()
+
+def filled(template: str) -> str:
+    """The template with something in each of its places."""
+    places = count()
+    return re.sub(r"%\(\w+\)s", lambda _: f"‹{next(places)}›", template).replace("%%", "%")
+
+
+def test_every_sentence_of_engine_models_and_tools_has_a_translation():
+    said = engine_sentences.sentences(*engine_sentences.ROOMS)
+
+    missing = {where: "{}".join(s) for s, where in said.items() if s not in KNOWN}
+
+    assert len(said) > 400
+    assert missing == {}, "Add these to agents/runs/engine_messages/templates.py."
+
+
+def test_every_error_that_ends_a_run_has_a_translation():
+    errors = engine_sentences.error_sentences("agents/catalog", "agents/runs")
+
+    assert len(errors) > 5
+    assert {words for words in errors if (words,) not in KNOWN} == set()
+
+
+def test_every_template_is_still_said():
+    said = engine_sentences.strings(*SAID_ELSEWHERE)
+
+    stale = {words for skeleton, words in KNOWN.items() if skeleton not in said}
+
+    assert stale - YAML_WORDS == set(), "Move these to old_templates.py: saved runs have them."
+
+
+def test_what_is_not_for_people_is_still_there():
+    texts = {"{}".join(said) for said in engine_sentences.strings(*engine_sentences.ROOMS)}
+
+    assert engine_sentences.NOT_SAID - texts == set()
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_sentence_is_found_by_its_own_template_first(template):
+    found = next(form for form in MESSAGE_TEMPLATES if form.match(filled(template)))
+
+    assert found.template == template
+
+
+def test_the_sentences_of_saved_runs_are_still_translated():
+    is_known = [any(f.match(filled(old)) for f in MESSAGE_TEMPLATES) for old in OLD_TEMPLATES]
+
+    with translation.override("ja"):
+        same = [old for old in OLD_SENTENCES if translate(old) == old]
+
+    assert all(is_known)
+    assert same == []
+    assert not {*OLD_TEMPLATES, *OLD_SENTENCES} & {*TEMPLATES, *EXACT_SENTENCES}
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
+def test_a_providers_failure_without_words_is_told_in_japanese(status):
+    error = explain(Refusal(status), model="openai/x")
+
+    with translation.override("ja"):
+        told, advice = translate(str(error)), translate(error.advice)
+
+    assert "'openai/x'" in told
+    assert not re.search("provider|rejected|error", told.replace("'openai/x'", ""))
+    assert told.endswith("。")
+    assert re.search(r"[ぁ-ん]", advice)
+
+
+def test_a_stream_that_fails_without_words_is_told_in_japanese():
+    error = explain(StreamFailed({"code": 500, "message": ""}), model="openai/x")
+
+    with translation.override("ja"):
+        assert translate(str(error)).startswith("'openai/x'のプロバイダーがエラーを返しました")
+
+
+def test_the_words_of_a_provider_stay_as_they_are():
+    said = "The provider of 'm' rejected the request: This number is too large."
+
+    with translation.override("ja"):
+        assert translate(said).endswith("：This number is too large.")
 
 
 @pytest.mark.parametrize(
     ("said", "told_in_japanese"),
     [
         (str(explain(ConnectionError(), model="openai/x")), "openai/x"),
-        ("It matches the rule 'bad'.", "規則 'bad' に一致しました。"),
-        ("Check the API key of this model.", "このモデルの API キーを確認してください。"),
+        ("Matched rule 'bad'.", "ルール'bad'に一致しました。"),
+        ("Check this model's API key.", "このモデルのAPIキーを確認してください。"),
         ("Nobody has ever said this.", "Nobody has ever said this."),
     ],
 )
@@ -35,23 +142,43 @@ def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
 
 
 def test_a_sentence_that_is_known_word_for_word_has_no_places():
-    is_a_form = [form for form in MESSAGE_TEMPLATES if form.match("A name is text.")]
+    is_a_form = [form for form in MESSAGE_TEMPLATES if form.match("Keys must be text.")]
 
-    with translation.override("de"), patch("agents.runs.engine_messages.gettext", str.upper):
-        words = translate("A name is text.")
+    with (
+        translation.override("de"),
+        patch("agents.runs.engine_messages.gettext", str.upper),
+    ):
+        words = translate("Keys must be text.")
 
     assert is_a_form
-    assert words == "A NAME IS TEXT."
+    assert words == "KEYS MUST BE TEXT."
 
 
 def test_the_places_of_a_sentence_are_filled_again():
-    said = "Could not reach the model 'a' at b:1: the connection was refused."
+    said = "Couldn't connect to the model 'a' at b:1: the connection was refused."
 
     with translation.override("ja"):
         words = translate(said)
 
     assert "'a' at b:1" in words
     assert "接続が拒否されました" in words
+    assert translate(said) == said
+
+
+def test_what_is_added_to_a_sentence_is_translated_after_it():
+    said = "helper couldn't finish: The model returned an empty answer. Models tried: a, b."
+
+    with translation.override("ja"):
+        words = translate(said)
+
+    assert words == (
+        "helperは完了できませんでした：モデルが空の回答を返しました。試したモデル：a, b。"
+    )
+
+
+def test_a_percent_sign_is_a_percent_sign():
+    said = "printf() needs a plain format, e.g. '%.2f' or '%05d'."
+
     assert translate(said) == said
 
 

@@ -86,12 +86,12 @@ def keep(server, *definitions):
 
 def test_the_list_says_how_servers_are(root, plain):
     mcp_servers.save_health(
-        "plain", Health(state="failed", error="The program ended with status 1.")
+        "plain", Health(state="failed", error="The program exited with status 1.")
     )
     html = root.get(page("changelist")).content.decode()
 
     assert "failing" in html
-    assert "The program ended with status 1." in html
+    assert "The program exited with status 1." in html
     assert page("import") in html
 
 
@@ -106,14 +106,14 @@ def test_a_server_is_set_up(root):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"url": "docs.example"}, "must be a whole address"),
-        ({"name": "a__b"}, "single - or _ between them"),
+        ({"url": "docs.example"}, "Enter a full URL"),
+        ({"name": "a__b"}, "single - or _ in between"),
         ({"headers": '{"X": 1}'}, "Headers must be a JSON object with string values."),
         ({"headers": '["X"]'}, "Headers must be a JSON object with string values."),
         ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of strings"),
-        ({"transport": "stdio", "command": "bash", "args": "[]"}, "runs whatever it is told"),
-        ({"transport": "stdio", "command": "./x"}, "as a path from the root"),
-        ({"transport": "stdio"}, "It is empty."),
+        ({"transport": "stdio", "command": "bash", "args": "[]"}, "can run any program"),
+        ({"transport": "stdio", "command": "./x"}, "an absolute path"),
+        ({"transport": "stdio"}, "Enter a command."),
     ],
 )
 def test_a_server_that_cannot_be_is_not_saved(root, changes, sentence):
@@ -151,9 +151,9 @@ def test_all_that_is_wrong_is_told_at_once_and_in_its_place(root):
     found = errors(root.post(page("add"), wrong))
 
     assert found.keys() == {"name", "url", "headers", "args", "timeout"}
-    assert found["url"] == "It must be a whole address such as https://host/mcp."
-    assert "'Host' is set by the connection itself." in found["headers"]
-    assert "'A B' is no name of a header." in found["headers"]
+    assert found["url"] == "Enter a full URL, e.g. https://host/mcp."
+    assert "The header 'Host' is set automatically." in found["headers"]
+    assert "'A B' isn't a valid header name." in found["headers"]
 
 
 def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
@@ -216,10 +216,10 @@ def test_of_an_address_there_is_nothing_to_keep_apart(root):
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("folders", "/no/such/folder", "there is no folder '/no/such/folder'"),
+        ("folders", "/no/such/folder", "the folder '/no/such/folder' doesn't exist"),
         ("folders", "DATA:rw", "inside this server's data folder"),
-        ("env", '{"PATH": "/tmp"}', "the variable 'PATH' is set automatically"),
-        ("env", '{"PYTHONPATH": "/tmp"}', "can make it run other programs"),
+        ("env", '{"PATH": "/tmp"}', "the environment variable 'PATH' is set automatically"),
+        ("env", '{"PYTHONPATH": "/tmp"}', "could make it run other programs"),
         ("args", '["-m", "x", "DATA/secret_key"]', "is inside this server's data folder"),
     ],
 )
@@ -313,11 +313,11 @@ def test_an_import_says_all_that_is_wrong(root):
 
     for sentence in (
         "'a' has neither command nor url",
-        "'b' cannot be started: 'bash' runs whatever it is told",
+        "'b' can't start: 'bash' can run any program",
         "A server named docs already exists.",
         "docs can't set cwd",
-        "url of 'docs' must be a whole address",
-        "headers of 'docs': 'Host' is set by the connection itself.",
+        "Server 'docs', url: Enter a full URL",
+        "Server 'docs', headers: The header 'Host' is set automatically.",
     ):
         assert sentence in html
     assert empty.status_code == 200

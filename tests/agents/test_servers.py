@@ -332,7 +332,7 @@ async def test_a_run_does_not_wait_for_a_server_that_is_down(plain, administrato
         [tool] = await mcp_servers.load_tools([add])
         result = await tool.execute({"a": 1, "b": 2})
 
-    assert result.error.startswith("plain is out of order: The program ended with status 1.")
+    assert result.error.startswith("plain is failing: The program exited with status 1.")
 
 
 async def test_a_server_that_was_left_is_not_called_any_more(plain, administrator, left):
@@ -343,7 +343,7 @@ async def test_a_server_that_was_left_is_not_called_any_more(plain, administrato
 
         async def is_left():
             error = (await tool.execute({"a": 1, "b": 2})).error
-            return error and "switched off, or set up anew" in error
+            return error and "disabled or reconfigured" in error
 
         await until(is_left)
 

@@ -27,7 +27,7 @@ def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
     expect(said.locator(".prose")).to_be_visible()
     expect(said.locator(".prose")).to_contain_text("refunded")
     said.get_by_text("Answer from helper").click()
-    expect(heads).to_contain_text("They gave 2 different answers.")
+    expect(heads).to_contain_text("The panel gave 2 different answers.")
     assert_equals_its_reload(page)
 
 
@@ -35,7 +35,7 @@ def test_heads_that_agree_are_said_to(page: Page):
     run = asked(page, "panel", "How do I approve a tool call?")
     expect(run).to_have_attribute("data-status", "completed")
 
-    expect(run.locator(".heads")).to_contain_text("They all agree.")
+    expect(run.locator(".heads")).to_contain_text("All members agree.")
     labels = ["agrees with librarian", "agrees with helper"]
     expect(run.locator(".heads .stand")).to_have_text(labels)
 

@@ -53,7 +53,7 @@ def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     text = page.get_by_label("Definition")
     expect(page.locator("#problems")).to_contain_text("No errors. Ready to save.")
     expect(
-        page.get_by_text("needs the tool 'answer_counter', which is not there.")
+        page.get_by_text("needs the tool 'answer_counter', which isn't available.")
     ).to_be_visible()
 
     text.fill(text.input_value().replace('depends_on: ["重複除去"]', 'depends_on: ["重複"]'))

@@ -115,7 +115,7 @@ def test_all_that_is_wrong_with_a_thing_is_told_at_once(agent):
 def test_a_name_that_is_there_twice_is_refused(db):
     text = "ashiato: 1\nagents:\n  a: {}\n  a: {}\n"
 
-    assert refused(text) == (4, "'a' is written twice here.")
+    assert refused(text) == (4, "'a' is defined twice.")
 
 
 def test_where_one_thing_is_refused_nothing_is_done(agent):

@@ -188,7 +188,7 @@ async def test_a_colleague_that_fails_comes_back_with_why():
     lead = ScriptedModel(Says.call("ask_helper", task="Find it."), Says(answer="It failed."))
     events = await told(runtime(lead, tools=[Handoff("helper", lambda: helper)]))
 
-    assert "helper could not finish" in str(lead.requests[1]["messages"][-1]["content"])
+    assert "helper couldn't finish" in str(lead.requests[1]["messages"][-1]["content"])
     assert events[-1].data["answer"] == "It failed."
     assert SECRET not in str([event.data for event in events])
 

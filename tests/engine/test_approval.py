@@ -106,7 +106,7 @@ async def test_a_person_may_change_the_arguments(agent):
 
     assert tool.inputs == [{"text": "bye"}]
     told = later.planner.llm.requests[0]["messages"][-1]["content"]
-    assert "A person changed the arguments" in told
+    assert "A user changed the arguments" in told
     assert json.loads(more[0].data["function"]["arguments"]) == {"text": "bye"}
 
 

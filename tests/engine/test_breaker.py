@@ -58,7 +58,7 @@ def test_it_opens_after_five_failures_in_a_row_and_says_so(breaker):
 
     with pytest.raises(CircuitOpen) as refused:
         succeed(breaker)
-    assert str(refused.value).startswith("search has failed 5 times in a row; it is tried")
+    assert str(refused.value).startswith("search has failed 5 times in a row. Next retry")
     assert refused.value.advice
     assert not refused.value.is_passing
 
@@ -89,7 +89,7 @@ def test_after_the_pause_one_attempt_is_let_through_and_no_other(breaker, clock)
 
     assert words(breaker) == "half_open"
     with breaker.attempt() as trial:
-        with pytest.raises(CircuitOpen, match="being tried again now"):
+        with pytest.raises(CircuitOpen, match="being retried now"):
             succeed(breaker)
         trial.record_success()
 

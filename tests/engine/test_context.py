@@ -49,7 +49,7 @@ def test_the_last_exchange_stays_and_what_it_saw_is_shortened():
     fitted = fit(history, 500, estimate_tokens)
 
     assert [m["role"] for m in fitted.messages] == ["user", "assistant", "tool"]
-    assert "characters left out" in fitted.messages[-1]["content"]
+    assert "characters cut" in fitted.messages[-1]["content"]
     assert len(fitted.messages[-1]["content"]) < 5_000
     assert fitted.shortened == 1
 

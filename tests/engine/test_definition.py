@@ -96,7 +96,7 @@ steps:
 """
     definition = read_definition(text)
 
-    assert said(text) == ["21: 'approves' is true or false."]
+    assert said(text) == ["21: 'approves' must be true or false."]
     first, each, _, inner = definition.plan.steps
     assert (first.timeout, first.retry, first.arguments["n"]) == (90, 2, 5)
     assert (each.for_each, each.depends_on, each.rounds) == ("parameters.cities", ("read",), 3)
@@ -107,94 +107,98 @@ steps:
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (["- name: a", "  tol: x"], "4: There is no field 'tol' here. Did you mean 'tool'?"),
+        (["- name: a", "  tol: x"], "4: Unknown field: 'tol'. Did you mean 'tool'?"),
         (
             ["- {tool: x, when: 1}"],
-            "3: There is no field 'when' here. Did you mean 'condition'?",
+            "3: Unknown field: 'when'. Did you mean 'condition'?",
         ),
-        (["- name: a"], "3: The step 'a' needs one of tool, agent, ask and plan."),
+        (["- name: a"], "3: The step 'a' needs one of: tool, agent, ask, plan."),
         (
             ["- {name: a, tool: x,", "  agent: y}"],
-            "4: The step 'a' is two things: tool and agent.",
+            "4: The step 'a' combines tool and agent. Use only one.",
         ),
         (
             ["- {name: a, tool: x}", "- {name: a, tool: y}"],
-            "4: There are two steps called 'a'.",
+            "4: Two steps are named 'a'.",
         ),
         (
             ["- {name: load, tool: x}", "- {name: b, tool: y, depends_on: [laod]}"],
-            "4: 'b' depends on 'laod', and there is no such step. Did you mean 'load'?",
+            "4: 'b' depends on 'laod', which doesn't exist. Did you mean 'load'?",
         ),
         (
             ["- {tool: x, timeout: soon}"],
-            "3: 'timeout' is a number of seconds, or such as 30s or 5m.",
+            "3: 'timeout' must be a number of seconds or a duration, e.g. 30s or 5m.",
         ),
         (
             ["- {name: a, tool: x, timeout: -1}"],
-            "3: The step 'a' needs timeout from 0.001 to 86,400.",
+            "3: The step 'a' needs timeout between 0.001 and 86,400.",
         ),
         (
             ["- {name: a, tool: x, until: output, rounds: 0}"],
-            "3: The step 'a' needs rounds from 1 to 100.",
+            "3: The step 'a' needs rounds between 1 and 100.",
         ),
-        (["- {name: a, tool: x, retry: 99}"], "3: The step 'a' needs retry from 0 to 10."),
-        (["- {name: a, tool: x, retry: no}"], "3: 'retry' is a whole number."),
+        (["- {name: a, tool: x, retry: 99}"], "3: The step 'a' needs retry between 0 and 10."),
+        (["- {name: a, tool: x, retry: no}"], "3: 'retry' must be a whole number."),
         (
             ["- {name: a, tool: x, approves: true}"],
-            "3: The step 'a' approves, but asks nothing.",
+            "3: The step 'a' has approves but no ask.",
         ),
         (
             ["- {name: a, ask: Well?, timeout: 5}"],
-            "3: The step 'a' asks a person, and so it has no timeout.",
+            "3: The step 'a' waits for a user, so it can't have a timeout.",
         ),
-        (["- {name: a, tool: [x]}"], "3: 'tool' is text."),
+        (["- {name: a, tool: [x]}"], "3: 'tool' must be text."),
         (
             ["- {name: a, tool: x, arguments: 5}"],
-            "3: 'arguments' is a mapping of names to values.",
+            "3: 'arguments' must be a mapping of names to values.",
         ),
         (
             ["- {name: a, tool: x, condition: 1 +}"],
-            "3: In 'condition' of 'a', character 4: A value is expected here, and not the end.",
+            "3: In 'condition' of step 'a', character 4: "
+            "Expected a value, found the end of the expression.",
         ),
         (
             ["- name: a", "  tool: x", "  arguments:", "    q: [1, '${1 =}']"],
-            "6: In 'q' of 'a', character 5: '}' is expected here, and not '='.",
+            "6: In 'q' of step 'a', character 5: Expected '}', found '='.",
         ),
         (
             ["- {name: a, tool: x, condition: steps.a.output}"],
-            "3: These steps wait for each other: a → a.",
+            "3: Circular dependency: a → a.",
         ),
         (
             ["- {name: a, tool: x, condition: 'steps.c.output'}"],
-            "3: 'a' refers to the step 'c', which is not there.",
+            "3: 'a' refers to the step 'c', which doesn't exist.",
         ),
         (
             ["- {name: a, tool: x, condition: 'itme == 1', for_each: [1]}"],
-            "3: 'a' refers to 'itme', and there is no such name here.",
+            "3: 'a' refers to 'itme', which isn't available here.",
         ),
         (
             ["- {name: a, tool: x, expected_outcome: '${output ==}'}"],
-            "3: In 'expected_outcome' of 'a', character 10: A value is expected here, "
-            "and not the end.",
+            "3: In 'expected_outcome' of step 'a', character 10: "
+            "Expected a value, found the end of the expression.",
         ),
         (
             ["- {name: a, tool: x, expected_outcome: '${ouput == 1}'}"],
-            "3: 'a' refers to 'ouput', and there is no such name here. Did you mean 'output'?",
+            "3: 'a' refers to 'ouput', which isn't available here. Did you mean 'output'?",
         ),
         (
             ["- {name: a, tool: x, arguments: {q: '${parameters.month}'}}"],
-            "3: 'a' refers to the parameter 'month', which is not declared.",
+            "3: 'a' refers to the parameter 'month', which isn't declared.",
         ),
-        (["- {name: a, name: b, tool: x}"], "3: 'name' is written twice here."),
+        (["- {name: a, name: b, tool: x}"], "3: 'name' is defined twice."),
         (
             ["- &a {name: a, tool: x}", "- *a"],
-            "4: Aliases (*name) are not taken: write it out.",
+            "4: YAML aliases (*name) aren't supported. Write out the value.",
         ),
         (
             ["- !!python/name:os.system {tool: x}"],
-            "3: Tags (tag:yaml.org,2002:python/name:os.system) are not taken.",
+            "3: YAML tags (tag:yaml.org,2002:python/name:os.system) aren't supported.",
         ),
-        (["- just text"], "3: A step is a mapping with a name and what it does."),
+        (
+            ["- just text"],
+            "3: A step must be a mapping with a name and an action (tool, agent, ask or plan).",
+        ),
         (["- {name: a, plan: {steps: []}}"], "3: A plan needs at least one step."),
     ],
 )
@@ -205,18 +209,21 @@ def test_each_problem_has_its_line_and_its_reason(lines, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "1: A workflow is a mapping with a name and steps."),
-        ("- 1", "1: A workflow is a mapping with a name and steps."),
-        ("name: a\nsteps: b", "2: 'steps' is a list."),
+        ("", "1: A workflow must be a mapping with a name and steps."),
+        ("- 1", "1: A workflow must be a mapping with a name and steps."),
+        ("name: a\nsteps: b", "2: 'steps' must be a list."),
         ("name: a", "1: A plan needs at least one step."),
-        ("workflow: 5", "1: 'workflow' is a mapping with a name and steps."),
+        ("workflow: 5", "1: 'workflow' must be a mapping with a name and steps."),
         (
             "name: a\nsteps:\n  - b: c: d",
-            "3: This cannot be read: mapping values are not allowed in this context.",
+            "3: Syntax error: mapping values are not allowed in this context.",
         ),
-        ("name: a\n\0", "2: This cannot be read: control characters are not allowed."),
-        ("---\nname: a\n---\nname: b", "3: There is a second document here; one is taken."),
-        ("name: a\n? [b]\n: c", "2: A name is text."),
+        ("name: a\n\0", "2: Syntax error: control characters are not allowed."),
+        (
+            "---\nname: a\n---\nname: b",
+            "3: Only one YAML document is allowed. A second one starts here.",
+        ),
+        ("name: a\n? [b]\n: c", "2: Keys must be text."),
     ],
 )
 def test_a_text_that_is_no_workflow_says_why(text, sentence):
@@ -290,21 +297,21 @@ def test_a_circle_is_named():
     pairs = ("ab", "bc", "ca", "da")
     lines = [f"- {{name: {a}, tool: x, depends_on: [{b}]}}" for a, b in pairs]
 
-    assert said(workflow(*lines)) == ["3: These steps wait for each other: a → c → b → a."]
+    assert said(workflow(*lines)) == ["3: Circular dependency: a → c → b → a."]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: &a [x]\nb: &b [*a,*a]\nc: &c [*b,*b]", "Aliases"),
+        ("a: &a [x]\nb: &b [*a,*a]\nc: &c [*b,*b]", "aliases"),
         ("name: " + "[" * 100_000, "nested more than 40 levels"),
         ("x" * 1_000_001, "longer than 1,000,000"),
         ("name: w\nsteps: [" + "[]," * 110_000 + "]", "more than 100,000 values"),
-        ("name: w\nsteps:\n" + "- {tool: x}\n" * 2_001, "at most 2,000 steps"),
+        ("name: w\nsteps:\n" + "- {tool: x}\n" * 2_001, "up to 2,000 steps"),
         (
             "name: w\nsteps:\n" + "- {tool: x, depends_on: [a, b, c, d, e, f]}\n" * 2_000,
-            "no such",
+            "doesn't exist",
         ),
     ],
 )
@@ -343,7 +350,8 @@ steps:
         - {name: b, tool: x, arguments: {q: "${steps.inner.output}"}}
 """
     assert said(text) == [
-        "10: 'b' refers to the step 'inner', which may not be over: add it to depends_on."
+        "10: 'b' refers to the step 'inner', which may not be finished yet. "
+        "Add it to depends_on."
     ]
 
 
@@ -400,9 +408,9 @@ def test_a_plan_of_a_model_is_held_against_the_tools_that_there_are():
     found = find_problems(plan, {"database": {}, "calculator": schema}, ["Reader"])
 
     assert [problem.message for problem in found] == [
-        "'step 1' needs the tool 'databse', which is not there. Did you mean 'database'?",
-        "'sum' does not give 'calculator' its argument 'input'.",
-        "'ask' needs the agent 'Reeder', which is not there. Did you mean 'Reader'?",
-        "'calculator' takes no argument 'more'.",
+        "'step 1' needs the tool 'databse', which isn't available. Did you mean 'database'?",
+        "'sum' doesn't pass the required argument 'input' to 'calculator'.",
+        "'ask' needs the agent 'Reeder', which isn't available. Did you mean 'Reader'?",
+        "'calculator' doesn't have an argument 'more'.",
     ]
     assert found[0].path == ("steps", 0, "tool")

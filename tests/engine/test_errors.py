@@ -57,8 +57,8 @@ async def test_the_result_says_why_and_raises_it_where_that_is_asked_for(agent):
     result = await agent(CALL, tools=[Echo()], max_steps=1).run("Go.")
 
     assert result.stopped_reason == "max_steps_reached"
-    assert result.detail == "There was no answer after 1 step."
-    with pytest.raises(LimitReached, match="no answer after 1 step") as raised:
+    assert result.detail == "No answer after 1 step."
+    with pytest.raises(LimitReached, match="No answer after 1 step") as raised:
         result.raise_for_status()
     assert type(raised.value) is MaxStepsExceeded
 

@@ -164,7 +164,7 @@ async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
     events = await told(workflow(step("a", "slow", timeout=0.05), tools=[Echo("slow", hangs)]))
 
     assert outcomes(events) == {"a": "failed"}
-    assert "0.05 seconds" in events[-1].data["detail"]
+    assert "0.05 s" in events[-1].data["detail"]
     begun = {e["step"] for t in (EventType.TASK, EventType.TOOL_CALL) for e in of(events, t)}
     assert begun == {e["step"] for e in of(events, EventType.STEP)}
 

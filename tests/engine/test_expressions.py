@@ -66,18 +66,18 @@ def test_a_path_into_nothing_is_null(text):
 @pytest.mark.parametrize(
     ("text", "position", "words"),
     [
-        ("", 0, "not the end"),
-        ("1 +", 3, "not the end"),
-        ("(1", 2, "')' is expected"),
+        ("", 0, "found the end"),
+        ("1 +", 3, "found the end"),
+        ("(1", 2, "Expected ')'"),
         ("a = 1", 2, "Did you mean '=='?"),
         ("lenght([1])", 0, "Did you mean 'len"),
-        ("len()", 0, "takes 1 values"),
-        ("steps == 1", 0, "Say which step"),
+        ("len()", 0, "expected 1"),
+        ("steps == 1", 0, "Specify a step"),
         ("steps[item].output", 6, "in quotes"),
-        ("__import__('os')", 0, "no function '__import__'"),
-        ("item.name.upper()", 15, "not expected"),
-        ("'open", 0, "A value is expected"),
-        ("a and", 5, "not the end"),
+        ("__import__('os')", 0, "Unknown function: '__import__'"),
+        ("item.name.upper()", 15, "Unexpected"),
+        ("'open", 0, "Expected a value"),
+        ("a and", 5, "found the end"),
         ("9" * 30, 0, "too large"),
     ],
 )
@@ -92,17 +92,17 @@ def test_what_cannot_be_read_says_where_and_why(text, position, words):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('1 < "2"', "a number < text cannot be compared."),
-        ("null > 1", "null > a number cannot be compared."),
-        ('"x" * 1000000000', "text * a number cannot be worked out."),
-        ('"%s" % 5', "text % a number cannot be worked out."),
-        ('"a" + 1', "text + a number cannot be worked out."),
-        ("1 / 0", "This divides by zero."),
+        ('1 < "2"', "Can't compare a number with text using <."),
+        ("null > 1", "Can't compare null with a number using >."),
+        ('"x" * 1000000000', "Can't apply * to text and a number."),
+        ('"%s" % 5', "Can't apply % to text and a number."),
+        ('"a" + 1', "Can't apply + to text and a number."),
+        ("1 / 0", "Division by zero."),
         ("1000000000 * 1000000000 * 1000000000", "This number is too large."),
-        ("1 in 5", "a number cannot be looked for in a number."),
-        ("sum(item)", "sum() is of a list, and not of a mapping."),
-        ('number("ten")', "'ten' is not a number."),
-        ("len(5)", "len() is of text, a list or a mapping, and not of a number."),
+        ("1 in 5", "Can't search for a number in a number."),
+        ("sum(item)", "sum() needs a list, not a mapping."),
+        ('number("ten")', "'ten' isn't a number."),
+        ("len(5)", "len() needs text, a list or a mapping, not a number."),
         ("huge / 3", "This number is too large."),
     ],
 )
@@ -140,7 +140,7 @@ def test_nothing_of_python_can_be_reached():
     ],
 )
 def test_depth_and_length_have_an_end(text):
-    with pytest.raises(BadExpression, match="at most"):
+    with pytest.raises(BadExpression, match="up to"):
         parse(text)
 
 
@@ -153,7 +153,7 @@ def test_a_long_chain_is_not_deep():
 def test_what_is_made_has_an_end(text, item):
     begun = time.monotonic()
 
-    with pytest.raises(BadExpression, match="more than 2,000,000 characters"):
+    with pytest.raises(BadExpression, match="longer than 2,000,000 characters"):
         parse(text).value({"item": item})
 
     assert time.monotonic() - begun < 5
@@ -204,7 +204,7 @@ def test_a_template_that_is_not_closed_is_refused(template):
 
 
 def test_filled_arguments_have_an_end():
-    with pytest.raises(BadExpression, match="more than 2,000,000 characters"):
+    with pytest.raises(BadExpression, match="longer than 2,000,000 characters"):
         interpolate(["${item}"] * 50, {"item": ["x" * 1_000] * 100})
 
 

@@ -93,7 +93,7 @@ async def test_a_tool_that_gives_anything_else_is_broken(fallback):
     result = await fallback.execute_with_fallback(Echo(does=does), {})
 
     assert result.degraded
-    assert "it gave int, not a ToolResult" in result.error
+    assert "returned int instead of a ToolResult" in result.error
 
 
 async def test_a_hung_tool_that_must_run_once_only_leaves_it_open_whether_it_did(fallback):
@@ -105,7 +105,7 @@ async def test_a_hung_tool_that_must_run_once_only_leaves_it_open_whether_it_did
     result = await fallback.execute_with_fallback(tool, {})
 
     assert result.is_outage
-    assert result.error.endswith("It may have done what it was asked, or not.")
+    assert result.error.endswith("It may or may not have completed.")
 
 
 @pytest.mark.parametrize(

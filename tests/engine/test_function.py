@@ -91,7 +91,7 @@ async def test_values_come_back_as_json_and_models_as_their_own():
 
 
 def test_arguments_without_names_are_refused():
-    with pytest.raises(TypeError, match="takes \\*numbers"):
+    with pytest.raises(TypeError, match="has \\*numbers"):
 
         @function_tool
         def total(*numbers: int) -> int:

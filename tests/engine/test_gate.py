@@ -85,7 +85,7 @@ async def test_requests_over_the_limit_wait_until_one_is_refilled():
         async with gate.acquire("fast"):
             pass
 
-    with pytest.raises(ModelBusy, match="may be asked 2 times a minute"):
+    with pytest.raises(ModelBusy, match="limit of 2 requests per minute"):
         await gate.acquire("fast").__aenter__()
     clock.now += 30
     async with gate.acquire("fast"):
@@ -135,7 +135,7 @@ async def test_what_an_answer_used_counts_for_the_next():
 
     error = await failure(listening(guarded(gate)))
 
-    assert "may use 1 tokens a minute" in str(error)
+    assert "limit of 1 tokens per minute" in str(error)
     assert not error.is_outage
 
 

@@ -77,7 +77,7 @@ async def test_a_call_that_is_blocked_is_not_made_and_the_run_goes_on(agent):
     assert tool.inputs == []
     response = next(e.data for e in events if e.type is EventType.TOOL_RESPONSE)
     assert response["is_error"]
-    assert "was not made. Not that word." in response["content"]
+    assert "wasn't called. Not that word." in response["content"]
     steps = [e.data["status"] for e in events if e.type is EventType.STEP]
     assert steps == ["done", "blocked", "done"]
     assert (events[-1].data["answer"], len(found(events))) == ("Without it.", 1)
@@ -99,7 +99,7 @@ async def test_of_several_calls_only_the_blocked_one_is_not_made(agent, dialect)
 
 @pytest.mark.parametrize(
     ("action", "seen"),
-    [(MASK, "it is ‹word›"), (BLOCK, "Error: The result was withheld: It matches the rule")],
+    [(MASK, "it is ‹word›"), (BLOCK, "Error: The result was blocked: Matched rule")],
 )
 async def test_the_model_never_reads_what_is_masked_or_blocked_of_a_result(agent, action, seen):
     async def tells(input):

@@ -150,9 +150,9 @@ def test_the_worst_finding_wins():
     [
         ("(", r"missing \)"),
         ("(?<=a)b", "invalid perl operator"),
-        ("", "empty"),
+        ("", "Enter a pattern"),
         (".*", "matches everything"),
-        ("x" * 1001, "at most 1000"),
+        ("x" * 1001, "up to 1000"),
         (r"(\d+)\1", "invalid escape"),
     ],
 )

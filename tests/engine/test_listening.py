@@ -145,7 +145,7 @@ async def test_where_all_fail_the_last_error_says_who_was_tried():
 
     error = await failure(listening(a, b, c, retry=again))
 
-    assert str(error) == "No such model. Tried a (3×), b and c."
+    assert str(error) == "No such model. Models tried: a (3×), b, c."
     assert error.advice
 
 
@@ -172,7 +172,7 @@ async def test_where_all_are_out_of_order_that_is_what_is_said():
     error = await failure(listening(planner("a"), planner("b"), circuits=circuits))
 
     assert type(error) is CircuitOpen
-    assert str(error).endswith("seconds. Tried a (out of order) and b (out of order).")
+    assert str(error).endswith("s. Models tried: a (failing), b (failing).")
 
 
 async def test_a_circuit_that_opens_ends_the_attempts_with_what_went_wrong():
@@ -182,7 +182,7 @@ async def test_a_circuit_that_opens_ends_the_attempts_with_what_went_wrong():
 
     error = await failure(listening(a, retry=again, circuits=circuits))
 
-    assert str(error) == "Overloaded. Tried a (2×)."
+    assert str(error) == "Overloaded. Models tried: a (2×)."
     a.llm.assert_used_up()
 
 

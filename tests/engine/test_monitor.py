@@ -29,7 +29,7 @@ async def test_what_is_expected_may_be_held_against_other_steps():
     events = await told(workflow(*steps, tools=[Echo()]))
 
     [found] = of(events, EventType.EVALUATION)
-    assert found["reason"] == "output == steps.one.output is not true."
+    assert found["reason"] == "Condition not met: output == steps.one.output."
     assert not found["is_met"]
 
 

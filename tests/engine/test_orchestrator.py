@@ -93,7 +93,7 @@ async def test_a_plan_that_keeps_failing_is_given_up_with_a_reason(orchestrator)
     events = await told(boss)
 
     assert events[-1].data["stopped_reason"] == "cancelled"
-    assert events[-1].data["detail"].startswith("Given up after 2 plans.")
+    assert events[-1].data["detail"].startswith("Gave up after 2 plans.")
     assert "It is x." in events[-1].data["detail"]
 
 
@@ -133,7 +133,7 @@ async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orche
     events = await told(orchestrator(*wrong))
 
     assert events[-1].data["stopped_reason"] == "error"
-    assert events[-1].data["detail"].startswith("There is no plan that can be carried out:")
+    assert events[-1].data["detail"].startswith("The model didn't write a valid plan:")
 
 
 async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrator):

@@ -99,7 +99,7 @@ async def test_all_members_are_asked_the_question_itself(panel):
     asked = of(events, EventType.HANDOFF)
     assert {data["query"] for data in asked} == {"What is ${6 * 7}?"}
     assert events[-1].data["answer"] == "42"
-    assert verdict(events)["reason"] == "They all agree."
+    assert verdict(events)["reason"] == "All members agree."
 
 
 async def test_members_work_at_the_same_time(panel, dialect):
@@ -144,10 +144,10 @@ async def test_a_tie_is_named_and_every_answer_shown(panel):
     events = await told(heads)
 
     assert verdict(events)["chosen"] == ""
-    assert verdict(events)["reason"] == "There is no majority: they gave 2 different answers."
+    assert verdict(events)["reason"] == "No majority: the panel gave 2 different answers."
     answer = events[-1].data["answer"]
     assert answer.startswith(
-        "There is no majority: they gave 2 different answers.\n\n"
+        "No majority: the panel gave 2 different answers.\n\n"
         "### a\n\n42\n\n### b\n\n41\n\n**Where they differed**"
     )
     assert events[-1].data["stopped_reason"] == "completed"
@@ -202,9 +202,9 @@ async def test_without_a_judgement_every_answer_is_shown(panel):
 
     events = await told(heads)
 
-    assert verdict(events)["reason"] == "There was no judgement."
+    assert verdict(events)["reason"] == "The judge didn't return a verdict."
     answer = events[-1].data["answer"]
-    assert answer == "There was no judgement.\n\n### a\n\n42\n\n### b\n\n41"
+    assert answer == "The judge didn't return a verdict.\n\n### a\n\n42\n\n### b\n\n41"
 
 
 async def test_a_member_that_fails_does_not_end_it(panel):
@@ -243,7 +243,7 @@ async def test_nobody_answered_is_said_with_each_reason(panel):
     last = (await told(heads))[-1].data
 
     assert last["stopped_reason"] == "error"
-    assert last["detail"].startswith("No member of the panel could answer.")
+    assert last["detail"].startswith("No panel member could answer.")
     assert "Down." in last["detail"]
     assert "Gone." in last["detail"]
 
@@ -265,7 +265,7 @@ async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(pan
     assert types(paused)[-1] == "run_paused"
     assert outcomes(paused) == {"a": "done"}
     assert tool.inputs == [{"text": "x"}]
-    assert verdict(more)["reason"] == "They all agree."
+    assert verdict(more)["reason"] == "All members agree."
     assert more[-1].data["answer"] == "42"
 
 
@@ -296,7 +296,7 @@ async def test_a_member_that_is_asking_already_is_not_asked_again(panel):
 
     events = await told(heads)
 
-    assert "This would go in circles" in verdict(events)["heads"][1]["problem"]
+    assert "This handoff would loop" in verdict(events)["heads"][1]["problem"]
     assert events[-1].data["answer"] == "42"
 
 

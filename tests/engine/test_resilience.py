@@ -74,9 +74,9 @@ async def test_no_event_and_no_error_shows_the_key():
         with pytest.raises(AgentError) as caught:
             await hear(heard, events)
 
-    assert "did not accept the key" in events[0].data["message"]
+    assert "rejected the API key" in events[0].data["message"]
     assert "own-secret" not in f"{[e.data for e in events]} {caught.value}"
-    assert str(caught.value).endswith("Tried openai/wire and openai/other.")
+    assert str(caught.value).endswith("Models tried: openai/wire, openai/other.")
 
 
 async def test_a_server_that_is_down_is_left_alone_until_one_attempt_finds_it_up():
@@ -84,7 +84,7 @@ async def test_a_server_that_is_down_is_left_alone_until_one_attempt_finds_it_up
     circuits = Circuits(clock=clock)
     down = planner(f"http://127.0.0.1:{port}/v1")
     for _ in range(2):
-        with pytest.raises(AgentError, match="Tried"):
+        with pytest.raises(AgentError, match="Models tried"):
             await hear(listening(down, circuits=circuits))
 
     async with WireServer([say("Back.")], port=port) as server:
@@ -115,5 +115,5 @@ async def test_an_answer_that_breaks_off_keeps_its_steps_its_words_and_says_why(
     assert [step.observation for step in state.get_steps()] == ["hi"]
     assert "one two three".startswith(finished.data["answer"])
     assert finished.data["answer"]
-    assert error.data["message"] == "The answer of 'openai/wire' was cut off."
+    assert error.data["message"] == "The answer from 'openai/wire' was cut off."
     assert finished.data["advice"] == "Try again, or choose another model."

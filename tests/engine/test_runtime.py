@@ -108,7 +108,9 @@ async def test_an_unknown_tool_is_an_error_the_model_can_mend(agent):
 
     result = await runtime.run("?")
 
-    assert "There is no tool named 'eccho'. Tools: echo." in result.steps[0].observation
+    assert (
+        "There is no tool named 'eccho'. Available tools: echo." in result.steps[0].observation
+    )
     assert result.stopped_reason == "completed"
 
 
@@ -177,7 +179,7 @@ async def test_a_hung_tool_is_given_up_after_its_time_and_only_once(agent):
     tool.timeout = 0.05
     result = await agent(Says.call("echo", text="x"), Says(answer="No."), tools=[tool]).run("?")
 
-    assert result.steps[0].observation == "Error: echo did not answer within 0.05 seconds."
+    assert result.steps[0].observation == "Error: echo didn't respond within 0.05 s."
     assert len(tool.inputs) == 1
 
 
@@ -192,7 +194,7 @@ async def test_fifty_megabytes_of_output_are_cut_with_a_mark(agent):
 
     observation = result.steps[0].observation
     assert len(observation) < 201_000
-    assert observation.endswith("[… 49,800,000 more characters were cut]")
+    assert observation.endswith("[… 49,800,000 more characters cut]")
 
 
 async def test_the_third_equal_call_ends_the_run(agent):
@@ -366,7 +368,7 @@ async def test_a_run_that_has_spent_its_tokens_stops_with_the_limit_in_words(age
     events = await events_of(agent(Says.call("echo", text="x"), tools=[Echo()], policy=policy))
 
     assert events[-1].data["stopped_reason"] == "budget_exceeded"
-    assert events[-1].data["detail"] == "A run may use 1 tokens."
+    assert events[-1].data["detail"] == "The run reached its token limit (1 tokens)."
 
 
 class Silent:

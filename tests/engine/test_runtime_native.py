@@ -96,7 +96,7 @@ async def test_arguments_that_are_no_json_go_back_as_an_error_and_history_keeps_
 
     response = next(e for e in events if e.type == "tool_response")
     assert response.data["is_error"]
-    assert "not a JSON object" in response.data["content"]
+    assert "aren't a JSON object" in response.data["content"]
     assert tool.inputs == []
     request = [e for e in events if e.type == "step_started"][1].data["request"]
     assert request["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"
@@ -119,7 +119,7 @@ async def test_a_model_that_never_begins_is_given_up_in_words():
     events = [event async for event in result_of]
 
     assert events[-2].data["type"] == "ModelTimeout"
-    assert events[-1].data["detail"] == "The model sent nothing for 0.05 seconds."
+    assert events[-1].data["detail"] == "The model sent nothing for 0.05 s."
     assert llm.closed == 1
 
 
@@ -129,7 +129,7 @@ async def test_a_model_that_is_slow_to_begin_is_waited_for_and_that_is_told_once
 
     told = [event.data for event in events if event.type == "status"]
     assert told == [{"kind": "slow", "seconds": 0.02, "step": 1}]
-    assert events[-1].data["detail"] == "The model sent nothing for 0.1 seconds."
+    assert events[-1].data["detail"] == "The model sent nothing for 0.1 s."
 
 
 async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was_shown():

@@ -43,7 +43,7 @@ async def test_no_item_is_begun_when_the_budget_is_spent():
     events = await told(workflow(each, tools=[helper("one")], policy=LITTLE))
 
     assert outcomes(events) == {"a[0]": "done", "a": "failed"}
-    assert why(events, "a") == "A run may use 1 tokens."
+    assert why(events, "a") == "The run reached its token limit (1 tokens)."
     assert events[-1].data["stopped_reason"] == "budget_exceeded"
 
 
@@ -55,7 +55,7 @@ async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
     events = await told(workflow(each, tools=[Echo()], policy=twice))
 
     assert outcomes(events) == {"a[0]": "done", "a[1]": "done", "a[2]": "failed", "a": "failed"}
-    assert why(events, "a[2]") == "The agent may call 'echo' 2 times in a run."
+    assert why(events, "a[2]") == "The agent can call 'echo' up to 2 times per run."
     assert len(of(events, EventType.TOOL_CALL)) == 2
 
 
@@ -73,7 +73,7 @@ async def test_no_round_is_begun_when_the_budget_is_spent():
     events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
 
     assert outcomes(events) == {"a": "failed"}
-    assert why(events, "a") == "A run may use 1 tokens."
+    assert why(events, "a") == "The run reached its token limit (1 tokens)."
 
 
 async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
@@ -83,7 +83,7 @@ async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
     events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
 
     assert outputs(events) == {"a": "one"}
-    assert why(events, "a") == "A run may use 1 tokens."
+    assert why(events, "a") == "The run reached its token limit (1 tokens)."
 
 
 async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
@@ -178,7 +178,7 @@ async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
     ends = {e["step"]: e["status"] for e in of(events, EventType.STEP)}
     assert ends[question] == "cancelled"
     assert left_open(events) == set()
-    assert why(events, "outer") == "It took longer than 0.05 seconds."
+    assert why(events, "outer") == "Timed out after 0.05 s."
 
 
 async def test_whoever_plans_anew_learns_that_it_may_have_been_done():
@@ -188,6 +188,6 @@ async def test_whoever_plans_anew_learns_that_it_may_have_been_done():
 
     events = await told(workflow(*steps, tools=[pay, look]))
 
-    late = "It took longer than 0.05 seconds."
+    late = "Timed out after 0.05 s."
     ends = {e["action"]: e["reason"] for e in of(events, EventType.STEP) if "reason" in e}
-    assert ends == {"pay": f"{late} It may have been done, or not.", "look": late}
+    assert ends == {"pay": f"{late} It may or may not have completed.", "look": late}

@@ -94,8 +94,8 @@ def test_a_run_that_has_used_up_its_budget_ends_before_it_spends_more():
 
     for policy, limit in [
         (BudgetPolicy(max_tokens=100), "100 tokens"),
-        (BudgetPolicy(max_cost=0.5), "0.5 dollars"),
-        (BudgetPolicy(max_seconds=0), "0 seconds"),
+        (BudgetPolicy(max_cost=0.5), "$0.5"),
+        (BudgetPolicy(max_seconds=0), "0 s"),
     ]:
         decision = policy.decide(calling("a"), history)
         assert decision.reason is StopReason.BUDGET

@@ -21,7 +21,7 @@ def test_two_tools_of_one_name_are_refused():
 
 
 def test_an_unknown_tool_is_named_with_those_there_are():
-    with pytest.raises(ToolNotFoundError, match="'c'. Tools: a, b."):
+    with pytest.raises(ToolNotFoundError, match="'c'. Available tools: a, b."):
         ToolRegistry([Echo("b"), Echo("a")]).get("c")
 
 

@@ -57,7 +57,7 @@ async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
 
     outcome = await tools.use(call())
 
-    assert outcome.output == "search was out of order; answered by archive: tea"
+    assert outcome.output == "search is failing, so archive answered instead: tea"
     assert (outcome.stand_in, outcome.degraded, tools.is_degraded) == ("archive", False, False)
     assert "the wire is cut" in outcome.reason
 
@@ -78,7 +78,7 @@ async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
 
     again = await tools.use(call(text="coffee"))
 
-    assert again.output.endswith("answered by archive: coffee")
+    assert again.output.endswith("archive answered instead: coffee")
     assert len(search.inputs) == 3
     assert [tool.name for tool in tools.offered()] == ["archive"]
 
@@ -89,7 +89,9 @@ async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both
     outcome = await tools.use(call())
 
     assert (outcome.degraded, outcome.stand_in) == (True, "archive")
-    assert outcome.error.startswith("search was out of order; archive, in its place: archive f")
+    assert outcome.error.startswith(
+        "search is failing, so archive was called instead: archive f"
+    )
     assert tools.out_of_order == {"search", "archive"}
 
 
@@ -99,7 +101,7 @@ async def test_what_a_stand_in_cannot_read_the_model_may_mend():
 
     outcome = await toolbox(broken(), archive(does=refuse)).use(call())
 
-    assert outcome.error == "search was out of order; archive, in its place: write a date"
+    assert outcome.error == "search is failing, so archive was called instead: write a date"
     assert outcome.result.mendable
     assert not outcome.degraded
 
@@ -183,8 +185,8 @@ async def test_a_tool_that_failed_in_other_runs_is_not_called_in_this_one():
 
     assert len(search.inputs) == 6
     assert (outcome.degraded, outcome.attempts, tools.is_degraded) == (True, 0, True)
-    assert outcome.error.startswith("search has failed 2 times in a row; it is tried again in")
-    assert "out of order: answer without it" in outcome.error
+    assert outcome.error.startswith("search has failed 2 times in a row. Next retry in")
+    assert "Answer without it" in outcome.error
 
 
 async def test_an_open_circuit_calls_for_the_stand_in():
@@ -193,7 +195,7 @@ async def test_an_open_circuit_calls_for_the_stand_in():
 
     outcome = await toolbox(broken(), archive(), circuits=shared).use(call())
 
-    assert outcome.output.endswith("answered by archive: tea")
+    assert outcome.output.endswith("archive answered instead: tea")
     assert outcome.reason.startswith("search has failed 1 times in a row")
 
 

@@ -20,8 +20,8 @@ from agents.engine.testing import delta, finish
 PARIS = '{"city": "Paris"}'
 OSLO = '{"city": "Oslo"}'
 HALF, REST = PARIS[:7], PARIS[7:]
-CUT_OFF = "The answer was cut off at the output limit of the model."
-FILTERED = "The answer was cut off by a filter of the model's provider."
+CUT_OFF = "The answer was cut off at the model's output limit."
+FILTERED = "The model provider's content filter cut off the answer."
 REFUSED = "The model declined to answer."
 
 
@@ -180,7 +180,7 @@ SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
     ),
     "a filter before any word": (
         [delta(content=""), finish("content_filter")],
-        Fails(kind=ModelError, words="The model's provider withheld the answer."),
+        Fails(kind=ModelError, words="The model's provider blocked the answer."),
     ),
     "a filter in the middle of a call": (
         [calls(call("weather", PARIS, index=0, id="a")), finish("content_filter")],
@@ -195,7 +195,7 @@ SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
     "an end of calls without a call": ([DONE], Fails(kind=EmptyReply)),
     "thoughts up to the output limit": (
         [delta(reasoning_content="Hm."), finish("length")],
-        Fails(kind=TruncatedReply, words="before it had an answer"),
+        Fails(kind=TruncatedReply, words="before it answered"),
     ),
     "openrouter: a provider that broke off": (
         [delta(content="Half an"), finish("error")],
@@ -207,7 +207,7 @@ SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
     ),
     "gemini: a call that it cannot read itself": (
         [delta(content="I look."), finish("malformed_function_call")],
-        Fails(kind=PlanParseError, words="Make it again"),
+        Fails(kind=PlanParseError, words="Call the tool again"),
     ),
     # One call
     "openai: the arguments in fragments": (
@@ -494,5 +494,5 @@ async def test_a_call_that_never_ends_is_given_up() -> None:
     start = calls(call("weather", '{"city": "', index=0, id="a"))
     endless = [calls(call(None, "x" * 100_000, index=0))] * 21
 
-    with pytest.raises(ModelError, match="more than 2,000,000 characters"):
+    with pytest.raises(ModelError, match="longer than 2,000,000 characters"):
         await heard([start, *endless])

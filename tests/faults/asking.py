@@ -77,7 +77,7 @@ async def f15(ground: Ground, times: int) -> Result:
 
 @row("F16", "the model drips for ever", times=2, kind="hasty")
 async def f16(ground: Ground, times: int) -> Result:
-    return await _each(ground, times, ("drip:0.5", "word3", "did not finish within its time"))
+    return await _each(ground, times, ("drip:0.5", "word3", "didn't finish before its timeout"))
 
 
 @row("F17", "garbage, floods, half a call, a call of nothing, forty calls", times=3)
@@ -85,13 +85,13 @@ async def f17(ground: Ground, times: int) -> Result:
     return await _each(
         ground,
         times,
-        ("garbage", "word0", "sent something that cannot be read", "Ask again"),
+        ("garbage", "word0", "sent an unreadable response", "Ask again"),
         ("utf8", "word0"),
         ("half words:3", "word2"),
         ("unknown words:3", "word2"),
         ("finish:whatever", "Said in full."),
         ("many:40",),
-        ("big:5000000", "The model wrote more than 2,000,000 characters"),
+        ("big:5000000", "The model's reply is longer than 2,000,000 characters"),
     )
 
 
@@ -102,7 +102,7 @@ async def f17b(ground: Ground, times: int) -> Result:
 
 @row("F18", "the stream ends well with nothing in it", times=3)
 async def f18(ground: Ground, times: int) -> Result:
-    words = ("sent an empty answer", "Ask again")
+    words = ("returned an empty answer", "Ask again")
     return await _each(ground, times, ("empty", *words), ("nothing", *words))
 
 
@@ -131,19 +131,21 @@ async def f20(ground: Ground, times: int) -> Result:
     result = await _each(
         ground,
         times,
-        ("http:500", "'openai/scripted'", "has a problem (HTTP 500)", "Ask again"),
-        ("http:529", "has a problem (HTTP 529)"),
+        ("http:500", "'openai/scripted'", "returned an error (HTTP 500)", "Ask again"),
+        ("http:529", "returned an error (HTTP 529)"),
     )
     agents = {
         "refused": "the connection was refused",
-        "unknown": "no host of this name is known",
-        "secure": "the secure connection failed",
+        "unknown": "the host name couldn't be resolved",
+        "secure": "the TLS connection failed",
     }
     for agent, words in agents.items():
         tab = await ground.tab()
         await tab.ask("words:3", agent)
         await tab.until_over(ENDS)
-        missing = unless("Could not reach the model" in tab.text and words in tab.text, words)
+        missing = unless(
+            "Couldn't connect to the model" in tab.text and words in tab.text, words
+        )
         missing += _leaks(tab)
         found = await ground.played(ENDS)
         found.violations += [f"{agent}: no {each!r}" for each in missing]
@@ -153,5 +155,5 @@ async def f20(ground: Ground, times: int) -> Result:
 
 @row("F21", "the conversation is too long for the model", times=3)
 async def f21(ground: Ground, times: int) -> Result:
-    words = ("The conversation is too long", "Start a new chat")
+    words = ("The chat is too long", "Start a new chat")
     return await _each(ground, times, ("toolong", *words))

@@ -56,7 +56,7 @@ async def f11(ground: Ground, times: int) -> Result:
     """Once it is connected; before, the connection itself would time out."""
     result = await _working(ground)
     for _ in range(times):
-        result.add(await _called(ground, "never", "did not answer within 2 seconds"))
+        result.add(await _called(ground, "never", "didn't respond within 2 s"))
     return result
 
 
@@ -67,7 +67,7 @@ async def f12(ground: Ground, times: int) -> Result:
     before = resident_mb(ground.product.web.pid)
     for _ in range(times):
         result.add(await _called(ground, "twice", "once"))
-        result.add(await _called(ground, 'huge:{"size":50000000}', "bytes; at most"))
+        result.add(await _called(ground, 'huge:{"size":50000000}', "bytes long; the limit"))
         result.add(await _working(ground))
     grown = resident_mb(ground.product.web.pid) - before
     result.violations += unless(grown < 50, f"it grew by {grown:.0f} MB")

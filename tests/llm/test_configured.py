@@ -41,5 +41,5 @@ def test_it_shows_the_road_and_the_address_of_what_is_beneath():
 
 
 async def test_a_closed_model_says_why():
-    with pytest.raises(ModelError, match="is switched off"):
-        await heard(UnavailableModel(ModelError("The model 'fast' is switched off.")))
+    with pytest.raises(ModelError, match="is disabled"):
+        await heard(UnavailableModel(ModelError("The model 'fast' is disabled.")))

@@ -221,7 +221,7 @@ async def test_what_a_tool_says_of_its_failure_is_told(tools):
     calls, answer = await converse("1 / 0", tools)
 
     assert calls == [("calculator", "1 / 0")]
-    assert answer == "The `calculator` tool failed: Division by zero has no result."
+    assert answer == "The `calculator` tool failed: Division by zero."
 
 
 async def test_a_follow_up_takes_the_question_before_with_it(tools):

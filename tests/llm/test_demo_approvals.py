@@ -80,11 +80,11 @@ async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
     [
         (
             SUM,
-            "The `calculator` tool failed: Division by zero has no result.",
+            "The `calculator` tool failed: Division by zero.",
         ),
         (
             SUM_JA,
-            "`calculator` ツールが失敗しました：Division by zero has no result.",
+            "`calculator` ツールが失敗しました：Division by zero.",
         ),
     ],
 )

@@ -221,9 +221,9 @@ WITHHELD = {
 async def test_an_answer_that_was_withheld_is_told_as_such(name):
     error = await failure(*WITHHELD[name])
 
-    assert str(error) == "The model's provider withheld the answer."
+    assert str(error) == "The model's provider blocked the answer."
     assert (error.advice, error.is_passing) == (
-        "Ask in other words, or choose another model.",
+        "Rephrase your question, or choose another model.",
         False,
     )
 
@@ -273,7 +273,7 @@ async def test_an_answer_without_its_end_was_cut_off(wire, end):
     error = await failure(wire, Reply(parts=(*parts, *end), headers=whole.headers))
 
     assert type(error) is AgentConnectionError
-    assert str(error) == f"The answer of {wire.MODEL!r} was cut off."
+    assert str(error) == f"The answer from {wire.MODEL!r} was cut off."
 
 
 @pytest.mark.parametrize("end", [(CUT,), ()], ids=["reset", "polite"])
@@ -306,7 +306,7 @@ async def test_a_call_that_gemini_could_not_read_goes_back_to_be_mended():
     error = await failure(gemini, malformed)
 
     assert type(error) is PlanParseError
-    assert "Make it again" in str(error)
+    assert "Call the tool again" in str(error)
 
 
 async def test_the_end_that_gemini_told_is_not_forgotten_when_its_usage_follows():
@@ -384,7 +384,7 @@ async def test_a_limit_says_how_long_to_wait_on_every_wire(wire):
 async def test_a_refused_request_is_told_in_the_providers_words(wire):
     error = await failure(wire, fail(400, "Bad tools"))
 
-    assert str(error) == f"The provider of {wire.MODEL!r} refused the request: Bad tools"
+    assert str(error) == f"The provider of {wire.MODEL!r} rejected the request: Bad tools"
 
 
 @pytest.mark.parametrize("wire", [anthropic, gemini])

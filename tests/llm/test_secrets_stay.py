@@ -136,7 +136,7 @@ async def test_the_key_of_an_own_server_goes_nowhere_else(prefix, name, sent, mo
     monkeypatch.delenv(variable, raising=False)
     error = await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/{name}")
 
-    assert str(error) == f"The model {prefix}/{name} has no address."
+    assert str(error) == f"The model {f'{prefix}/{name}'!r} has no URL."
     assert sent == []
     monkeypatch.setenv(variable, "http://named.invalid")
     await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/{name}")

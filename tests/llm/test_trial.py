@@ -53,8 +53,8 @@ async def test_words_where_more_was_asked_for_are_not_enough():
 @pytest.mark.parametrize(
     ("reply", "sentence"),
     [
-        (fail(401, f"Incorrect API key provided: {KEY}."), "did not accept the key"),
-        (fail(404, "No such model."), "does not have it"),
+        (fail(401, f"Incorrect API key provided: {KEY}."), "rejected the API key"),
+        (fail(404, "No such model."), "can't find"),
         (cut(say("Good"), after=1), "was cut off"),
     ],
     ids=["bad key", "unknown model", "cut"],

@@ -72,7 +72,7 @@ async def test_switching_off_stops_what_runs_with_a_sentence(
 
     await run.arefresh_from_db()
     assert run.status == Run.Status.STOPPED
-    assert run.detail == "The account of whoever asked was switched off."
+    assert run.detail == "The account of the user who asked was disabled."
 
 
 class Endless:

@@ -71,7 +71,7 @@ async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
     html = await sync_to_async(LiveRunView(run.pk).snapshot)()
     assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
     assert "<strong>sum</strong>" in html.split('class="gone"')[0]
-    assert "did not give what was expected (More than 0): It is 0." in html
+    assert "didn't return the expected result (More than 0): It is 0." in html
 
 
 async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
@@ -104,7 +104,7 @@ async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
     assert ("plan", "sum started") in words
     assert ("failed", "Not as expected: It is 0.") in words
     assert ("plan", "As expected: It is 1.") in words
-    assert ("plan", "rescue skipped: Nothing before it failed.") in words
+    assert ("plan", "rescue skipped: No previous step failed.") in words
 
 
 async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, person):

@@ -106,8 +106,8 @@ async def test_a_refusal_says_which_address_of_which_host_and_what_can_be_done(n
         await fetch("GET", "http://api.example:8080/", policy=policy)
 
     assert str(refusal.value) == (
-        "api.example was not asked, because its address 64:ff9b::a00:5 is a way to 10.0.0.5, "
-        "which is private. An administrator can add 'api.example:8080' to "
+        "api.example is blocked because its address 64:ff9b::a00:5 is a tunnel to 10.0.0.5, "
+        "which is a private address. An administrator can add 'api.example:8080' to "
         "ASHIATO_EGRESS_ALLOW."
     )
 
@@ -164,7 +164,7 @@ def test_an_administrator_allows_hosts_ports_and_networks(entry, fitting, other)
     "entry", ["", "*", "*.example", "http://x", "x/y", "10.1.2.3/8", "a@b", "x:0", "x:y", "a b"]
 )
 def test_an_entry_that_allows_nothing_clear_is_refused_with_a_sentence(entry):
-    with pytest.raises(ValueError, match=r"write a host, host:port, or a network"):
+    with pytest.raises(ValueError, match=r"Enter a host, host:port or a network"):
         AllowList.read([entry])
 
 
@@ -204,16 +204,19 @@ async def test_fifty_megabytes_are_not_taken():
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        (Reply(parts=(b"not gzip",), headers={"Content-Encoding": "gzip"}), "be unpacked"),
+        (Reply(parts=(b"not gzip",), headers={"Content-Encoding": "gzip"}), "be decompressed"),
         (
             Reply(parts=(gzip.compress(b"x" * 99)[:-9],), headers={"Content-Encoding": "gzip"}),
             "was cut off",
         ),
-        (Reply(parts=(b"x",), headers={"Content-Encoding": "gzip, gzip"}), "packed its answer"),
-        (Reply(parts=(b"x",), headers={"Content-Encoding": "br"}), "packed its answer as 'br'"),
-        (Reply(headers={f"X-{n}": "x" for n in range(200)}), "more headers"),
-        (Reply(headers={"X-Long": "x" * 50_000}), "more headers"),
-        (Reply(headers={f"X-{n}": "x" * 1000 for n in range(500)}), "cannot be read"),
+        (
+            Reply(parts=(b"x",), headers={"Content-Encoding": "gzip, gzip"}),
+            "unsupported encoding",
+        ),
+        (Reply(parts=(b"x",), headers={"Content-Encoding": "br"}), "unsupported encoding 'br'"),
+        (Reply(headers={f"X-{n}": "x" for n in range(200)}), "too many headers"),
+        (Reply(headers={"X-Long": "x" * 50_000}), "too many headers"),
+        (Reply(headers={f"X-{n}": "x" * 1000 for n in range(500)}), "unreadable"),
         (Reply(parts=(b"x", CUT), headers=TEXT), "was cut off"),
     ],
 )
@@ -227,9 +230,7 @@ async def test_an_answer_that_cannot_be_used_is_a_failure_in_words(page, words):
 async def test_an_answer_that_takes_too_long_is_given_up_however_it_drips(parts):
     policy = Egress(allow=LOCAL.allow, timeout=0.5)
     async with WireServer(pages={"/": Reply(parts=parts, headers=TEXT)}) as server:
-        with pytest.raises(
-            EgressFailed, match=r"did not answer within 0\.5 seconds"
-        ) as failure:
+        with pytest.raises(EgressFailed, match=r"didn't respond within 0\.5 s") as failure:
             await fetch("GET", f"http://127.0.0.1:{server.port}/", policy=policy)
         await asyncio.wait_for(server.left(), 10)
 
@@ -240,7 +241,7 @@ async def test_a_name_server_that_hangs_is_not_waited_for():
     async def hangs(host, port):
         await asyncio.Event().wait()
 
-    with pytest.raises(EgressFailed, match="nobody answered in time") as failure:
+    with pytest.raises(EgressFailed, match="the connection timed out") as failure:
         await fetch("GET", "http://api.example/", policy=Egress(resolve=hangs, timeout=0.4))
 
     assert not failure.value.was_sent
@@ -250,10 +251,12 @@ async def test_a_host_that_cannot_be_reached_is_told_with_the_reason():
     async def unknown(host, port):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    with pytest.raises(EgressFailed, match=r"Could not reach 127\.0\.0\.1: the connection was"):
+    with pytest.raises(
+        EgressFailed, match=r"Couldn't connect to 127\.0\.0\.1: the connection was"
+    ):
         await fetch("GET", f"http://127.0.0.1:{closed_port()}/", policy=LOCAL)
     for resolve in (unknown, found()):
-        with pytest.raises(EgressFailed, match="no host of this name is known"):
+        with pytest.raises(EgressFailed, match="the host name couldn't be resolved"):
             await fetch("GET", "http://api.example/", policy=Egress(resolve=resolve))
 
 
@@ -285,7 +288,7 @@ async def test_redirects_end_after_three_and_writing_follows_none():
     around = Reply(status=308, headers={"Location": "/"})
     async with WireServer(pages={"/": around}) as server:
         url = f"http://127.0.0.1:{server.port}/"
-        with pytest.raises(EgressFailed, match="more than 3 redirects"):
+        with pytest.raises(EgressFailed, match="more than 3"):
             await fetch("GET", url, policy=LOCAL)
         assert len(server.requests) == 4
         response = await fetch("POST", url, policy=LOCAL, content=b"{}")
@@ -340,7 +343,7 @@ async def test_a_secured_connection_is_made_to_the_address_and_checked_by_the_na
     policy = Egress(allow=allow, resolve=found("127.0.0.1"), trust=trust)
     async with secured(server) as (port, names):
         response = await fetch("GET", f"https://api.example:{port}/", policy=policy)
-        with pytest.raises(EgressFailed, match="the secure connection failed"):
+        with pytest.raises(EgressFailed, match="the TLS connection failed"):
             await fetch("GET", f"https://other.example:{port}/", policy=policy)
 
     assert response.content == b"fine"
@@ -353,7 +356,7 @@ async def test_a_secured_address_does_not_redirect_to_an_open_one(tmp_path):
     policy = Egress(allow=allow, resolve=found("127.0.0.1"), trust=trust)
     answer = b"HTTP/1.1 302 Found\r\nLocation: http://api.example/\r\nContent-Length: 0\r\n\r\n"
     async with secured(server, answer) as (port, _):
-        with pytest.raises(EgressRefused, match="not secured"):
+        with pytest.raises(EgressRefused, match="from https to http"):
             await fetch("GET", f"https://api.example:{port}/", policy=policy)
 
 

@@ -89,15 +89,18 @@ def test_reading_may_be_repeated_and_anything_else_may_not():
 @pytest.mark.parametrize(
     ("definition", "words"),
     [
-        ({}, "needs a 'name'"),
-        ({"name": "two words"}, "not 'two words'"),
-        ({"function": "weather"}, "is an object"),
-        ({"name": "x", "description": 3}, "'description' of a function is a text"),
-        ({"name": "x", "parameters": {"type": "array"}}, "Arguments are a JSON object"),
-        ({"name": "x", "parameters": []}, "of type 'object'"),
-        ({"name": "x", "parameters": {"type": "object", "required": "a"}}, "not a JSON Schema"),
-        (taking({"pattern": "("}), "not a regular expression"),
-        (taking({"$ref": "https://other.example/"}), "which is not in it"),
+        ({}, "Invalid function name"),
+        ({"name": "two words"}, "name 'two words'"),
+        ({"function": "weather"}, "must be an object"),
+        ({"name": "x", "description": 3}, "function description must be text"),
+        ({"name": "x", "parameters": {"type": "array"}}, "JSON Schema of type object"),
+        ({"name": "x", "parameters": []}, "of type object"),
+        (
+            {"name": "x", "parameters": {"type": "object", "required": "a"}},
+            "Invalid JSON Schema",
+        ),
+        (taking({"pattern": "("}), "isn't a valid regular expression"),
+        (taking({"$ref": "https://other.example/"}), "can't be resolved"),
     ],
 )
 def test_a_definition_that_cannot_be_used_is_refused_with_a_sentence(definition, words):
@@ -108,18 +111,18 @@ def test_a_definition_that_cannot_be_used_is_refused_with_a_sentence(definition,
 @pytest.mark.parametrize(
     ("endpoint", "words"),
     [
-        ("ftp://api.example/", "begin with http"),
-        ("api.example/v1", "begin with http"),
+        ("ftp://api.example/", "start with http"),
+        ("api.example/v1", "start with http"),
         ("https://key:word@api.example/", "password"),
         ("https://{city}.example/", "in the path"),
         ("https://api.example:{days}/", "in the path"),
         ("https://api.example/?city={city}", "in the path"),
-        ("https://api.example/#top", "no '#'"),
-        ("https://api.example/{city", "no partner"),
-        ("https://api.example/{place}", "'place', which is no parameter"),
-        ("https://api.example/{days}", "'days', which is not required"),
-        ("https://api.example/a/../{city}", "'..' cannot be a step"),
-        ("https://api.example/.{city}/%2e%2e/", "'..' cannot be a step"),
+        ("https://api.example/#top", "can't contain #"),
+        ("https://api.example/{city", "don't match"),
+        ("https://api.example/{place}", "'place', which isn't a parameter"),
+        ("https://api.example/{days}", "'days', so the parameter must be required"),
+        ("https://api.example/a/../{city}", "can't contain . or .. segments"),
+        ("https://api.example/.{city}/%2e%2e/", "can't contain . or .. segments"),
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_refused_with_a_sentence(endpoint, words):
@@ -131,7 +134,7 @@ def test_an_endpoint_that_cannot_be_used_is_refused_with_a_sentence(endpoint, wo
     "headers", [{"X Key": "s3cret"}, {"X-Key": "s3cret\r\nX: y"}, {"Host": "s3cret"}]
 )
 def test_a_header_that_cannot_be_sent_is_refused_without_being_shown(headers):
-    with pytest.raises(ValueError, match="header") as refusal:
+    with pytest.raises(ValueError, match="header|value") as refusal:
         HttpTool(WEATHER, "https://api.example/", headers=headers)
 
     assert "s3cret" not in str(refusal.value)
@@ -185,18 +188,18 @@ async def test_an_argument_takes_its_place_in_the_path():
         ({"days": 2}, "'city' is a required property"),
         ({"city": "x", "days": 99}, "days: 99 is greater than the maximum of 14"),
         ({"city": "x", "units": ["C", 4]}, "units[1]: 4 is not of type 'string'"),
-        ({"city": "x", "admin": True}, "'admin' is not a property"),
+        ({"city": "x", "admin": True}, "unknown property 'admin'"),
         ({"city": "x" * 300_000}, "larger than 200,000 bytes"),
-        ({"city": "\ud800"}, "JSON cannot say"),
-        ({"city": ".."}, "'..' cannot be a step"),
-        ({"city": "..;x"}, "'..' cannot be a step"),
-        ({"city": "7/keys"}, "city: '/', '\\', '%' and control characters cannot stand in"),
-        ({"city": "../../admin"}, "cannot stand in a path"),
-        ({"city": "..\\admin"}, "cannot stand in a path"),
-        ({"city": "%2e%2e%2fadmin"}, "cannot stand in a path"),
-        ({"city": "x\r\nHost: y"}, "cannot stand in a path"),
-        ({"city": "x", "lang": "en"}, "'lang' is not a property"),
-        ({"city": "x" * 9_000}, "more than 8,000 characters"),
+        ({"city": "\ud800"}, "can't be written as JSON"),
+        ({"city": ".."}, "can't contain . or .. segments"),
+        ({"city": "..;x"}, "can't contain . or .. segments"),
+        ({"city": "7/keys"}, "'city' can't contain /, \\, % or control characters"),
+        ({"city": "../../admin"}, "can't contain /"),
+        ({"city": "..\\admin"}, "can't contain /"),
+        ({"city": "%2e%2e%2fadmin"}, "can't contain /"),
+        ({"city": "x\r\nHost: y"}, "can't contain /"),
+        ({"city": "x", "lang": "en"}, "unknown property 'lang'"),
+        ({"city": "x" * 9_000}, "longer than 8,000 characters"),
         ({}, "required"),
     ],
 )
@@ -205,7 +208,7 @@ async def test_input_that_does_not_fit_is_never_sent(input, words):
         result = await made(server, "/{city}?lang=ja", method="GET").execute(input)
 
     assert result.mendable
-    assert result.error.startswith("weather cannot take this input. ")
+    assert result.error.startswith("Invalid input for weather: ")
     assert words in result.error
     assert server.requests == []
 
@@ -215,7 +218,7 @@ async def test_an_argument_does_not_replace_what_the_endpoint_says():
         tool = made(server, "/?a=1", taking({"type": "string"}), method="GET")
         result = await tool.execute({"a": "2"})
 
-    assert "a: this is part of the endpoint already" in result.error
+    assert "'a' is already part of the endpoint URL" in result.error
     assert server.requests == []
 
 
@@ -243,7 +246,7 @@ async def test_a_status_tells_whether_other_input_would_do_better(status, mendab
     async with serving({"detail": "No such   city"}, status) as server:
         result = await made(server).execute({"city": "x"})
 
-    assert result.error.startswith(f"127.0.0.1 answered {status}")
+    assert result.error.startswith(f"127.0.0.1 returned HTTP {status}")
     assert result.error.endswith('{"detail": "No such city"}')
     assert result.mendable is mendable
 
@@ -283,14 +286,14 @@ async def test_what_is_no_text_is_not_handed_on():
     async with serving(answer(b"\x89PNG", Content_Type="image/png")) as server:
         result = await made(server).execute({"city": "x"})
 
-    assert result.error == "127.0.0.1 answered with image/png: not a text."
+    assert result.error == "127.0.0.1 returned image/png, which isn't text."
 
 
 async def test_an_empty_answer_says_that_it_is_done():
     async with serving(Reply(status=204, headers={"Content-Length": "0"})) as server:
         result = await made(server).execute({"city": "x"})
 
-    assert result.output == "Done, without a word in reply (204 No Content)."
+    assert result.output == "Done. The response was empty (204 No Content)."
 
 
 async def test_a_long_answer_is_cut_with_a_mark():
@@ -298,14 +301,14 @@ async def test_a_long_answer_is_cut_with_a_mark():
         result = await made(server).execute({"city": "x"})
 
     assert result.output.startswith("x" * MAX_OUTPUT_CHARS + "\n")
-    assert result.output.endswith("[… 50,000 more characters were cut]")
+    assert result.output.endswith("[… 50,000 more characters cut]")
 
 
 async def test_an_answer_that_is_too_large_is_not_asked_for_again():
     async with serving(Reply(parts=(bytes(1_000_000),) * 9, headers=JSON)) as server:
         result = await made(server, method="GET").execute({"city": "x"})
 
-    assert result.error.endswith("is larger than 5,000,000 bytes. Ask for less.")
+    assert result.error.endswith("is larger than 5,000,000 bytes. Request less data.")
     assert result.mendable
 
 
@@ -363,8 +366,8 @@ async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():
         writing = await made(server, timeout=0.3).execute({"city": "x"})
         reading = await made(server, timeout=0.3, method="GET").execute({"city": "x"})
 
-    late = "127.0.0.1 did not answer within 0.3 seconds."
-    assert writing.error == f"{late} It may have been done all the same."
+    late = "127.0.0.1 didn't respond within 0.3 s."
+    assert writing.error == f"{late} It may or may not have completed."
     assert reading.error == late
 
 
@@ -373,7 +376,7 @@ async def test_of_a_call_that_never_left_it_is_known_that_nothing_was_done():
 
     result = await tool.execute({"city": "x"})
 
-    assert result.error == "Could not reach 127.0.0.1: the connection was refused."
+    assert result.error == "Couldn't connect to 127.0.0.1: the connection was refused."
     assert not result.mendable
 
 
@@ -389,5 +392,5 @@ async def test_a_redirect_of_what_is_written_is_not_followed():
     async with serving(Reply(status=307, headers={"Location": "/other"})) as server:
         result = await made(server).execute({"city": "x"})
 
-    assert result.error == "127.0.0.1 answered 307 Temporary Redirect."
+    assert result.error == "127.0.0.1 returned HTTP 307 Temporary Redirect."
     assert len(server.requests) == 1

@@ -119,7 +119,7 @@ async def test_a_long_text_is_cut_with_a_mark(plain):
         result = await server.call("huge", {"size": 300_000})
 
     assert len(result.output) <= 200_000
-    assert result.output.endswith("\n[… 100,100 more characters were cut]")
+    assert result.output.endswith("\n[… 100,100 more characters cut]")
 
 
 async def test_an_answer_of_fifty_megabytes_is_refused_and_costs_no_memory(plain):
@@ -131,7 +131,7 @@ async def test_an_answer_of_fifty_megabytes_is_refused_and_costs_no_memory(plain
         after = await server.call("add", {"a": 1, "b": 2})
 
     assert re.fullmatch(
-        r"The answer has 50,\d+,\d+ bytes; at most [\d,]+ are taken.", huge.error
+        r"The server's response is 50,\d+,\d+ bytes long; the limit is [\d,]+.", huge.error
     )
     assert grown < 50_000_000
     assert after.output == "3"
@@ -153,13 +153,13 @@ async def test_an_error_of_megabytes_is_cut_before_it_is_read_for_secrets(plain)
 @pytest.mark.parametrize(
     ("mode", "sentence"),
     [
-        ("endless", "It lists its tools in more than 50 pages."),
-        ("flood", "It says more than 2,000,000 characters of its tools."),
+        ("endless", "The server's tool list has more than 50 pages."),
+        ("flood", "The server's tool list is longer than 2,000,000 characters."),
     ],
 )
 async def test_a_list_of_tools_without_an_end_is_refused(plain, mode, sentence):
     async with connected(plain(mode)) as server:
-        with pytest.raises(ServerUnavailable, match=f"out of order: {sentence}"):
+        with pytest.raises(ServerUnavailable, match=f"failing: {sentence}"):
             await server.ready(again=False)
 
 
@@ -192,10 +192,10 @@ async def test_lines_that_are_no_messages_do_no_harm(plain):
 @pytest.mark.parametrize(
     ("which", "sentence"),
     [
-        ("latin", "not UTF-8 text"),
-        ("nobody's", "not UTF-8 text"),
-        ("half", "not a JSON-RPC message"),
-        ("python", "not a JSON-RPC message"),
+        ("latin", "isn't UTF-8 text"),
+        ("nobody's", "isn't UTF-8 text"),
+        ("half", "isn't a JSON-RPC message"),
+        ("python", "isn't a JSON-RPC message"),
     ],
 )
 async def test_an_answer_that_cannot_be_read_is_an_error_at_once(plain, which, sentence):
@@ -207,7 +207,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error_at_once(plain, which, s
         after = await server.call("add", {"a": 1, "b": 2})
 
     assert sentence in result.error
-    assert "not known whether anything was done" in result.error
+    assert "may or may not have completed" in result.error
     assert took < 5
     assert after.output == "3"
 
@@ -217,7 +217,7 @@ async def test_words_during_a_call_are_no_answer_to_it(plain):
         await server.ready()
         result = await server.call("bytes", {"which": "words"}, 0.5)
 
-    assert "did not answer within 0.5 seconds" in result.error
+    assert "didn't respond within 0.5 s" in result.error
 
 
 async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, notes):
@@ -227,7 +227,7 @@ async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, not
         await until(lambda: "cancelled" in noted(notes))
 
     assert result.error == (
-        "plain did not answer within 0.3 seconds, so it is not known whether anything was done."
+        "plain didn't respond within 0.3 s. It may or may not have completed."
     )
     assert not result.mendable
 
@@ -236,7 +236,7 @@ async def test_of_a_call_that_waited_for_its_server_it_is_known_that_nothing_was
     async with connected(plain("mute")) as server:
         result = await server.call("add", {"a": 1, "b": 2}, 0.3)
 
-    assert result.error == "plain was not ready within 0.3 seconds, so nothing was done."
+    assert result.error == "plain wasn't ready within 0.3 s, so the tool wasn't called."
     assert not result.mendable
 
 
@@ -278,8 +278,8 @@ async def test_a_server_that_dies_during_a_call_is_started_again(plain, notes):
         died = await server.call("die", {})
         after = await server.call("add", {"a": 1, "b": 2})
 
-    assert "not known whether anything was done" in died.error
-    assert "ended with status 7. Its last words: Out of cheese." in died.error
+    assert "may or may not have completed" in died.error
+    assert "exited with status 7. Last output: Out of cheese." in died.error
     assert "hunter2" not in died.error
     assert not died.mendable
     assert after.output == "3"
@@ -302,7 +302,7 @@ async def test_a_server_that_cannot_start_says_why_and_is_not_hammered(plain):
         refused = await server.call("add", {"a": 1, "b": 2}, 10)
 
     assert server.health.restarts < 10
-    assert refused.error.startswith("plain is out of order: The program ended with status 1.")
+    assert refused.error.startswith("plain is failing: The program exited with status 1.")
     assert "There is no cheese at all." in refused.error
 
 
@@ -312,7 +312,7 @@ async def test_a_program_that_is_no_server_is_given_up_in_time():
         server.start()
         await until(lambda: server.health.state == "failed")
 
-        assert server.health.error == "It did not answer in time."
+        assert server.health.error == "The server didn't respond in time."
 
 
 async def test_an_unused_server_is_left_and_started_by_the_next_call(plain, notes):
@@ -442,9 +442,9 @@ async def test_a_tool_that_changed_is_not_called(plain):
         await server.call("grow", {})
         await until(lambda: "revision 2" in server.definition("add").description)
 
-        assert "held back until an administrator" in (await add.execute({"a": 1, "b": 1})).error
+        assert "blocked until an administrator" in (await add.execute({"a": 1, "b": 1})).error
         assert "has changed" in (await count.execute({"word": "x"})).error
-        assert (await gone.execute({})).error == "plain has no tool 'vanished' any more."
+        assert (await gone.execute({})).error == "plain no longer has the tool 'vanished'."
 
 
 async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
@@ -454,7 +454,7 @@ async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
         await server.call("sneak", {})
         results = await asyncio.gather(*(add.execute({"a": n, "b": 1}) for n in range(5)))
 
-    assert all("has changed. It is held back" in result.error for result in results)
+    assert all("has changed. It is blocked" in result.error for result in results)
 
 
 async def test_a_tool_whose_server_lists_nothing_any_more_is_not_called(plain):
@@ -464,7 +464,7 @@ async def test_a_tool_whose_server_lists_nothing_any_more_is_not_called(plain):
         await server.call("muddle", {})
         result = await add.execute({"a": 1, "b": 1})
 
-    assert result.error.startswith("plain did not list its tools, so nothing was done.")
+    assert result.error.startswith("plain didn't list its tools, so the tool wasn't called.")
 
 
 async def test_calls_at_the_same_time_share_one_list_of_tools(plain, notes):
@@ -558,7 +558,7 @@ async def test_a_server_is_connected_once_until_its_set_up_changes(plain, notes)
     assert same is first
     assert other is not first
     assert first.health.state == "stopped"
-    assert "set up anew" in (await first.call("add", {"a": 1, "b": 2})).error
+    assert "reconfigured" in (await first.call("add", {"a": 1, "b": 2})).error
     assert servers.state("plain").state == "ready"
     await servers.drop("plain")
     assert servers.state("plain") is None
@@ -649,7 +649,7 @@ async def test_an_address_that_may_not_be_asked_is_not_asked():
             server.start()
             await until(lambda: server.health.error)
 
-    assert "because its address 127.0.0.1 is this machine itself" in server.health.error
+    assert "because its address 127.0.0.1 is this server itself" in server.health.error
     assert knocked == []
 
 

@@ -88,46 +88,73 @@ def test_times_are_seconds_whoever_wrote_them():
     ("entry", "sentence"),
     [
         ("npx", "'time' must be an object with command or url, not text."),
-        ({}, "'time' has neither command nor url: write one of them."),
+        ({}, "'time' has neither command nor url. Enter one."),
         ({**TIME, **DOCS, "type": "stdio"}, "'time' has both command and url"),
-        ({**TIME, "type": "http"}, "type of 'time' is 'http', which does not go with"),
+        ({**TIME, "type": "http"}, "The type of 'time' is 'http', which doesn't match"),
         (
             {**TIME, "type": "carrier"},
-            "type of 'time' must be stdio, http or sse, not 'carrier'.",
+            "The type of 'time' must be stdio, http or sse, not 'carrier'.",
         ),
-        ({**TIME, "args": "-y x"}, "args of 'time' must be a list of texts, not text."),
+        (
+            {**TIME, "args": "-y x"},
+            "Server 'time', args: Must be a list of text values, not text.",
+        ),
         (
             {**TIME, "args": ["a", 8080]},
-            "args of 'time' must hold texts only, and 2 is a number.",
+            "Server 'time', args: Must contain only text, but 2 is a number.",
         ),
-        ({**TIME, "env": {"PORT": 1}}, "env of 'time' must hold texts only, and 'PORT' is a"),
-        ({**TIME, "env": {"A B": "c"}}, "env of 'time': 'A B' is no name of a variable."),
-        ({**TIME, "env": ["A=b"]}, "env of 'time' must be an object of texts, not a list."),
-        ({**TIME, "command": ["npx"]}, "command of 'time' must be text, not a list."),
+        (
+            {**TIME, "env": {"PORT": 1}},
+            "Server 'time', env: Must contain only text, but 'PORT' is a",
+        ),
+        (
+            {**TIME, "env": {"A B": "c"}},
+            "Server 'time', env: 'A B' isn't a valid variable name.",
+        ),
+        (
+            {**TIME, "env": ["A=b"]},
+            "Server 'time', env: Must be an object with text values, not a list.",
+        ),
+        ({**TIME, "command": ["npx"]}, "Server 'time', command: Must be text, not a list."),
         (
             {**TIME, "command": "a\nb"},
-            "command of 'time' holds a character that cannot be seen.",
+            "Server 'time', command: The command contains an invisible character.",
         ),
-        ({**TIME, "args": ["x", "a\0b"]}, "args of 'time': item 2 holds a character"),
-        ({**TIME, "args": ["\u202egnp.exe"]}, "args of 'time': item 1 holds a character"),
-        ({**TIME, "args": ["${input:key}"]}, "args of 'time': item 1 has a blank"),
+        ({**TIME, "args": ["x", "a\0b"]}, "Server 'time', args: Item 2 contains an invisible"),
+        (
+            {**TIME, "args": ["\u202egnp.exe"]},
+            "Server 'time', args: Item 1 contains an invisible",
+        ),
+        (
+            {**TIME, "args": ["${input:key}"]},
+            "Server 'time', args: Item 1 contains a placeholder",
+        ),
         (
             {**TIME, "env": {"KEY": "${env:KEY}"}},
-            "env of 'time': 'KEY' has a blank, '${env:KEY}'",
+            "Server 'time', env: 'KEY' contains a placeholder, '${env:KEY}'",
         ),
-        ({**TIME, "timeout": -1}, "timeout of 'time' must be a number above zero."),
-        ({**TIME, "disabled": "yes"}, "disabled of 'time' must be true or false, not text."),
-        ({**TIME, "shell": True}, "'shell' of 'time' is no field that is known here."),
-        ({"url": "ftp://x/mcp"}, "url of 'time' must be a whole address"),
-        ({"url": "http://"}, "url of 'time' must be a whole address"),
-        ({"url": "http://x:99999/"}, "url of 'time' must be a whole address"),
+        ({**TIME, "timeout": -1}, "Server 'time', timeout: Must be a number above 0."),
+        (
+            {**TIME, "disabled": "yes"},
+            "Server 'time', disabled: Must be true or false, not text.",
+        ),
+        ({**TIME, "shell": True}, "'time' has an unknown field: 'shell'."),
+        ({"url": "ftp://x/mcp"}, "Server 'time', url: Enter a full URL"),
+        ({"url": "http://"}, "Server 'time', url: Enter a full URL"),
+        ({"url": "http://x:99999/"}, "Server 'time', url: Enter a full URL"),
         (
             {"url": "http://me:pass@x/mcp"},
-            "url of 'time' holds a password: put it into headers.",
+            "Server 'time', url: The URL contains a password. Move it to the headers.",
         ),
-        ({**DOCS, "headers": {"a b": "c"}}, "headers of 'time': 'a b' is no name of a header."),
-        ({**DOCS, "headers": {"A": "c\r\nB: d"}}, "the value of 'A' must be plain ASCII."),
-        ({**DOCS, "headers": {"Host": "other"}}, "'Host' is set by the connection itself."),
+        (
+            {**DOCS, "headers": {"a b": "c"}},
+            "Server 'time', headers: 'a b' isn't a valid header name.",
+        ),
+        (
+            {**DOCS, "headers": {"A": "c\r\nB: d"}},
+            "The value of 'A' can only contain printable ASCII characters.",
+        ),
+        ({**DOCS, "headers": {"Host": "other"}}, "The header 'Host' is set automatically."),
     ],
 )
 def test_every_mistake_has_a_sentence(entry, sentence):
@@ -157,7 +184,7 @@ def test_all_mistakes_are_told_at_once():
         read_config({"mcpServers": {"a": {}, "b": {**TIME, "args": 1}, "B": TIME}})
 
     assert len(refusal.value.sentences) == 3
-    assert "'b' and 'B' would both be called 'b': rename one." in refusal.value.sentences
+    assert "'b' and 'B' would both be named 'b'. Rename one." in refusal.value.sentences
 
 
 @pytest.mark.parametrize(
@@ -176,7 +203,7 @@ def test_names_are_made_short(name, short):
 
 @pytest.mark.parametrize("name", ["時間", "x" * 41, "--"])
 def test_a_name_that_cannot_begin_a_tool_is_refused(name):
-    assert "must be a–z, 0–9" in complaint(TIME, name)
+    assert "Use a–z and 0–9" in complaint(TIME, name)
 
 
 def test_secrets_are_not_shown_by_accident():

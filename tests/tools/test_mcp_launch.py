@@ -217,16 +217,16 @@ def test_a_program_that_says_what_it_runs_is_started(argv):
     ],
 )
 def test_a_launch_that_says_nothing_is_refused(argv):
-    with pytest.raises(LaunchRefused, match="^'x' cannot be started: .+[.]$"):
+    with pytest.raises(LaunchRefused, match="^'x' can't start: .+[.]$"):
         check_launch(config(argv))
 
 
 def test_a_link_to_a_shell_is_a_shell(programs):
     (programs / "honest-server").symlink_to(programs / "bash")
 
-    with pytest.raises(LaunchRefused, match="'bash' runs whatever it is told"):
+    with pytest.raises(LaunchRefused, match="'bash' can run any program"):
         check_launch(config("honest-server"))
-    with pytest.raises(LaunchRefused, match="'bash' runs whatever it is told"):
+    with pytest.raises(LaunchRefused, match="'bash' can run any program"):
         check_launch(config([str(programs / "honest-server")]))
 
 
@@ -243,14 +243,16 @@ def test_a_link_to_a_shell_is_a_shell(programs):
     ],
 )
 def test_variables_that_load_programs_are_refused(name):
-    with pytest.raises(LaunchRefused, match=f"the variable '{name}' can make it run other"):
+    with pytest.raises(
+        LaunchRefused, match=f"the environment variable '{name}' could make it run other"
+    ):
         check_launch(config("npx x", env={name: "/tmp/x"}))
 
 
 @pytest.mark.parametrize("name", ["PATH", "path", "HOME", "TMPDIR"])
 def test_variables_of_ours_are_not_set_by_others(name):
     with pytest.raises(
-        LaunchRefused, match=f"the variable '{name}' is set automatically"
+        LaunchRefused, match=f"the environment variable '{name}' is set automatically"
     ) as refusal:
         check_launch(config("npx x", env={name: "/tmp/x"}))
     assert refusal.value.field == "env"
@@ -281,7 +283,7 @@ def test_our_own_folder_is_no_argument(argv, tmp_path):
 def test_a_container_does_not_get_what_holds_our_folder(tmp_path):
     hidden = Sandbox(hidden=(str(tmp_path / "data"),))
 
-    with pytest.raises(LaunchRefused, match="must stay out of a container"):
+    with pytest.raises(LaunchRefused, match="in a container"):
         check_launch(config(f"docker run -v {tmp_path}:/x i", sandbox=hidden))
 
 
@@ -324,11 +326,13 @@ def test_arguments_that_nobody_reads_are_warned_about_and_the_longest_refused():
 
 
 def test_a_program_that_is_not_there_is_said_to_be_missing():
-    with pytest.raises(LaunchRefused, match="there is no program 'cheese' here[.]"):
+    with pytest.raises(
+        LaunchRefused, match="the program 'cheese' wasn't found on this server[.]"
+    ):
         check_launch(config("cheese"))
-    with pytest.raises(LaunchRefused, match="its arguments belong into args"):
+    with pytest.raises(LaunchRefused, match="put its arguments in args"):
         check_launch(config(["npx -y x"]))
-    with pytest.raises(LaunchRefused, match="there is no folder '/cheese'"):
+    with pytest.raises(LaunchRefused, match="the folder '/cheese' doesn't exist"):
         check_launch(config("npx x", cwd="/cheese"))
 
 

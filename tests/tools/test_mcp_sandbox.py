@@ -234,7 +234,7 @@ def test_what_cannot_be_applied_ends_the_program():
 
     assert ended.returncode == confine.EXIT_NOT_CONFINED
     assert ended.stdout == b""
-    assert b"The sandbox could not be applied: Operation not permitted." in ended.stderr
+    assert b"The sandbox couldn't be applied: Operation not permitted." in ended.stderr
 
 
 def test_it_can_be_switched_off(data):

@@ -160,7 +160,7 @@ async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
 
 
 def test_only_a_no_is_called_one():
-    late = "“agree”: It took longer than 3 seconds."
+    late = "“agree”: Timed out after 3 s."
 
     ended = status_text.ending_sentence(Run(stopped_reason="cancelled", detail=late))
 

@@ -49,7 +49,7 @@ def test_a_definition_is_checked_before_it_is_used(tmp_path, pipeline_tools, cap
 
     said = capsys.readouterr()
     assert "4 steps, no errors." in said.out
-    assert f"{bad}:3:15: There is no field 'tol' here. Did you mean 'tool'?" in said.out
+    assert f"{bad}:3:15: Unknown field: 'tol'. Did you mean 'tool'?" in said.out
 
 
 NEEDS = """\

@@ -77,7 +77,7 @@ def test_tools_that_are_not_there_are_named_but_can_be_saved(editing):
     saved = editing.post("/workflows/new/", {"text": text})
     shown = page(editing.get(saved.headers["Location"]))
 
-    assert "needs the tool &#x27;databse&#x27;, which is not there." in checked
+    assert "needs the tool &#x27;databse&#x27;, which isn&#x27;t available." in checked
     assert "disabled" in shown
 
 

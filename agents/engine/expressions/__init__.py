@@ -65,7 +65,9 @@ class Expression:
 def parse(text: str) -> Expression:
     """Parse an expression; raise BadExpression with the position of the error."""
     if len(text) > MAX_EXPRESSION_CHARS:
-        raise BadExpression(f"An expression has at most {MAX_EXPRESSION_CHARS:,} characters.")
+        raise BadExpression(
+            f"Expressions can be up to {MAX_EXPRESSION_CHARS:,} characters long."
+        )
     reading = ExpressionParser(text)
     tree = reading.expression()
     reading.end()
@@ -112,7 +114,7 @@ def _interpolate(
     value: Any, names: Mapping[str, Any], room: EvaluationBudget, level: int
 ) -> Any:
     if level > MAX_DEPTH:
-        raise BadExpression(f"Arguments are nested at most {MAX_DEPTH} levels deep.")
+        raise BadExpression(f"Arguments can be nested up to {MAX_DEPTH} levels deep.")
     if isinstance(value, str):
         return _interpolate_text(value, names, room)
     if isinstance(value, Mapping):

@@ -33,7 +33,9 @@ class EvaluationBudget:
             one = waiting.pop()
             self.left -= len(one) + 2 if isinstance(one, str) else 4
             if self.left < 0:
-                raise BadExpression(f"This makes more than {MAX_RESULT_CHARS:,} characters.")
+                raise BadExpression(
+                    f"The result is longer than {MAX_RESULT_CHARS:,} characters."
+                )
             waiting += _children(one)
         return value
 
@@ -41,7 +43,9 @@ class EvaluationBudget:
         """Count the items of these lists; raise BadExpression if too many were scanned."""
         self.looks -= sum(len(value) for value in values if is_list(value))
         if self.looks < 0:
-            raise BadExpression(f"This looks at more than {MAX_SCANNED_ITEMS:,} items.")
+            raise BadExpression(
+                f"The expression processes more than {MAX_SCANNED_ITEMS:,} items."
+            )
 
 
 def get_item(of: Any, key: Any) -> Any:
@@ -61,7 +65,7 @@ def to_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except RecursionError:
-        raise BadExpression("This is nested too deeply to be written as text.") from None
+        raise BadExpression("This is nested too deeply to convert to text.") from None
 
 
 def is_list(value: Any) -> bool:
@@ -78,7 +82,7 @@ def is_equal(left: Any, right: Any) -> bool:
     try:
         return bool(left == right)
     except RecursionError:
-        raise BadExpression("These are nested too deeply to be compared.") from None
+        raise BadExpression("These values are nested too deeply to compare.") from None
 
 
 def is_member(item: Any, whole: Any) -> bool:
@@ -91,7 +95,7 @@ def is_member(item: Any, whole: Any) -> bool:
         return isinstance(item, str) and item in whole
     if is_list(whole):
         return any(is_equal(item, one) for one in whole)
-    raise BadExpression(f"{type_name(item)} cannot be looked for in {type_name(whole)}.")
+    raise BadExpression(f"Can't search for {type_name(item)} in {type_name(whole)}.")
 
 
 def add(left: Any, right: Any) -> Any:
@@ -137,12 +141,12 @@ def _arithmetic(sign: str, work: Callable[[Any, Any], Any]) -> Callable[[Any, An
     def worked_out(left: Any, right: Any) -> Any:
         if not (is_number(left) and is_number(right)):
             raise BadExpression(
-                f"{type_name(left)} {sign} {type_name(right)} cannot be worked out."
+                f"Can't apply {sign} to {type_name(left)} and {type_name(right)}."
             )
         try:
             return _check_finite(work(left, right))
         except ZeroDivisionError:
-            raise BadExpression("This divides by zero.") from None
+            raise BadExpression("Division by zero.") from None
         except OverflowError:
             raise BadExpression(NUMBER_TOO_LARGE) from None
 
@@ -161,7 +165,9 @@ def _comparison(sign: str, work: Callable[[Any, Any], bool]) -> Callable[[Any, A
         is_text = isinstance(left, str) and isinstance(right, str)
         if is_text or (is_number(left) and is_number(right)):
             return work(left, right)
-        raise BadExpression(f"{type_name(left)} {sign} {type_name(right)} cannot be compared.")
+        raise BadExpression(
+            f"Can't compare {type_name(left)} with {type_name(right)} using {sign}."
+        )
 
     return compared
 
@@ -192,9 +198,7 @@ def _len(value: Any) -> int:
         return 0
     if isinstance(value, str | Mapping) or is_list(value):
         return len(value)
-    raise BadExpression(
-        f"len() is of text, a list or a mapping, and not of {type_name(value)}."
-    )
+    raise BadExpression(f"len() needs text, a list or a mapping, not {type_name(value)}.")
 
 
 def _lower(value: Any) -> str:
@@ -207,7 +211,7 @@ def _upper(value: Any) -> str:
 
 def _require_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise BadExpression(f"{name}() is of text, and not of {type_name(value)}.")
+        raise BadExpression(f"{name}() needs text, not {type_name(value)}.")
     return value
 
 
@@ -224,7 +228,7 @@ def _to_number(value: Any) -> Any:
             return _check_finite(read(value))
         except ValueError:
             continue
-    raise BadExpression(f"{to_text(value)[:40]!r} is not a number.")
+    raise BadExpression(f"{to_text(value)[:40]!r} isn't a number.")
 
 
 def _total(value: Any) -> Any:
@@ -257,16 +261,16 @@ def _members(name: str, values: tuple[Any, ...]) -> Sequence[Any]:
     if values[0] is None:
         return ()
     if not is_list(values[0]):
-        raise BadExpression(f"{name}() is of a list, and not of {type_name(values[0])}.")
+        raise BadExpression(f"{name}() needs a list, not {type_name(values[0])}.")
     members: Sequence[Any] = values[0]
     return members
 
 
 def _round(value: Any, decimals: Any = 0) -> Any:
     if not is_number(value):
-        raise BadExpression(f"round() is of a number, and not of {type_name(value)}.")
+        raise BadExpression(f"round() needs a number, not {type_name(value)}.")
     if not isinstance(decimals, int) or not 0 <= decimals <= MAX_DECIMALS:
-        raise BadExpression(f"round() keeps 0 to {MAX_DECIMALS} decimals.")
+        raise BadExpression(f"round() supports 0 to {MAX_DECIMALS} decimal places.")
     return round(_check_finite(value), decimals) if decimals else round(_check_finite(value))
 
 

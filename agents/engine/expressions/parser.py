@@ -52,12 +52,12 @@ class ExpressionParser:
         self._skip_whitespace()
         if self.at < self.stop:
             meant = FOREIGN_OPERATORS.get(self.text[self.at])
-            instead = f" Did you mean {meant!r}?" if meant else ""
-            raise self._error(f"{self._seen()} is not expected here.{instead}")
+            sentence = f"Unexpected {self._seen()}."
+            raise self._error(f"{sentence} Did you mean {meant!r}?" if meant else sentence)
 
     def expect(self, sign: str) -> None:
         if not self._accept(sign):
-            raise self._error(f"{sign!r} is expected here, and not {self._seen()}.")
+            raise self._error(f"Expected {sign!r}, found {self._seen()}.")
 
     def _parse_operand(self, looseness: int) -> ExpressionNode:
         # `not` binds looser than a comparison: not a == b is not (a == b).
@@ -90,7 +90,7 @@ class ExpressionParser:
         start = self.at
         node = self._parse_path(self._parse_primary())
         if isinstance(node, NameNode) and node.name == STEPS:
-            raise self._error("Say which step is meant: steps.name.", start)
+            raise self._error("Specify a step, e.g. steps.name.", start)
         return node
 
     def _parse_primary(self) -> ExpressionNode:
@@ -110,11 +110,11 @@ class ExpressionParser:
         start = self.at
         name = self._match(NAME)
         if not name:
-            raise self._error(f"A value is expected here, and not {self._seen()}.")
+            raise self._error(f"Expected a value, found {self._seen()}.")
         if name in LITERALS:
             return LiteralNode(LITERALS[name])
         if name in ("and", "or", "not", "in"):
-            raise self._error(f"A value is expected here, and not {name!r}.", start)
+            raise self._error(f"Expected a value, found {name!r}.", start)
         return self._call(name, start) if self._accept("(") else NameNode(name)
 
     def _call(self, name: str, start: int) -> ExpressionNode:
@@ -124,7 +124,7 @@ class ExpressionParser:
         function = FUNCTIONS[name]
         if not function.least <= len(arguments) <= function.most:
             few = f"{function.least}" if function.least == function.most else "1 or more"
-            raise self._error(f"{name}() takes {few} values.", start)
+            raise self._error(f"Wrong number of arguments for {name}(): expected {few}.", start)
         return CallNode(name, arguments)
 
     def _parse_path(self, node: ExpressionNode) -> ExpressionNode:
@@ -135,12 +135,12 @@ class ExpressionParser:
                 node = SubscriptNode(node, self._parse_subscript(node))
             else:
                 return node
-        raise self._error(f"A path has at most {MAX_DEPTH} parts.")
+        raise self._error(f"A path can have up to {MAX_DEPTH} parts.")
 
     def _parse_path_part(self) -> str:
         name = self._match(PATH_PART)
         if not name:
-            raise self._error(f"A name is expected here, and not {self._seen()}.")
+            raise self._error(f"Expected a name, found {self._seen()}.")
         return name
 
     def _parse_subscript(self, of: ExpressionNode) -> ExpressionNode:
@@ -148,7 +148,7 @@ class ExpressionParser:
         key = self._parse_nested(self.expression)
         is_text = isinstance(key, LiteralNode) and isinstance(key.it, str)
         if isinstance(of, NameNode) and of.name == STEPS and not is_text:
-            raise self._error('A step is named in quotes: steps["name"].', start)
+            raise self._error('Put the step name in quotes: steps["name"].', start)
         self.expect("]")
         return key
 
@@ -164,7 +164,7 @@ class ExpressionParser:
     def _parse_nested(self, read: Callable[[], ExpressionNode]) -> ExpressionNode:
         self.level += 1
         if self.level > MAX_DEPTH:
-            raise self._error(f"An expression is nested at most {MAX_DEPTH} levels deep.")
+            raise self._error(f"Expressions can be nested up to {MAX_DEPTH} levels deep.")
         node = read()
         self.level -= 1
         return node
@@ -203,7 +203,7 @@ class ExpressionParser:
         self._skip_whitespace()
         found = PATH_PART.match(self.text, self.at, self.stop)
         rest = found[0] if found else self.text[self.at : min(self.at + 1, self.stop)]
-        return repr(rest[:40]) if rest else "the end"
+        return repr(rest[:40]) if rest else "the end of the expression"
 
     def _error(self, sentence: str, position: int | None = None) -> BadExpression:
         return BadExpression(sentence, position=self.at if position is None else position)
@@ -217,4 +217,5 @@ def _unquote(quoted: str) -> str:
 
 def _unknown_function(name: str) -> str:
     near = get_close_matches(name.lower(), FUNCTIONS, n=1)
-    return f"There is no function {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+    sentence = f"Unknown function: {name!r}."
+    return f"{sentence} Did you mean {near[0]!r}?" if near else sentence

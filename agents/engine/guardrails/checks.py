@@ -158,7 +158,7 @@ class Guardrails:
             return None
         return GuardrailResult(
             GuardrailAction.BLOCK,
-            f"It is {tokens:,} tokens long; at most {most:,} are allowed.",
+            f"The text is {tokens:,} tokens long; the limit is {most:,}.",
             {"tokens": tokens, "limit": most, "stage": stage},
         )
 

@@ -30,11 +30,11 @@ class GuardrailAction(StrEnum):
     BLOCK = "block"
 
 
-ACTION_PAST_TENSE = {
-    "allow": "allowed",
-    "warn": "warned of",
-    "mask": "masked",
-    "block": "blocked",
+OBSERVED_REASONS = {
+    GuardrailAction.ALLOW: "Rule {rule!r} would have allowed this.",
+    GuardrailAction.WARN: "Rule {rule!r} would have warned about this.",
+    GuardrailAction.MASK: "Rule {rule!r} would have masked this.",
+    GuardrailAction.BLOCK: "Rule {rule!r} would have blocked this.",
 }
 
 
@@ -101,10 +101,10 @@ class Pattern:
     @property
     def reason(self) -> str:
         if self.is_observed:
-            return f"The rule {self.label!r} would have {ACTION_PAST_TENSE[self.action]} it."
+            return OBSERVED_REASONS[self.action].format(rule=self.label)
         if self.action is GuardrailAction.MASK:
-            return self.message or f"What matches the rule {self.label!r} is masked."
-        return self.message or f"It matches the rule {self.label!r}."
+            return self.message or f"Text matching rule {self.label!r} was masked."
+        return self.message or f"Matched rule {self.label!r}."
 
     def finding(self, stage: Stage, matches: int) -> GuardrailResult:
         details: dict[str, Any] = {"rule": self.label, "stage": stage, "matches": matches}
@@ -121,14 +121,14 @@ class Pattern:
 def compile_pattern(pattern: str) -> Any:
     """Compile a pattern; raise BadPattern with the reason."""
     if not pattern:
-        raise BadPattern("A pattern cannot be empty.")
+        raise BadPattern("Enter a pattern.")
     if len(pattern) > MAX_PATTERN_CHARS:
-        raise BadPattern(f"A pattern has at most {MAX_PATTERN_CHARS} characters.")
+        raise BadPattern(f"Patterns can be up to {MAX_PATTERN_CHARS} characters long.")
     if r"\C" in pattern.replace(r"\\", ""):
-        raise BadPattern("A pattern cannot take characters apart, byte by byte.")
+        raise BadPattern(r"Patterns can't contain \C (single-byte match).")
     made = compile_re2(pattern)
     if made.search("") is not None:
-        raise BadPattern("This pattern matches everything, even an empty text.")
+        raise BadPattern("This pattern matches everything, even empty text.")
     return made
 
 
@@ -138,11 +138,13 @@ def try_pattern(pattern: str) -> None:
     made, began = compile_re2(_with_line_breaks(pattern)), time.thread_time()
     for found in chain.from_iterable(map(made.finditer, SAMPLE_TEXTS)):
         if found.start() == found.end():
-            raise BadPattern("This pattern matches places without any character.")
+            raise BadPattern(
+                "This pattern has zero-length matches. Make it match at least one character."
+            )
         if time.thread_time() - began > MAX_SCAN_SECONDS:
             break
     if time.thread_time() - began > MAX_SCAN_SECONDS:
-        raise BadPattern("This pattern takes too long to look for: make its repetitions fewer.")
+        raise BadPattern("This pattern is too slow. Reduce its repetitions.")
 
 
 @lru_cache(maxsize=1024)
@@ -163,11 +165,11 @@ def compile_re2(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except UnicodeEncodeError as error:
-        raise BadPattern("There is half a character in this pattern.") from error
+        raise BadPattern("This pattern contains an invalid character.") from error
     except re2.error as error:
         reason = error.args[0]
         words = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise BadPattern(f"This is not a regular expression RE2 can read: {words}.") from error
+        raise BadPattern(f"Invalid regular expression (RE2): {words}.") from error
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 from .approval import ApprovalDecision, AskPersonTool
 from .cancellation import CallOutcome, record_outcomes
 from .function_tool import FunctionTool
-from .handoff import HANDOFF_PREFIX, Handoff
+from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
 from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
 from .run_loop import Events
 from .runtime import AgentRuntime
@@ -23,6 +23,7 @@ __all__ = [
     "INSTRUCTIONS",
     "OutputSchema",
     "StopReason",
+    "UNFINISHED",
     "effect",
     "is_number",
     "record_outcomes",

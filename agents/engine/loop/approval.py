@@ -38,30 +38,35 @@ class ApprovalDecision:
         """Return an approved call's result, with a note if the arguments were edited."""
         if self.arguments is None:
             return observation
-        return f"(A person changed the arguments to {self.arguments})\n{observation}"
+        return f"(A user changed the arguments to {self.arguments})\n{observation}"
 
     @property
     def refusal(self) -> str:
         """The model's message about a rejected call."""
-        reason = f" They said: “{self.reason}”." if self.reason else ""
+        rejected = self._with_comment("a user rejected this call, so the tool wasn't called.")
         return (
-            f"Error: a person declined this call, so it was not made.{reason} "
-            "Do not make it again; go on without it, or say what you would need."
+            f"Error: {rejected} Don't repeat the call. "
+            "Continue without it, or say what you need."
         )
 
     def reply(self, why: "Why") -> ToolResult:
-        """Return the result of a question to a person: the answer, or that they declined."""
-        who = self.by or "A person"
-        said = f" They said: “{self.reason}”." if self.reason else ""
+        """Return the result of a question to a person: the answer, or that they rejected it."""
+        who = self.by or "A user"
         if not self.is_approved:
-            return ToolResult(error=f"{who} declined.{said}", mendable=True)
-        return ToolResult(self.reason if why == "question" else f"{who} approved.{said}")
+            sentence = f"{who} rejected this."
+            return ToolResult(error=self._with_comment(sentence), mendable=True)
+        sentence = f"{who} approved this."
+        return ToolResult(self.reason if why == "question" else self._with_comment(sentence))
 
     @property
     def outcome(self) -> str:
         """The model's message about an interrupted call that a person has resolved."""
-        said = f" They said: “{self.reason}”." if self.reason else ""
-        return f"A person says that this call was made; its result was lost.{said}"
+        return self._with_comment(
+            "A user confirmed that this call was made; its result was lost."
+        )
+
+    def _with_comment(self, sentence: str) -> str:
+        return f"{sentence} Comment: “{self.reason}”." if self.reason else sentence
 
 
 class AskPersonTool:
@@ -75,8 +80,9 @@ class AskPersonTool:
     name = "ask_person"
     waits = True
     description = (
-        "Ask a person, and wait for the answer: where you need to know what only people know, "
-        "or somebody has to decide. Takes long: find out yourself what you can."
+        "Ask a person and wait for the answer. Use this for facts that only people know or "
+        "decisions that people have to make. Answers take a long time, so find out what you "
+        "can by yourself."
     )
     effect: Effect = "read"
 
@@ -89,16 +95,15 @@ class AskPersonTool:
         properties: dict[str, Any] = {
             "question": {
                 "type": "string",
-                "description": "The question, with all that is needed to answer it: "
-                "whoever reads it has not seen this conversation.",
+                "description": "The question, with everything needed to answer it. "
+                "The reader hasn't seen this chat.",
             }
         }
         if self.experts:
             properties["role"] = {
                 "type": "string",
                 "enum": list(self.experts),
-                "description": "Whose expertise is needed. "
-                "Leave it out to ask the person you work for.",
+                "description": "Whose expertise is needed. Leave it out to ask the user.",
             }
         return {"type": "object", "properties": properties, "required": ["question"]}
 
@@ -109,14 +114,11 @@ class AskPersonTool:
     async def execute(self, input: ToolInput, /) -> ToolResult:
         role = "" if isinstance(input, str) else str(input.get("role") or "")
         if not role:
-            return ToolResult(error="There is nobody to ask here.", mendable=True)
+            return ToolResult(error="No one can be asked here.", mendable=True)
         known = ", ".join(self.experts)
-        others = f", or one of: {known}" if known else ""
-        return ToolResult(
-            error=f"This agent may not ask {role!r}. Leave the role out to ask the person you "
-            f"work for{others}.",
-            mendable=True,
-        )
+        sentence = f"This agent can't ask {role!r}. Leave out the role to ask the user."
+        choices = f"{sentence} Available roles: {known}."
+        return ToolResult(error=choices if known else sentence, mendable=True)
 
 
 class ApprovalPolicy:

@@ -116,7 +116,7 @@ def _arguments_model(function: Function) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
-            raise TypeError(f"{function.__name__} takes *{name}; a tool's arguments are named.")
+            raise TypeError(f"{function.__name__} has *{name}, but tools need named arguments.")
         required = parameter.default is parameter.empty
         fields[name] = (hints.get(name, str), ... if required else parameter.default)
     return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
@@ -135,7 +135,7 @@ def _error_message(name: str, error: ValidationError) -> str:
         f"{'.'.join(map(str, problem['loc'])) or 'input'}: {problem['msg']}"
         for problem in error.errors(include_url=False)
     ]
-    return f"{name} cannot take this input. {'; '.join(problems)}."
+    return f"Invalid input for {name}: {'; '.join(problems)}."
 
 
 def _to_result(value: Any) -> ToolResult:

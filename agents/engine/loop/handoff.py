@@ -13,6 +13,7 @@ from .termination import Progress, StopReason
 
 MAX_HANDOFF_DEPTH = 3
 HANDOFF_PREFIX = "ask_"  # followed by the agent's name, this is the tool's name
+UNFINISHED = "{agent} couldn't finish: {why}"
 SUCCESS_REASONS = {StopReason.COMPLETED, StopReason.DEGRADED}
 
 Events = AsyncGenerator[Event, None]
@@ -41,8 +42,8 @@ class Handoff:
         "properties": {
             "task": {
                 "type": "string",
-                "description": "What to do, with everything it needs to know: "
-                "it has not seen this conversation.",
+                "description": "What to do, with everything the agent needs to know. "
+                "It hasn't seen this chat.",
             }
         },
         "required": ["task"],
@@ -113,11 +114,12 @@ class HandoffRun:
             return ""
         *before, agent = self._path
         if agent in before:
-            return f"This would go in circles: {' → '.join(self._path)}. Do it yourself."
+            return f"This handoff would loop: {' → '.join(self._path)}. Do the task yourself."
         if len(before) > self.handoff.most_depth:
-            return f"Tasks may be handed on {self.handoff.most_depth} times. Do it yourself."
+            most = self.handoff.most_depth
+            return f"Handoffs can be up to {most} levels deep. Do the task yourself."
         if not self.task.strip():
-            return "Say what the task is."
+            return "Describe the task."
         return ""
 
     @property
@@ -145,6 +147,7 @@ def _to_result(agent: str, ending: Mapping[str, Any]) -> ToolResult:
     answer: str = ending.get("answer", "")
     if ending.get("stopped_reason") in SUCCESS_REASONS:
         return ToolResult(answer)
-    why = ending.get("detail") or ending.get("stopped_reason") or "it waits for a person"
-    partly = f" This far it came: {answer}" if answer else ""
-    return ToolResult(error=f"{agent} could not finish: {why}{partly}", mendable=True)
+    why = ending.get("detail") or ending.get("stopped_reason") or "it is waiting for a user"
+    sentence = UNFINISHED.format(agent=agent, why=why)
+    partly = f"{sentence} Partial result: {answer}"
+    return ToolResult(error=partly if answer else sentence, mendable=True)

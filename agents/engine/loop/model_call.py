@@ -134,10 +134,9 @@ class ModelCall:
         """Add the tried models to the error, if there was more than one attempt."""
         if len(self._tries) == 1 and sum(self._tries.values()) <= 1:
             return
-        times = {0: " (out of order)", 1: ""}
+        times = {0: " (failing)", 1: ""}
         tried = [f"{model}{times.get(n, f' ({n}×)')}" for model, n in self._tries.items()]
-        listed = " and ".join(filter(None, [", ".join(tried[:-1]), tried[-1]]))
-        error.add(f"Tried {listed}.")
+        error.add_models(", ".join(tried))
 
     async def screened(self, request: ModelRequest) -> Events:
         """Stream one reply through the output guardrails."""

@@ -55,7 +55,7 @@ class OutputSchema:
     ) -> None:
         if not SCHEMA_NAME.fullmatch(name):
             raise BadSchema(
-                f"A schema's name has 1 to 64 letters, digits, '_' and '-', not {name!r}."
+                f"Invalid schema name {name!r}. Use 1–64 letters, digits, '_' or '-'."
             )
         self.name = name
         self.model: type[BaseModel] | None = None
@@ -125,14 +125,14 @@ def is_number(value: Any) -> bool:
 def _parse_json(text: str, openings: str) -> Any:
     """Return the one JSON value in the text, also in a fence or surrounded by text."""
     if len(text) > MAX_ANSWER_CHARS:
-        raise _decoding_error(f"The answer has more than {MAX_ANSWER_CHARS:,} characters.")
+        raise _decoding_error(f"The answer is longer than {MAX_ANSWER_CHARS:,} characters.")
     text = _strip_fence(text.strip().lstrip("\ufeff"))
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         broken = error
     except ValueError as error:
-        raise _decoding_error(f"The answer is not JSON: {error}.") from error
+        raise _decoding_error(f"The answer isn't valid JSON: {error}.") from error
     found = _find_json(text, openings)
     if len(found) == 1:
         return found[0]
@@ -157,7 +157,7 @@ def _find_json(text: str, openings: str) -> list[Any]:
         except json.JSONDecodeError as error:
             at = max(start.end(), error.pos)
         except ValueError as error:
-            raise _decoding_error(f"The answer is not JSON: {error}.") from error
+            raise _decoding_error(f"The answer isn't valid JSON: {error}.") from error
     return found
 
 
@@ -165,26 +165,27 @@ def _error_message(text: str, error: json.JSONDecodeError, found: int, openings:
     if not text:
         return "The answer is empty."
     if found:
-        return f"There are {found} JSON values in the answer, and it must be one."
+        return f"The answer contains {found} JSON values instead of one."
     if not text.startswith(tuple(openings)):
-        return "There is no JSON in the answer."
-    return f"The answer is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
+        return "The answer contains no JSON."
+    reason = f"{error.msg} (line {error.lineno}, column {error.colno})"
+    return f"The answer isn't valid JSON: {reason}."
 
 
 def _reject_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} isn't a JSON number")
 
 
 def _parse_int(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise ValueError(f"a number in it has more than {MAX_DIGITS} digits")
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
     return int(digits)
 
 
 def _parse_float(digits: str) -> float:
     number = float(digits)
     if not isfinite(number):
-        raise ValueError("a number in it is too large")
+        raise ValueError("a number is too large")
     return number
 
 
@@ -223,7 +224,7 @@ def _validate_model(model: type[BaseModel], value: Any) -> Any:
 
 
 def _schema_error(problems: Sequence[str]) -> OutputDecodingFailed:
-    return _decoding_error(f"The answer does not fit its schema: {'; '.join(problems)}.")
+    return _decoding_error(f"The answer doesn't match its schema: {'; '.join(problems)}.")
 
 
 def _decoding_error(sentence: str) -> OutputDecodingFailed:

@@ -25,9 +25,9 @@ from .usage import turn_usage
 MAX_RETRIES = 2
 MAX_QUOTED_CHARS = 20_000
 TOOL_ONLY_PARAMETERS = {"tool_choice", "parallel_tool_calls"}
-JSON_MISSING = "There is no JSON in the answer."
-TRUNCATED = "The answer was cut off at the output limit of the model."
-TRUNCATED_ADVICE = "Ask for something smaller, or raise the model's output limit."
+JSON_MISSING = "The answer contains no JSON."
+TRUNCATED = "The answer was cut off at the model's output limit."
+TRUNCATED_ADVICE = "Make your request smaller, or raise the model's output limit."
 
 Events = AsyncGenerator[Event, None]
 
@@ -154,7 +154,7 @@ class OutputStep:
 
     def _request_repair(self, text: str, error: str) -> None:
         said = replace_surrogates(text)[:MAX_QUOTED_CHARS] or "…"
-        wish = f"{error} Write the whole JSON again so that it fits."
+        wish = f"{error} Write the complete JSON again so that it matches the schema."
         self._asked += [
             {"role": "assistant", "content": said},
             {"role": "user", "content": wish},

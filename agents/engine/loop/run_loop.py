@@ -308,4 +308,4 @@ def _is_limit_error(told: Data) -> bool:
 
 
 def _no_answer_message(steps: int) -> str:
-    return f"There was no answer after {steps} step{'' if steps == 1 else 's'}."
+    return "No answer after 1 step." if steps == 1 else f"No answer after {steps} steps."

@@ -137,9 +137,10 @@ class DuplicateDetectionPolicy:
         asked = Progress(Counter(progress.calls))
         for call in decision.calls:
             if asked.count_equal(call) >= self.max_duplicates:
+                times = self.max_duplicates + 1
                 return TerminateImmediately(
                     StopReason.DUPLICATE,
-                    f"The agent asked {call.name!r} the same {self.max_duplicates + 1} times.",
+                    f"The agent called {call.name!r} {times} times with the same input.",
                 )
             asked.record(call)
         return decision
@@ -183,7 +184,7 @@ def tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
 
 
 def limit_message(name: str, most: int) -> str:
-    return f"The agent may call {name!r} {most} times in a run."
+    return f"The agent can call {name!r} up to {most} times per run."
 
 
 class BudgetPolicy:
@@ -216,11 +217,11 @@ class BudgetPolicy:
         """Return which limit is reached, or an empty string."""
         used = progress.used
         if self.max_seconds is not None and progress.seconds >= self.max_seconds:
-            return f"A run may take {self.max_seconds:g} seconds."
+            return f"The run reached its time limit ({self.max_seconds:g} s)."
         if self.max_tokens is not None and used.total_tokens >= self.max_tokens:
-            return f"A run may use {self.max_tokens:,} tokens."
+            return f"The run reached its token limit ({self.max_tokens:,} tokens)."
         if self.max_cost is not None and used.cost is not None and used.cost >= self.max_cost:
-            return f"A run may cost {self.max_cost:g} dollars."
+            return f"The run reached its cost limit (${self.max_cost:g})."
         return ""
 
 

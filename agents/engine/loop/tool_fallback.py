@@ -118,9 +118,9 @@ def effect(tool: Tool) -> Effect:
 
 def _timeout_attempt(tool: Tool, timeout: float) -> _Attempt:
     """Don't retry: another attempt would hang too, and the outcome of this one is unknown."""
-    late = f"{tool.name} did not answer within {timeout:g} seconds."
+    late = f"{tool.name} didn't respond within {timeout:g} s."
     if effect(tool) == "at_most_once":
-        late += " It may have done what it was asked, or not."
+        late = f"{late} It may or may not have completed."
     return _Attempt(result=ToolResult(error=late), may_repeat=False, is_outage=True)
 
 
@@ -151,4 +151,4 @@ def _to_result(tool: Tool, value: object) -> ToolResult:
     if isinstance(value, str):
         return ToolResult(value)
     kind = type(value).__name__
-    return ToolResult(error=f"{tool.name} is broken: it gave {kind}, not a ToolResult.")
+    return ToolResult(error=f"{tool.name} returned {kind} instead of a ToolResult.")

@@ -92,7 +92,7 @@ class ToolRunner:
             len(result.text), rules.inspect, result.text, "tool_output"
         )
         if inspected.is_blocked:
-            withheld = f"The result was withheld: {inspected.result.reason}"
+            withheld = f"The result was blocked: {inspected.result.reason}"
             result = ToolResult(error=withheld, mendable=True)
         elif inspected.text != result.text and result.is_error:
             result = replace(result, error=inspected.text.removeprefix("Error: "))
@@ -104,13 +104,13 @@ class ToolRunner:
 
     async def _run_call(self, call: ToolCall) -> FallbackResult:
         if call.name in self.out_of_order:
-            return _refusal(f"{call.name} is out of order. Answer without it.")
+            return _refusal(f"{call.name} is failing. Answer without it.")
         try:
             tool, input = self.registry.get(call.name), call.input
         except ToolNotFoundError as error:
             return replace(_refusal(str(error)), failure=error)
         except ValueError as error:
-            return _refusal(f"The arguments are not a JSON object: {error}")
+            return _refusal(f"The arguments aren't a JSON object: {error}.")
         outcome = await self._run_tool(tool, input)
         if outcome.degraded:
             self.out_of_order.add(call.name)
@@ -127,7 +127,7 @@ class ToolRunner:
                     attempt.record_success()
                 return outcome
         except CircuitOpen as error:
-            refusal = f"{error} Until then it is out of order: answer without it."
+            refusal = f"{error} Answer without it."
             result = ToolResult(error=refusal)
             return FallbackResult(result=result, degraded=True, attempts=0, failure=error)
 
@@ -157,10 +157,11 @@ def _refusal(error: str) -> FallbackResult:
 
 
 def _stand_in_result(name: str, other: str, result: ToolResult) -> ToolResult:
-    said = f"{name} was out of order; "
     if result.error is not None:
-        return replace(result, error=f"{said}{other}, in its place: {result.error}")
-    return replace(result, output=f"{said}answered by {other}: {result.output}")
+        error = f"{name} is failing, so {other} was called instead: {result.error}"
+        return replace(result, error=error)
+    output = f"{name} is failing, so {other} answered instead: {result.output}"
+    return replace(result, output=output)
 
 
 def _is_safe_stand_in(tool: Tool, stand_in: Tool) -> bool:

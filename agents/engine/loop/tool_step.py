@@ -276,8 +276,8 @@ class ToolStep:
             told += self._guardrail_events(call, about, findings)
         reason = Inspection(findings=findings).result.reason
         observation = (
-            f"Error: this call was not made. {reason} "
-            "Do not make it again; go on without it, or with other arguments."
+            f"Error: the tool wasn't called. {reason} "
+            "Don't repeat the call. Continue without it or with other arguments."
         )
         return [
             *told,
@@ -372,4 +372,4 @@ def _truncate(text: str) -> str:
     if len(text) <= MAX_OBSERVATION_CHARS:
         return text
     cut = len(text) - MAX_OBSERVATION_CHARS
-    return f"{text[:MAX_OBSERVATION_CHARS]}\n[… {cut:,} more characters were cut]"
+    return f"{text[:MAX_OBSERVATION_CHARS]}\n[… {cut:,} more characters cut]"

@@ -63,7 +63,7 @@ def _shorten_observations(messages: Sequence[Message], share: float) -> list[Mes
 def _cut_middle(text: str, share: float) -> str:
     keep = max(MIN_OBSERVATION_CHARS, int(len(text) * (1 - share) * 0.9)) // 2
     left_out = len(text) - 2 * keep
-    return f"{text[:keep]}\n[… {left_out:,} characters left out …]\n{text[-keep:]}"
+    return f"{text[:keep]}\n[… {left_out:,} characters cut …]\n{text[-keep:]}"
 
 
 def _repair_arguments(message: Message) -> Message:

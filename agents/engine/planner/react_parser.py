@@ -31,8 +31,8 @@ from .react_labels import (
 
 FORMAT_HELP = (
     'Write "Thought:", then either "Action:" with the name of one tool and "Action Input:" '
-    'with its input as a JSON object, or "Final Answer:" with the answer. Each stands at the '
-    "start of a line, outside code fences."
+    'with its input as a JSON object, or "Final Answer:" with the answer. Start each on a new '
+    "line, outside code fences."
 )
 
 
@@ -306,14 +306,14 @@ class ReactParser:
 
     def _error_message(self, texts: dict[ReactSection, str]) -> str:
         if self._choice:
-            return "The Action names no tool."
+            return "The Action doesn't name a tool."
         if self._part is ReactSection.ANSWER:
             return "The Final Answer is empty."
         if texts[ReactSection.INPUT]:
-            return "There is an Action Input without an Action."
+            return "The reply has an Action Input without an Action."
         if texts[ReactSection.THOUGHT]:
-            return "There is a Thought, but neither an Action nor a Final Answer after it."
-        return "The reply has neither an Action nor a Final Answer."
+            return "The reply has a Thought, but no Action or Final Answer after it."
+        return "The reply has no Action and no Final Answer."
 
 
 def _split_at_tokens(text: str) -> Iterator[tuple[str, str]]:

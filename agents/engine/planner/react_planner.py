@@ -52,11 +52,12 @@ FAILED_REASONS = {
     "network_error",
 }
 MALFORMED_REASON = "malformed_function_call"
-WITHHELD = "The model's provider withheld the answer."
-REPHRASE_ADVICE = "Ask in other words, or choose another model."
-OUTPUT_LIMIT_REACHED = "The model reached its output limit before it had an answer."
+WITHHELD = "The model's provider blocked the answer."
+REPHRASE_ADVICE = "Rephrase your question, or choose another model."
+OUTPUT_LIMIT_REACHED = "The model reached its output limit before it answered."
 UNREADABLE_CALL = (
-    "The tool call could not be read. Make it again, with one JSON object as its input."
+    "The tool call couldn't be parsed. Call the tool again with a single JSON object as its "
+    "input."
 )
 
 REACT_INSTRUCTIONS = """\
@@ -292,7 +293,9 @@ class _NativeReader:
     def feed(self, chunk: Chunk) -> list[Shown]:
         pieces = self._assembler.feed(chunk)
         if self._assembler.size > MAX_REPLY_CHARS:
-            raise ModelError(f"The model wrote more than {MAX_REPLY_CHARS:,} characters.")
+            raise ModelError(
+                f"The model's reply is longer than {MAX_REPLY_CHARS:,} characters."
+            )
         return pieces
 
     def rest(self) -> list[Shown]:

@@ -112,9 +112,9 @@ class _StreamTimer:
         """Whether the first chunk is slow; raise ModelTimeout if it is overdue."""
         now = self._loop.time()
         if now >= self._end:
-            raise ModelTimeout("The model did not finish within its time.")
+            raise ModelTimeout("The model didn't finish before its timeout.")
         if now >= self._due:
-            raise ModelTimeout(f"The model sent nothing for {self._patience:g} seconds.")
+            raise ModelTimeout(f"The model sent nothing for {self._patience:g} s.")
         is_slow = now >= self._slow
         if is_slow:
             self._slow = inf

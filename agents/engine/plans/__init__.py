@@ -8,7 +8,14 @@ from .graph import dependencies, diff_steps, levels, precedence, topological_ord
 from .orchestrator import RESULTS_PROMPT, Orchestrator
 from .panel import SYNTHESIS_PROMPT, Panel
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from .plan_writer import PLAN_SCHEMA, PLANNER
+from .plan_writer import (
+    INVALID_PLAN,
+    PLAN_SCHEMA,
+    PLANNER,
+    STEP_FAILED,
+    STEP_UNEXPECTED,
+    TRIED_PLAN,
+)
 from .similarity import normal_form
 from .validation import Schemas, missing_resources
 from .workflow import Workflow
@@ -29,6 +36,7 @@ __all__ = [
     "ExecutionPlan",
     "ExecutionStep",
     "FAILURE",
+    "INVALID_PLAN",
     "JUDGE",
     "LocatedValue",
     "MAX_DEPTH",
@@ -44,9 +52,12 @@ __all__ = [
     "PlanProblem",
     "QUESTION_TEMPLATE",
     "RESULTS_PROMPT",
+    "STEP_FAILED",
+    "STEP_UNEXPECTED",
     "SUCCESS",
     "SYNTHESIS_PROMPT",
     "Schemas",
+    "TRIED_PLAN",
     "Workflow",
     "dependencies",
     "diff_steps",

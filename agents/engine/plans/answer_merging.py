@@ -185,14 +185,19 @@ class AnswerMerger:
         """Return the member whose answer is chosen, and why."""
         most, everybody = groups[0], len(self.answered)
         if len(most) == everybody:
-            return most[0], "They all agree." if everybody > 1 else f"Only {most[0]} answered."
+            return most[
+                0
+            ], "All members agree." if everybody > 1 else f"Only {most[0]} answered."
         if self.merge == "judge":
-            return value.get("choice", ""), value.get("reason", "There was no judgement.")
+            return value.get("choice", ""), value.get(
+                "reason", "The judge didn't return a verdict."
+            )
         if len(most) * 2 > everybody:
             votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
             return most[0] if self.merge == "vote" else "", votes
-        no = "There is no majority: they gave" if self.merge == "vote" else "They gave"
-        return "", f"{no} {len(groups)} different answers."
+        if self.merge == "vote":
+            return "", f"No majority: the panel gave {len(groups)} different answers."
+        return "", f"The panel gave {len(groups)} different answers."
 
 
 def format_answers(heads: Sequence[PanelMember]) -> str:

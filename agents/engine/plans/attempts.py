@@ -76,7 +76,7 @@ class StepAttempts:
             if until is None or until.value({**self.names, "output": output}):
                 self.outcome = self._build_outcome("done", output)
                 return
-        late = f"“{self.step.until}” did not come true in {self.step.rounds} rounds."
+        late = f"Condition “{self.step.until}” wasn't met after {self.step.rounds} rounds."
         self.outcome = self._build_outcome("failed", result_value(self._last), late)
 
     def _round_attempts(self, at: int) -> range:

@@ -17,7 +17,6 @@ OPENING_TYPES = {
     EventType.TOOL_CALL,
     EventType.TOOL_RESPONSE,
 }
-UNCERTAIN = "It may have been done, or not."
 
 Events = AsyncGenerator[Event, None]
 
@@ -50,8 +49,8 @@ class TimeLimitedStream:
         return self._timeout_message(is_unsure)
 
     def _timeout_message(self, is_unsure: bool) -> str:
-        late = f"It took longer than {self.seconds:g} seconds."
-        return f"{late} {UNCERTAIN}" if is_unsure else late
+        late = f"Timed out after {self.seconds:g} s."
+        return f"{late} It may or may not have completed." if is_unsure else late
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None

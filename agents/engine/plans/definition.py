@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from .plan import STEP_FIELDS, ExecutionPlan, ExecutionStep
-from .validation import MAX_STEPS, did_you_mean, is_number, structural_problems
+from .validation import MAX_STEPS, is_number, structural_problems, with_suggestion
 from .yaml_reader import MAX_PROBLEMS, LocatedValue, PlanProblem
 from .yaml_reader import read_yaml as read_values
 
@@ -75,7 +75,7 @@ def read_definition(text: str) -> PlanDefinition:
 
 
 def _not_a_mapping(written: LocatedValue | None) -> PlanProblem:
-    sentence = "A workflow is a mapping with a name and steps."
+    sentence = "A workflow must be a mapping with a name and steps."
     line, column = (written.line, written.column) if written else (1, 1)
     return PlanProblem(message=sentence, line=line, column=column)
 
@@ -98,10 +98,11 @@ class _DefinitionReader:
         inner: LocatedValue | None = written.value.get("workflow")
         if inner is None:
             return written
-        self._check_fields(written, ("workflow",))
+        name = "workflow"
+        self._check_fields(written, (name,))
         if isinstance(inner.value, dict):
             return inner
-        self.note("'workflow' is a mapping with a name and steps.", inner)
+        self.note(f"{name!r} must be a mapping with a name and steps.", inner)
         return replace(written, value={})
 
     def name(self, root: LocatedValue) -> str:
@@ -112,16 +113,17 @@ class _DefinitionReader:
         found = written.value.get(name)
         text = self._read_text(found, name) if found else ""
         if found and len(text) > most:
-            self.note(f"{name!r} has at most {most} characters.", found)
+            self.note(f"{name!r} can have up to {most} characters.", found)
         return text[:most]
 
     def plan(
         self, written: LocatedValue, parts: tuple[str, ...] = WORKFLOW_FIELDS[1:]
     ) -> ExecutionPlan:
         self._check_fields(written, parts)
-        steps = written.value.get("steps")
+        name = "steps"
+        steps = written.value.get(name)
         if steps is not None and not isinstance(steps.value, list):
-            self.note("'steps' is a list.", steps)
+            self.note(f"{name!r} must be a list.", steps)
         items = steps.value if steps and isinstance(steps.value, list) else []
         parameters = written.value.get("parameters")
         return ExecutionPlan(
@@ -132,7 +134,10 @@ class _DefinitionReader:
 
     def _read_step(self, written: LocatedValue) -> ExecutionStep:
         if not isinstance(written.value, dict):
-            self.note("A step is a mapping with a name and what it does.", written)
+            sentence = (
+                "A step must be a mapping with a name and an action (tool, agent, ask or plan)."
+            )
+            self.note(sentence, written)
             return ExecutionStep()
         self._check_fields(written, STEP_FIELDS)
         given = {name: written.value[name] for name in STEP_FIELDS if name in written.value}
@@ -145,13 +150,16 @@ class _DefinitionReader:
             if len(self.problems) >= MAX_PROBLEMS:
                 return
             other = FIELD_ALIASES.get(name)
-            meant = f" Did you mean {other!r}?" if other in names else did_you_mean(name, names)
-            sentence = f"There is no field {name!r} here.{meant}"
+            sentence = f"Unknown field: {name!r}."
+            if other in names:
+                sentence = f"{sentence} Did you mean {other!r}?"
+            else:
+                sentence = with_suggestion(sentence, name, names)
             self._report_at(sentence, *written.names[name])
 
     def _read_text(self, written: LocatedValue, name: str) -> str:
         if isinstance(written.value, list | dict):
-            self.note(f"{name!r} is text.", written)
+            self.note(f"{name!r} must be text.", written)
             return ""
         return written.text
 
@@ -159,7 +167,7 @@ class _DefinitionReader:
         """Read a name on one line, because it has to be typed elsewhere too."""
         text = " ".join(self._read_text(written, name).split())
         if len(text) > MAX_NAME_CHARS:
-            self.note(f"{name!r} has at most {MAX_NAME_CHARS} characters.", written)
+            self.note(f"{name!r} can have up to {MAX_NAME_CHARS} characters.", written)
         return text[:MAX_NAME_CHARS]
 
     def _read_expression(self, written: LocatedValue, name: str) -> str:
@@ -172,14 +180,14 @@ class _DefinitionReader:
         if written.value is None:
             return {}
         if not isinstance(written.value, dict):
-            self.note(f"{name!r} is a mapping of names to values.", written)
+            self.note(f"{name!r} must be a mapping of names to values.", written)
             return {}
         mapping: Mapping[str, Any] = written.plain
         return mapping
 
     def _read_flag(self, written: LocatedValue, name: str) -> bool | None:
         if not isinstance(written.value, bool):
-            self.note(f"{name!r} is true or false.", written)
+            self.note(f"{name!r} must be true or false.", written)
             return None
         return written.value
 
@@ -190,7 +198,7 @@ class _DefinitionReader:
 
     def _read_int(self, written: LocatedValue, name: str) -> int | None:
         if not isinstance(written.value, int) or isinstance(written.value, bool):
-            self.note(f"{name!r} is a whole number.", written)
+            self.note(f"{name!r} must be a whole number.", written)
             return None
         return written.value
 
@@ -200,7 +208,9 @@ class _DefinitionReader:
         is_text = isinstance(written.value, str)
         found = DURATION.fullmatch(written.value.strip()) if is_text else None
         if found is None:
-            self.note(f"{name!r} is a number of seconds, or such as 30s or 5m.", written)
+            self.note(
+                f"{name!r} must be a number of seconds or a duration, e.g. 30s or 5m.", written
+            )
             return None
         return float(found[1]) * UNIT_SECONDS[found[2]]
 
@@ -210,7 +220,7 @@ class _DefinitionReader:
 
     def _read_nested_plan(self, written: LocatedValue, name: str) -> ExecutionPlan | None:
         if not isinstance(written.value, dict):
-            self.note(f"{name!r} is a mapping with steps.", written)
+            self.note(f"{name!r} must be a mapping with steps.", written)
             return None
         return self.plan(written)
 

@@ -123,9 +123,10 @@ class OutcomeCheck:
             is_met = bool(parse(expression).value({**self.names, "output": self.output}))
         except BadExpression as error:
             return EvaluationResult(is_met=False, reason=str(error))
-        return EvaluationResult(
-            is_met=is_met, reason=f"{expression} is {'' if is_met else 'not '}true."
+        reason = (
+            f"Condition met: {expression}." if is_met else f"Condition not met: {expression}."
         )
+        return EvaluationResult(is_met=is_met, reason=reason)
 
     def _question(self) -> str:
         shown = to_text(self.output)
@@ -142,5 +143,5 @@ def _to_finding(handoff: HandoffRun) -> EvaluationResult:
     """Return the model's finding; a result that can't be checked doesn't pass."""
     if isinstance(handoff.output, dict):
         return EvaluationResult.from_dict(handoff.output)
-    why = handoff.result.text if handoff.result else "nobody answered"
-    return EvaluationResult(is_met=False, reason=f"It could not be checked: {why}")
+    why = handoff.result.text if handoff.result else "No answer."
+    return EvaluationResult(is_met=False, reason=f"The result couldn't be checked: {why}")

@@ -161,10 +161,10 @@ class PlanExecution:
         if step.condition == ALWAYS:
             return None
         if step.condition == FAILURE:
-            nothing = StepOutcome(status="skipped", reason="Nothing before it failed.")
+            nothing = StepOutcome(status="skipped", reason="No previous step failed.")
             return None if has_failed else nothing
         if has_failed:
-            return StepOutcome(status="unreached", reason="A step before it failed.")
+            return StepOutcome(status="unreached", reason="A previous step failed.")
         return None if step.condition == SUCCESS else self._condition_outcome(step.condition)
 
     def _condition_outcome(self, condition: str) -> StepOutcome | None:
@@ -172,7 +172,7 @@ class PlanExecution:
             is_true = bool(parse(condition).value(self.names))
         except BadExpression as error:
             return StepOutcome(status="failed", reason=str(error))
-        no = StepOutcome(status="skipped", reason=f"It is not so that {condition}.")
+        no = StepOutcome(status="skipped", reason=f"Condition not met: {condition}.")
         return None if is_true else no
 
     def _on_task_end(self, name: str) -> None:

@@ -138,8 +138,9 @@ class PlannedRunLoop(RunLoop):
 
 
 def _gave_up_message(before: list[ExecutedPlan], why: str) -> str:
-    plans = "1 plan" if len(before) == 1 else f"{len(before)} plans"
-    return f"Given up after {plans}. {why}"
+    if len(before) == 1:
+        return f"Gave up after 1 plan. {why}"
+    return f"Gave up after {len(before)} plans. {why}"
 
 
 def _results_message(plan: ExecutionPlan, outcomes: Mapping[str, StepOutcome]) -> str:

@@ -157,7 +157,7 @@ class PanelPoll:
 
     def _member(self, name: str, outcome: StepOutcome) -> PanelMember:
         if outcome.status != "done" or not outcome.text.strip():
-            return PanelMember(name=name, problem=outcome.reason or "There was no answer.")
+            return PanelMember(name=name, problem=outcome.reason or "No answer.")
         output = self._outputs().get(outcome.number)
         return PanelMember(name=name, answer=outcome.text, output=output)
 
@@ -176,7 +176,7 @@ def _no_answer_message(heads: Sequence[PanelMember]) -> str:
     if not heads:
         return "This panel has no members."
     why = " ".join(f"{head.name}: {head.problem}" for head in heads)
-    return f"No member of the panel could answer. {why}"
+    return f"No panel member could answer. {why}"
 
 
 def _synthesis_message(verdict: MergeResult, heads: Sequence[PanelMember]) -> str:

@@ -47,6 +47,10 @@ Agents: {agents}
 Roles: {roles}
 
 What whoever carries it out is told: {own}"""
+TRIED_PLAN = "A plan that was tried: {plan}"
+INVALID_PLAN = "Your last plan isn't valid: {why}"
+STEP_FAILED = "“{name}” failed: {why}"
+STEP_UNEXPECTED = "“{name}” didn't return the expected result ({expected}): {why}"
 REPLAN_INSTRUCTIONS = """\
 Write a new plan that does better. A step that is written exactly as before is not done again: \
 its result stays."""
@@ -157,7 +161,7 @@ class PlanWriter:
                     yield event
             if self.plan or self.refusal is not None or self.is_waiting:
                 return
-        raise NoPlan(f"There is no plan that can be carried out: {self._wrong[-1]}")
+        raise NoPlan(f"The model didn't write a valid plan: {self._wrong[-1]}")
 
     def _written_events(self, number: int, plan: ExecutionPlan | None) -> list[Event]:
         if plan is None:
@@ -213,10 +217,10 @@ class PlanWriter:
         parts = [f"{before}Question: {trail.query}"]
         for account in self.before:
             written = json.dumps(account.plan.to_dict(), ensure_ascii=False, default=str)
-            parts += [f"A plan that was tried: {written}", *_format_results(account)]
+            parts += [TRIED_PLAN.format(plan=written), *_format_results(account)]
             parts.append(f"What was wrong: {' '.join(account.feedback())}")
         parts += [REPLAN_INSTRUCTIONS] if self.before else []
-        parts += [f"Your last plan cannot be carried out: {wrong}" for wrong in self._wrong]
+        parts += [INVALID_PLAN.format(why=why) for why in self._wrong]
         return "\n\n".join(parts)
 
     def _parse_plan(self, handoff: HandoffRun) -> ExecutionPlan | None:
@@ -224,7 +228,7 @@ class PlanWriter:
         value = handoff.output
         if not isinstance(value, dict):
             self._wrong.append(
-                handoff.result.text if handoff.result else "Nothing was written."
+                handoff.result.text if handoff.result else "The model wrote nothing."
             )
             return None
         if cancel := str(value.get("cancel") or "").strip():
@@ -234,7 +238,7 @@ class PlanWriter:
             plan = without_approvals(ExecutionPlan.from_dict(value)).named()
             wrong = list(self.check(plan))
         except (TypeError, ValueError, AttributeError) as error:
-            wrong = [f"It cannot be read: {error}"]
+            wrong = [f"The plan can't be parsed: {error}."]
         if wrong:
             self._wrong.append(" ".join(wrong))
             return None
@@ -264,7 +268,7 @@ class PlanWriter:
             self.is_waiting = True
             return self._request_approval(number, plan)
         if not verdict.is_approved:
-            self.refusal = verdict.reason or "The plan was declined."
+            self.refusal = verdict.reason or "The plan was rejected."
             return [self._end_event(number, "rejected", self.refusal)]
         self.plan, told = plan, list[Event]()
         if verdict.arguments is not None:
@@ -335,6 +339,6 @@ def _failure_feedback(account: ExecutedPlan, name: str) -> str:
     outcome = account.outcomes[name]
     step = next(step for step in account.plan.steps if step.name == name)
     if outcome.finding is None:
-        return f"“{name}” failed: {outcome.reason}"
-    expected = f"“{name}” did not give what was expected ({step.expected_outcome})"
-    return f"{expected}: {outcome.reason} {outcome.finding.feedback}".strip()
+        return STEP_FAILED.format(name=name, why=outcome.reason)
+    why = f"{outcome.reason} {outcome.finding.feedback}".strip()
+    return STEP_UNEXPECTED.format(name=name, expected=step.expected_outcome, why=why)

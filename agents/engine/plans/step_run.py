@@ -167,9 +167,9 @@ class StepRun:
         else:
             items = interpolate(wanted, self.names)
         if not isinstance(items, list):
-            raise BadExpression(f"“{self.step.name}” needs a list to be done for each of it.")
+            raise BadExpression(f"“{self.step.name}” needs a list in for_each.")
         if len(items) > MAX_ITEMS:
-            raise BadExpression(f"A step is done for at most {MAX_ITEMS:,} items.")
+            raise BadExpression(f"for_each can have up to {MAX_ITEMS:,} items.")
         return items
 
     def _item_run(self, number: int, at: int, item: Any) -> "StepRun":

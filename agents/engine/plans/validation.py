@@ -42,7 +42,9 @@ def find_problems(
 def structural_problems(plan: ExecutionPlan) -> Iterator[PlanProblem]:
     """Yield structural problems, which don't depend on the tools. Steps must be named."""
     if len(list(plan.walk())) > MAX_STEPS:
-        yield PlanProblem(message=f"A plan has at most {MAX_STEPS:,} steps.", path=("steps",))
+        yield PlanProblem(
+            message=f"A plan can have up to {MAX_STEPS:,} steps.", path=("steps",)
+        )
         return
     yield from _structural_problems(plan, _Scope(parameters=frozenset(plan.parameters)), ())
 
@@ -90,14 +92,14 @@ def _structural_problems(
     plan: ExecutionPlan, scope: _Scope, path: Path
 ) -> Iterator[PlanProblem]:
     if scope.level > MAX_DEPTH:
-        sentence = f"Plans are nested at most {MAX_DEPTH} levels deep."
+        sentence = f"Plans can be nested up to {MAX_DEPTH} levels deep."
         yield PlanProblem(message=sentence, path=path)
         return
     if not plan.steps:
         yield PlanProblem(message="A plan needs at least one step.", path=(*path, "steps"))
     yield from _duplicate_names(plan, path)
     if waiting := find_cycle(plan.steps):
-        sentence = f"These steps wait for each other: {' → '.join(waiting)}."
+        sentence = f"Circular dependency: {' → '.join(waiting)}."
         place = next(n for n, step in enumerate(plan.steps) if step.name == waiting[0])
         yield PlanProblem(message=sentence, path=(*path, "steps", place, "depends_on"))
     checked = _PlanChecker(plan, scope)
@@ -109,7 +111,7 @@ def _duplicate_names(plan: ExecutionPlan, path: Path) -> Iterator[PlanProblem]:
     seen: set[str] = set()
     for place, step in enumerate(plan.steps):
         if step.name in seen:
-            sentence = f"There are two steps called {step.name!r}."
+            sentence = f"Two steps are named {step.name!r}."
             yield PlanProblem(message=sentence, path=(*path, "steps", place, "name"))
         seen.add(step.name)
 
@@ -127,9 +129,9 @@ class _PlanChecker:
         yield from _field_problems(step, path)
         for place, name in enumerate(step.depends_on):
             if name not in self.known:
-                sentence = f"{step.name!r} depends on {name!r}, and there is no such step."
-                meant = did_you_mean(name, self.known - {step.name})
-                yield PlanProblem(message=sentence + meant, path=(*path, "depends_on", place))
+                sentence = f"{step.name!r} depends on {name!r}, which doesn't exist."
+                sentence = with_suggestion(sentence, name, self.known - {step.name})
+                yield PlanProblem(message=sentence, path=(*path, "depends_on", place))
         yield from self._expression_problems(step, path)
         if step.plan is not None:
             earlier = frozenset(name for name in self.names if self.is_before(name, step.name))
@@ -193,56 +195,78 @@ class _PlanChecker:
     ) -> Iterator[str]:
         names = {"steps", "parameters", *more, *(("item", "index") if scope.is_each else ())}
         for name in sorted(expression.names - names):
-            sentence = f"{step.name!r} refers to {name!r}, and there is no such name here."
-            yield sentence + did_you_mean(name, names)
+            sentence = f"{step.name!r} refers to {name!r}, which isn't available here."
+            yield with_suggestion(sentence, name, names)
         for name in sorted(expression.parameters - scope.parameters):
-            sentence = f"{step.name!r} refers to the parameter {name!r}, which is not declared."
-            yield sentence + did_you_mean(name, scope.parameters)
+            sentence = f"{step.name!r} refers to the parameter {name!r}, which isn't declared."
+            yield with_suggestion(sentence, name, scope.parameters)
         for name in sorted(expression.steps - scope.steps - self.known):
             yield self._unavailable_step(step, name)
 
     def _unavailable_step(self, step: ExecutionStep, name: str) -> str:
-        refers = f"{step.name!r} refers to the step {name!r}, which"
         if name in self.scope.others:
-            return f"{refers} may not be over: add it to depends_on."
-        return f"{refers} is not there." + did_you_mean(name, self.known | self.scope.steps)
+            return (
+                f"{step.name!r} refers to the step {name!r}, which may not be finished yet. "
+                "Add it to depends_on."
+            )
+        sentence = f"{step.name!r} refers to the step {name!r}, which doesn't exist."
+        return with_suggestion(sentence, name, self.known | self.scope.steps)
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str:
+def with_suggestion(sentence: str, name: str, known: Collection[str]) -> str:
+    """The sentence, and the known name that is most like this one."""
     if len(name) > MAX_COMPARED_CHARS:
-        return ""
+        return sentence
     alike = (other for other in known if abs(len(other) - len(name)) <= MAX_LENGTH_DIFFERENCE)
     near = get_close_matches(name, islice(alike, MAX_COMPARED_NAMES), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return f"{sentence} Did you mean {near[0]!r}?" if near else sentence
 
 
 def _field_problems(step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
     """Yield fields that conflict or are out of range."""
     kinds = [kind for kind in STEP_KINDS if getattr(step, kind)]
     if not kinds and not step.role:
-        yield _step_problem(step, "needs one of tool, agent, ask and plan.", path)
+        yield PlanProblem(
+            message=f"The step {step.name!r} needs one of: tool, agent, ask, plan.", path=path
+        )
     elif len(kinds) > 1:
-        yield _step_problem(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
+        yield PlanProblem(
+            message=f"The step {step.name!r} combines {' and '.join(kinds)}. Use only one.",
+            path=(*path, kinds[1]),
+        )
     if step.approves and not step.ask:
-        yield _step_problem(step, "approves, but asks nothing.", (*path, "approves"))
+        yield PlanProblem(
+            message=f"The step {step.name!r} has approves but no ask.", path=(*path, "approves")
+        )
     if step.ask and step.timeout is not None:
-        yield _step_problem(
-            step, "asks a person, and so it has no timeout.", (*path, "timeout")
+        yield PlanProblem(
+            message=f"The step {step.name!r} waits for a user, so it can't have a timeout.",
+            path=(*path, "timeout"),
         )
     for field, least, most in FIELD_BOUNDS:
         value = getattr(step, field)
         if value is not None and not (is_number(value) and least <= value <= most):
-            yield _step_problem(
-                step, f"needs {field} from {least:,} to {most:,}.", (*path, field)
+            yield PlanProblem(
+                message=f"The step {step.name!r} needs {field} between {least:,} and {most:,}.",
+                path=(*path, field),
             )
         elif field in INTEGER_FIELDS and not isinstance(value, int):
-            yield _step_problem(step, f"needs a whole number in {field}.", (*path, field))
+            yield PlanProblem(
+                message=f"The step {step.name!r} needs a whole number in {field}.",
+                path=(*path, field),
+            )
     if not isinstance(step.for_each, str | list | tuple | None):
-        yield _step_problem(
-            step, "needs a list, or an expression, in for_each.", (*path, "for_each")
+        yield PlanProblem(
+            message=f"The step {step.name!r} needs a list or an expression in for_each.",
+            path=(*path, "for_each"),
         )
 
 
+MISSING_RESOURCES = {
+    "tool": "{step!r} needs the tool {name!r}, which isn't available.",
+    "agent": "{step!r} needs the agent {name!r}, which isn't available.",
+    "role": "{step!r} needs the role {name!r}, which isn't available.",
+}
 FIELD_BOUNDS = (
     ("timeout", 0.001, MAX_TIMEOUT_SECONDS),
     ("rounds", 1, MAX_ROUNDS),
@@ -254,13 +278,9 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _step_problem(step: ExecutionStep, words: str, path: Path) -> PlanProblem:
-    return PlanProblem(message=f"The step {step.name!r} {words}", path=path)
-
-
 def _syntax_problem(step: ExecutionStep, path: Path, error: BadExpression) -> PlanProblem:
     field = next(part for part in reversed(path) if isinstance(part, str))
-    sentence = f"In {field!r} of {step.name!r}, character {error.position + 1}: {error}"
+    sentence = f"In {field!r} of step {step.name!r}, character {error.position + 1}: {error}"
     return PlanProblem(message=sentence, path=path)
 
 
@@ -276,8 +296,8 @@ def _missing_problem(
     field: str, step: ExecutionStep, known: Collection[str], path: Path
 ) -> PlanProblem:
     name = getattr(step, field)
-    sentence = f"{step.name!r} needs the {field} {name!r}, which is not there."
-    return PlanProblem(message=sentence + did_you_mean(name, known), path=(*path, field))
+    sentence = MISSING_RESOURCES[field].format(step=step.name, name=name)
+    return PlanProblem(message=with_suggestion(sentence, name, known), path=(*path, field))
 
 
 def _argument_problems(
@@ -287,10 +307,12 @@ def _argument_problems(
     known = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in step.arguments:
-            sentence = f"{step.name!r} does not give {step.tool!r} its argument {name!r}."
+            sentence = (
+                f"{step.name!r} doesn't pass the required argument {name!r} to {step.tool!r}."
+            )
             yield PlanProblem(message=sentence, path=(*path, "arguments"))
     if schema.get("additionalProperties") is False:
         for name in step.arguments.keys() - known.keys():
-            sentence = f"{step.tool!r} takes no argument {name!r}."
-            meant = did_you_mean(name, known)
-            yield PlanProblem(message=sentence + meant, path=(*path, "arguments", name))
+            sentence = f"{step.tool!r} doesn't have an argument {name!r}."
+            sentence = with_suggestion(sentence, name, known)
+            yield PlanProblem(message=sentence, path=(*path, "arguments", name))

@@ -79,7 +79,7 @@ class LocatedValue:
 def read_yaml(text: str) -> tuple[LocatedValue | None, list[PlanProblem]]:
     """Return the value, as far as it is readable, and its problems."""
     if len(text) > MAX_CHARS:
-        return None, [PlanProblem(message=f"This is longer than {MAX_CHARS:,} characters.")]
+        return None, [PlanProblem(message=f"The text is longer than {MAX_CHARS:,} characters.")]
     reading = _TreeBuilder()
     try:
         for event in _yaml_events(text):
@@ -123,7 +123,9 @@ class _TreeBuilder:
             case yaml.DocumentStartEvent():
                 self.documents += 1
                 if self.documents == 2:
-                    self._report("There is a second document here; one is taken.", event)
+                    self._report(
+                        "Only one YAML document is allowed. A second one starts here.", event
+                    )
             case yaml.MappingStartEvent():
                 self._open_container({}, event)
             case yaml.SequenceStartEvent():
@@ -134,7 +136,9 @@ class _TreeBuilder:
             case yaml.ScalarEvent():
                 self._add_value(_read_scalar(event), event)
             case yaml.AliasEvent():
-                self._report("Aliases (*name) are not taken: write it out.", event)
+                self._report(
+                    "YAML aliases (*name) aren't supported. Write out the value.", event
+                )
                 self._add_value(_located_value(None, event), event)
 
     def _open_container(self, value: Any, event: Any) -> None:
@@ -164,9 +168,9 @@ class _TreeBuilder:
     ) -> None:
         key, place = name.text, (name.line, name.column)
         if isinstance(name.value, list | dict):
-            self._report("A name is text.", name)
+            self._report("Keys must be text.", name)
         elif key in holder.value:
-            self._report(f"{key!r} is written twice here.", name)
+            self._report(f"{key!r} is defined twice.", name)
         else:
             holder.value[key] = written
             holder.names[key] = place
@@ -174,10 +178,10 @@ class _TreeBuilder:
     def _check_limits(self, event: Any) -> None:
         self.values += 1
         if self.values > MAX_VALUES:
-            raise _LimitExceeded(f"There are more than {MAX_VALUES:,} values in this.", event)
+            raise _LimitExceeded(f"This contains more than {MAX_VALUES:,} values.", event)
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
-            self._report(f"Tags ({tag}) are not taken.", event)
+            self._report(f"YAML tags ({tag}) aren't supported.", event)
 
     def _report(self, message: str, where: Any) -> None:
         if len(self.problems) < MAX_PROBLEMS:
@@ -219,12 +223,12 @@ def _problem(message: str, where: Any) -> PlanProblem:
 def _syntax_problem(text: str, error: yaml.YAMLError) -> PlanProblem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is not None:
-        reason = getattr(error, "problem", None) or "its form is wrong"
+        reason = getattr(error, "problem", None) or "invalid YAML"
         line, column = mark.line + 1, mark.column + 1
     else:
-        reason = getattr(error, "reason", "its form is wrong")
+        reason = getattr(error, "reason", "invalid YAML")
         line, column = _control_character_position(text)
-    return PlanProblem(message=f"This cannot be read: {reason}.", line=line, column=column)
+    return PlanProblem(message=f"Syntax error: {reason}.", line=line, column=column)
 
 
 def _control_character_position(text: str) -> tuple[int, int]:

@@ -130,8 +130,11 @@ class CircuitBreaker:
 
     def _open_message(self) -> str:
         name, seconds = self.key.partition(":")[2] or self.key, ceil(self._retry_in())
-        again = f"tried again in {seconds} seconds" if seconds else "being tried again now"
-        return f"{name} has failed {self._failures} times in a row; it is {again}."
+        if not seconds:
+            return (
+                f"{name} has failed {self._failures} times in a row and is being retried now."
+            )
+        return f"{name} has failed {self._failures} times in a row. Next retry in {seconds} s."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

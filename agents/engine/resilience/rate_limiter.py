@@ -16,9 +16,9 @@ Clock = Callable[[], float]
 WINDOW_SECONDS = 60.0
 ROUNDING = 1e-9  # of a permit; refilled floats are rarely whole
 MESSAGES: dict[Limit, str] = {
-    "concurrency": "{model} answers at most {most} at once, and the turn did not come within",
-    "requests": "{model} may be asked {most} times a minute, and the turn did not come within",
-    "tokens": "{model} may use {most} tokens a minute, and the turn did not come within",
+    "concurrency": "{model} is busy: all {most} slots stayed in use for {seconds:g} s.",
+    "requests": "{model} stayed at its limit of {most} requests per minute for {seconds:g} s.",
+    "tokens": "{model} stayed at its limit of {most} tokens per minute for {seconds:g} s.",
 }
 
 
@@ -141,8 +141,8 @@ class RateLimiter:
             self._line[0].set()
 
     def _busy_message(self, model: str) -> str:
-        begin = MESSAGES[self._why].format(model=model, most=self.limits.most(self._why))
-        return f"{begin} {self.limits.patience:g} seconds."
+        most, seconds = self.limits.most(self._why), self.limits.patience
+        return MESSAGES[self._why].format(model=model, most=most, seconds=seconds)
 
 
 async def _wait_for_wake(turn: asyncio.Event, seconds: float) -> None:

@@ -26,8 +26,8 @@ Shown = tuple[Kind, str]
 
 REFUSAL_NOTE = "The model declined to answer."
 CAVEATS = {
-    "length": "The answer was cut off at the output limit of the model.",
-    "content_filter": "The answer was cut off by a filter of the model's provider.",
+    "length": "The answer was cut off at the model's output limit.",
+    "content_filter": "The model provider's content filter cut off the answer.",
 }
 
 

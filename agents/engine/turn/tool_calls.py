@@ -39,9 +39,9 @@ class ToolCall:
         try:
             value = _decode_arguments(self.arguments)
         except RecursionError:
-            raise ValueError("they are nested too deeply") from None
+            raise ValueError("the arguments are nested too deeply") from None
         if not isinstance(value, dict):
-            raise ValueError(f"arguments must be a JSON object, not {self.arguments!r}")
+            raise ValueError(f"expected an object, found {self.arguments!r}")
         return value
 
     @property

@@ -7,7 +7,13 @@ from datetime import date
 from typing import Any
 
 from agents.engine.loop import HANDOFF_PREFIX, Handoff
-from agents.engine.plans import RESULTS_PROMPT
+from agents.engine.plans import (
+    INVALID_PLAN,
+    RESULTS_PROMPT,
+    STEP_FAILED,
+    STEP_UNEXPECTED,
+    TRIED_PLAN,
+)
 
 from . import conversation, passages, plans, results
 from .conversation import Finding, Message, Offer, Question, Situation, spoken
@@ -15,12 +21,16 @@ from .steps import REFERENCE, Plan, Step
 
 _BRIEF = re.compile(
     r"(?:\A|\n\n)Question: (?P<question>.*?)"
-    r"(?P<past>\n\n(?:A plan that was tried|Your last plan cannot be carried out): .*|)\Z",
+    rf"(?P<past>\n\n(?:{re.escape(TRIED_PLAN.format(plan=''))}"
+    rf"|{re.escape(INVALID_PLAN.format(why=''))}).*|)\Z",
     re.DOTALL,
 )
 _FAILED = re.compile(
-    r"(“[^\n]+?” failed: .+)|^Your last plan cannot be carried out: (.+)", re.M
+    rf"({STEP_FAILED.format(name='.+?', why='.+')})"
+    rf"|^{re.escape(INVALID_PLAN.format(why=''))}(.+)",
+    re.M,
 )
+_UNEXPECTED = STEP_UNEXPECTED.partition("(")[0]  # up to what was expected
 _CHECK = re.compile(r"Step: .*?\nExpected: (?P<expected>.*?)\nResult:\n(?P<result>.*)", re.S)
 _RESULTS = conversation.pattern(RESULTS_PROMPT)
 _ASK = conversation.LIBRARY["words"]["ask_person"]
@@ -42,7 +52,7 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
         tools=(*conversation.listed_tools(system, "arguments"), *_agents(system)),
         today=today,
         is_planner=True,
-        works=lambda name: f"“{name}” did not give what was expected" not in past,
+        works=lambda name: _UNEXPECTED.format(name=name) not in past,
     )
     listed = re.search(r"^Roles: (.+)$", system, re.MULTILINE)
     roles = listed[1].split(", ") if listed else []

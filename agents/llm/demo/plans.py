@@ -7,6 +7,8 @@ the same steps as a plan, with references to earlier results.
 import re
 from itertools import islice
 
+from agents.engine.loop import UNFINISHED
+
 from . import arithmetic, intents, passages, results
 from .conversation import LIBRARY, Finding, Question, Situation
 from .shop_plans import ShopPlans
@@ -78,9 +80,10 @@ def _handoff(situation: Situation) -> Plan | None:
         steps.append(Step(title, agents[name], task, thought))
 
     def told(name: str, finding: Finding) -> str:
-        if finding.failed and f"{name} could not finish: " not in finding.text:
+        unfinished = UNFINISHED.format(agent=name, why="")
+        if finding.failed and unfinished not in finding.text:
             return results.failure(finding, question)
-        text = finding.text.removeprefix(f"Error: {name} could not finish: ")
+        text = finding.text.removeprefix(f"Error: {unfinished}")
         key = "unfinished" if finding.failed else "says_lines" if "\n" in text else "says"
         return question.say(key, agent=name, text=text)
 

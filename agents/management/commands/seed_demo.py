@@ -135,15 +135,15 @@ def make_guardrails() -> None:
     if GuardrailPattern.objects.exists():
         return
     GuardrailPattern.objects.create(
-        name="Private keys",
+        name=_("Private keys"),
         pattern="-----BEGIN [A-Z ]*PRIVATE KEY-----",
         stage=GuardrailPattern.Stage.INPUT,
-        message="This looks like a private key. It was not sent to the model.",
+        message="This looks like a private key. It wasn't sent to the model.",
     )
     GuardrailPattern.objects.create(
-        name="Instruction override",
+        name=_("Instruction override"),
         pattern=r"(?i)\b(ignore|disregard) (all |any )?(previous|earlier|above) instructions\b",
         stage=GuardrailPattern.Stage.INPUT,
         action=GuardrailPattern.Action.WARN,
-        message="This asks the agent to forget its instructions.",
+        message="This asks the agent to ignore its instructions.",
     )

@@ -42,7 +42,7 @@ WIDE_FORMAT = re.compile(r"\*|\d{3}")
 
 
 class QueryRefused(ToolError):
-    """This query cannot be run."""
+    """This query can't be run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,59 +87,55 @@ def _strip_fence(sql: str) -> str:
 
 def _check_text(sql: str) -> None:
     if not sql:
-        raise QueryRefused("There is no query: write one SELECT statement.")
+        raise QueryRefused("Enter a SELECT statement.")
     if len(sql) > MAX_QUERY_CHARS:
         raise QueryRefused(
-            f"A query may have {MAX_QUERY_CHARS:,} characters, not {len(sql):,}."
+            f"The query is {len(sql):,} characters long; the limit is {MAX_QUERY_CHARS:,}."
         )
     if INVALID_CHARS.search(sql):
-        raise QueryRefused("This query holds a character that is no text.")
+        raise QueryRefused("The query contains an invalid character.")
     outside = QUOTED_TOKEN.sub("''", sql)
     if COMMENT.search(outside):
         raise QueryRefused(
-            "Comments cannot be used: leave out -- and /* */ (and write a - -1, not a--1)."
+            "Comments aren't allowed. Remove -- and /* */ (and write a - -1, not a--1)."
         )
     if ";" in outside:
-        raise QueryRefused("Only one statement can be run at a time: send the first by itself.")
+        raise QueryRefused("Only one statement is allowed. Send the first one by itself.")
     if not SELECT_START.match(outside):
-        raise QueryRefused(
-            "Only SELECT (or WITH … SELECT) can be run: this tool reads and cannot change data."
-        )
+        raise QueryRefused("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
 
 
 def _parse(sql: str) -> exp.Expression:
     try:
         tree = sqlglot.parse_one(sql, read="sqlite")
     except SqlglotError as error:
-        raise QueryRefused(
-            f"This is not SQL that SQLite can read{_error_position(error)}."
-        ) from error
+        raise QueryRefused(_syntax_message(error)) from error
     except RecursionError:
-        raise QueryRefused("This query is nested too deeply: make it simpler.") from None
+        raise QueryRefused("The query is nested too deeply. Simplify it.") from None
     if not isinstance(tree, exp.Query | exp.Values):
-        raise QueryRefused("Only SELECT (or WITH … SELECT) can be run.")
+        raise QueryRefused("Only SELECT (or WITH … SELECT) is allowed. This tool is read-only.")
     return tree
 
 
-def _error_position(error: SqlglotError) -> str:
+def _syntax_message(error: SqlglotError) -> str:
     for first in getattr(error, "errors", ()):
-        return f" (line {first['line']}, near {first['highlight']!r})"
-    return ""
+        return f"Invalid SQLite query (line {first['line']}, near {first['highlight']!r})."
+    return "Invalid SQLite query."
 
 
 def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None:
     match node:
         case exp.DML() | exp.DDL() | exp.Into() | exp.Command() | exp.Pragma():
-            raise QueryRefused("Only reading is possible: leave out what changes data.")
+            raise QueryRefused("This tool is read-only. Remove what changes data.")
         case exp.Placeholder() | exp.Parameter():
-            raise QueryRefused("There are no parameters: write the values into the query.")
+            raise QueryRefused("Parameters aren't supported. Write the values into the query.")
         case exp.Table():
             _check_table(node, tables)
             _check_alias(node, tables)
         case exp.CTE() | exp.Subquery():
             _check_alias(node, tables)
         case exp.In() if node.args.get("field"):
-            raise QueryRefused("Write IN (SELECT column FROM table), with parentheses.")
+            raise QueryRefused("Use parentheses: IN (SELECT column FROM table).")
         case exp.Func():
             _check_function(node, sql)
 
@@ -147,17 +143,17 @@ def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None
 def _check_table(table: exp.Table, tables: Collection[str]) -> None:
     name = fold_case(table.name)
     if not isinstance(table.this, exp.Identifier):
-        raise QueryRefused("Functions cannot be used as tables: select from a table.")
+        raise QueryRefused("Functions can't be used as tables. Select from a table.")
     if not table.db and any(fold_case(cte.alias) == name for cte in _visible_ctes(table)):
         if any(fold_case(cte.alias) == name for cte in _ancestors(table, exp.CTE)):
             raise QueryRefused(
-                f"{table.name!r} reads itself here: give that part of the query another name. "
-                "Recursive queries cannot be run."
+                f"{table.name!r} refers to itself. Rename that part of the query. "
+                "Recursive queries aren't supported."
             )
         return
     if table.catalog or fold_case(table.db) not in ("", "main") or name not in tables:
         listed = shorten(", ".join(sorted(tables)), 500, placeholder=" …")
-        raise QueryRefused(f"There is no table {table.name!r} to read. Tables: {listed}.")
+        raise QueryRefused(f"There is no table {table.name!r}. Available tables: {listed}.")
 
 
 def _check_alias(named: exp.Expression, tables: Collection[str]) -> None:
@@ -166,7 +162,7 @@ def _check_alias(named: exp.Expression, tables: Collection[str]) -> None:
     is_own = isinstance(named, exp.Table) and fold_case(named.name) == alias
     if alias in tables and not is_own:
         raise QueryRefused(
-            f"{named.alias!r} is the name of a table: give this part of the query another name."
+            f"{named.alias!r} is the name of a table. Rename this part of the query."
         )
 
 
@@ -186,11 +182,11 @@ def _check_function(call: exp.Func, sql: str) -> None:
     name = _function_name(call, sql)
     if name not in FUNCTIONS:
         raise QueryRefused(
-            f"The function {name}() cannot be used. SQLite's aggregate, window, text, number, "
-            "date and JSON functions can."
+            f"The function {name}() isn't allowed. Use SQLite's aggregate, window, text, "
+            "number, date and JSON functions."
         )
     if name in ("printf", "format") and not _has_simple_format(call):
-        raise QueryRefused(f"{name}() needs a plain format such as '%.2f' or '%05d'.")
+        raise QueryRefused(f"{name}() needs a plain format, e.g. '%.2f' or '%05d'.")
 
 
 def _function_name(call: exp.Func, sql: str) -> str:

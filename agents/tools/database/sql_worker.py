@@ -51,12 +51,12 @@ TRANSIENT_ERRORS = {
     sqlite3.SQLITE_NOTADB,
 }
 ERROR_MESSAGES = {
-    sqlite3.SQLITE_AUTH: "This query reads more than the tables that this tool may read.",
-    sqlite3.SQLITE_TOOBIG: "A value in this query is larger than 1 MB: leave that column out.",
-    sqlite3.SQLITE_NOMEM: "This query needs too much memory: ask for fewer rows.",
-    sqlite3.SQLITE_BUSY: "The database is being written to.",
-    sqlite3.SQLITE_CANTOPEN: "The database file cannot be opened.",
-    sqlite3.SQLITE_NOTADB: "The database file is not an SQLite database.",
+    sqlite3.SQLITE_AUTH: "The query reads a table that isn't available to this tool.",
+    sqlite3.SQLITE_TOOBIG: "A value in the result is larger than 1 MB. Leave out that column.",
+    sqlite3.SQLITE_NOMEM: "The query needs too much memory. Select fewer rows.",
+    sqlite3.SQLITE_BUSY: "The database is locked by a write.",
+    sqlite3.SQLITE_CANTOPEN: "The database file can't be opened.",
+    sqlite3.SQLITE_NOTADB: "The file isn't an SQLite database.",
 }
 
 
@@ -240,9 +240,12 @@ def _error_reply(error: Exception) -> dict[str, Any]:
     text = str(error)
     if text.startswith(("no such table", "not authorized")) or "prohibited" in text:
         code = sqlite3.SQLITE_AUTH
-    sentence = ERROR_MESSAGES.get(code, f"SQLite says: {text}.")
+    sentence = ERROR_MESSAGES.get(code, f"SQLite error: {text}.")
     if text.startswith("no such column"):
-        sentence += " Write text in single quotes, and names of columns as they are listed."
+        sentence = (
+            f"{sentence} Put text in single quotes, and use the column names from the tool's "
+            "description."
+        )
     return {"error": sentence, "mendable": code not in TRANSIENT_ERRORS}
 
 

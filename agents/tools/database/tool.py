@@ -64,13 +64,14 @@ class DatabaseTool:
 
     def _description(self) -> str:
         if not self._tables:
-            return f"Answers SQL queries, but not now. {self._trouble}"
+            return f"Runs SQL queries, but isn't available now. {self._trouble}"
+        tables = "\n".join(self._described)
         return (
             "Reads a database with one SQL SELECT (SQLite dialect; WITH, joins, window and "
             "date functions work; no comments, no recursion) and returns JSON: columns, rows, "
-            f"truncated. At most {self.max_rows} rows: let SQL count, sum and sort. Where the "
-            "form of a value matters, look at some with SELECT DISTINCT first. Tables:\n"
-            + "\n".join(self._described)
+            f"truncated. Returns up to {self.max_rows} rows: let SQL count, sum and sort. If "
+            "the format of a value matters, check it with SELECT DISTINCT first. Tables:\n"
+            f"{tables}"
         )
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
@@ -89,7 +90,7 @@ class DatabaseTool:
         except sql_guard.QueryRefused as refusal:
             return ToolResult(error=str(refusal), mendable=True)
         except TimeoutError:
-            late = f"The query took longer than {self.seconds:g} seconds: ask for less."
+            late = f"The query timed out after {self.seconds:g} s. Select less data."
             return ToolResult(error=late, mendable=True)
 
     async def _ask(self, query: sql_guard.Query) -> ToolResult:
@@ -102,7 +103,7 @@ class DatabaseTool:
                 await worker.communicate()
         if worker.returncode:
             logger.error("sql_worker ended with %s: %r", worker.returncode, complaint)
-            ended = "The query was ended before it had an answer: ask for less."
+            ended = "The query was stopped before it finished. Select less data."
             return ToolResult(error=ended, mendable=True)
         return _parse_reply(output.decode())
 
@@ -119,14 +120,14 @@ class DatabaseTool:
         ).encode()
 
     def _look(self) -> None:
-        self._trouble = "The database has no table that this tool may read."
+        self._trouble = "The database has no table that is available to this tool."
         try:
             self._tables, self._described = _read_schema(
                 self.uri, self._only, _file_version(self.uri)
             )
         except sqlite3.Error as error:
             self._tables, self._described = [], []
-            self._trouble = f"The database cannot be read now: {error}."
+            self._trouble = f"The database can't be read: {error}."
 
 
 async def _start_worker() -> asyncio.subprocess.Process:
@@ -154,8 +155,9 @@ def _sqlite_uri(url: str) -> str:
     scheme, found, path = url.partition(":///")
     if scheme != "sqlite" or not found or path in ("", ":memory:"):
         raise ValueError(
-            "url must be sqlite:///relative/file.sqlite3 or sqlite:////absolute/file.sqlite3; "
-            f"this one begins with {scheme.partition(':')[0]!r}."
+            "The URL must be sqlite:///relative/file.sqlite3 or "
+            "sqlite:////absolute/file.sqlite3. "
+            f"This one starts with {scheme.partition(':')[0]!r}."
         )
     return f"{Path(path).resolve().as_uri()}?mode=ro"
 

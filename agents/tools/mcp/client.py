@@ -42,7 +42,6 @@ MAX_DEFINITION_CHARS = 100_000
 EXIT_WAIT_SECONDS = 0.3
 MAX_TEXT_CHARS = 200_000
 TRUNCATION_CHARS = 100
-UNKNOWN_OUTCOME = "It is not known whether anything was done."
 FAILURES = (
     *(MCPError, ToolError, ValidationError, OSError, RuntimeError, EOFError),
     *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
@@ -129,7 +128,9 @@ class StdioTransport(ClientTransport):
         """
         if line.is_too_long and line.answers:
             most = f"{mcp_process.MAX_LINE_BYTES:,}"
-            sentence = f"The answer has {line.size:,} bytes; at most {most} are taken."
+            sentence = (
+                f"The server's response is {line.size:,} bytes long; the limit is {most}."
+            )
             yield from self._failed(sentence, line)
             return
         text = bytes(line.text)
@@ -138,7 +139,7 @@ class StdioTransport(ClientTransport):
         except ValidationError:
             self.unread += bool(text.strip())
             if reason := _parse_problem(text):
-                yield from self._failed(f"{reason} {UNKNOWN_OUTCOME}", line)
+                yield from self._failed(f"{reason} It may or may not have completed.", line)
             return
         if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError):
             self.calls.discard(message.id or "")
@@ -157,9 +158,9 @@ def _parse_problem(text: bytes) -> str:
     try:
         text.decode()
     except UnicodeDecodeError:
-        return "The server sent an answer that is not UTF-8 text."
+        return "The server's response isn't UTF-8 text."
     is_message = text.lstrip().startswith((b"{", b"[")) or b"jsonrpc" in text
-    return "The server sent an answer that is not a JSON-RPC message." if is_message else ""
+    return "The server's response isn't a JSON-RPC message." if is_message else ""
 
 
 class HttpTransport(StreamableHttpTransport):
@@ -290,7 +291,9 @@ def to_tool_result(answer: wire.CallToolResult, credentials: Iterable[str] = ())
         text = text.replace(credential, MASK)
     text = _truncate(text)
     if answer.is_error:
-        return ToolResult(error=text or "The tool gave no reason.", mendable=True)
+        return ToolResult(
+            error=text or "The tool failed without giving a reason.", mendable=True
+        )
     return ToolResult(text)
 
 
@@ -317,7 +320,7 @@ def _truncate(text: str) -> str:
     if len(text) <= MAX_TEXT_CHARS:
         return text
     kept = MAX_TEXT_CHARS - TRUNCATION_CHARS
-    return f"{text[:kept]}\n[… {len(text) - kept:,} more characters were cut]"
+    return f"{text[:kept]}\n[… {len(text) - kept:,} more characters cut]"
 
 
 async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
@@ -340,11 +343,13 @@ async def _list_pages(client: Client[Any]) -> list[wire.Tool]:
         tools += page.tools
         size += sum(len(tool.model_dump_json()) for tool in page.tools)
         if size > MAX_LIST_CHARS:
-            raise ToolError(f"It says more than {MAX_LIST_CHARS:,} characters of its tools.")
+            raise ToolError(
+                f"The server's tool list is longer than {MAX_LIST_CHARS:,} characters."
+            )
         if not page.next_cursor or page.next_cursor in cursors or len(tools) >= MAX_TOOLS:
             return tools
         cursors.append(page.next_cursor)
-    raise ToolError(f"It lists its tools in more than {MAX_PAGES} pages.")
+    raise ToolError(f"The server's tool list has more than {MAX_PAGES} pages.")
 
 
 def _definition_chars(definition: ToolDefinition) -> int:
@@ -369,11 +374,12 @@ async def explain(error: Exception, client: Client[Any]) -> str:
     if isinstance(transport, StdioTransport) and (process := transport.process):
         # Its exit is only known a moment after its streams are closed.
         if not isinstance(error, TimeoutError) and await process.wait(EXIT_WAIT_SECONDS):
-            said = process.stderr_tail
-            return f"The program ended with status {process.status}.{_quote_output(said)}"
+            ended = f"The program exited with status {process.status}."
+            return _quote_output(ended, process.stderr_tail)
         if transport.unread:
-            hint = f"It wrote {transport.unread} lines that are no messages of MCP."
-            return f"{_error_reason(error)} {hint}{_quote_output(process.stderr_tail)}"
+            reason, lines = _error_reason(error), transport.unread
+            sentence = f"{reason} It wrote {lines} lines that aren't MCP messages."
+            return _quote_output(sentence, process.stderr_tail)
     return _error_reason(error)
 
 
@@ -385,8 +391,8 @@ def is_connection_error(error: Exception) -> bool:
     }
 
 
-def _quote_output(words: str) -> str:
-    return f" Its last words: {words[-600:]}" if words else ""
+def _quote_output(sentence: str, words: str) -> str:
+    return f"{sentence} Last output: {words[-600:]}" if words else sentence
 
 
 def _error_reason(error: BaseException) -> str:
@@ -394,15 +400,15 @@ def _error_reason(error: BaseException) -> str:
         return _error_reason(error.exceptions[0])
     match error:
         case TimeoutError():
-            return "It did not answer in time."
+            return "The server didn't respond in time."
         case httpx2.HTTPStatusError():
-            return f"It answered with HTTP {error.response.status_code}."
+            return f"The server returned HTTP {error.response.status_code}."
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
-            return "Its address could not be reached."
+            return "Couldn't connect to the server."
         case httpx2.HTTPError():
-            return f"The connection broke ({type(error).__name__})."
+            return f"The connection was lost ({type(error).__name__})."
         case ValidationError():
-            return "It sent an answer that is not as MCP has it."
+            return "The server's response doesn't follow the MCP specification."
         case RuntimeError() if error.__cause__ is not None:
             return _error_reason(error.__cause__)
     return str(error).strip() or type(error).__name__

@@ -62,8 +62,8 @@ FIELD_TYPES: dict[str, str] = {
     "cwd": "text",
     "args": "texts",
     "folders": "texts",
-    "env": "named texts",
-    "headers": "named texts",
+    "env": "named_texts",
+    "headers": "named_texts",
     "timeout": "number",
     "initTimeout": "number",
     "disabled": "flag",
@@ -73,7 +73,7 @@ URL_FIELDS = ("url", "httpUrl", "serverUrl")
 
 
 class InvalidServerConfig(ToolError):
-    """This is no configuration of MCP servers."""
+    """This isn't a valid MCP server configuration."""
 
     def __init__(self, *sentences: str) -> None:
         self.sentences = sentences
@@ -198,18 +198,16 @@ def read_folders(lines: Iterable[str]) -> tuple[Folder, ...]:
 
 def _decode(text: str) -> Mapping[str, Any]:
     if len(text) > MAX_CONFIG_CHARS:
-        raise InvalidServerConfig(f"This is longer than {MAX_CONFIG_CHARS:,} characters.")
+        raise InvalidServerConfig(f"The text is longer than {MAX_CONFIG_CHARS:,} characters.")
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise InvalidServerConfig(f"This is not JSON: {error.msg} ({where}).") from None
+        reason = f"{error.msg} (line {error.lineno}, column {error.colno})"
+        raise InvalidServerConfig(f"Invalid JSON: {reason}.") from None
     except RecursionError:
         raise InvalidServerConfig("This is nested too deeply.") from None
     if not isinstance(data, dict):
-        raise InvalidServerConfig(
-            'This must be an object such as {"mcpServers": {"name": {…}}}.'
-        )
+        raise InvalidServerConfig('Enter an object, e.g. {"mcpServers": {"name": {…}}}.')
     return data
 
 
@@ -222,12 +220,10 @@ def _server_entries(data: Mapping[str, Any]) -> dict[str, Any]:
     else:
         found = data
     if not isinstance(found, Mapping) or not found or {"command", *URL_FIELDS} & set(found):
-        raise InvalidServerConfig(
-            'There is no server here: write {"mcpServers": {"name": {…}}}.'
-        )
+        raise InvalidServerConfig('No server found. Enter {"mcpServers": {"name": {…}}}.')
     if len(found) > MAX_SERVERS:
         raise InvalidServerConfig(
-            f"These are {len(found)} servers; at most {MAX_SERVERS} can be."
+            f"Too many servers: {len(found)}. The limit is {MAX_SERVERS}."
         )
     return dict(found)
 
@@ -236,7 +232,7 @@ def _duplicate_names(entries: Iterable[str]) -> Iterator[str]:
     seen: dict[str, str] = {}
     for name in entries:
         if (short := slugify(name)) and short in seen:
-            yield f"{seen[short]!r} and {name!r} would both be called {short!r}: rename one."
+            yield f"{seen[short]!r} and {name!r} would both be named {short!r}. Rename one."
         seen.setdefault(short, name)
 
 
@@ -247,36 +243,36 @@ def _shape_problems(name: str, entry: Any) -> Iterator[str]:
     for key, value in entry.items():
         if key in FIELD_TYPES:
             if wrong := _type_problem(FIELD_TYPES[key], value):
-                yield f"{key} of {name!r} {wrong}."
+                yield f"Server {name!r}, {key}: {wrong}"
         elif key not in IGNORED_FIELDS:
-            yield f"{key!r} of {name!r} is no field that is known here."
+            yield f"{name!r} has an unknown field: {key!r}."
     yield from _transport_problems(name, entry)
 
 
 def _type_problem(expected: str, value: Any) -> str:
     match expected:
         case "text" if not isinstance(value, str):
-            return f"must be text, not {_type_name(value)}"
+            return f"Must be text, not {_type_name(value)}."
         case "texts" if not isinstance(value, list):
-            return f"must be a list of texts, not {_type_name(value)}"
+            return f"Must be a list of text values, not {_type_name(value)}."
         case "texts":
             return _text_problem(enumerate(value, 1))
-        case "named texts" if not isinstance(value, Mapping):
-            return f"must be an object of texts, not {_type_name(value)}"
-        case "named texts":
+        case "named_texts" if not isinstance(value, Mapping):
+            return f"Must be an object with text values, not {_type_name(value)}."
+        case "named_texts":
             return _text_problem(value.items())
         case "number":
             fits = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-            return "" if fits else "must be a number above zero"
+            return "" if fits else "Must be a number above 0."
         case "flag" if not isinstance(value, bool):
-            return f"must be true or false, not {_type_name(value)}"
+            return f"Must be true or false, not {_type_name(value)}."
     return ""
 
 
 def _text_problem(items: Iterable[tuple[Any, Any]]) -> str:
     for which, item in items:
         if not isinstance(item, str):
-            return f"must hold texts only, and {which!r} is {_type_name(item)}"
+            return f"Must contain only text, but {which!r} is {_type_name(item)}."
     return ""
 
 
@@ -289,14 +285,17 @@ def _transport_problems(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
     said = entry.get("type", entry.get("transport"))
     addressed = any(entry.get(key) for key in URL_FIELDS)
     if bool(entry.get("command")) == addressed:
-        which = "both command and url" if addressed else "neither command nor url"
-        yield f"{name!r} has {which}: write one of them."
+        yield (
+            f"{name!r} has both command and url. Enter only one."
+            if addressed
+            else f"{name!r} has neither command nor url. Enter one."
+        )
     elif isinstance(said, str):
         meant = TRANSPORTS.get(said.lower())
         if meant is None:
-            yield f"type of {name!r} must be stdio, http or sse, not {said!r}."
+            yield f"The type of {name!r} must be stdio, http or sse, not {said!r}."
         elif (meant == "stdio") == addressed:
-            yield f"type of {name!r} is {said!r}, which does not go with what it has."
+            yield f"The type of {name!r} is {said!r}, which doesn't match its command or URL."
 
 
 def _build_config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
@@ -334,35 +333,35 @@ def _to_seconds(limit: float) -> float:
     return min(limit / 1000 if limit >= 1000 else float(limit), 600.0)
 
 
-def _problem(config: ServerConfig, where: str, words: str, subject: str = "") -> ConfigProblem:
-    """Return a problem; `words` are about the field, or the `subject` within it."""
-    place = f"{where} of {config.name!r}"
-    said = f"{subject or 'It'} {words}"
+def _problem(config: ServerConfig, where: str, sentence: str) -> ConfigProblem:
     return ConfigProblem(
-        field=where,
-        beside=said[0].upper() + said[1:],
-        whole=f"{place}: {said}" if subject else f"{place} {words}",
+        field=where, beside=sentence, whole=f"Server {config.name!r}, {where}: {sentence}"
     )
 
 
 def _name_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     if not SERVER_NAME.fullmatch(config.name) or len(config.name) > MAX_NAME_CHARS:
-        words = "must be a–z, 0–9, single - or _ between them, and at most"
-        yield _problem(config, "name", f"{words} {MAX_NAME_CHARS} characters.")
+        most = MAX_NAME_CHARS
+        form = f"Use a–z and 0–9, with single - or _ in between (max {most} characters)."
+        yield _problem(config, "name", form)
 
 
 def _program_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     if not config.command:
-        yield _problem(config, "command", "is empty.")
+        yield _problem(config, "command", "Enter a command.")
     for number, text in enumerate(config.argv):
         if any(unicodedata.category(sign) in INVISIBLE_CATEGORIES for sign in text):
-            where, subject = ("args", f"item {number}") if number else ("command", "")
-            yield _problem(config, where, "holds a character that cannot be seen.", subject)
+            if number:
+                invisible = f"Item {number} contains an invisible character."
+                yield _problem(config, "args", invisible)
+            else:
+                invisible = "The command contains an invisible character."
+                yield _problem(config, "command", invisible)
     for key, value in config.env.items():
         if not VARIABLE_NAME.fullmatch(key):
-            yield _problem(config, "env", "is no name of a variable.", repr(key))
+            yield _problem(config, "env", f"{key!r} isn't a valid variable name.")
         elif "\0" in value:
-            yield _problem(config, "env", "holds a NUL.", f"the value of {key!r}")
+            yield _problem(config, "env", f"The value of {key!r} contains a NUL character.")
 
 
 def _url_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
@@ -372,28 +371,36 @@ def _url_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     except ValueError:
         good = False
     if not good or any(sign.isspace() or not sign.isprintable() for sign in config.url):
-        yield _problem(config, "url", "must be a whole address such as https://host/mcp.")
+        yield _problem(config, "url", "Enter a full URL, e.g. https://host/mcp.")
     elif parts.username or parts.password:
-        yield _problem(config, "url", "holds a password: put it into headers.")
+        yield _problem(config, "url", "The URL contains a password. Move it to the headers.")
 
 
 def _header_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
     for key, value in config.headers.items():
         if not HEADER_NAME.fullmatch(key):
-            yield _problem(config, "headers", "is no name of a header.", repr(key))
+            yield _problem(config, "headers", f"{key!r} isn't a valid header name.")
         elif key.lower() in RESERVED_HEADERS or key.lower().startswith("mcp-"):
-            yield _problem(config, "headers", "is set by the connection itself.", repr(key))
+            yield _problem(config, "headers", f"The header {key!r} is set automatically.")
         elif not value.isascii() or not value.isprintable():
-            subject = f"the value of {key!r}"
-            yield _problem(config, "headers", "must be plain ASCII.", subject)
+            ascii_only = f"The value of {key!r} can only contain printable ASCII characters."
+            yield _problem(config, "headers", ascii_only)
 
 
 def _placeholder_problems(config: ServerConfig) -> Iterator[ConfigProblem]:
-    texts = [("command", "", config.command), ("url", "", config.url), ("cwd", "", config.cwd)]
-    texts += [("args", f"item {n}", text) for n, text in enumerate(config.args, 1)]
+    texts = [
+        ("command", "The command", config.command),
+        ("url", "The URL", config.url),
+        ("cwd", "cwd", config.cwd),
+    ]
+    texts += [("args", f"Item {n}", text) for n, text in enumerate(config.args, 1)]
     texts += [("env", repr(key), text) for key, text in config.env.items()]
     texts += [("headers", repr(key), text) for key, text in config.headers.items()]
     for where, subject, text in texts:
         if found := PLACEHOLDER.search(text):
-            words = f"has a blank, {found[0]!r}: write the value itself."
-            yield _problem(config, where, words, subject)
+            placeholder = found[0]
+            yield _problem(
+                config,
+                where,
+                f"{subject} contains a placeholder, {placeholder!r}. Enter the actual value.",
+            )

@@ -55,7 +55,7 @@ def main() -> None:
         if "read" in policy:
             restrict(policy["read"], policy["write"])
     except OSError as error:
-        _exit(f"The sandbox could not be applied: {error.strerror or error}.")
+        _exit(f"The sandbox couldn't be applied: {error.strerror or error}.")
     try:
         os.execve(command[0], command, os.environ)
     except OSError as error:

@@ -48,7 +48,7 @@ class Health:
 
 
 class ServerUnavailable(ToolError):
-    """The server cannot be used now."""
+    """The server isn't available."""
 
 
 class Connection:
@@ -100,10 +100,10 @@ class Connection:
                 self.start()  # its owner just left because it was unused
             self._moved.clear()
             if self._is_closed:
-                raise ServerUnavailable(f"{self.config.name} was switched off, or set up anew.")
+                raise ServerUnavailable(f"{self.config.name} was disabled or reconfigured.")
             if self.health.state == "failed" and not (again and self._retries_soon()):
                 reason = self.health.error
-                raise ServerUnavailable(f"{self.config.name} is out of order: {reason}")
+                raise ServerUnavailable(f"{self.config.name} is failing: {reason}")
             await self._moved.wait()
         return self.health.tools
 
@@ -140,11 +140,9 @@ class Connection:
     def _timeout_message(self, seconds: float, is_sent: bool) -> str:
         name = self.config.name
         if not is_sent:
-            return f"{name} was not ready within {seconds:g} seconds, so nothing was done."
-        return (
-            f"{name} did not answer within {seconds:g} seconds, so it is not known whether "
-            "anything was done."
-        )
+            return f"{name} wasn't ready within {seconds:g} s, so the tool wasn't called."
+        late = f"{name} didn't respond within {seconds:g} s."
+        return f"{late} It may or may not have completed."
 
     def definition(self, tool: str) -> ToolDefinition | None:
         return next((found for found in self.health.tools if found.name == tool), None)
@@ -152,10 +150,10 @@ class Connection:
     def _check_pinned(self, tool: str, pinned: str) -> None:
         found = self.definition(tool)
         if found is None:
-            raise ServerUnavailable(f"{self.config.name} has no tool {tool!r} any more.")
+            raise ServerUnavailable(f"{self.config.name} no longer has the tool {tool!r}.")
         if digest(found) != pinned:
             raise ServerUnavailable(
-                f"{tool!r} of {self.config.name} has changed. It is held back until an "
+                f"The tool {tool!r} of {self.config.name} has changed. It is blocked until an "
                 "administrator accepts the change."
             )
 
@@ -176,8 +174,8 @@ class Connection:
                 return ToolResult(error=self._mask(str(error)), mendable=True)
             reason = await self._recheck(await self._explain(error, client))
             return ToolResult(
-                error=f"{self.config.name} failed during the call, so it is not known whether "
-                f"anything was done. {reason}"
+                error=f"{self.config.name} failed during the call, which may or may not have "
+                f"completed. {reason}"
             )
         finally:
             self._used = time.monotonic()
@@ -198,7 +196,8 @@ class Connection:
                 if self._mcp.is_connection_error(error):
                     reason = await self._recheck(reason)
                 raise ServerUnavailable(
-                    f"{self.config.name} did not list its tools, so nothing was done. {reason}"
+                    f"{self.config.name} didn't list its tools, so the tool wasn't called. "
+                    f"{reason}"
                 ) from error
             self._listed_at = begun
             if tools != self.health.tools:
@@ -238,7 +237,7 @@ class Connection:
         if not owner.cancelled() and (error := owner.exception()):
             logger.error("The owner of an MCP connection failed.", exc_info=error)
             self._retry_at = math.inf
-            self._update_health(state="failed", error="Something went wrong on our side.")
+            self._update_health(state="failed", error="Something went wrong on the server.")
 
     async def _keep_alive(self, client: Any) -> None:
         """Stay connected, from the first tool list until the connection fails or is idle."""

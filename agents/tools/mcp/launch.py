@@ -99,7 +99,10 @@ PATH_PATTERN = re.compile(r"(?:file://)?(/[^=:,;]*)")
 
 
 class LaunchRefused(ToolError):
-    """This program cannot be started as an MCP server; `field` is what is wrong with it."""
+    """This program can't be started as an MCP server.
+
+    `field` is what is wrong with it.
+    """
 
     def __init__(self, sentence: str, field: str = "command") -> None:
         super().__init__(sentence)
@@ -129,7 +132,7 @@ def refusals(config: ServerConfig) -> Iterator[LaunchRefused]:
         try:
             check(config)
         except UnsafeCommand as no:
-            yield LaunchRefused(f"{config.name!r} cannot be started: {no}.", no.field)
+            yield LaunchRefused(f"{config.name!r} can't start: {no}.", no.field)
 
 
 def resolve_argv(config: ServerConfig) -> tuple[str, ...]:
@@ -164,7 +167,7 @@ def launch_warnings(config: ServerConfig) -> list[str]:
     said = []
     if sum(map(len, config.args)) > LONG_ARGUMENTS_CHARS:
         size = sum(map(len, config.args))
-        said.append(f"The arguments are {size:,} characters long, which is too long to review.")
+        said.append(f"The arguments are too long to review ({size:,} characters).")
     try:
         launch = _parse_launch(_program_name(config.command), config.args)
     except UnsafeCommand:
@@ -190,13 +193,13 @@ def _check_arguments(config: ServerConfig) -> None:
 def _check_variables(config: ServerConfig) -> None:
     for name in config.env:
         if why := variable_problem(name):
-            raise UnsafeCommand(f"the variable {name!r} {why}", "env")
+            raise UnsafeCommand(why, "env")
 
 
 def _check_program(config: ServerConfig) -> None:
     program = _find_program(config)
     if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
-        raise UnsafeCommand(f"there is no folder {config.cwd!r}")
+        raise UnsafeCommand(f"the folder {config.cwd!r} doesn't exist")
     # A link can have any name, so its target is checked too.
     for name in dict.fromkeys(
         [_program_name(program), _program_name(os.path.realpath(program))]
@@ -211,12 +214,12 @@ def _check_folders(config: ServerConfig) -> None:
     for folder in config.folders:
         path = folder.path
         if not path.startswith("/") or not Path(path).exists():
-            raise UnsafeCommand(f"there is no folder {path!r}", "folders")
+            raise UnsafeCommand(f"the folder {path!r} doesn't exist", "folders")
         if overlaps(path, config.sandbox.hidden):
             sentence = f"{path!r} contains or is inside this server's data folder"
             raise UnsafeCommand(sentence, "folders")
         if _is_within(path, ("/proc", "/sys", "/dev")):
-            raise UnsafeCommand(f"{path!r} belongs to the system", "folders")
+            raise UnsafeCommand(f"{path!r} is a system folder", "folders")
 
 
 def overlaps(path: str, hidden: Sequence[str]) -> bool:
@@ -241,11 +244,14 @@ def _find_hidden_path(arg: str, hidden: Sequence[str]) -> str:
 def _find_program(config: ServerConfig) -> str:
     command = config.command
     if "/" in command and not command.startswith("/"):
-        raise UnsafeCommand(f"write {command!r} as a name, or as a path from the root")
+        raise UnsafeCommand(
+            f"the command {command!r} must be a program name or an absolute path"
+        )
     found = shutil.which(command, path=os.environ.get("PATH", os.defpath))
     if not found:
-        hint = "; its arguments belong into args" if " " in command.strip() else ""
-        raise UnsafeCommand(f"there is no program {command!r} here{hint}")
+        missing = f"the program {command!r} wasn't found on this server"
+        hint = f"{missing}; put its arguments in args"
+        raise UnsafeCommand(hint if " " in command.strip() else missing)
     return found
 
 
@@ -256,7 +262,7 @@ def _program_name(path: str) -> str:
 def _check_allowed(name: str, names: set[str]) -> None:
     if name in names or LOADER_NAME.fullmatch(name):
         raise UnsafeCommand(
-            f"{name!r} runs whatever it is told, so its argv does not say what runs"
+            f"{name!r} can run any program, so its arguments don't say what runs"
         )
 
 
@@ -280,7 +286,7 @@ def _parse_launch(name: str, args: Sequence[str]) -> Launch:
 def _parse_script(name: str, args: Sequence[str]) -> Launch:
     rest = args[1:] if args and (name, args[0]) == ("java", "-jar") else args
     if not rest or rest[0].startswith("-"):
-        raise UnsafeCommand(f"{name} must be given a file first")
+        raise UnsafeCommand(f"{name} needs a file as its first argument")
     return Launch(files=(rest[0],))
 
 
@@ -288,7 +294,7 @@ def _parse_python(name: str, args: Sequence[str]) -> Launch:
     rest = iter(args)
     for arg in rest:
         if arg == "-" or arg.startswith("--"):
-            raise UnsafeCommand(f"{name} cannot be given {arg!r} here")
+            raise UnsafeCommand(f"{name} can't be used with {arg!r}")
         if not arg.startswith("-"):
             return Launch(files=(arg,))
         letter = next((sign for sign in arg[1:] if sign not in PYTHON_FLAGS), "")
@@ -299,17 +305,17 @@ def _parse_python(name: str, args: Sequence[str]) -> Launch:
         if letter in PYTHON_VALUE_FLAGS:
             value = after or next(rest, "")
             if not PYTHON_VALUE_FLAGS[letter].fullmatch(value):
-                raise UnsafeCommand(f"{name} cannot be given -{letter} {value[:40]!r} here")
+                raise UnsafeCommand(f"{name} can't be used with -{letter} {value[:40]!r}")
         elif letter:
-            raise UnsafeCommand(f"{name} may be given a file or -m and a module, not -{letter}")
-    raise UnsafeCommand(f"{name} must be given a file, or -m and a module")
+            raise UnsafeCommand(f"{name} needs a file, or -m and a module, not -{letter}")
+    raise UnsafeCommand(f"{name} needs a file, or -m and a module")
 
 
 def _check_module(name: str, module: str) -> None:
     if not module:
-        raise UnsafeCommand(f"{name} -m must be given a module")
+        raise UnsafeCommand(f"{name} -m needs a module")
     if module.partition(".")[0] in CODE_MODULES:
-        raise UnsafeCommand(f"{name} -m {module} takes its program as text")
+        raise UnsafeCommand(f"{name} -m {module} runs code from its arguments")
 
 
 def _parse_node(name: str, args: Sequence[str]) -> Launch:
@@ -318,10 +324,10 @@ def _parse_node(name: str, args: Sequence[str]) -> Launch:
             continue
         if arg.startswith(("-", "data:", "blob:")) or arg == "eval":
             option = arg.partition("=")[0][:40]
-            raise UnsafeCommand(f"{name} may be given a file to run, not {option!r}")
+            raise UnsafeCommand(f"{name} needs a file to run, not {option!r}")
         is_package = arg.startswith(("npm:", "jsr:", "https:", "http:"))
         return Launch(packages=(arg,)) if is_package else Launch(files=(arg,))
-    raise UnsafeCommand(f"{name} must be given a file to run")
+    raise UnsafeCommand(f"{name} needs a file to run")
 
 
 def _parse_runner(name: str, args: Sequence[str]) -> Launch:
@@ -336,7 +342,7 @@ def _parse_runner(name: str, args: Sequence[str]) -> Launch:
             launch = _parse_package(f"{name} {' '.join(verb)}", rest[len(verb) :], options)
             return Launch(files=(*found, *launch.files), packages=launch.packages)
     verbs = " or ".join(f"{name} {' '.join(verb)}" for verb in RUNNERS[name])
-    raise UnsafeCommand(f"{name} may be used as {verbs} here")
+    raise UnsafeCommand(f"{name} can only be used as {verbs}")
 
 
 def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
@@ -348,12 +354,12 @@ def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
         _check_module(name, module[0])
         return Launch(files=files, packages=packages)
     if not given.rest:
-        raise UnsafeCommand(f"{name} must be given a package")
+        raise UnsafeCommand(f"{name} needs a package")
     what, *rest = given.rest
     if name.startswith("npm "):  # which also takes options after the package
         own = rest[: rest.index("--")] if "--" in rest else rest
         if any(arg.startswith("-") for arg in own):
-            raise UnsafeCommand(f"write -- before the arguments of {what!r}")
+            raise UnsafeCommand(f"put -- before the arguments of {what!r}")
     inner = re.split(r"[@=<>~! ]", _program_name(what))[0]
     is_any_program = name == "uv run"
     _check_allowed(inner, FORBIDDEN_PROGRAMS if is_any_program else SHELLS | WRAPPERS)
@@ -369,10 +375,10 @@ def _parse_container(name: str, args: Sequence[str]) -> Launch:
         rest = rest[1:]
     if not rest or rest[0] != "run":
         what = repr(rest[0][:40]) if rest else "nothing"
-        raise UnsafeCommand(f"{name} may be used as {name} run here, not with {what} before it")
+        raise UnsafeCommand(f"{name} can only be used as {name} run, not with {what}")
     given = parse_options(f"{name} run", rest[1:], CONTAINER)
     if not given.rest:
-        raise UnsafeCommand(f"{name} run must be given an image")
+        raise UnsafeCommand(f"{name} run needs an image")
     mounts = (*given.of("-v", "--volume"), *map(_mount_source, given.of("--mount")))
     return Launch(image=given.rest[0], mounts=mounts)
 
@@ -384,7 +390,7 @@ def _mount_source(mount: str) -> str:
         for key, _, value in (part.partition("=") for part in mount.split(","))
     }
     if parts.get("type", "volume") not in {"bind", "volume", "tmpfs"}:
-        raise UnsafeCommand(f"--mount {mount[:60]!r} is of a type that is not taken")
+        raise UnsafeCommand(f"--mount {mount[:60]!r} has an unsupported type")
     return parts.get("source", parts.get("src", ""))
 
 
@@ -401,9 +407,7 @@ def _check_mount(name: str, mount: str, hidden: Sequence[str]) -> None:
         return  # the engine's own volume
     wrong = not source.startswith("/") or overlaps(source, [*hidden, *FORBIDDEN_MOUNTS])
     if wrong or source.endswith(".sock"):
-        raise UnsafeCommand(
-            f"{name} cannot be given {source!r}, which must stay out of a container"
-        )
+        raise UnsafeCommand(f"{name} can't mount {source!r} in a container")
 
 
 def all_options() -> Iterator[tuple[str, Options]]:

@@ -14,7 +14,10 @@ FOLDER = re.compile(r"/.*")
 
 
 class UnsafeCommand(ToolError):
-    """Why a program is not started; `field` is where an administrator changes that."""
+    """This program can't be started as an MCP server.
+
+    The message is the reason; `field` is where an administrator can change it.
+    """
 
     def __init__(self, reason: str, field: str = "command") -> None:
         super().__init__(reason)
@@ -54,10 +57,10 @@ def parse_options(name: str, args: Sequence[str], options: Options) -> ParsedOpt
         option, value = _split_option(arg, options)
         if value is None:
             if not rest:
-                raise UnsafeCommand(f"{name} {option} must be given a value", "args")
+                raise UnsafeCommand(f"{name} {option} needs a value", "args")
             value = rest.pop(0)
         if not options.values[option].fullmatch(value):
-            raise UnsafeCommand(f"{name} {option} cannot be given {value[:60]!r}", "args")
+            raise UnsafeCommand(f"{name} {option} can't have the value {value[:60]!r}", "args")
         found.append((option, value))
     return ParsedOptions(tuple(found), tuple(rest))
 

@@ -52,6 +52,9 @@ PARTIAL_FOLDERS = {
 MAX_LINKS = 16
 MAX_SHEBANG_BYTES = 256
 MAX_PARENTS = 4
+SANDBOX_MISSING = (
+    "ASHIATO_MCP_SANDBOX is 'require', but neither bubblewrap nor Landlock works on this server"
+)
 
 
 def isolation_level(config: ServerConfig) -> Level:
@@ -80,10 +83,7 @@ def landlock_version() -> int:
 def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
     """Yield why it can't be started: isolation is required, and there is none."""
     if config.sandbox.mode == "require" and isolation_level(config) == "none":
-        yield launch.LaunchRefused(
-            f"{config.name!r} cannot be started: ASHIATO_MCP_SANDBOX is 'require', and neither "
-            "bubblewrap nor Landlock works on this machine."
-        )
+        yield launch.LaunchRefused(f"{config.name!r} can't start: {SANDBOX_MISSING}.")
 
 
 def prepare_home(config: ServerConfig) -> Path | None:

@@ -6,8 +6,8 @@ whole families of such names, only known harmless ones are accepted.
 
 import re
 
-RUNS_PROGRAMS_REASON = "can make it run other programs"
-RESERVED_REASON = "is set automatically"
+RUNS_PROGRAMS = "the environment variable {name!r} could make it run other programs"
+RESERVED = "the environment variable {name!r} is set automatically"
 
 RESERVED_VARIABLES = {"PATH", "HOME", "TMPDIR", "PWD"}
 FORBIDDEN_VARIABLES = re.compile(
@@ -47,10 +47,10 @@ def variable_problem(name: str) -> str:
     """Return why a server can't be given this variable, or an empty string."""
     upper = name.upper()
     if upper in RESERVED_VARIABLES:
-        return RESERVED_REASON
+        return RESERVED.format(name=name)
     if FORBIDDEN_VARIABLES.fullmatch(upper):
-        return RUNS_PROGRAMS_REASON
+        return RUNS_PROGRAMS.format(name=name)
     for family, harmless in VARIABLE_FAMILIES.items():
         if upper.startswith(family) and not harmless.fullmatch(upper):
-            return RUNS_PROGRAMS_REASON
+            return RUNS_PROGRAMS.format(name=name)
     return ""

@@ -12,9 +12,11 @@ from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.engine_messages import translate
 
-# The engine's message for a workflow that a person declined.
+# The engine's message for a workflow that a person rejected, now and in older runs.
 DECLINED_PATTERN = re.compile(
-    r"“(?P<step>.+)”: (?P<person>.+?) declined\.(?: They said: “(?P<words>.+)”\.)?", re.DOTALL
+    r"“(?P<step>.+)”: (?P<person>.+?) (?:rejected this|declined)\."
+    r"(?: (?:Comment|They said): “(?P<words>.+)”\.)?",
+    re.DOTALL,
 )
 
 

@@ -1,0 +1,56 @@
+"""Translates what the engine said into the reader's language.
+
+Sentences are found again by their form: `templates` have places in them, everything else is
+said word for word. `old_templates` are those of older versions.
+"""
+
+import re
+
+from django.utils.translation import gettext
+
+from .old_templates import OLD_SENTENCES, OLD_TEMPLATES
+from .templates import EXACT_SENTENCES, TEMPLATES
+
+MAX_TRANSLATED_CHARS = 1_000
+# What a provider, a tool, a user or an expression said: it may look like one of our sentences.
+FOREIGN_PLACES = frozenset(
+    {"words", "answer", "output", "query", "condition", "command", "tables", "description"}
+)
+
+
+def translate(sentence: str) -> str:
+    """Return the engine's sentence in the reader's language; unknown ones as they are."""
+    if not sentence:
+        return ""
+    is_exact = sentence in EXACT_SENTENCES or sentence in OLD_SENTENCES
+    for form in () if is_exact or len(sentence) > MAX_TRANSLATED_CHARS else MESSAGE_TEMPLATES:
+        if found := form.match(sentence):
+            places = {
+                name: words if name in FOREIGN_PLACES else translate(words)
+                for name, words in found.groupdict().items()
+            }
+            return gettext(form.template) % places
+    return gettext(sentence)
+
+
+class MessageTemplate:
+    """A template, and how a sentence is recognized that was made from it."""
+
+    def __init__(self, template: str) -> None:
+        parts = re.split(r"%\((\w+)\)s", template)
+        self.template = template
+        self.first, *self.between, self.last = [word.replace("%%", "%") for word in parts[::2]]
+        places = [f"(?P<{name}>.+?)" for name in parts[1::2]]
+        words = [re.escape(word) for word in (self.first, *self.between, self.last)]
+        pairs = zip(words, [*places, ""], strict=True)
+        self.pattern = re.compile("".join(word + place for word, place in pairs), re.S)
+
+    def match(self, sentence: str) -> re.Match[str] | None:
+        """Look for the words first: the pattern alone tries every blank with every other."""
+        may_be = sentence.startswith(self.first) and sentence.endswith(self.last)
+        if not may_be or any(word not in sentence for word in self.between):
+            return None
+        return self.pattern.fullmatch(sentence)
+
+
+MESSAGE_TEMPLATES = [MessageTemplate(template) for template in (*TEMPLATES, *OLD_TEMPLATES)]

@@ -1,0 +1,215 @@
+"""Every sentence that the engine, the models and the tools can say, read from their source.
+
+A sentence is a string of at least two words, or the docstring of an error. An f-string or a
+format string is a sentence with places; its skeleton is what stands between them. What only a
+model or a program reads isn't a sentence: log lines, patterns, SQL, prompts, descriptions.
+"""
+
+import ast
+import re
+import string
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+ROOMS = ("agents/engine", "agents/llm", "agents/tools")
+NOT_READ = (
+    "agents/engine/fault_injection.py",  # for developers
+    "agents/engine/testing.py",
+    "agents/engine/planner/react_action.py",  # its errors are caught where they are raised
+    "agents/engine/privacy/",  # patterns and their keywords
+    "agents/llm/demo/",  # speaks English and Japanese itself
+    "agents/llm/json_codec.py",
+    "agents/llm/model_probe.py",  # questions to a model
+    "agents/llm/providers.py",  # brand names
+    "agents/llm/sse.py",
+)
+# The names of what is not for people: assigned to, passed as, or under this key.
+NOT_FOR_PEOPLE = re.compile(
+    r"_?(?:\w+_)?(?:INSTRUCTIONS|PROMPT|TEMPLATE|HELP|LABELS|SCHEMA|ACTIONS|PLAN|FUNCTIONS)"
+    r"|_?SAMPLE_\w+|description|example|gives|label|name|parameters|[A-Z][a-z]+(?:-[A-Z][a-z]+)*"
+)
+# Calls that say nothing: they log, look for something in a text, or read a list of options.
+NOT_SAYING = re.compile(
+    r"(?:logger|re2?)\..+|_flags|(?:.+\.)?(?:startswith|endswith|removeprefix)"
+)
+# What only a model, a program or a developer reads.
+NOT_SAID = {
+    "A rehearsal.",
+    "Action Input: {}",
+    "Final Answer: {}",
+    "LM Studio",
+    "The name has no address.",
+    "What was wrong: {}",
+    "Where they differed",
+    "a line without an end",
+    "a person",
+    "an event that is not a chunk",
+    "docker run",
+    "no name server answered",
+    "the answer is too large for a list of models",
+    "the name is not known",
+    "{} has *{}, but tools need named arguments.",
+    "{} on port {} did not answer with 200",
+    "… and {} more",
+}
+WORD = re.compile(r"[^\W\d_]+")
+SQL = re.compile(r"\s*(?:SELECT|PRAGMA|CREATE|WITH) ")
+PATTERN = re.compile(r"\[…|\(\?|\\[a-z]| \| None$|^[A-Z][A-Za-z-]+: |^not in$")
+ERROR_PREFIX = "Error: "  # of what a tool said to the model; the sentence begins after it
+Skeleton = tuple[str, ...]
+
+
+def template_skeleton(template: str) -> Skeleton:
+    """What stands between the places of a template."""
+    return tuple(re.split(r"%\(\w+\)s", template.replace("%%", "%")))
+
+
+@cache
+def strings(*rooms: str) -> dict[Skeleton, str]:
+    """The skeletons of all strings in these folders, each with a place where it is."""
+    found: dict[Skeleton, str] = {}
+    for room in rooms:
+        for path in sorted((settings.BASE_DIR / room).rglob("*.py")):
+            name = path.relative_to(settings.BASE_DIR).as_posix()
+            if not name.startswith(NOT_READ):
+                for line, said in _Reader(path).strings():
+                    found.setdefault(said, f"{name}:{line}")
+    return found
+
+
+def sentences(*rooms: str) -> dict[Skeleton, str]:
+    return {said: where for said, where in strings(*rooms).items() if is_sentence(said)}
+
+
+def error_sentences(*rooms: str) -> set[str]:
+    """The docstrings and the advice of the errors in these folders."""
+    found: set[str] = set()
+    for room in rooms:
+        for path in (settings.BASE_DIR / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef) and node.name in error_names():
+                    found.add((ast.get_docstring(node) or "").partition("\n")[0])
+                    found |= {words for words in _advice(node) if words}
+    return found - {""}
+
+
+def _advice(node: ast.ClassDef) -> Iterator[str]:
+    for line in node.body:
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "advice":
+            yield ast.literal_eval(line.value)
+
+
+class _Reader(ast.NodeVisitor):
+    def __init__(self, path: Path) -> None:
+        self.found: list[tuple[int, Skeleton]] = []
+        self.tree = ast.parse(path.read_text("utf-8"))
+
+    def strings(self) -> Iterator[tuple[int, Skeleton]]:
+        self.visit(self.tree)
+        for line, (first, *rest) in self.found:
+            yield line, (first.removeprefix(ERROR_PREFIX), *rest)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        if node.name in error_names() and (words := ast.get_docstring(node)):
+            self.found.append((node.lineno, (words.partition("\n")[0],)))
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if not NOT_SAYING.fullmatch(ast.unparse(node.func)):
+            self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if not any(_is_hidden(target) for target in node.targets):
+            self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value and not _is_hidden(node.target):
+            self.visit(node.value)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if not NOT_FOR_PEOPLE.fullmatch(node.arg or ""):
+            self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not (isinstance(key, ast.Constant) and NOT_FOR_PEOPLE.fullmatch(str(key.value))):
+                self.visit(value)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        """What is looked for in another text is not said."""
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self.found.append((node.lineno, format_skeleton(node.value)))
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        parts = [""]
+        for value in node.values:
+            if isinstance(value, ast.Constant):
+                parts[-1] += str(value.value)
+            elif isinstance(value, ast.FormattedValue):
+                parts.append("")
+                self.visit(value.value)
+        self.found.append((node.lineno, tuple(parts)))
+
+
+def _is_hidden(target: ast.expr) -> bool:
+    name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+    # Whoever gives an agent a tool reads its description; what a schema says is for models.
+    return name != "description" and bool(NOT_FOR_PEOPLE.fullmatch(name))
+
+
+def format_skeleton(text: str) -> Skeleton:
+    """A format string has places; any other string, also one with braces in it, has none."""
+    try:
+        fields = list(string.Formatter().parse(text))
+    except ValueError:
+        return (text,)
+    names = [name for _, name, _, _ in fields if name is not None]
+    if not names or not all(name.isidentifier() for name in names):
+        return (text,)
+    parts = [""]
+    for words, name, _, _ in fields:
+        parts[-1] += words
+        if name is not None:
+            parts.append("")
+    return tuple(parts)
+
+
+def is_sentence(said: Skeleton) -> bool:
+    """Two words, or one and a full stop; a text of several lines is made for a model."""
+    text = "{}".join(said)
+    words = len(WORD.findall(" ".join(said)))
+    is_text = words >= 2 or (words == 1 and text.endswith("."))
+    is_plain = "\n" not in text and not SQL.match(text) and not PATTERN.search(text)
+    return is_text and " " in text and is_plain and text not in NOT_SAID
+
+
+@cache
+def error_names() -> frozenset[str]:
+    """The names of all errors that people read: AgentError and what is derived from it."""
+    bases: dict[str, set[str]] = {}
+    for path in (settings.BASE_DIR / "agents").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                named = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+                bases.setdefault(node.name, set()).update(named)
+    known = {"AgentError"}
+    while more := {name for name, its in bases.items() if its & known} - known:
+        known |= more
+    return frozenset(known)
