@@ -219,7 +219,7 @@ async def test_a_test_is_recorded_with_where_it_went_and_what_came_of_it(tester,
         ("model.test_ended", {**where, "outcome": "answered"}),
     ]
     assert told[2] == ("model.tested", {**where, "address": other.url})
-    assert "has no API key" in told[3][1]["outcome"]
+    assert "rejected the API key" in told[3][1]["outcome"]
     assert KEY not in str(told)
     assert {entry.person.user_id async for entry in _with_people()} == {administrator.pk}
 
@@ -257,7 +257,7 @@ def test_a_model_of_an_unknown_provider_is_not_saved(root, model):
 def test_an_agent_with_a_model_of_an_unknown_provider_is_not_saved(agent, field):
     form = modelform_factory(Agent, AgentForm, fields=[field])
     errors = form({field: "nobody/x"}, instance=agent).errors
-    assert "There's no provider named nobody." in str(errors)
+    assert "Unknown provider: nobody." in str(errors)
 
     assert not form({field: "mistral/x"}, instance=agent).errors
 
@@ -268,7 +268,7 @@ def test_a_model_of_an_unknown_provider_is_not_imported():
     for text in (models, agents):
         outcome = preview_file(f"ashiato: 1\n{text}", TerminalUser())
         problems = [problem.message for thing in outcome.things for problem in thing.problems]
-        assert "There's no provider named nobody." in problems[0]
+        assert "Unknown provider: nobody." in problems[0]
 
 
 def test_a_name_of_an_unknown_provider_in_the_environment_stops_the_start(

@@ -226,7 +226,7 @@ def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
 def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
     added()
 
-    assert str(planner_factory.configuration_error("slow")) == "There's no model named slow."
+    assert str(planner_factory.configuration_error("slow")) == "The model slow doesn't exist."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
     assert [planner_factory.configuration_error(name) for name in known] == [None] * 4
     assert "There's no provider named x." in str(planner_factory.configuration_error("x/y"))

@@ -276,7 +276,7 @@ async def test_silence_ends_with_the_timeout(road, after):
 async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(road):
     async with WireServer([Reply(parts=(HANG,))]) as server:
         asking = planner(road, server, deadlines=Deadlines(first=0.3))
-        with pytest.raises(ModelTimeout, match="sent nothing for 0.3 seconds"):
+        with pytest.raises(ModelTimeout, match="sent nothing for 0.3 s"):
             await asking.plan("?", AgentState(), [])
 
         await asyncio.wait_for(server.left(), 1)
