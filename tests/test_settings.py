@@ -123,7 +123,6 @@ def test_a_folder_that_is_everybodys_is_left_as_it_is(tmp_path):
 
 
 def test_the_database_and_its_log_are_closed_to_others(tmp_path):
-    started("manage.py", "migrate", "contenttypes", ASHIATO_DATA=str(tmp_path))
     code = (
         "import django; django.setup()\nfrom django.db import connection as c, transaction\n"
         "import os\nc.ensure_connection(); c.cursor().execute('CREATE TABLE x (y)')\n"

@@ -161,7 +161,9 @@ def scripts():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "workshop")
-@pytest.mark.parametrize("dialect", ["native", "react"])
+@pytest.mark.parametrize(
+    "dialect", ["native", pytest.param("react", marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize("script", scripts().values(), ids=scripts())
 async def test_the_page_watched_is_the_page_reloaded(script, dialect, monkeypatch, watch):
     await Agent.objects.aupdate(dialect=dialect)

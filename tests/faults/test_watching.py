@@ -4,18 +4,18 @@ import pytest
 
 from tests.faults import watching
 
+# tests/chat and the browser tests check the same with less; here the whole product runs.
+pytestmark = pytest.mark.thorough
 
-@pytest.mark.thorough
+
 async def test_f09_lost_notices_do_no_harm(holds):
     await holds(watching.f09, 5)
 
 
-@pytest.mark.thorough
 async def test_f22_stop_works_wherever_a_run_is(holds):
     await holds(watching.f22)
 
 
-@pytest.mark.thorough
 async def test_f23_stop_and_the_end_are_never_both(holds):
     await holds(watching.f23, 10)
 
@@ -28,12 +28,10 @@ async def test_f25_two_tabs_are_one_conversation(holds):
     await holds(watching.f25)
 
 
-@pytest.mark.thorough
 async def test_f26_a_page_that_never_reads_harms_nobody(holds):
     await holds(watching.f26)
 
 
-@pytest.mark.thorough
 async def test_f27_a_message_sent_many_times_is_one(holds):
     await holds(watching.f27, 2)
 
@@ -42,6 +40,5 @@ async def test_f28_a_message_during_a_run_is_never_a_second_run(holds):
     await holds(watching.f28, 2)
 
 
-@pytest.mark.thorough
 async def test_f34_an_approval_waits_for_a_day_and_for_who_may_give_it(holds):
     await holds(watching.f34)

@@ -61,7 +61,9 @@ def test_this_version_and_a_newer_one_are_not_refused(record, newer):
     assert {*ours, *newer} == {row.name for row in applied()}
 
 
-@pytest.mark.parametrize("command", ["setup", "serve"])
+@pytest.mark.parametrize(
+    "command", [pytest.param("setup", marks=pytest.mark.thorough), "serve"]
+)
 def test_starting_on_an_earlier_database_changes_nothing(tmp_path, command):
     file = tmp_path / "ashiato.sqlite3"
     with closing(sqlite3.connect(file)) as database:
