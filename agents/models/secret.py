@@ -24,7 +24,7 @@ MASK = "••••••••"
 
 
 class UnreadableSecret(Exception):
-    """This secret was written with a key that is not here any more: enter it again."""
+    """This secret was encrypted with a key that is no longer available. Enter it again."""
 
     def __str__(self) -> str:
         return str(self.__doc__)

@@ -106,7 +106,11 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
         ({"endpoint": ""}, "endpoint", "required"),
         ({"endpoint": "ftp://weather.example/"}, "endpoint", "start with https://"),
         ({"endpoint": "javascript:alert(1)"}, "endpoint", "start with https://"),
-        ({"endpoint": "https://weather.example/{town}"}, "endpoint", "'town', which is no"),
+        (
+            {"endpoint": "https://weather.example/{town}"},
+            "endpoint",
+            "'town', which isn't a parameter",
+        ),
         ({"endpoint": "https://a:b@weather.example/"}, "endpoint", "password"),
         ({"definition": '{\n"name": }'}, "definition", "line 2, column 9"),
         ({"definition": "[]"}, "definition", "a JSON object"),

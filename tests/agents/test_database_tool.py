@@ -157,8 +157,8 @@ ANSWERED = {
     "SELECT id FROM customers ORDER BY random() LIMIT 0": [],
 }
 REFUSED = {
-    "": "no query",
-    " ; ": "no query",
+    "": "Enter a SELECT",
+    " ; ": "Enter a SELECT",
     "hello": "Only SELECT",
     "INSERT INTO orders VALUES (9)": "Only SELECT",
     "UPDATE orders SET total = 0": "Only SELECT",
@@ -242,22 +242,22 @@ REFUSED = {
     'SELECT sum("totall") FROM orders': "no such column: totall",
     'SELECT count(*) FROM orders WHERE status = "paid"': "single quotes",
     'SELECT id FROM orders ORDER BY "toal"': "no such column",
-    "SELECT ?": "parameters",
-    "SELECT :name": "parameters",
-    "SELECT * FROM": "not SQL",
-    "SELECT (1": "not SQL",
-    "SELECT 'open": "not SQL",
+    "SELECT ?": "Parameters",
+    "SELECT :name": "Parameters",
+    "SELECT * FROM": "SQL",
+    "SELECT (1": "SQL",
+    "SELECT 'open": "SQL",
     "SELECT 1 FROM orders WHERE": "near 'WHERE'",
     "SELECT": "SQLite error: incomplete input",
     "SELECT salery FROM orders": "no such column: salery",
-    "SELECT \x00": "no text",
-    "SELECT '\ud800'": "no text",
+    "SELECT \x00": "invalid character",
+    "SELECT '\ud800'": "invalid character",
     "SELECT " + "(" * 9_000 + "1" + ")" * 9_000: "nested",
     "SELECT " + "- " * 4_000 + "1": "nested",
     " UNION ALL ".join(["SELECT 1"] * 1_000): "compound SELECT",
     "SELECT " + ",".join(["n"] * 9_000) + " FROM numbers": "too many columns",
-    "SELECT '" + "x" * 1_000_000 + "'": "20,000 characters",
-    "SELECT " + "[" * 19_000: "not SQL",
+    "SELECT '" + "x" * 1_000_000 + "'": "20,000",
+    "SELECT " + "[" * 19_000: "SQL",
 }
 
 
@@ -509,7 +509,7 @@ async def test_a_file_that_comes_later_is_found(tmp_path):
         connection.execute("CREATE TABLE things (id INTEGER)")
 
     assert missing.error == "The database can't be read: unable to open database file."
-    assert "not now" in DatabaseTool(f"sqlite:///{tmp_path}/never.sqlite3").description
+    assert "t available now" in DatabaseTool(f"sqlite:///{tmp_path}/never.sqlite3").description
     assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[0]]
     assert not (tmp_path / "never.sqlite3").exists()
 

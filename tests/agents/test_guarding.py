@@ -173,7 +173,7 @@ def test_what_is_typed_is_shown_with_what_matches(root):
         ({"action": "block", "stage": "tool_input", "message": "Oh"}, "The model sees: Oh"),
         ({"action": "warn", "stage": "output"}, "a warning is recorded"),
         ({"action": "allow"}, "Other rules skip the highlighted text."),
-        ({"action": "block", "is_observed": "on"}, "would have blocked it. Nothing changes."),
+        ({"action": "block", "is_observed": "on"}, "would have blocked this. Nothing changes."),
         ({"pattern": "(", "action": "block"}, "missing )"),
         (
             {"pattern": "(?s)a.+", "action": "mask"},

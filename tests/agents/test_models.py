@@ -229,7 +229,7 @@ def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
     assert str(planner_factory.configuration_error("slow")) == "The model slow doesn't exist."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
     assert [planner_factory.configuration_error(name) for name in known] == [None] * 4
-    assert "There's no provider named x." in str(planner_factory.configuration_error("x/y"))
+    assert "Unknown provider: x." in str(planner_factory.configuration_error("x/y"))
 
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])

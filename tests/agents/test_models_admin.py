@@ -376,7 +376,7 @@ async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
         said, html = await lines(tester, provider="compatible", base_url=server.url)
 
     assert "rejected the API key" in html
-    assert "Check this model's API key." in html
+    assert "Check this model&#x27;s API key." in html
     assert KEY not in html + said
 
 

@@ -16,7 +16,7 @@ from agents.management.commands import seed_demo
 from agents.models import Agent
 from agents.runs import approvals
 from agents.runs.approvals import Decision
-from agents.runs.engine_messages import MESSAGE_TEMPLATES, SENTENCES
+from agents.runs.engine_messages.templates import EXACT_SENTENCES, TEMPLATES
 from agents.web.presentation import RunView, panel_view
 from tests.conftest import asked, checked
 from tests.wire import WireServer, say
@@ -277,5 +277,5 @@ def test_what_a_panel_says_is_known_to_the_translators():
         "No panel member could answer. a: a couldn't finish: It is empty.",
     ]
 
-    assert all(any(form.match(words) for form in MESSAGE_TEMPLATES) for words in said)
-    assert {"All members agree.", "The judge didn't return a verdict."} <= set(SENTENCES)
+    assert all(any(form.match(words) for form in TEMPLATES) for words in said)
+    assert {"All members agree.", "The judge didn't return a verdict."} <= set(EXACT_SENTENCES)

@@ -173,10 +173,13 @@ def plan(**more):
     [
         (plan(tool="rocket"), "needs the tool 'rocket', which isn't available"),
         (plan(agent="nobody"), "Use only one"),
-        (plan(depends_on=["a"]), "wait for each other"),
+        (plan(depends_on=["a"]), "Circular dependency"),
         (plan(depends_on=["b"]), "which doesn't exist"),
         (plan(arguments={"expression": 7}), "7 is not of type 'string'"),
-        (plan(arguments={"expression": "${steps.b"}), "In 'expression' of 'a', character 10"),
+        (
+            plan(arguments={"expression": "${steps.b"}),
+            "In 'expression' of step 'a', character 10",
+        ),
         (plan(timeout="soon"), "number of seconds"),
         (plan(speed=3), "Unknown field: 'speed'"),
         (plan() | {"steps": 5}, "'steps' must be a list"),
@@ -248,8 +251,8 @@ async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
     )
 
     html = response.content.decode()
-    assert html.count("which isn't available") == 4
-    assert html.index("which isn't available") > html.index("Full plan (JSON)")
+    assert html.count("which isn&#x27;t available") == 4
+    assert html.index("which isn&#x27;t available") > html.index("Full plan (JSON)")
     assert '"rocket"'.replace('"', "&quot;") in html
 
 

@@ -122,7 +122,7 @@ async def test_an_expert_declines_with_a_reason_which_the_model_is_told(question
 
     run = await over(question)
     step = await run.steps.aget(kind="tool")
-    assert "eve declined. They said: “Ask the board.”." in step.observation
+    assert "eve rejected this. Comment: “Ask the board.”." in step.observation
     assert step.status == "rejected"
 
 
@@ -275,7 +275,7 @@ async def test_a_question_that_is_not_to_go_out_goes_to_nobody(sharing, expert, 
     run = await over(sharing)
     assert run.status == "completed"
     assert "May we store" not in await inbox(expert)
-    assert "declined" in (await run.steps.aget(kind="tool")).observation
+    assert "rejected" in (await run.steps.aget(kind="tool")).observation
 
 
 async def test_a_question_goes_out_as_the_person_who_asked_has_changed_it(
@@ -306,7 +306,7 @@ async def test_a_model_asks_no_group_that_the_agent_was_not_given(
     assert not await Approval.objects.filter(run=run).aexists()
     step = await run.steps.aget(kind="tool")
     assert f"can't ask {role!r}" in step.observation
-    assert "one of: Legal" in step.observation
+    assert "Available roles: Legal" in step.observation
 
 
 async def test_a_built_in_group_counts_once_it_is_given(asks, scripted, person, stranger):

@@ -127,7 +127,7 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
     run = await checked(await asked("What is it?"))
 
     assert run.status == "failed"
-    assert "sent nothing for 0.1 seconds" in run.detail
+    assert "sent nothing for 0.1 s" in run.detail
 
 
 @pytest.mark.parametrize(

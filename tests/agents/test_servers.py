@@ -302,7 +302,7 @@ async def test_a_tool_that_changes_during_a_run_is_held_back_at_once(
         await change.execute({})
         await until(is_pending)
 
-        assert "held back" in (await tool.execute({"a": 1, "b": 2})).error
+        assert "It is blocked until" in (await tool.execute({"a": 1, "b": 2})).error
         assert await mcp_servers.load_tools([await arow("plain__add")]) == []
 
 

@@ -140,7 +140,7 @@ def test_a_thing_that_needs_its_key_says_so(root, installation):
         (b"\xff\xfe\x00", "UTF-8"),
         (b"#" * 900_000, "The limit is 800000 bytes"),
         (b"", "The submitted file is empty."),
-        (b"ashiato: 1\n\x00", "cannot be read"),
+        (b"ashiato: 1\n\x00", "Syntax error"),
         ("\ufeffashiato: 1\n".encode(), "already matches the file"),
     ],
 )

@@ -71,7 +71,7 @@ async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
     html = await sync_to_async(LiveRunView(run.pk).snapshot)()
     assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
     assert "<strong>sum</strong>" in html.split('class="gone"')[0]
-    assert "didn't return the expected result (More than 0): It is 0." in html
+    assert "return the expected result (More than 0): It is 0." in html
 
 
 async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
