@@ -24,10 +24,10 @@ MASK = "••••••••"
 
 
 class UnreadableSecret(Exception):
-    """This secret was encrypted with a key that is no longer available. Enter it again."""
+    """Raised when a secret was encrypted with a key that isn't configured."""
 
     def __str__(self) -> str:
-        return str(self.__doc__)
+        return _("This secret was encrypted with a key that isn't configured. Enter it again.")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

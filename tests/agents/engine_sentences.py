@@ -43,7 +43,6 @@ NOT_SAID = {
     "LM Studio",
     "The name has no address.",
     "What was wrong: {}",
-    "Where they differed",
     "a line without an end",
     "a person",
     "an event that is not a chunk",

@@ -231,7 +231,7 @@ def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
         row = LanguageModel.objects.create(label="fast", model="openai/x", api_key=KEY)
 
     assert "Enter it again" in " ".join(wrong(change(root, row))["api_key"])
-    assert "can't be decrypted" in root.get(LIST).content.decode()
+    assert "be decrypted" in root.get(LIST).content.decode()
     assert change(root, row, api_key=OTHER).status_code == 302
 
 

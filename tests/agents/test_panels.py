@@ -16,7 +16,6 @@ from agents.management.commands import seed_demo
 from agents.models import Agent
 from agents.runs import approvals
 from agents.runs.approvals import Decision
-from agents.runs.engine_messages.templates import EXACT_SENTENCES, TEMPLATES
 from agents.web.presentation import RunView, panel_view
 from tests.conftest import asked, checked
 from tests.wire import WireServer, say
@@ -266,16 +265,3 @@ async def test_what_others_said_to_a_panel_is_shown_masked(panel):
 
     assert head.name == "helper"
     assert "jo@example.com" not in head.answer
-
-
-def test_what_a_panel_says_is_known_to_the_translators():
-    said = [
-        "2 of 3 agree: a, b.",
-        "The panel gave 2 different answers.",
-        "No majority: the panel gave 2 different answers.",
-        "Only b answered.",
-        "No panel member could answer. a: a couldn't finish: It is empty.",
-    ]
-
-    assert all(any(form.match(words) for form in TEMPLATES) for words in said)
-    assert {"All members agree.", "The judge didn't return a verdict."} <= set(EXACT_SENTENCES)

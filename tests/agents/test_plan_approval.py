@@ -108,7 +108,7 @@ async def test_what_refers_to_a_step_that_is_left_out_is_told_beside_it(waiting,
 
     html = response.content.decode()
     problem = re.search(r'data-key="1".*?<p class="problem">([^<]*)', html, re.S)
-    assert "which isn't available" in problem[1]
+    assert "which doesn&#x27;t exist" in problem[1]
     assert 'name="plan-1-0-out" value="1" checked'.replace("-1-0", f"-{waiting.pk}-0") in html
     assert "hx-swap-oob" in html
     await waiting.arefresh_from_db()

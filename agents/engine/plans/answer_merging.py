@@ -27,7 +27,7 @@ Several agents were asked the same question, each without knowing of the others.
 their answers and nothing else. In "groups", put together the agents whose answers say the \
 same thing, however it is put; every agent stands in exactly one group. In "differences", say \
 in one sentence each what they differ in and who says what; nothing where they all say the \
-same. "heading" is “Where they differed”, in the language of the question. Write in that \
+same. "heading" is “Differences”, in the language of the question. Write in that \
 language."""
 JUDGE_INSTRUCTIONS = """\
  Then judge: "choice" is the agent whose answer is the best one, because it is right, well \

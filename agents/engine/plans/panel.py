@@ -202,4 +202,4 @@ def _differences_list(verdict: MergeResult) -> str:
     if not verdict.differences:
         return ""
     items = "\n".join(f"- {' '.join(words.split())}" for words in verdict.differences)
-    return f"**{verdict.heading or 'Where they differed'}**\n\n{items}"
+    return f"**{verdict.heading or 'Differences'}**\n\n{items}"
