@@ -280,12 +280,18 @@ async def answer(tool, sql):
     return json.loads(result.output)
 
 
+@pytest.fixture
 def workers():
-    """Return workers that are running or weren't awaited."""
-    return psutil.Process().children()
+    """List the workers that are running or weren't awaited.
+
+    Other test files in this process may have left their own servers running.
+    """
+    process = psutil.Process()
+    others = set(process.children())
+    return lambda: [child for child in process.children() if child not in others]
 
 
-async def first_worker():
+async def first_worker(workers):
     async with asyncio.timeout(10):
         while not workers():  # noqa: ASYNC110 - a process sends no event when it has begun
             await asyncio.sleep(0.01)
@@ -378,7 +384,7 @@ BOMBS = [
 
 
 @pytest.mark.parametrize("sql", BOMBS)
-async def test_a_bomb_ends_soon_and_leaves_no_process(shop, sql):
+async def test_a_bomb_ends_soon_and_leaves_no_process(shop, workers, sql):
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
     started = time.monotonic()
 
@@ -397,10 +403,10 @@ async def test_a_late_answer_says_how_long_it_may_take(shop):
     assert result.error == "The query timed out after 0.5 s. Select less data."
 
 
-async def test_stopping_the_run_kills_the_query(shop):
+async def test_stopping_the_run_kills_the_query(shop, workers):
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=30)
     task = asyncio.create_task(tool.execute({"sql": BOMBS[0]}))
-    await first_worker()
+    await first_worker(workers)
 
     task.cancel()
 
@@ -421,12 +427,12 @@ async def test_other_runs_go_on_while_a_query_takes_its_time(shop):
     assert turns > 10
 
 
-async def test_the_worker_inherits_no_secret(shop, monkeypatch):
+async def test_the_worker_inherits_no_secret(shop, workers, monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "hush")
     tool = DatabaseTool(f"sqlite:///{shop}", timeout=30)
     task = asyncio.create_task(tool.execute({"sql": BOMBS[0]}))
 
-    environment = (await first_worker()).environ()
+    environment = (await first_worker(workers)).environ()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
