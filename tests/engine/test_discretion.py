@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.engine import (
@@ -153,6 +153,8 @@ TEXTS = st.lists(ALIASES | MARKS | st.text(max_size=4), max_size=12).map("".join
 
 
 @many(400)
+@example("Email 1５m", [1])
+@example("５email 1", [1])
 @given(TEXTS, st.lists(st.integers(1, 9), min_size=1))
 def test_words_restored_as_they_come_are_the_whole_restored(text, sizes):
     known = Pseudonymizer()

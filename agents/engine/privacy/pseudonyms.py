@@ -272,6 +272,8 @@ def _map_leaves(value: Any, change: Callable[[str], str]) -> Any:
 
 # How models write aliases: with other marks or none, in capitals, with other gaps and digits.
 GAP = r"[\s_‐‑–-]"
+# Full-width digits too: a stream must cut its text exactly where the whole text would.
+WORD = r"\dA-Za-z_"
 OPENING_MARKS, CLOSING_MARKS = "‹<«〈＜《", "›>»〉＞》"
 
 
@@ -303,14 +305,14 @@ def _prefix_pattern(kind: PiiKind) -> str:
 
 _KINDS = sorted(PiiKind, key=lambda kind: -len(kind.value))
 WRITTEN_ALIAS = re.compile(
-    rf"(?:(?P<open>[{OPENING_MARKS}])\s{{0,2}})?(?<![0-9A-Za-z_])"
+    rf"(?:(?P<open>[{OPENING_MARKS}])\s{{0,2}})?(?<![{WORD}])"
     rf"(?:{'|'.join(f'(?P<{kind.name}>{_name_pattern(kind)})' for kind in _KINDS)})"
-    rf"{GAP}{{0,3}}(?P<number>\d{{1,5}})(?![0-9A-Za-z_])"
+    rf"{GAP}{{0,3}}(?P<number>\d{{1,5}})(?![{WORD}])"
     rf"(?(open)(?:\s{{0,2}}[{CLOSING_MARKS}])?|(?:\s{{0,2}}›)?)",
     re.I,
 )
 PARTIAL_ALIAS = re.compile(
-    rf"(?:[{OPENING_MARKS}]\s{{0,2}}|(?<![0-9A-Za-z_])(?=[a-z]))"
+    rf"(?:[{OPENING_MARKS}]\s{{0,2}}|(?<![{WORD}])(?=[a-z]))"
     rf"(?:{'|'.join(_prefix_pattern(kind) for kind in _KINDS)})\Z",
     re.I,
 )
