@@ -136,7 +136,7 @@ def save(
 
 async def dispatch(session: ChatSession, message: Message) -> None:
     """Start the message's run, or the queue, and notify every page of the chat."""
-    fault_injection.point("P2")
+    fault_injection.point("after_message_save")
     if message.is_queued:
         await pubsub.publish(session.topic, "queue.changed")
         await answer_next(session)  # the run it waits for may have just ended
@@ -254,7 +254,7 @@ def _build(
     if session is not None and (queue.live_run(session) or queue.waiting(session)):
         return _build_queued(session, user, text, client_id, agent)
     session = session or _create_session(user, text, agent)
-    fault_injection.point("P1")
+    fault_injection.point("before_message_save")
     answers = select_agent(agent, user)
     run = prepare(session, user, text, answers)
     kept = masking.mask_for_storage(answers, text)
@@ -273,7 +273,7 @@ def _create_session(user: User, text: str, agent: str) -> ChatSession:
 def _build_queued(
     session: ChatSession, user: User, text: str, client_id: str, agent: str
 ) -> Message:
-    fault_injection.point("P1")
+    fault_injection.point("before_message_save")
     name = agent and select_agent(agent, user).name
     requested_workflow(text, user)
     try:

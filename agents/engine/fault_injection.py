@@ -1,15 +1,9 @@
-"""Fault points: places where a test can kill, fail or stall this process.
+"""Fault points: where a test can kill this process, make it fail or make it hang.
 
-P1 received, not saved · P2 saved, not acknowledged · P3 run saved, not owned yet ·
-P4 before the model request · P5 in the stream · P6 stream ended, not saved · P7 call saved,
-not started · P8 in the tool, before its effect · P9 after it, result not saved · P10 result
-saved · P11 approval request saved, not displayed · P12 approved, not run · P13 end saved,
-not published · P15 between the passages of a document.
+    ASHIATO_FAULTS=1 ASHIATO_FAULT=after_tool_call:2:kill
 
-    ASHIATO_FAULTS=1 ASHIATO_FAULT=P9:2:kill
-
-kills the process the second time it reaches P9. Both variables are required, so that no
-server is killed by accident.
+kills the process when it reaches `after_tool_call` for the second time. Both variables
+are needed, so that a single slip never kills a server.
 """
 
 import logging
@@ -19,8 +13,25 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-POINTS = frozenset(f"P{number}" for number in range(1, 16)) - {"P14"}
-FAULT_SYNTAX = "P1 to P15 but not P14, then :nth, then :kill, :raise or :sleep=SECONDS"
+POINTS = (
+    "before_message_save",
+    "after_message_save",
+    "before_run_start",
+    "before_model_call",
+    "during_model_stream",
+    "after_model_call",
+    "before_tool_call",
+    "during_tool_call",
+    "after_tool_call",
+    "after_tool_response_save",
+    "after_approval_request_save",
+    "before_resume",
+    "after_run_finish_save",
+    "before_document_index",
+)
+FAULT_SYNTAX = (
+    f"one of {', '.join(sorted(POINTS))}, then :nth, then :kill, :raise or :sleep=SECONDS"
+)
 
 logger = logging.getLogger(__name__)
 

@@ -80,7 +80,7 @@ def _save_document(
         Chunk(document=document, ordinal=at, heading=section.heading, text=section.text)
         for at, section in enumerate(sections, start=1)
     )
-    fault_injection.point("P15")
+    fault_injection.point("before_document_index")
     _index().upsert(chunks)
     return IngestResult(document=document, outcome="added" if is_new else "updated")
 

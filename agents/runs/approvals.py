@@ -82,7 +82,7 @@ async def decide(user: Approver, pk: int, word: Decision) -> Run:
             raise DecisionRejected(str(reason)) from reason
     else:
         raise DecisionRejected(_("This run isn't ready to continue. Try again in a moment."))
-    faults.point("P12")
+    faults.point("before_resume")
     if goes_on:
         runs.resume(run)
     await event_writer.publish(run, [event])

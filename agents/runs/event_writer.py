@@ -38,9 +38,9 @@ GATHER_SECONDS, MAX_GATHER_SECONDS = 0.0002, 0.01
 REST_SECONDS, MAX_REST_SECONDS = 0.001, 0.03
 # Committed, but not published yet.
 FAULT_POINTS = {
-    EventType.TOOL_RESPONSE: "P10",
-    EventType.APPROVAL_REQUESTED: "P11",
-    EventType.RUN_FINISHED: "P13",
+    EventType.TOOL_RESPONSE: "after_tool_response_save",
+    EventType.APPROVAL_REQUESTED: "after_approval_request_save",
+    EventType.RUN_FINISHED: "after_run_finish_save",
 }
 FLUSH_TYPES = {EventType.TOOL_CALL, EventType.RUN_PAUSED, EventType.RUN_FINISHED}
 

@@ -103,7 +103,7 @@ class RunExecutor:
         """Drive a run to its end; the one place that catches everything, so every run ends."""
         pages = RunEventBuffer(self.journal, run)
         try:
-            fault_injection.point("P3")
+            fault_injection.point("before_run_start")
             async with aclosing(await course(run)) as events:
                 async for event in events:
                     await pages.write(event)

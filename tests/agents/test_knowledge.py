@@ -370,7 +370,7 @@ def rows_in_index():
 
 
 def test_a_document_that_is_broken_off_between_passages_and_index_is_not_there():
-    fault_injection.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "P15:raise"})
+    fault_injection.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "before_document_index:raise"})
     try:
         with pytest.raises(fault_injection.InjectedFault):
             knowledge.ingest_text(

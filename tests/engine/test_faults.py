@@ -19,29 +19,29 @@ def _disarmed():
 
 @pytest.mark.parametrize("more", [{}, {"ASHIATO_FAULTS": "0"}, {"ASHIATO_FAULTS": ""}])
 def test_one_word_alone_sets_no_fault(more):
-    fault_injection.arm({"ASHIATO_FAULT": "P4:raise"} | more)
+    fault_injection.arm({"ASHIATO_FAULT": "before_model_call:raise"} | more)
 
     assert not fault_injection._armed
-    fault_injection.point("P4")
+    fault_injection.point("before_model_call")
 
 
 def test_a_fault_strikes_once_at_its_own_point_and_says_that_it_is_set(caplog):
-    fault_injection.arm(ARMED | {"ASHIATO_FAULT": "P5:2:raise"})
-    fault_injection.point("P4")
-    fault_injection.point("P5")
+    fault_injection.arm(ARMED | {"ASHIATO_FAULT": "during_model_stream:2:raise"})
+    fault_injection.point("before_model_call")
+    fault_injection.point("during_model_stream")
 
-    with pytest.raises(fault_injection.InjectedFault, match="P5"):
-        fault_injection.point("P5")
+    with pytest.raises(fault_injection.InjectedFault, match="during_model_stream"):
+        fault_injection.point("during_model_stream")
 
-    fault_injection.point("P5")
-    assert "A fault is set at P5:2:raise" in caplog.text
+    fault_injection.point("during_model_stream")
+    assert "A fault is set at during_model_stream:2:raise" in caplog.text
 
 
 def test_a_fault_may_hold_everything_up():
-    fault_injection.arm(ARMED | {"ASHIATO_FAULT": "P1:sleep=0.05"})
+    fault_injection.arm(ARMED | {"ASHIATO_FAULT": "before_message_save:sleep=0.05"})
     began = time.monotonic()
 
-    fault_injection.point("P1")
+    fault_injection.point("before_message_save")
 
     assert time.monotonic() - began >= 0.05
 
@@ -49,8 +49,9 @@ def test_a_fault_may_hold_everything_up():
 def test_a_fault_kills_unless_it_is_told_otherwise():
     kill = (
         "from agents.engine import fault_injection as faults;"
-        "faults.arm({'ASHIATO_FAULTS': '1', 'ASHIATO_FAULT': 'P9:2'});"
-        "faults.point('P9'); print('once', flush=True); faults.point('P9'); print('twice')"
+        "faults.arm({'ASHIATO_FAULTS': '1', 'ASHIATO_FAULT': 'after_tool_call:2'});"
+        "faults.point('after_tool_call'); print('once', flush=True);"
+        "faults.point('after_tool_call'); print('twice')"
     )
     done = subprocess.run([sys.executable, "-c", kill], capture_output=True, text=True)
 
@@ -58,8 +59,18 @@ def test_a_fault_kills_unless_it_is_told_otherwise():
 
 
 @pytest.mark.parametrize(
-    "text", ["P99", "P14", "P4:0", "P4:sometimes", "P4:sleep", "P4:1:kill:1", "P4:kill=1", "4"]
+    "text",
+    [
+        "before_lunch",
+        "P4",
+        "before_model_call:0",
+        "before_model_call:sometimes",
+        "before_model_call:sleep",
+        "before_model_call:1:kill:1",
+        "before_model_call:kill=1",
+        "4",
+    ],
 )
 def test_a_fault_that_cannot_be_read_is_refused_in_words(text):
-    with pytest.raises(ValueError, match="ASHIATO_FAULT must be P1 to P15"):
+    with pytest.raises(ValueError, match="ASHIATO_FAULT must be one of after_approval"):
         fault_injection.arm(ARMED | {"ASHIATO_FAULT": text})

@@ -5,14 +5,25 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 
+from agents.engine import fault_injection
 from tests.faults.ground import Ground, Result
 from tests.faults.rows import order, row, story, unless
 from tests.faults.tab import GONE, Tab
 
-POINTS = [f"P{number}" for number in range(1, 14)]
+POINTS = [point for point in fault_injection.POINTS if point != "before_document_index"]
 RECOVERS = 30
 # Late enough that other runs are anywhere when one gets there.
-NTH = {"P1": 2, "P2": 2, "P3": 3, "P4": 4, "P5": 20, "P6": 3, "P7": 2, "P8": 2, "P13": 2}
+NTH = {
+    "before_message_save": 2,
+    "after_message_save": 2,
+    "before_run_start": 3,
+    "before_model_call": 4,
+    "during_model_stream": 20,
+    "after_model_call": 3,
+    "before_tool_call": 2,
+    "during_tool_call": 2,
+    "after_run_finish_save": 2,
+}
 LATE, LATE_IN_A_PLAN = max(NTH.values()), 2
 PLANNED = "look:{0} sign:{0} pay:{0} wait:0.3 words:5"
 WALK = "wait:3 look:a wait:3.1 look:b wait:3.2 look:c wait:3.3 look:d wait:3.4 words:90@0.1"
@@ -20,7 +31,7 @@ CUT_OFF = {"running", "waiting", "cut"}
 UNKNOWN = ("Did pay finish?", "may already have completed", "Run again", "Mark as done")
 
 
-@row("F01", "killed at each of P1–P13", times=8)
+@row("F01", "killed at each fault point", times=8)
 async def f01(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Result:
     """Kill at each point, with this many users."""
     result = Result()
@@ -31,7 +42,7 @@ async def f01(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Res
     return result
 
 
-@row("F35", "killed at each of P1–P13 while plans are carried out", times=4)
+@row("F35", "killed at each fault point while plans are carried out", times=4)
 async def f35(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Result:
     result = Result()
     for point in points:
@@ -50,7 +61,7 @@ async def _killed_at(ground: Ground, point: str, people: int, agent: str = "") -
         question = story(number if people > 3 else number + 1)
         await tab.say(PLANNED.format(order()) if agent else question, agent)
     # A plan waits for its approval, and most points come after it.
-    is_dead = await _dies(ground, tabs, decides=point == "P12" or bool(agent))
+    is_dead = await _dies(ground, tabs, decides=point == "before_resume" or bool(agent))
     await ground.restart()
     result = await ground.played(RECOVERS)
     result.violations += unless(is_dead, "it was never reached")
@@ -108,7 +119,7 @@ async def f05(ground: Ground, times: int) -> Result:
     result = Result()
     for number in range(times):
         await asyncio.to_thread(ground.product.kill)
-        await ground.restart("P9")
+        await ground.restart("after_tool_call")
         tab, paid = await ground.tab(), order()
         await tab.say(f"pay:{paid} words:5")
         await _dies(ground, [], decides=False)

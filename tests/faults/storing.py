@@ -110,7 +110,7 @@ def _filled(product: Product) -> Iterator[None]:
 
 @row("F32", "an older version, stopped in the middle of runs, is upgraded", times=2)
 async def f32(ground: Ground, times: int) -> Result:
-    """The rows are as that version left them, and the upgrade is killed midway (P16)."""
+    """The rows are as that version left them, and the upgrade is killed midway."""
     result = Result()
     for _ in range(times):
         tabs = await ground.tabs(4)
@@ -122,7 +122,7 @@ async def f32(ground: Ground, times: int) -> Result:
         is_killed = await asyncio.to_thread(_is_killed_half_way, ground.product)
         await ground.restart()
         found = await ground.played(ENDS)
-        found.violations += unless(is_killed, "P16 was never reached")
+        found.violations += unless(is_killed, "the migration was not killed")
         result.add(found)
     return result
 

@@ -5,7 +5,9 @@ import pytest
 from tests.faults import killing
 
 
-@pytest.mark.parametrize("point", [pytest.param("P1", marks=pytest.mark.thorough), "P12"])
+@pytest.mark.parametrize(
+    "point", [pytest.param("before_message_save", marks=pytest.mark.thorough), "before_resume"]
+)
 async def test_f01_runs_go_on_after_a_kill_at_a_point(holds, point):
     await holds(killing.f01, 2, points=[point])
 
@@ -26,7 +28,7 @@ async def test_f05_what_may_have_been_done_is_asked_about_and_never_repeated(hol
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("point", ["P9", "P12"])
+@pytest.mark.parametrize("point", ["after_tool_call", "before_resume"])
 async def test_f35_plans_go_on_after_a_kill_at_a_point(holds, point):
     await holds(killing.f35, 2, points=[point])
 

@@ -77,7 +77,7 @@ class ModelCall:
                 async with self._acquire_slot():
                     with self.circuits.asking(*self._circuit_keys()):
                         self._tries[self.planner.model] += 1
-                        fault_injection.point("P4")
+                        fault_injection.point("before_model_call")
                         async with aclosing(self.screened(self.request)) as events:
                             async for event in events:
                                 yield event
@@ -208,7 +208,7 @@ class ModelCall:
 
     def _delta_event(self, kind: str, text: str) -> Event:
         self._has_spoken = True
-        fault_injection.point("P5")
+        fault_injection.point("during_model_stream")
         if kind == "thought":
             return self.emit(EventType.THOUGHT_DELTA, content=text, step=self.step)
         self.said.append(text)

@@ -67,7 +67,7 @@ class ModelStep:
             for event in self._repair_events(error):
                 yield event
             return
-        fault_injection.point("P6")
+        fault_injection.point("after_model_call")
         self.plan = self.call.plan or PlanResult()
         for event in self._result_events(self.plan, started[0].time):
             yield event

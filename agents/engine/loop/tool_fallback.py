@@ -99,7 +99,7 @@ class FallbackStrategy:
         timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(timeout) as limit:
-                fault_injection.point("P8")
+                fault_injection.point("during_tool_call")
                 result = _to_result(tool, await tool.execute(input))
         except Exception as error:
             if limit.expired():

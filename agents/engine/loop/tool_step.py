@@ -65,7 +65,7 @@ class ToolStep:
                 handoff = self._handoff_run(made, about["step"])
                 for event in self._start_events(call, made, handoff, about):
                     yield event
-                fault_injection.point("P7")
+                fault_injection.point("before_tool_call")
                 if handoff is None:
                     outcome = await self._run_call(made, pending, about["step"])
                 else:
@@ -80,7 +80,7 @@ class ToolStep:
                         continue
                     result = FallbackResult(result=handoff.result)
                     outcome = await self.tool_runner.guard_result(result)
-                fault_injection.point("P9")
+                fault_injection.point("after_tool_call")
                 for event in self._result_events(call, made, outcome, about):
                     yield event
         if self.trail.open:
