@@ -37,7 +37,7 @@ def new_approvals(request: UserRequest) -> HttpResponse:
         return HttpResponse(status=204)
     return render(
         request,
-        "approvals/inbox.html#newly_asked",
+        "approvals/inbox.html#new_approvals",
         {**_approvals_context(new), "gone": sorted(gone)},
     )
 

@@ -9,7 +9,7 @@ if (trial) begin();
 
 function lookFor({ target }) {
   const words = target.value.trim().toLowerCase();
-  const rows = [...form.querySelectorAll(".given-tools tbody tr")];
+  const rows = [...form.querySelectorAll(".agent-tools tbody tr")];
   for (const row of rows) row.hidden = !row.dataset.name.includes(words);
   form.querySelector("[data-none]").hidden = rows.some((row) => !row.hidden);
 }

@@ -8,7 +8,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.target.matches("#newly-asked")) event.preventDefault();
 });
 document.addEventListener("htmx:oobAfterSwap", ({ detail: { target } }) => {
-  const section = target.closest(".asked-for");
+  const section = target.closest(".approval-list");
   if (!section) return;
   section.hidden = false;
   document.querySelector(".approvals .nothing")?.remove();

@@ -68,7 +68,7 @@ function isWriting(within) {
 
 // A page that refreshes every two seconds only announces changes.
 function standing() {
-  return document.querySelector("#comparison > .growing")?.textContent.trim() ?? announcer.dataset.over;
+  return document.querySelector("#comparison > .live-note")?.textContent.trim() ?? announcer.dataset.over;
 }
 
 function restore(open, row) {

@@ -26,7 +26,7 @@ function fit() {
 
 async function test(event) {
   event.preventDefault();
-  const part = (name) => document.querySelector(`.trial .${name}`);
+  const part = (name) => document.querySelector(`.test-panel .${name}`);
   const [heard, words, lines] = ["heard", "words", "lines"].map(part);
   words.textContent = lines.textContent = "";
   words.hidden = part("broken").hidden = true;

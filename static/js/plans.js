@@ -18,7 +18,7 @@ function remember({ detail: { fragment } }) {
     if (!graph) continue;
     const link = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
     places.set(plan.id, { left: graph.scrollLeft, top: graph.scrollTop, link });
-    for (const version of old.querySelectorAll(".past-plan[open]")) {
+    for (const version of old.querySelectorAll(".previous-plan[open]")) {
       const same = plan.querySelector(`[data-version="${version.dataset.version}"]`);
       if (same) same.open = true;
     }

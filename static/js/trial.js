@@ -3,7 +3,7 @@
 import { watch } from "./connection.js";
 import { start } from "./run.js";
 
-const stop = document.querySelector(".stop-trial");
+const stop = document.querySelector(".stop-draft-run");
 
 start();
 watch();

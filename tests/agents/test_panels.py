@@ -251,7 +251,7 @@ async def test_the_end_of_a_replay_and_the_trace_show_the_same_heads(panel, admi
         for rest in ("", f"replay/?at={last}", f"replay/?at={last - 1}")
     ]
 
-    assert [page.count('<li class="head"') for page in pages] == [2, 2, 0]
+    assert [page.count('<li class="panel-member"') for page in pages] == [2, 2, 0]
 
 
 async def test_what_others_said_to_a_panel_is_shown_masked(panel):

@@ -96,7 +96,7 @@ async def test_rows_in_a_question_are_shown_as_a_table(agent, scripted, person):
     scripted(Says.call("ask_person", question=f"Tell it on? {rows}"))
     await asked("What sells?", user=person)
 
-    shown = (await inbox(person)).split('class="asked-words"')[1].split("</blockquote>")[0]
+    shown = (await inbox(person)).split('class="question-text"')[1].split("</blockquote>")[0]
 
     assert "<p>Tell it on?</p>" in shown
     assert "<td>Tea</td>" in shown

@@ -182,5 +182,5 @@ def choose_password(browser, link: str, password: str) -> None:
     page.locator("[name=new_password1]").fill(password)
     page.locator("[name=new_password2]").fill(password)
     page.locator("form.credentials button").click()
-    expect(page.locator(".told")).to_be_visible()
+    expect(page.locator(".flash-message")).to_be_visible()
     context.close()

@@ -14,7 +14,7 @@ def pane(page: Page) -> FrameLocator:
 
 
 def tool(page: Page, name: str):
-    return page.locator(".given-tools tr").filter(has=page.get_by_label(name, exact=True))
+    return page.locator(".agent-tools tr").filter(has=page.get_by_label(name, exact=True))
 
 
 @pytest.mark.journey

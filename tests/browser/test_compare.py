@@ -40,14 +40,14 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
 
     rerun(page, run, 3)
 
-    expect(page.locator(".growing")).to_contain_text("updates every 2 seconds")
+    expect(page.locator(".live-note")).to_contain_text("updates every 2 seconds")
     expect(page.locator(".totals")).to_contain_text(f"rerun of run {run} from step 3")
     expect(page.locator("#comparison [role=status]")).to_have_count(0)
     expect(page.locator("#announcer")).to_be_empty()
     has_ended(page)
     expect(page.locator("#announcer")).to_have_text("Both runs have finished.")
     expect(page.locator("main")).to_contain_text("took the same steps and gave the same answer")
-    page.locator(".alike summary").click()
+    page.locator(".same-steps summary").click()
     expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])
 
 
@@ -81,7 +81,7 @@ def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
     setup = page.locator(".setup")
     expect(setup).to_contain_text("Tool calculator")
     expect(setup.locator("ins").first).to_be_visible()
-    expect(page.locator(".parting")).to_contain_text("First difference at step 4")
+    expect(page.locator(".difference-note")).to_contain_text("First difference at step 4")
     page.get_by_role("link", name="Go to difference").click()
     expect(page.locator(".pair-row[data-first]")).to_be_focused()
     expect(page.locator(".pair-row[data-first] del")).to_have_text("42")
@@ -91,7 +91,7 @@ def test_n_goes_to_the_next_difference_and_j_to_the_next_row(page: Page):
     one, other = asked(page, CALCULATION), asked(page, "What is 12.5% of 3500?")
     page.goto(f"/traces/{one}/compare/{other}/")
     rows, differing = page.locator(".pair-row"), page.locator("[data-differs]")
-    expect(page.locator(".parting")).to_be_visible()
+    expect(page.locator(".difference-note")).to_be_visible()
 
     page.keyboard.press("n")
     expect(differing.first).to_be_focused()
@@ -99,7 +99,7 @@ def test_n_goes_to_the_next_difference_and_j_to_the_next_row(page: Page):
     expect(differing.nth(1)).to_be_focused()
     page.keyboard.press("P")  # as Caps Lock has it
     expect(differing.first).to_be_focused()
-    page.locator(".alike summary").first.click()
+    page.locator(".same-steps summary").first.click()
     page.keyboard.press("j")
     expect(rows.first).to_be_focused()
     page.keyboard.press("j")
@@ -154,8 +154,8 @@ def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visi
         if plain.locator("#comparison[data-live]").count() == 0:
             break
 
-    expect(plain.locator(".alike summary")).to_have_text(re.compile("3 identical steps"))
-    plain.locator(".alike summary").click()
+    expect(plain.locator(".same-steps summary")).to_have_text(re.compile("3 identical steps"))
+    plain.locator(".same-steps summary").click()
     expect(plain.locator(".pair-row")).to_have_count(3)
 
 

@@ -28,7 +28,7 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
 
     page.locator("[name=file]").set_input_files(file)
     page.get_by_role("button", name="Preview changes").click()
-    changed = page.locator(".part.changed .thing")
+    changed = page.locator(".part.changed .config-item")
     expect(changed).to_have_count(1)
     expect(changed.locator("del")).to_have_text("10")
     expect(changed.locator("ins")).to_have_text("12")
@@ -65,7 +65,7 @@ def test_a_refused_line_is_told_mended_and_taken_by_keys_alone(page: Page, watch
 def test_it_fits_a_phone(visit, server, scheme):
     page = visit(server, viewport={"width": 390, "height": 844}, color_scheme=scheme)
     written(page, "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n")
-    expect(page.locator(".part.changed .thing")).to_be_visible()
+    expect(page.locator(".part.changed .config-item")).to_be_visible()
 
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert not faults(page)

@@ -73,9 +73,11 @@ def choose(page: Page, label: str) -> None:
 def test_a_model_is_added_tested_and_used_in_a_chat(page: Page, provider: WireServer):
     fill(page, provider, "swift")
     page.get_by_role("button", name="Test").click()
-    expect(page.locator(".trial .words")).to_have_text("Good morning to you.")
-    expect(page.locator(".trial .lines")).to_contain_text("The model can call tools.")
-    expect(page.locator(".trial .lines")).to_contain_text("This model does not support vision.")
+    expect(page.locator(".test-panel .words")).to_have_text("Good morning to you.")
+    expect(page.locator(".test-panel .lines")).to_contain_text("The model can call tools.")
+    expect(page.locator(".test-panel .lines")).to_contain_text(
+        "This model does not support vision."
+    )
     expect(page.get_by_role("button", name="Test")).to_be_enabled()
 
     with added(page, provider, "swift"), chosen(page, "swift"):
@@ -121,8 +123,10 @@ def test_without_a_script_all_is_shown_and_the_test_is_a_page(visit, server, pro
     expect(page.locator("[name=region]")).to_be_visible()
     page.get_by_role("button", name="Test").click()
 
-    expect(page.locator(".trial .words")).to_have_text("Good morning to you.")
-    expect(page.locator(".trial .lines")).to_contain_text("The model follows a JSON Schema.")
+    expect(page.locator(".test-panel .words")).to_have_text("Good morning to you.")
+    expect(page.locator(".test-panel .lines")).to_contain_text(
+        "The model follows a JSON Schema."
+    )
     page.goto(MODELS)
     expect(page.locator("#content")).not_to_contain_text("swift")
 
@@ -132,7 +136,7 @@ def test_the_form_and_its_test_have_no_serious_fault(visit, server, provider, re
     page = visit(server, reduced_motion="reduce", **READERS[reader])
     fill(page, provider, "swift")
     page.locator("[data-test]").click()
-    expect(page.locator(".trial .lines li")).to_have_count(5)
+    expect(page.locator(".test-panel .lines li")).to_have_count(5)
 
     assert faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -35,9 +35,9 @@ def test_heads_that_agree_are_said_to(page: Page):
     run = asked(page, "panel", "How do I approve a tool call?")
     expect(run).to_have_attribute("data-status", "completed")
 
-    expect(run.locator(".heads")).to_contain_text("All members agree.")
+    expect(run.locator(".panel-members")).to_contain_text("All members agree.")
     labels = ["agrees with librarian", "agrees with helper"]
-    expect(run.locator(".heads .stand")).to_have_text(labels)
+    expect(run.locator(".panel-members .stance")).to_have_text(labels)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -53,5 +53,5 @@ def test_a_panel_is_read_on_a_phone_and_has_no_serious_fault(visit, server, sche
     assert not page.evaluate(f"[...document.querySelectorAll('.head .prose')]{cut}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     last_run(page).get_by_role("link", name="Trace").click()
-    expect(page.locator(".heads .head")).to_have_count(2)
+    expect(page.locator(".panel-members .panel-member")).to_have_count(2)
     assert faults(page) == []

@@ -77,7 +77,7 @@ def test_a_passkey_lets_in_alone_and_after_the_password(newcomer, outside):
     page.goto("/account/")
     page.get_by_label("Name").fill("My phone")
     page.get_by_role("button", name="Add passkey").click()
-    expect(page.locator(".told")).to_contain_text("Passkey added.")
+    expect(page.locator(".flash-message")).to_contain_text("Passkey added.")
     expect(page.locator(".rows").first).to_contain_text("My phone")
 
     log_out(page)
@@ -101,7 +101,7 @@ def test_a_passkey_that_is_not_known_is_told_in_words(newcomer, outside):
     page.get_by_label("Name").fill("Lost")
     page.get_by_role("button", name="Add passkey").click()
     page.get_by_role("button", name="Remove Lost").click()
-    expect(page.locator(".told")).to_contain_text("Passkey removed.")
+    expect(page.locator(".flash-message")).to_contain_text("Passkey removed.")
 
     log_out(page)
     page.get_by_role("button", name="Use a passkey").click()

@@ -134,8 +134,8 @@ def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page:
     expect(run).to_have_attribute("data-status", "completed")
     expect(plan.locator("h3")).to_contain_text("Plan 2 of 2")
     expect(plan.locator(".feedback").first).to_contain_text("2019")
-    plan.locator(".past-plan > summary").click()
-    expect(plan.locator(".past-plan .plan-list [data-status=failed]").first).to_be_visible()
+    plan.locator(".previous-plan > summary").click()
+    expect(plan.locator(".previous-plan .plan-list [data-status=failed]").first).to_be_visible()
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])

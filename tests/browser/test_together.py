@@ -75,7 +75,7 @@ def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server,
     seen = last_run(page).locator(".step").nth(1)
     expect(seen.locator(".comment-count .visually-hidden")).to_have_text("1 comment")
     seen.locator("summary").click()
-    expect(seen.locator(".said-of")).to_contain_text("Is this right?")
+    expect(seen.locator(".comment-list")).to_contain_text("Is this right?")
     expect(seen.get_by_role("button", name="Delete")).to_have_count(0)
     step.get_by_role("button", name="Delete").click()
     expect(seen.locator(".comment-count")).to_be_hidden()
@@ -135,7 +135,7 @@ def test_sharing_fits_a_phone(visit, server, theme, locale):
     page.locator(".top a[hx-target='#people']").click()
 
     expect(page.locator("#share-session")).to_be_visible()
-    page.locator("#people .let-in button").last.click()
+    page.locator("#people .invite-form button").last.click()
     expect(page.locator("#invitation")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("#share-session").evaluate("d => d.scrollWidth <= d.clientWidth")
@@ -151,7 +151,7 @@ def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, them
     step.locator("summary").click()
     step.get_by_label("Comment on step 2").fill("Is this right?")
     step.get_by_role("button", name="Comment").click()
-    expect(step.locator(".said-of li")).to_have_count(1)
+    expect(step.locator(".comment-list li")).to_have_count(1)
     expect(other.locator("#present li")).to_have_count(1)
     assert faults(other) == []
 
@@ -200,7 +200,7 @@ def send_on(asker: Page) -> None:
     card = asker.locator(".approval[data-verdict=waiting]").last
     expect(card).to_contain_text("helper wants to ask the group “legal”")
     card.get_by_role("button", name="Send question").click()
-    expect(asker.locator(".asked-of").last).to_be_visible()
+    expect(asker.locator(".question-to").last).to_be_visible()
 
 
 def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server, expert):
@@ -214,7 +214,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server
     assert faults(asker) == []
     expect(inbox.locator(".nothing")).to_be_visible()
     send_on(asker)
-    expect(asker.locator(".asked-of")).to_contain_text("Waiting for someone in the group")
+    expect(asker.locator(".question-to")).to_contain_text("Waiting for someone in the group")
 
     card = inbox.locator(".waiting")
     expect(card).to_contain_text(QUESTION)
@@ -228,7 +228,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server
     run = last_run(asker)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer")).to_contain_text("They say: Five years, not ten.")
-    expect(run.locator(".asked-of")).to_contain_text("Answered by lawyer")
+    expect(run.locator(".question-to")).to_contain_text("Answered by lawyer")
     expect(inbox.locator(".nothing")).to_be_visible()
 
 
@@ -261,6 +261,6 @@ def test_an_expert_declines_and_an_empty_answer_is_none(visit, asking_server, ex
     inbox.locator(".waiting textarea").fill("Not my field.")
     inbox.get_by_role("button", name="Reject").click()
 
-    expect(last_run(asker).locator(".asked-of")).to_contain_text("Rejected by lawyer")
-    expect(last_run(asker).locator(".asked-of")).to_contain_text("Not my field.")
+    expect(last_run(asker).locator(".question-to")).to_contain_text("Rejected by lawyer")
+    expect(last_run(asker).locator(".question-to")).to_contain_text("Not my field.")
     expect(last_run(asker)).to_have_attribute("data-status", re.compile("completed"))

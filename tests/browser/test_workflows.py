@@ -183,7 +183,7 @@ def test_a_role_says_no_in_the_inbox_and_whoever_started_it_sees_that_it_was_no_
     page.goto("/")
     ask(page, "/workflow Gate")
     run = last_run(page)
-    expect(run.locator(".asked-of")).to_contain_text(
+    expect(run.locator(".question-to")).to_contain_text(
         "Waiting for someone in the group “counsel”"
     )
     expect(run.get_by_role("button", name="Approve")).to_have_count(0)

@@ -106,7 +106,9 @@ class LiveRunView:
         if run is None or not self.is_discussed:
             return ""
         thread = {"thread": CommentThread.of(run, step, self.viewer)}
-        parts = ("said", "count") if step else ("said",)  # an answer has no row with a count
+        parts = (
+            ("comment_list", "count") if step else ("comment_list",)
+        )  # an answer has no row with a count
         return "".join(_render(f"run/_comments.html#{part}", thread) for part in parts)
 
     def _reset_view(self, run: Run) -> RunView:
