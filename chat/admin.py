@@ -20,7 +20,7 @@ AUDIT_SOURCE = "admin"
 class PersonalTextAdmin(RecordAdmin):
     """Texts that users wrote. Those of others are masked, and viewing them is audited."""
 
-    def shown(self, row: Any, user: AnyUser) -> Any:
+    def visible_row(self, row: Any, user: AnyUser) -> Any:
         return row if _owner_id(row) == user.pk else _mask_row(row, user)
 
     def look(self, row: Any, user: AnyUser) -> None:

@@ -109,7 +109,7 @@ class ChatConsumer(LiveConsumer):
         elif live := self._own_runs(self._live_runs()):
             disconnections.record_reopen(live)
 
-    async def gone(self) -> None:
+    async def on_disconnect(self) -> None:
         """Record the departure only while a run is live."""
         if live := self._live_runs():
             await self._try_record(self._record_departure, live)
@@ -137,11 +137,11 @@ class ChatConsumer(LiveConsumer):
         except OperationalError as error:
             logger.warning("Can't save a disconnection: %s", error)
 
-    def missed(self) -> str:
+    def missed_frames(self) -> str:
         page = self.conversation
         is_behind = page.around.is_behind(self.session)
         around = page.around.changes(self.session) if is_behind else ""
-        return super().missed() + page.new_message_frames() + around
+        return super().missed_frames() + page.new_message_frames() + around
 
     def handle(self, frame: dict[str, Any]) -> Awaitable[None]:
         match frame:
@@ -283,7 +283,7 @@ class ChatConsumer(LiveConsumer):
 
     async def presence_gone(self, told: dict[str, Any]) -> None:
         if self.attending is not None:
-            self.presence.gone(told["tab"])
+            self.presence.remove(told["tab"])
             await self._show_people(self.presence.people())
 
     async def _show_people(self, people: tuple[Person, ...]) -> None:

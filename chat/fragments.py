@@ -88,7 +88,7 @@ class SessionChrome:
             session, live
         )
 
-    def begun(self, session: ChatSession, run: Run) -> SafeString:
+    def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
         """Return frames for a run that just started here, so nothing is queued before it.
 
         The status of other chats is updated when this run ends.

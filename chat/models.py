@@ -181,7 +181,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
         """Return queued messages, the next one first."""
         return self.filter(place__isnull=False).order_by("place")
 
-    def said(self) -> Self:
+    def posted(self) -> Self:
         """Return messages that aren't queued, in conversation order."""
         return self.filter(place=None).order_by("pk")
 

@@ -83,7 +83,7 @@ class Conversation:
 
     def _correction_frames(self, runs: Iterable[int]) -> str:
         """Return frames for corrections made while the page was away, regardless of age."""
-        return "".join(self.on_page(run).judged() for run in runs)
+        return "".join(self.on_page(run).feedback_frames() for run in runs)
 
     def _comment_frames(self, said: Iterable[tuple[int, int]]) -> str:
         """Return frames for recent comments made while the page was away."""
@@ -104,7 +104,7 @@ class Conversation:
                 return ""  # others' earlier messages come first
             run = _answering_run(message)
             frames = self.new_message(message, is_new=True)
-            frames += self.around.begun(self.session, run)
+            frames += self.around.run_started_frames(self.session, run)
         except Exception:  # it is saved, and this page is notified like others
             logger.exception("Can't render message %s right away.", message.pk)
             if message.run_id is not None:

@@ -31,7 +31,7 @@ class Presence:
     def here(self, tab: str, person: Person) -> None:
         self.heard[tab] = (person, time.monotonic())
 
-    def gone(self, tab: str) -> None:
+    def remove(self, tab: str) -> None:
         self.heard.pop(tab, None)
 
     def people(self) -> tuple[Person, ...]:

@@ -115,11 +115,11 @@ class Client:
                     code_verifier=verifier,
                 )
             )
-        return self._verified(token, nonce)
+        return self._verify_claims(token, nonce)
 
-    def _verified(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
+    def _verify_claims(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
         try:
-            signed = self._signed(str(token.get("id_token", "")))
+            signed = self._verify_signature(str(token.get("id_token", "")))
             params = {"nonce": nonce, "client_id": self.client_id}
             if isinstance(token.get("access_token"), str):
                 params["access_token"] = token["access_token"]
@@ -139,7 +139,7 @@ class Client:
         options["azp"] = {"value": self.client_id}
         return options
 
-    def _signed(self, token: str) -> jwt.Token:
+    def _verify_signature(self, token: str) -> jwt.Token:
         """Check the signature; an unknown key is looked up again, because keys rotate."""
         registry = _Registry(algorithms=ALGORITHMS, strict_check_header=False)
         try:
@@ -149,14 +149,14 @@ class Client:
             return jwt.decode(token, self._keys(), registry=registry)
 
     def _keys(self) -> KeySet:
-        keys = _cached(self._endpoint("jwks_uri")).get("keys")
+        keys = _fetch_cached(self._endpoint("jwks_uri")).get("keys")
         if not isinstance(keys, list):
             raise TokenRejected("The provider has no keys.")
         signing = [k for k in keys if isinstance(k, dict) and k.get("use", "sig") == "sig"]
         return KeySet.import_key_set({"keys": signing})
 
     def _endpoint(self, name: str) -> str:
-        found = _cached(get_well_known_url(self.issuer, external=True))
+        found = _fetch_cached(get_well_known_url(self.issuer, external=True))
         url = found.get(name)
         if found.get("issuer") != self.issuer or not isinstance(url, str):
             raise ProviderMisconfigured(name)
@@ -172,7 +172,7 @@ class Client:
         )
 
 
-def _cached(url: str) -> dict[str, Any]:
+def _fetch_cached(url: str) -> dict[str, Any]:
     return document(url, int(time.time() // CACHE_SECONDS))
 
 

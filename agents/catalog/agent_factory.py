@@ -94,7 +94,7 @@ class AgentConfig:
 
 async def start(run: Run) -> Events:
     """Return the events of a new run."""
-    asked = run.unmasked
+    asked = run.original
     runtime = await build(asked)
     return _apply_redaction(run, runtime.stream(asked.query, _build_state(asked.history)))
 
@@ -358,7 +358,7 @@ def _load_config(
     )
     links = [link for link in had if link.tool.pk not in closed.tools]
     links = [link for link in links if chosen is None or link.tool.name in chosen]
-    tools = [link.given() for link in links]
+    tools = [link.configured_tool() for link in links]
     others = [other for other in asked if other.pk not in closed.agents]
     colleagues = [other for other in others if other != agent]
     own = tool_factory.build_tools(tools)

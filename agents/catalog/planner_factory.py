@@ -268,7 +268,7 @@ def llm_from_row(row: LanguageModel) -> LLM:
         return UnavailableModel(error)
     own = provider.base_url if provider and told.api_key else None  # its own key
     asked = _llm_by_route(
-        row.model, told.api_key, row.base_url or own, told.merged, told.secrets
+        row.model, told.api_key, row.base_url or own, told.litellm_options, told.secrets
     )
     return ConfiguredModel(asked, row.model, _price(row))
 

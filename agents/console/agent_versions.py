@@ -34,7 +34,7 @@ class VersionEntry:
     before: AgentVersion | None
 
     @cached_property
-    def changed(self) -> list[str]:
+    def changed_labels(self) -> list[str]:
         """The labels of its changed fields."""
         if self.before is None:
             return []

@@ -189,7 +189,7 @@ CALLER_HAS_TOOL = _(
 class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
     form = AgentForm
     list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
-    list_display += ["tool_count", "changed", "last_used", "lately", "failures"]
+    list_display += ["tool_count", "last_change", "last_used", "recent_runs", "failures"]
     search_fields = ["name", "description"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
     fieldsets = [
@@ -283,7 +283,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
 
     @admin.display(description=_("version"), ordering="version")
-    def changed(self, agent: ListedAgent) -> SafeString | str:
+    def last_change(self, agent: ListedAgent) -> SafeString | str:
         """Return the version number, its author and time."""
         if agent.newest is None:
             return "—"
@@ -299,7 +299,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
         return ago(last) if last else _("unused")
 
     @admin.display(description=_("runs (7 days)"))
-    def lately(self, agent: ListedAgent) -> SafeString | str:
+    def recent_runs(self, agent: ListedAgent) -> SafeString | str:
         if not (count := agent.used.get("lately")):
             return "0"
         query = urlencode({"q": f"agent:{agent.name} after:-7d"})

@@ -72,7 +72,7 @@ class EntryView:
 
     @classmethod
     def of(cls, entry: AuditEntry, people: dict[str, str], sees_all: bool) -> Self:
-        place = json.loads(entry.person.opened(entry.place) or "{}")
+        place = json.loads(entry.person.decrypt(entry.place) or "{}")
         address = place.get("address", "")
         return cls(
             number=entry.number,

@@ -44,7 +44,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
     def contents(self, row: Any) -> DeletionContents:
         raise NotImplementedError
 
-    def shown(self, row: Any, user: AnyUser) -> Any:
+    def visible_row(self, row: Any, user: AnyUser) -> Any:
         """Return the row as this user can see it."""
         return row
 
@@ -63,7 +63,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
                 name = str(kind._meta.verbose_name_plural)
                 counts[name] = counts.get(name, 0) + count
         counts = {name: count for name, count in counts.items() if count}
-        told = [str(self.shown(row, request.user)) for row in rows]
+        told = [str(self.visible_row(row, request.user)) for row in rows]
         lacking = set() if self.has_delete_permission(request) else {self.opts.verbose_name}
         return told, counts, lacking, []
 

@@ -56,12 +56,14 @@ class DraftRunAdmin(ConsoleAdmin):
 
     async def try_view(self, request: HttpRequest) -> HttpResponse:
         """Start a run of the submitted form, on the server's event loop."""
-        answer = await self._answered(self._create_run, request)
+        answer = await self._call_admin_view(self._create_run, request)
         if isinstance(answer, DraftRunResponse):
             runs.launch(answer.run)
         return answer
 
-    async def _answered(self, view: Any, request: HttpRequest, *args: Any) -> HttpResponse:
+    async def _call_admin_view(
+        self, view: Any, request: HttpRequest, *args: Any
+    ) -> HttpResponse:
         """Return the response of an admin page, with all its checks."""
         checked = self.admin_site.admin_view(require_POST(view))
         return await database.run(checked, request, *args)
@@ -101,7 +103,7 @@ class DraftRunAdmin(ConsoleAdmin):
         return render(request, "admin/agents/agent/trial.html", {"view": view})
 
     async def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        answer = await self._answered(self._get_run, request, pk)
+        answer = await self._call_admin_view(self._get_run, request, pk)
         if isinstance(answer, DraftRunResponse):
             await runs.stop(answer.run)
             return redirect("admin:agents_agent_trial", pk)

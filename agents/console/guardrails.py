@@ -71,7 +71,7 @@ class PatternDraftForm(forms.Form):
 @admin.register(GuardrailPattern)
 class GuardrailPatternAdmin(ConsoleAdmin):
     list_display = [
-        *("name", "short_pattern", "stage", "action", "fired", "precision"),
+        *("name", "short_pattern", "stage", "action", "hit_total", "precision"),
         *("is_observed", "enabled"),
     ]
     list_editable = ["is_observed", "enabled"]
@@ -134,10 +134,10 @@ class GuardrailPatternAdmin(ConsoleAdmin):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Link to the hits for reviewers."""
         is_led = request.user.has_perm(REVIEW_PERMISSION)
-        return ["fired_where" if is_led and n == "fired" else n for n in self.list_display]
+        return ["fired_where" if is_led and n == "hit_total" else n for n in self.list_display]
 
     @admin.display(description=_("hits"), ordering="hit_count")
-    def fired(self, row: hits.CountedPattern) -> int:
+    def hit_total(self, row: hits.CountedPattern) -> int:
         return row.hit_count
 
     @admin.display(description=_("hits"), ordering="hit_count")

@@ -170,7 +170,7 @@ class ServerImportForm(forms.Form):
         help_text=_("The format used by Claude Desktop, VS Code and others."),
     )
 
-    def made(self, user: AnyUser) -> list[McpServer]:
+    def create_servers(self, user: AnyUser) -> list[McpServer]:
         """Return the new servers; none if anything is invalid, which adds errors."""
         try:
             return mcp_servers.import_config(self.cleaned_data["text"], user)
@@ -415,7 +415,7 @@ class McpServerAdmin(ConsoleAdmin):
 
     @transaction.atomic
     def _import_servers(self, request: HttpRequest, form: ServerImportForm) -> list[McpServer]:
-        made = form.made(request.user)
+        made = form.create_servers(request.user)
         for server in made:
             self.log_addition(request, server, [{"added": {}}])
             _add_warnings(request, server)

@@ -65,7 +65,7 @@ class MaskedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         pages: Any = self.model_admin
-        shown = pages.shown
+        shown = pages.visible_row
         self.result_list = [shown(row, request.user) for row in self.result_list]
 
 
@@ -113,9 +113,9 @@ class RecordAdmin(ReadOnlyAdmin):
         if row is None:
             return None
         self.look(row, request.user)
-        return self.shown(row, request.user)
+        return self.visible_row(row, request.user)
 
-    def shown(self, row: Any, user: AnyUser) -> Any:
+    def visible_row(self, row: Any, user: AnyUser) -> Any:
         return visible_row(row, user)
 
     def look(self, row: Any, user: AnyUser) -> None:

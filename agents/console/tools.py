@@ -103,7 +103,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return [about, ARGUMENTS_FIELDSET, USE_FIELDSET, *more, USAGE_FIELDSET]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        fixed = ["source", "server", "accepted", "held_back", "takes"]
+        fixed = ["source", "server", "accepted_definition", "held_back", "takes"]
         fixed += ["state", "last_used", "calls", "median", "used_by"]
         return fixed if obj is None or obj.source == Source.HTTP else ["name", *fixed]
 
@@ -128,7 +128,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         )
 
     @admin.display(description=_("accepted definition"))
-    def accepted(self, row: ToolRegistration) -> SafeString:
+    def accepted_definition(self, row: ToolRegistration) -> SafeString:
         return format_html(
             '<pre class="definition">{}</pre>', escape_invisible(format_json(row.definition))
         )
@@ -198,4 +198,4 @@ HTTP_FIELDSETS = [
     (_("Endpoint"), {"fields": ["endpoint", "method", "headers"]}),
     (_("Definition"), {"fields": ["definition"]}),
 ]
-SERVER_FIELDSET = (_("MCP server"), {"fields": ["server", "accepted", "held_back"]})
+SERVER_FIELDSET = (_("MCP server"), {"fields": ["server", "accepted_definition", "held_back"]})

@@ -45,7 +45,7 @@ class compiled_query(Generic[Values, Found]):
         update_wrapper(self, make)
 
     def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Found]:
-        asked = self._compiled
+        asked = self._statement
         filled = dict(zip(self.names, values, strict=not named)) | named
         params = [filled[b.name] if isinstance(b, Placeholder) else b for b in asked.params]
         connection = connections[asked.db]  # one per thread
@@ -55,7 +55,7 @@ class compiled_query(Generic[Values, Found]):
         return list(map(asked.read, rows))
 
     @cached_property
-    def _compiled(self) -> "_CompiledQuery":
+    def _statement(self) -> "_CompiledQuery":
         make: Callable[..., QuerySet[Any, Found]] = self.make
         made = make(*map(Placeholder, self.names))
         compiler = made.query.get_compiler(using=made.db)

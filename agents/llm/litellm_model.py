@@ -413,13 +413,13 @@ def _track_finish_reasons(answer: Any) -> list[str]:
     reasons: list[str] = []
     create = answer.chunk_creator
 
-    def noted(chunk: Any) -> Any:
+    def create_chunk(chunk: Any) -> Any:
         created = create(chunk=chunk)
         if reason := answer.received_finish_reason or answer.intermittent_finish_reason:
             reasons.append(reason)
         return created
 
-    answer.chunk_creator = noted
+    answer.chunk_creator = create_chunk
     return reasons
 
 

@@ -75,7 +75,7 @@ class ModelSettings:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def merged(self) -> dict[str, Any]:
+    def litellm_options(self) -> dict[str, Any]:
         """The options and dedicated fields, under LiteLLM's names."""
         own = {"api_version": self.api_version, "aws_region_name": self.region}
         return {**{name: value for name, value in own.items() if value}, **self.options}
@@ -378,7 +378,9 @@ def find_problems(settings: ModelSettings) -> Iterator[SettingProblem]:
         settings.secrets, PROVIDER_SECRETS.get(prefix, {}), "secrets", prefix
     )
     yield from _field_problems(settings.parameters, SAMPLING_PARAMETERS, "parameters", prefix)
-    if "aws_bedrock_runtime_endpoint" in settings.merged and not _has_own_key(settings):
+    if "aws_bedrock_runtime_endpoint" in settings.litellm_options and not _has_own_key(
+        settings
+    ):
         yield SettingProblem("options", NEEDS_OWN_KEY)
 
 
@@ -429,7 +431,7 @@ def _check_address(address: str) -> str:
 
 def destination(settings: ModelSettings, provider: str = "") -> tuple[Any, ...]:
     """Return where a request goes and for whom: a secret for one isn't valid for another."""
-    merged = settings.merged
+    merged = settings.litellm_options
     routes = tuple(sorted((n, repr(v)) for n, v in merged.items() if n in DESTINATION_OPTIONS))
     address = (settings.base_url or "").rstrip("/")
     return provider, _model_location(settings.model), address, routes
@@ -454,7 +456,7 @@ def full_name(model: str) -> str:
 
 def has_custom_address(settings: ModelSettings) -> bool:
     """Whether the address is neither the provider's nor from the environment."""
-    return bool(settings.base_url) or "aws_bedrock_runtime_endpoint" in settings.merged
+    return bool(settings.base_url) or "aws_bedrock_runtime_endpoint" in settings.litellm_options
 
 
 def allowed_options(prefix: str) -> dict[str, ValueRule]:
@@ -553,7 +555,7 @@ def _find_provider(model: str) -> ModelProvider | None:
 def _option_problems(settings: ModelSettings, prefix: str) -> Iterator[SettingProblem]:
     fields = {"api_version": "api_version", "aws_region_name": "region"}
     allowed = allowed_options(prefix)
-    for name, problem in _problems_by_name(settings.merged, allowed, prefix):
+    for name, problem in _problems_by_name(settings.litellm_options, allowed, prefix):
         own = name in fields and name not in settings.options
         if own and name not in allowed:
             continue  # already reported for the field

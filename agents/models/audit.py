@@ -70,7 +70,7 @@ class AuditPerson(models.Model):
     def subject(self) -> str:
         return f"person:{self.token}"
 
-    def sealed(self, text: str) -> str:
+    def encrypt(self, text: str) -> str:
         """Encrypt text with the person's key; with a new one if that is unreadable."""
         if not self.key:
             return ""
@@ -80,7 +80,7 @@ class AuditPerson(models.Model):
             key = self._rotate_key()
         return Fernet(key).encrypt(text.encode()).decode() if key else ""
 
-    def opened(self, sealed: str) -> str:
+    def decrypt(self, sealed: str) -> str:
         """Decrypt text; empty if the key is gone."""
         try:
             key = self.key.reveal()

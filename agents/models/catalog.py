@@ -341,7 +341,7 @@ class AgentTool(models.Model):
         names = ("approval", "effect", "timeout", "max_calls")
         return {name: getattr(self, name) for name in names}
 
-    def given(self) -> ToolRegistration:
+    def configured_tool(self) -> ToolRegistration:
         """Return the tool with this agent's settings; the tool's row stays unchanged."""
         own = {name: getattr(self, name) for name in ("approval", "effect", "timeout")}
         different = {name: value for name, value in own.items() if value}

@@ -254,15 +254,15 @@ class Run(models.Model):
         ]
 
     # The original of what was masked before saving: only in this process.
-    unkept: Mapping[str, Any] = MappingProxyType({})
+    unsaved_values: Mapping[str, Any] = MappingProxyType({})
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.query[:60]}"
 
     @property
-    def unmasked(self) -> Self:
+    def original(self) -> Self:
         asked = copy(self)
-        for name, value in self.unkept.items():
+        for name, value in self.unsaved_values.items():
             setattr(asked, name, value)
         return asked
 

@@ -25,7 +25,7 @@ class ExampleAdmin(ConsoleAdmin):
     search_fields = ["name", "expected"]
     fields = [
         *("name", "expected", "agent", "question", "history", "observations"),
-        *("recorded", "score", "scored_at", "saved_by", "saved_at"),
+        *("source_run", "score", "scored_at", "saved_by", "saved_at"),
     ]
     readonly_fields = [
         str(name) for name in fields if name not in {"name", "expected", "agent"}
@@ -40,7 +40,7 @@ class ExampleAdmin(ConsoleAdmin):
         return False
 
     @admin.display(description=_("run"))
-    def recorded(self, example: Any) -> str:
+    def source_run(self, example: Any) -> str:
         """Link by number, because a run's name is the user's question."""
         if example.run_id is None:
             return "—"

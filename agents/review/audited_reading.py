@@ -26,7 +26,7 @@ class ReadableRun:
     def is_masked(self) -> bool:
         return self.veil is not None
 
-    def shown(self, row: Row) -> Row:
+    def visible_row(self, row: Row) -> Row:
         """Return another row of this run, masked if needed."""
         return masking.mask_row(row) if self.is_masked else row
 

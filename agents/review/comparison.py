@@ -313,7 +313,7 @@ def _setup_texts(one: RunView, other: RunView) -> list[Words]:
 
 def _start_data(view: RunView) -> Started:
     first = view.run.events.filter(type=EventType.RUN_STARTED).order_by("seq").first()
-    return view.shown(first).data if first else {}
+    return view.visible_row(first).data if first else {}
 
 
 def _setting(started: Started, name: str) -> str:

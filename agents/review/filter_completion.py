@@ -75,7 +75,7 @@ def _suggestion(
     if not near or name.lower() in map(str.lower, used):
         return None
     sentence = _("No match for “%(name)s”. Did you mean %(near)s?")
-    instead = asked.said(term).replace(name, near[0])
+    instead = asked.source_text(term).replace(name, near[0])
     said = sentence % {"name": name, "near": near[0]}
     return FilterProblem(sentence=said, start=term.start, end=term.end, instead=instead)
 

@@ -73,7 +73,7 @@ class Filter:
             runs = runs.filter(term.which)
         return runs
 
-    def said(self, part: Term | FilterProblem) -> str:
+    def source_text(self, part: Term | FilterProblem) -> str:
         return self.text[part.start : part.end]
 
     def without(self, part: Term | FilterProblem) -> str:

@@ -72,7 +72,7 @@ class CaseView:
     @cached_property
     def review(self) -> Review | None:
         review = getattr(self.run, "review", None)
-        return review and self.view.shown(review)
+        return review and self.view.visible_row(review)
 
     @property
     def stamp(self) -> str:
@@ -86,13 +86,13 @@ class CaseView:
 
     @property
     def ratings(self) -> list[Rating]:
-        return [self.view.shown(rating) for rating in self.run.ratings.all()]
+        return [self.view.visible_row(rating) for rating in self.run.ratings.all()]
 
     @property
     def notes(self) -> list[Note]:
         """The notes; the reviewer's own unmasked, because they can be edited."""
         return [
-            note if note.author_id == self.user.pk else self.view.shown(note)
+            note if note.author_id == self.user.pk else self.view.visible_row(note)
             for note in self.run.review_notes.all()
         ]
 
@@ -118,7 +118,7 @@ class CaseView:
         return (review.correction if review else "") or self.given
 
     @property
-    def corrected(self) -> str:
+    def correction_draft(self) -> str:
         """The initial text of the correction form."""
         return self.typed.get("correction") or self.best
 

@@ -112,7 +112,7 @@ class StepDetails:
         return Prompt([*before[:kept], *new], kept, trimmed)
 
     @cached_property
-    def replaced(self) -> dict[str, str]:
+    def aliases(self) -> dict[str, str]:
         """The values the model wasn't sent, by alias; masked for others."""
         requests = [*self._previous_requests(), self.step.request or {}]
         return {a: v for request in requests for a, v in request.get("replaced", {}).items()}

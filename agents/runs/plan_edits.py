@@ -95,7 +95,7 @@ class PlanCapabilities:
 
 
 def original_plan(approval: Approval) -> ExecutionPlan:
-    return ExecutionPlan.from_dict(json.loads(approval.arguments)).named()
+    return ExecutionPlan.from_dict(json.loads(approval.arguments)).with_step_names()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class PlanDraft:
         steps = [_drop_dependencies(step.facts, out) for step in self.kept_steps]
         return {**self.facts, "steps": steps}
 
-    def added(self, what: str) -> "PlanDraft":
+    def with_step(self, what: str) -> "PlanDraft":
         """Return the draft with a new step of the picked kind."""
         kind, _colon, name = what.partition(":")
         new = sum(step.is_new for step in self.steps)

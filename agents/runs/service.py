@@ -162,7 +162,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
     )
     run.save(force_insert=True)
     clocks.get_clock(run.pk)
-    run.unkept = asked
+    run.unsaved_values = asked
     return run
 
 

@@ -105,20 +105,20 @@ class HttpTool:
             url, headers, content = await asyncio.to_thread(self._request, input)
         except ValueError as error:
             unfit = f"Invalid input for {self.name}: {error}"
-            return ToolResult(error=self._hidden(unfit), mendable=True)
+            return ToolResult(error=self._mask_secrets(unfit), mendable=True)
         try:
             response = await fetch(
                 self.method, url, policy=self._policy, headers=headers, content=content
             )
         except (EgressRefused, EgressFailed) as error:
-            return self._failed(error)
+            return self._error_result(error)
         return await asyncio.to_thread(self._result, response)
 
     def _request(self, input: ToolInput) -> tuple[str, dict[str, str], bytes | None]:
         arguments = self._validate_input(input)
         path, rest = self._endpoint.fill_path(arguments)
         has_body = self.method != "GET" and (bool(rest) or self.method != "DELETE")
-        url = self._endpoint.asked(path, {} if has_body else rest)
+        url = self._endpoint.build_url(path, {} if has_body else rest)
         return url, self._build_headers(has_body), _to_json(rest) if has_body else None
 
     def _build_headers(self, has_body: bool) -> dict[str, str]:
@@ -143,7 +143,7 @@ class HttpTool:
             raise ValueError(f"{'; '.join(problems)}.")
         return given
 
-    def _failed(self, error: EgressRefused | EgressFailed) -> ToolResult:
+    def _error_result(self, error: EgressRefused | EgressFailed) -> ToolResult:
         was_sent = isinstance(error, EgressFailed) and error.was_sent
         is_large = isinstance(error, ResponseTooLarge)
         sentence = str(error)
@@ -151,12 +151,12 @@ class HttpTool:
             sentence = f"{sentence} It may or may not have completed."
         if is_large and self.effect == "read":
             sentence = f"{sentence} Request less data."
-        return ToolResult(error=self._hidden(sentence), mendable=is_large)
+        return ToolResult(error=self._mask_secrets(sentence), mendable=is_large)
 
     def _result(self, response: Response) -> ToolResult:
         host = self._endpoint.host
         kind, charset = _content_type(response)
-        text = self._hidden(_decode(response.content, charset)) if _is_text(kind) else ""
+        text = self._mask_secrets(_decode(response.content, charset)) if _is_text(kind) else ""
         if response.status >= 300:
             return _status_error(host, response.status, text)
         if response.content and not _is_text(kind):
@@ -166,10 +166,10 @@ class HttpTool:
                 f"Done. The response was empty ({_format_status(response.status)})."
             )
         is_data = "json" in kind
-        shown = self._hidden(_pretty_json(text)) if is_data else text
+        shown = self._mask_secrets(_pretty_json(text)) if is_data else text
         return ToolResult(_truncate(shown), is_data=is_data)
 
-    def _hidden(self, text: str) -> str:
+    def _mask_secrets(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, MASK)
         return text
@@ -215,7 +215,7 @@ class _Endpoint:
         rest = {name: value for name, value in arguments.items() if name not in names}
         return _safe_path(filled), rest
 
-    def asked(self, path: str, arguments: Mapping[str, Any]) -> str:
+    def build_url(self, path: str, arguments: Mapping[str, Any]) -> str:
         if taken := arguments.keys() & dict(self.query):
             raise ValueError(f"{min(taken)!r} is already part of the endpoint URL.")
         more = urlencode(list(_query_pairs(arguments)))

@@ -87,9 +87,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
                     await super().__call__(scope, receive, send)
         except* StopConsumer:
             pass
-        await self.gone()
+        await self.on_disconnect()
 
-    async def gone(self) -> None:
+    async def on_disconnect(self) -> None:
         """Handle the disconnect; not called when the server shuts down."""
 
     async def disconnect(self, code: int) -> None:
@@ -228,7 +228,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def run_judged(self, told: dict[str, Any]) -> None:
         """Update a rating or correction."""
         if (watched := self.on_page(told["run"])) is not None:
-            await self.show(watched.judged)
+            await self.show(watched.feedback_frames)
 
     async def run_commented(self, told: dict[str, Any]) -> None:
         """Update the comments on a step."""
@@ -268,9 +268,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self._end(self.last_word)
 
     def _look(self) -> str | None:
-        return None if self.find_topic() is None else self.missed()
+        return None if self.find_topic() is None else self.missed_frames()
 
-    def missed(self) -> str:
+    def missed_frames(self) -> str:
         """Return frames for events whose notification is overdue."""
         by_now = timezone.now() - DELIVERY_GRACE
         live = [watched for watched in list(self.watched.values()) if watched.is_live]

@@ -120,7 +120,7 @@ def _add_step_response(
     request: UserRequest, pk: int, plan: plan_edits.PlanForm
 ) -> HttpResponse:
     picked = request.POST.get(f"plan-{pk}-pick", "")
-    return _form_response(request, pk, draft=plan.draft.added(picked))
+    return _form_response(request, pk, draft=plan.draft.with_step(picked))
 
 
 def _form_response(

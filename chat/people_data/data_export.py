@@ -37,8 +37,8 @@ def archive(user: User) -> Iterator[bytes]:
             with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
                 for piece in pieces:
                     entry.write(piece.encode(errors="replace"))
-                    yield from outbox.taken()
-    yield from outbox.taken()
+                    yield from outbox.drain()
+    yield from outbox.drain()
 
 
 def files(user: User) -> Iterator[File]:
@@ -69,7 +69,7 @@ class _ChunkBuffer:
     def flush(self) -> None:
         """Do nothing: there is no buffer to flush."""
 
-    def taken(self) -> Iterator[bytes]:
+    def drain(self) -> Iterator[bytes]:
         if self.written:
             yield bytes(self.written)
             self.written.clear()
@@ -164,7 +164,7 @@ def _signins(user: User) -> Iterator[str]:
 
 
 def _sign_in_origin(entry: AuditEntry) -> dict[str, str]:
-    return json.loads(entry.person.opened(entry.place) or "{}")
+    return json.loads(entry.person.decrypt(entry.place) or "{}")
 
 
 def _session_json(chat: ChatSession) -> Iterator[str]:

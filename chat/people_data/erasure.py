@@ -210,7 +210,7 @@ def finish(user: User) -> Report:
     since = quotations.latest_pks()
     near = _related_runs(user)
     # Not in the rows the text is known from: an interrupted erasure needs them again.
-    found = said.replaced(near, {}, but=_source_rows(user))
+    found = said.redact(near, {}, but=_source_rows(user))
     _anonymize_decisions(user, said)
     _anonymize_feedback(user)
     for chat in ChatSession.objects.owned_by(user):
@@ -225,7 +225,7 @@ def finish(user: User) -> Report:
     while batched_delete.delete_run_batch(Run.objects.filter(_runs_filter(user))):
         pass
     # Runs started meanwhile were given the earlier history.
-    found += said.replaced(near | _related_runs(user, said.topics), since, but={})
+    found += said.redact(near | _related_runs(user, said.topics), since, but={})
     left = said.left()
     _leave_sessions(user)
     with transaction.atomic():
@@ -293,7 +293,7 @@ class _PersonTexts:
             _decisions(user).exclude(reason="").values("run", "step", "reason")
         )
 
-    def replaced(
+    def redact(
         self, near: set[int], since: dict[Any, int], but: dict[type[Model], Q]
     ) -> Counter:
         """Replace the texts: all of them in related rows, long ones everywhere."""

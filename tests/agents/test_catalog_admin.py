@@ -78,7 +78,7 @@ def errors(response):
 def fail(key, error="Nobody answered.", times=CIRCUITS.policy.failures):
     for _ in range(times):
         with CIRCUITS.of(key).attempt() as attempt:
-            attempt.failed(error)
+            attempt.record_failure(error)
 
 
 def test_an_http_tool_is_added(root):

@@ -230,7 +230,7 @@ def test_the_database_says_what_it_is_and_how_large():
 def test_an_open_circuit_is_named():
     with CIRCUITS.of("tool:broken").attempt() as attempt:
         for _ in range(5):
-            attempt.failed("It is not there.")
+            attempt.record_failure("It is not there.")
     try:
         assert "tool:broken" in found("Circuit breakers").now
     finally:
@@ -247,11 +247,11 @@ def test_the_page_says_which_versions_there_are(root):
 def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(agent):
     good = found("Models")
     with CIRCUITS.of("model:demo").attempt() as attempt:
-        attempt.failed("down", asked=600)
+        attempt.record_failure("down", asked=600)
     for _ in range(9):
         if not CIRCUITS.of("model:demo").is_refusing:
             with CIRCUITS.of("model:demo").attempt() as attempt:
-                attempt.failed("down")
+                attempt.record_failure("down")
     bad = found("Models")
     CIRCUITS.close("model:demo")
 

@@ -395,7 +395,7 @@ def test_a_nasty_answer_is_in_the_end_what_a_reload_shows(name):
 def test_no_nasty_text_becomes_more_than_prose(name):
     growing, _ = streamed(nasty(3_000)[name])
 
-    html = growing.frozen + growing.tail_html
+    html = growing.frozen_html + growing.tail_html
     ids = ' id="answer-rest"'
     assert html.count(ids) <= 1
     assert_harmless(html.replace(ids, ""))

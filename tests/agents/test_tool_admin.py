@@ -324,7 +324,7 @@ def test_a_tool_that_works_again_is_in_order_again(root, agent):
     row = ToolRegistration.objects.get(name="calculator")
     for _ in range(9):
         with CIRCUITS.of("tool:calculator").attempt() as attempt:
-            attempt.failed("down")
+            attempt.record_failure("down")
         if CIRCUITS.of("tool:calculator").is_refusing:
             break
 

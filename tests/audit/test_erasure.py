@@ -85,7 +85,7 @@ def test_the_log_still_holds_and_knows_nobody(person, administrator):
     entry = AuditEntry.objects.filter(action="signin.out").get()
     assert (entry.person.token, entry.person.user) == (token, None)
     assert entry.actor_name == f"erased person {token[:8]}"
-    assert entry.person.opened(entry.place) == ""
+    assert entry.person.decrypt(entry.place) == ""
     assert AuditEntry.objects.first().action == "person.erased"
 
 

@@ -38,7 +38,7 @@ def test_signing_in_and_out_is_kept_with_where_it_came_from(ada):
     client.post("/logout/")
 
     entry = newest("signin.ok")
-    place = json.loads(entry.person.opened(entry.place))
+    place = json.loads(entry.person.decrypt(entry.place))
     assert (entry.actor, entry.subject) == (ada, audit.person(ada).subject)
     assert place == {"address": "203.0.113.77", "browser": "Lynx/2.9"}
     assert "203.0.113" not in str(AuditEntry.objects.values())
@@ -57,8 +57,8 @@ def test_with_the_old_key_lost_people_still_sign_in_and_are_kept(ada, settings):
 
     assert [answer.status_code for answer in answers] == [200, 200, 302]
     entry, before = newest("signin.ok"), AuditEntry.objects.get(pk=old.pk)
-    assert json.loads(entry.person.opened(entry.place)) == {"address": "203.0.113.78"}
-    assert before.person.opened(before.place) == ""
+    assert json.loads(entry.person.decrypt(entry.place)) == {"address": "203.0.113.78"}
+    assert before.person.decrypt(before.place) == ""
 
 
 def test_a_password_typed_as_a_name_is_not_kept(ada):

@@ -350,7 +350,7 @@ def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
     runs.prepare(query="?", topic=other.topic, user=chat.user)
     here = runs.prepare(query="?", topic=chat.topic, user=chat.user)
 
-    begun = around.begun(chat, here)
+    begun = around.run_started_frames(chat, here)
     Run.objects.filter(pk=here.pk).update(status="completed")
     ended = around.run_status_frames(chat)
 

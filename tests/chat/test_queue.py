@@ -71,7 +71,7 @@ async def waiting(chat):
 
 
 async def conversation(chat):
-    return [message.text async for message in chat.messages.said()]
+    return [message.text async for message in chat.messages.posted()]
 
 
 async def answered(chat, count):
@@ -287,7 +287,7 @@ async def test_what_cannot_be_withdrawn_or_sent_is_let_be(chat, model, client, s
     theirs = await ChatSession.objects.acreate(user=stranger, title="Theirs")
     [foreign] = await said(theirs, "a", "b")
     [mine] = await said(chat, "one", "two")
-    answered = await chat.messages.said().aget()
+    answered = await chat.messages.posted().aget()
     answers = []
     for pk in (foreign.pk, answered.pk, 987_654_321, 2**63):
         for verb in ("now", "withdraw"):

@@ -30,7 +30,9 @@ def exported(**chosen):
 
 def changed(outcome):
     assert not [*outcome.problems, *(t.problems for t in outcome.things if t.problems)]
-    return {thing.name: thing.changed for thing in outcome.things if thing.changed}
+    return {
+        thing.name: thing.changed_fields for thing in outcome.things if thing.changed_fields
+    }
 
 
 def test_a_file_tells_all_that_is_set_up_and_no_secret(installation):

@@ -41,7 +41,7 @@ def breaker(clock):
 def fail(breaker, times=1, **options):
     for _ in range(times):
         with breaker.attempt() as attempt:
-            attempt.failed("No answer.", **options)
+            attempt.record_failure("No answer.", **options)
 
 
 def succeed(breaker):
@@ -144,7 +144,7 @@ def test_what_began_before_it_opened_neither_lengthens_the_pause_nor_ends_it(bre
     with breaker.attempt() as slow, breaker.attempt() as slower:
         fail(breaker, 5)
         before = breaker.state()
-        slow.failed("Late.")
+        slow.record_failure("Late.")
         slower.record_success()
 
     assert breaker.state() == before

@@ -130,10 +130,10 @@ def test_what_a_tool_is_given_stays_json_whatever_is_put_in(known):
     known.remember({"‹key 1›": 'a"b\\c\nd'})
     said = '{"to": "\\u2039email 1\\u203a", "with": ["‹key 1›", 5, true, null]}'
 
-    arguments = known._answered(said)
+    arguments = known._restore_text(said)
 
     assert json.loads(arguments) == {"to": MAIL, "with": ['a"b\\c\nd', 5, True, None]}
-    assert known._answered('{ "kept":  "as it came" }') == '{ "kept":  "as it came" }'
+    assert known._restore_text('{ "kept":  "as it came" }') == '{ "kept":  "as it came" }'
 
 
 async def test_an_answer_in_a_form_stays_in_it_whatever_is_put_in(dialect):

@@ -188,7 +188,7 @@ def test_nothing_of_what_is_blocked_is_shown_however_it_is_cut(before, cuts):
         shown, rest = shown + screen.feed(rest[:cut]), rest[cut:]
     shown += screen.feed(rest) + screen.rest()
 
-    assert screen.blocked
+    assert screen.is_blocked
     assert set(shown) <= {"x"}
 
 
@@ -204,7 +204,7 @@ def test_the_ends_of_a_piece_are_not_taken_for_the_ends_of_the_text(pattern):
     for _ in range(40):
         screen.feed("You are here Sorry ")
 
-    assert not screen.blocked
+    assert not screen.is_blocked
 
 
 def masks(pattern, **more):
@@ -386,12 +386,12 @@ def test_no_character_of_a_match_that_blocks_is_ever_shown(rules, text, cuts):
 
     shown = streamed(screen, text, cuts)
 
-    assert screen.blocked == guardrails.inspect(text, "output").is_blocked
+    assert screen.is_blocked == guardrails.inspect(text, "output").is_blocked
     starts = [
         read.starts[match.start()]
         for read in readings(text)
         for rule in rules
-        for match in rule.compiled.finditer(read.text)
+        for match in rule.regex.finditer(read.text)
     ]
     assert shown == (text[: len(shown)] if starts else text)
     assert len(shown) <= min(starts, default=len(text))
@@ -434,7 +434,7 @@ def grouped(inner):
 def test_what_is_on_one_line_waits_for_its_end_only():
     screen = Guardrails(blocked_patterns=[masks("pin is: .*")]).screen_output()
 
-    assert match_bound(screen._sieve._rules[-1].compiled.pattern).extent == "line"
+    assert match_bound(screen._sieve._rules[-1].regex.pattern).extent == "line"
     assert "first" in screen.feed("The first line\nsecond\nthird\nfourth\n and more ")
 
 

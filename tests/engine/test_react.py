@@ -404,10 +404,10 @@ def test_reading_is_done_where_the_model_makes_up_an_observation(label: str) -> 
     reader = ReactParser()
 
     reader.feed(f"{USUAL}\n{label[:-1]}")
-    assert not reader.done
+    assert not reader.is_done
 
     reader.feed(f"{label[-1]} cats")
-    assert reader.done
+    assert reader.is_done
     assert reader.feed("\nFinal Answer: cats") == []
     assert reader.result().action_input == ASKED
 
@@ -478,7 +478,7 @@ def test_what_was_shown_is_what_is_kept_however_the_reply_was_cut(
     whole = read([text])
 
     assert (thought, answer) == whole[1:]
-    assert reader.done == whole[0].done
+    assert reader.is_done == whole[0].is_done
     if reader.answer_was_thought:
         return
     try:

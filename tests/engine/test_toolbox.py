@@ -80,7 +80,7 @@ async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
 
     assert again.output.endswith("archive answered instead: coffee")
     assert len(search.inputs) == 3
-    assert [tool.name for tool in tools.offered()] == ["archive"]
+    assert [tool.name for tool in tools.available_tools()] == ["archive"]
 
 
 async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both():

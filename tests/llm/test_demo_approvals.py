@@ -252,7 +252,7 @@ async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
 @pytest.mark.parametrize("result", ["42", "Error: no.", "", "a (b)\nc"])
 @pytest.mark.parametrize("arguments", ['{"a": "(b)"}', '{"a": "1)\\n2"}'])
 def test_arguments_and_result_are_told_apart(arguments, result):
-    told = ApprovalDecision(is_approved=True, arguments=arguments).told(result)
+    told = ApprovalDecision(is_approved=True, arguments=arguments).annotate(result)
 
     for observation in (told, told.rstrip()):
         found = conversation._finding("tool", "own", observation)

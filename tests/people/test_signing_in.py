@@ -408,7 +408,7 @@ def test_the_throttle_the_visit_and_the_log_see_the_same_address(
     sign_in(HTTP_X_FORWARDED_FOR="203.0.113.6", REMOTE_ADDR="10.0.0.1")
     assert Visit.objects.get().address == "203.0.113.6"
     entry = AuditEntry.objects.get(action=audit.SIGNED_IN)
-    assert "203.0.113.6" in entry.person.opened(entry.place)
+    assert "203.0.113.6" in entry.person.decrypt(entry.place)
 
 
 def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_in, settings):

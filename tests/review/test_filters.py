@@ -65,7 +65,7 @@ def test_a_term_knows_its_place_and_can_be_taken_out():
     asked = parse(' status:failed  -agent:a,b "x  y"', is_reviewer=True)
     first, second, third = asked.terms
 
-    assert [asked.said(term) for term in asked.terms] == [
+    assert [asked.source_text(term) for term in asked.terms] == [
         "status:failed",
         "-agent:a,b",
         '"x  y"',
@@ -276,7 +276,7 @@ def test_a_term_has_so_many_alternatives():
     assert [len(term.values) for term in asked.terms] == [10, 1]
     [problem] = asked.problems
     assert problem.sentence == "Only the first 10 alternatives are used."
-    assert asked.said(problem) == "10,11"
+    assert asked.source_text(problem) == "10,11"
 
 
 @pytest.mark.django_db

@@ -201,7 +201,7 @@ def _build_entry(
         action=action,
         subject=subject[:120],
         detail=to_json_value(detail),
-        place=who.sealed(json.dumps(place, ensure_ascii=False)) if place else "",
+        place=who.encrypt(json.dumps(place, ensure_ascii=False)) if place else "",
     )
 
 

@@ -80,9 +80,9 @@ class Link:
     @property
     def is_valid(self) -> bool:
         key = _keys().get(self.key)
-        return key is not None and hmac.compare_digest(self.sealed(key), self.seal)
+        return key is not None and hmac.compare_digest(self.compute_seal(key), self.seal)
 
-    def sealed(self, key: bytes) -> str:
+    def compute_seal(self, key: bytes) -> str:
         return hmac.new(key, self._payload(), hashlib.sha256).hexdigest()
 
     def _payload(self) -> bytes:
@@ -109,7 +109,7 @@ def seal(entry: Any, person: str, head: Any) -> None:
     entry.number, entry.previous, entry.key = head.number + 1, head.seal, name
     named = ("number", "at", "action", "subject", "detail", "place", "key", "previous")
     link = Link(person=person, **{column: getattr(entry, column) for column in named})
-    entry.seal = head.seal = link.sealed(key)
+    entry.seal = head.seal = link.compute_seal(key)
     head.number = entry.number
 
 

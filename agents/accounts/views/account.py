@@ -47,12 +47,12 @@ def confirmation_required(view: View) -> View:
     """Require a recent confirmation of identity, in case a page was left open."""
 
     @wraps(view)
-    def asked(request: UserRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapper(request: UserRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if sign_in.is_confirmed(request):
             return view(request, *args, **kwargs)
         return redirect(sign_in.request_confirmation(request))
 
-    return asked
+    return wrapper
 
 
 @never_cache

@@ -34,7 +34,7 @@ TOOL_SETTINGS = ("approval", "effect", "timeout", "max_calls")
 class ModelKind(ResourceKind):
     named = "label"
 
-    def kept(self, row: Any) -> None:
+    def after_save(self, row: Any) -> None:
         transaction.on_commit(partial(CIRCUITS.close, f"model:{row.label}"))
 
 
@@ -47,7 +47,7 @@ class ServerKind(ResourceKind):
     def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         return _permission_issues(row, user) or super().disable(row, user)
 
-    def kept(self, row: Any) -> None:
+    def after_save(self, row: Any) -> None:
         transaction.on_commit(partial(mcp_servers.disconnect, row.name))
 
 
@@ -67,7 +67,7 @@ class ToolKind(ResourceKind):
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().select_related("server", "fallback")
 
-    def completed(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: Values) -> Values:
         return {"source": row.source, **values} if row else values
 
     def columns(self, values: Values) -> list[ConfigColumn]:
@@ -107,7 +107,7 @@ class ToolKind(ResourceKind):
             del form.fields["definition"]  # defined by its server, in another form
         return form
 
-    def kept(self, row: Any) -> None:
+    def after_save(self, row: Any) -> None:
         transaction.on_commit(partial(CIRCUITS.close, f"tool:{row.name}"))
 
 
@@ -132,10 +132,10 @@ class AgentKind(ResourceKind):
             if name != self.named
         }
 
-    def known(self, values: Values) -> list[str]:
-        return [*super().known(values), "tools"]
+    def allowed_keys(self, values: Values) -> list[str]:
+        return [*super().allowed_keys(values), "tools"]
 
-    def completed(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: Values) -> Values:
         """Accept a bare name for a tool without settings."""
         if not isinstance(tools := values.get("tools"), dict):
             return values

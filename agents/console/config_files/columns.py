@@ -70,7 +70,7 @@ class ConfigColumn:
             return False
         return sorted(old) != sorted(new) if self.field.many_to_many else bool(old != new)
 
-    def typed(self, value: Any) -> Any:
+    def form_value(self, value: Any) -> Any:
         """Return the value as a page would submit it; names in it must exist."""
         if self.field.many_to_many:
             return list(self._related_rows(value).values_list("pk", flat=True))

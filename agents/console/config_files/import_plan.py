@@ -42,7 +42,7 @@ class WorkflowKind(ResourceKind):
         text = row.newest.text if row.newest else ""
         return {"enabled": row.enabled, "text": normalize_newlines(text), "schedules": times}
 
-    def known(self, values: Values) -> list[str]:
+    def allowed_keys(self, values: Values) -> list[str]:
         return ["enabled", "text", "schedules"]
 
     def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
@@ -57,7 +57,7 @@ class WorkflowKind(ResourceKind):
         for number, schedule in enumerate(schedules):
             yield from _schedule_issues(number, schedule)
 
-    def completed(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: Values) -> Values:
         if not isinstance(times := values.get("schedules"), list):
             return values
         whole = [SCHEDULE_DEFAULTS | time if isinstance(time, dict) else time for time in times]

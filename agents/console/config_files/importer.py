@@ -50,7 +50,7 @@ class ImportItem:
     pk: int | None = None
 
     @property
-    def changed(self) -> list[str]:
+    def changed_fields(self) -> list[str]:
         names = dict.fromkeys([*self.before, *self.after])
         return [name for name in names if self.before.get(name) != self.after.get(name)]
 
@@ -136,7 +136,7 @@ class _KindImport:
         """Validate each entry; unchanged ones are skipped."""
         for name, entry in self.entries.items():
             row = self.rows.get(name)
-            values = normalize_newlines(self.kind.completed(row, entry.values))
+            values = normalize_newlines(self.kind.complete(row, entry.values))
             self._add_problems(entry, name, _shape_issues(self.kind, entry, values))
             if row is None and not has_model_perm(self.user, "add", self.kind.model):
                 self._add_problems(
@@ -219,7 +219,7 @@ def _shape_issues(
     if entry.mistake:
         yield ValidationIssue((), entry.mistake)
         return
-    known = kind.known(values)
+    known = kind.allowed_keys(values)
     for key in values:
         if key not in known:
             yield ValidationIssue((key,), unknown_key_message(key))
@@ -248,5 +248,5 @@ def _record_import(outcome: ImportResult, user: ConfigUser) -> None:
     told: Values = {}
     for state in APPLIED_STATES:
         if things := outcome.of(state):
-            told[state] = {f"{t.kind.key}: {t.name}": t.changed for t in things}
+            told[state] = {f"{t.kind.key}: {t.name}": t.changed_fields for t in things}
     audit.record(user_or_none(user), audit.CONFIG_IMPORTED, AUDIT_SUBJECT, **told)

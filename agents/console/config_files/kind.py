@@ -50,7 +50,7 @@ class ResourceKind:
         rows = self.rows().select_for_update(of=("self",)) if locked else self.rows()
         return {getattr(row, self.named): row for row in rows}
 
-    def completed(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: Values) -> Values:
         """Return the values, completed with what is needed from the row."""
         return values
 
@@ -59,10 +59,10 @@ class ResourceKind:
         return editable_columns(self.model, without=[self.named])
 
     def describe(self, row: Any) -> Values:
-        told = self.columns(self.completed(row, {}))
+        told = self.columns(self.complete(row, {}))
         return {column.name: column.of(row) for column in told}
 
-    def known(self, values: Values) -> list[str]:
+    def allowed_keys(self, values: Values) -> list[str]:
         """Return the known keys."""
         return [column.name for column in self.columns(values)]
 
@@ -95,7 +95,7 @@ class ResourceKind:
         if wrong:
             return wrong
         form.save()
-        self.kept(row)
+        self.after_save(row)
         return []
 
     def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
@@ -122,7 +122,7 @@ class ResourceKind:
     def data(self, row: Any, values: Values) -> Values:
         """Return the form data for these values, without secrets."""
         told = [c for c in self.columns(values) if not c.is_secret and c.name in values]
-        sent = {column.field.name: column.typed(values[column.name]) for column in told}
+        sent = {column.field.name: column.form_value(values[column.name]) for column in told}
         return {self.named: getattr(row, self.named), **sent}
 
     def needs(self, row: Any, values: Values) -> list[str]:
@@ -136,17 +136,17 @@ class ResourceKind:
                 found.append(str(column.field.verbose_name))
         return found
 
-    def kept(self, row: Any) -> None:
+    def after_save(self, row: Any) -> None:
         """Notify the rest of the installation once the import is committed."""
 
     def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
         row.enabled = False
         row.save(update_fields=["enabled"])
-        self.kept(row)
+        self.after_save(row)
         return []
 
     def _form_issues(self, form: Any) -> Iterator[ValidationIssue]:
-        told = self.columns(self.completed(form.instance, {}))
+        told = self.columns(self.complete(form.instance, {}))
         by_field = {"given": "tools"} | {column.field.name: column.name for column in told}
         for field, sentences in form.errors.items():
             key = by_field.get(field, "")

@@ -43,7 +43,7 @@ def _item_lines(thing: ImportItem) -> Iterator[str]:
     for problem in thing.problems:
         yield _problem_line("  ", problem)
     if thing.state == ImportState.CHANGED:
-        for name in thing.changed:
+        for name in thing.changed_fields:
             yield from _diff_lines(
                 name, format_value(thing.before.get(name)), format_value(thing.after.get(name))
             )

@@ -229,7 +229,7 @@ def _build_example(text: RunText, start: int, end: int) -> MatchExample:
         if a < end and b > start:
             start, end = min(start, a), max(end, b)
 
-    def shown(a: int, b: int) -> str:
+    def replace_range(a: int, b: int) -> str:
         return "".join(
             _replace_spans(part, [s for s in spans if a <= s[0] and s[1] <= b], a, b)
         )
@@ -238,9 +238,9 @@ def _build_example(text: RunText, start: int, end: int) -> MatchExample:
         run=text.run,
         stage=text.stage,
         agent=text.agent,
-        before=shown(0, start)[-CONTEXT_CHARS:],
-        match=shown(start, end)[: 4 * CONTEXT_CHARS],
-        after=shown(end, len(part))[:CONTEXT_CHARS],
+        before=replace_range(0, start)[-CONTEXT_CHARS:],
+        match=replace_range(start, end)[: 4 * CONTEXT_CHARS],
+        after=replace_range(end, len(part))[:CONTEXT_CHARS],
     )
 
 

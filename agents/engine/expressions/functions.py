@@ -161,7 +161,7 @@ def _check_finite(number: Any) -> Any:
 
 
 def _comparison(sign: str, work: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def compared(left: Any, right: Any) -> bool:
+    def compare(left: Any, right: Any) -> bool:
         is_text = isinstance(left, str) and isinstance(right, str)
         if is_text or (is_number(left) and is_number(right)):
             return work(left, right)
@@ -169,7 +169,7 @@ def _comparison(sign: str, work: Callable[[Any, Any], bool]) -> Callable[[Any, A
             f"Can't compare {type_name(left)} with {type_name(right)} using {sign}."
         )
 
-    return compared
+    return compare
 
 
 _sum = _arithmetic("+", lambda left, right: left + right)

@@ -52,12 +52,12 @@ class ExpressionParser:
         self._skip_whitespace()
         if self.at < self.stop:
             meant = FOREIGN_OPERATORS.get(self.text[self.at])
-            sentence = f"Unexpected {self._seen()}."
+            sentence = f"Unexpected {self._next_text()}."
             raise self._error(f"{sentence} Did you mean {meant!r}?" if meant else sentence)
 
     def expect(self, sign: str) -> None:
         if not self._accept(sign):
-            raise self._error(f"Expected {sign!r}, found {self._seen()}.")
+            raise self._error(f"Expected {sign!r}, found {self._next_text()}.")
 
     def _parse_operand(self, looseness: int) -> ExpressionNode:
         # `not` binds looser than a comparison: not a == b is not (a == b).
@@ -110,7 +110,7 @@ class ExpressionParser:
         start = self.at
         name = self._match(NAME)
         if not name:
-            raise self._error(f"Expected a value, found {self._seen()}.")
+            raise self._error(f"Expected a value, found {self._next_text()}.")
         if name in LITERALS:
             return LiteralNode(LITERALS[name])
         if name in ("and", "or", "not", "in"):
@@ -140,7 +140,7 @@ class ExpressionParser:
     def _parse_path_part(self) -> str:
         name = self._match(PATH_PART)
         if not name:
-            raise self._error(f"Expected a name, found {self._seen()}.")
+            raise self._error(f"Expected a name, found {self._next_text()}.")
         return name
 
     def _parse_subscript(self, of: ExpressionNode) -> ExpressionNode:
@@ -199,7 +199,7 @@ class ExpressionParser:
         self.at = found.end() if found else self.at
         return found[0] if found else ""
 
-    def _seen(self) -> str:
+    def _next_text(self) -> str:
         self._skip_whitespace()
         found = PATH_PART.match(self.text, self.at, self.stop)
         rest = found[0] if found else self.text[self.at : min(self.at + 1, self.stop)]

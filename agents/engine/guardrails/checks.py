@@ -48,7 +48,7 @@ SEVERITY = {"block": 0, "mask": 1, "warn": 2, "allow": 3}
 class MarkerRule:
     """Matches existing masking markers, so that nothing is masked twice."""
 
-    compiled: Any
+    regex: Any
     reach: MatchBound
     marker: str = ""
     is_exception: bool = True
@@ -223,7 +223,7 @@ class StreamGuard:
         return self._sieve.waiting + sum(map(len, self._pieces))
 
     @property
-    def blocked(self) -> bool:
+    def is_blocked(self) -> bool:
         return self._sieve.blocked_by is not None
 
     @property

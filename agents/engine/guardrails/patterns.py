@@ -74,7 +74,7 @@ class Pattern:
         return self.name or self.pattern
 
     @property
-    def compiled(self) -> Any:
+    def regex(self) -> Any:
         return compile_re2(_with_line_breaks(self.pattern))
 
     @property

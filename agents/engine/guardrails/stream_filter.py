@@ -21,7 +21,7 @@ class Rule(Protocol):
     """A pattern and what is done about its matches."""
 
     @property
-    def compiled(self) -> Any: ...
+    def regex(self) -> Any: ...
 
     @property
     def reach(self) -> MatchBound: ...
@@ -67,7 +67,7 @@ class PatternScanner:
         self.at = max(self.at, until)
 
     def _next_matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
-        for found in self.rule.compiled.finditer(text, self.at - offset):
+        for found in self.rule.regex.finditer(text, self.at - offset):
             start, end = found.start() + offset, found.end() + offset
             if start >= until:
                 return
@@ -143,7 +143,7 @@ class StreamFilter:
         self._rules = [*(r for r in rules if r.is_exception)]
         self._exceptions = len(self._rules)
         self._rules += [r for r in rules if not r.is_exception]
-        self._any = compile_any(tuple(rule.compiled.pattern for rule in self._rules))
+        self._any = compile_any(tuple(rule.regex.pattern for rule in self._rules))
         reaches = _distinct_bounds(rule.reach for rule in rules)
         self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
         endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}

@@ -34,7 +34,7 @@ class ApprovalDecision:
         """Return the call as it was approved."""
         return call if self.arguments is None else replace(call, arguments=self.arguments)
 
-    def told(self, observation: str) -> str:
+    def annotate(self, observation: str) -> str:
         """Return an approved call's result, with a note if the arguments were edited."""
         if self.arguments is None:
             return observation

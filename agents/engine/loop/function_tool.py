@@ -40,7 +40,7 @@ class FunctionTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
-            arguments = self._checked(input)
+            arguments = self._validate_input(input)
         except ValidationError as error:
             return ToolResult(error=_error_message(self.name, error), mendable=True)
         return _to_result(await self._call(arguments))
@@ -50,7 +50,7 @@ class FunctionTool:
             return await self.function(**arguments)
         return await _run_in_thread(partial(self.function, **arguments))
 
-    def _checked(self, input: ToolInput) -> dict[str, Any]:
+    def _validate_input(self, input: ToolInput) -> dict[str, Any]:
         """Return validated arguments by name; a bare string is the first argument."""
         names = list(self._arguments.model_fields)
         given = {names[0]: input} if isinstance(input, str) and names else input

@@ -153,7 +153,7 @@ class ModelCall:
                     screen = screens[piece.kind]
                     if text := screen.feed(piece.text):
                         yield self._delta_event(piece.kind, text)
-                    if screen.blocked:
+                    if screen.is_blocked:
                         self.finding = screen.finding
                         break
         except AgentError:
@@ -174,7 +174,7 @@ class ModelCall:
         waited = await run_in_thread_if_large(
             sum(screen.waiting for screen in screens.values()), rests
         )
-        blocked = [screen.finding for screen in screens.values() if screen.blocked]
+        blocked = [screen.finding for screen in screens.values() if screen.is_blocked]
         self.finding = next(iter(blocked), None)
         if blocked:
             return []
@@ -198,13 +198,15 @@ class ModelCall:
             self.plan = await run_in_thread_if_large(size, self._mask_plan, self.plan)
 
     def _mask_plan(self, plan: PlanResult) -> PlanResult:
-        def masked(text: str) -> str:
+        def mask_text(text: str) -> str:
             return self.guardrails.without_length_limits().inspect(text, "output").text
 
         turn, answer = plan.turn, plan.final_answer
-        turn = replace(turn, content=masked(turn.content), reasoning=masked(turn.reasoning))
-        answer = answer if answer is None else masked(answer)
-        return replace(plan, thought=masked(plan.thought), final_answer=answer, turn=turn)
+        turn = replace(
+            turn, content=mask_text(turn.content), reasoning=mask_text(turn.reasoning)
+        )
+        answer = answer if answer is None else mask_text(answer)
+        return replace(plan, thought=mask_text(plan.thought), final_answer=answer, turn=turn)
 
     def _delta_event(self, kind: str, text: str) -> Event:
         self._has_spoken = True

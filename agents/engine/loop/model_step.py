@@ -157,7 +157,7 @@ def _record_request(
         kept += 1
     trail.sent = request.messages
     names = [tool["function"]["name"] for tool in request.tools or ()]
-    replaced = planner.replaced(request.messages[kept:])
+    replaced = planner.aliases(request.messages[kept:])
     return {
         "model": planner.model,
         **planner.provider_info,

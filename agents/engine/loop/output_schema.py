@@ -79,7 +79,7 @@ class OutputSchema:
         """Decode the answer; raise OutputDecodingFailed with a message the model can act on."""
         try:
             value = _sanitize(_parse_json(text, self._openings), MAX_DEPTH)
-            return self._checked(value)
+            return self._validate(value)
         except RecursionError:
             raise _decoding_error(TOO_DEEP) from None
         except TooManyChecks:
@@ -90,7 +90,7 @@ class OutputSchema:
         """Characters that can start the JSON if it is surrounded by text."""
         return {"object": "{", "array": "["}.get(str(self.schema.get("type")), "{[")
 
-    def _checked(self, value: Any) -> Any:
+    def _validate(self, value: Any) -> Any:
         if self.model is not None:
             return _validate_model(self.model, value)
         if found := violations(self.schema, value):

@@ -149,7 +149,7 @@ class OutputStep:
         }
         if self._form is not None:
             parameters["response_format"] = self._form
-        messages = _append_messages(request.messages, planner.hidden(self._asked))
+        messages = _append_messages(request.messages, planner.pseudonymize(self._asked))
         return replace(request, messages=messages, parameters=parameters)
 
     def _request_repair(self, text: str, error: str) -> None:

@@ -118,7 +118,7 @@ class RunLoop:
             self.state.close_calls()
 
     def start_event(self) -> Event:
-        agent, tools = self.agent, self.tool_runner.offered()
+        agent, tools = self.agent, self.tool_runner.available_tools()
         return start_event(self.trail, agent.planner, tools, agent.max_steps)
 
     def _resume_events(self) -> list[Event]:
@@ -195,7 +195,7 @@ class RunLoop:
         if trail.turn >= agent.max_steps:
             raise MaxStepsExceeded(_no_answer_message(agent.max_steps))
         trail.turn += 1
-        tools = self.tool_runner.offered()
+        tools = self.tool_runner.available_tools()
         if agent.output is not None and not tools:
             return self._output_step(agent.output)
         call = self._new_model_call(trail.next_step())
@@ -234,7 +234,7 @@ class RunLoop:
 
     def _decision(self, plan: PlanResult) -> Decision:
         decision = self.agent.policy.decide(plan, self.trail.progress)
-        spent = [budget.spent(self.trail.progress) for budget in self.trail.budgets]
+        spent = [budget.reached_limit(self.trail.progress) for budget in self.trail.budgets]
         if any(spent) and isinstance(decision, ContinueWithTools | ContinueWithThinking):
             return TerminateImmediately(StopReason.BUDGET, next(filter(None, spent)))
         return decision

@@ -154,7 +154,7 @@ class AgentRuntime:
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
         """Return the same model in another role: without tools, with structured output."""
         planners = [self.planner, *self.fallback_planners]
-        planner, *others = [planner.told(instructions) for planner in planners]
+        planner, *others = [planner.with_instructions(instructions) for planner in planners]
         return AgentRuntime(
             planner,
             ToolRegistry(),

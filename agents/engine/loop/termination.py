@@ -208,12 +208,12 @@ class BudgetPolicy:
 
     def decide(self, plan: PlanResult, progress: Progress) -> Decision:
         decision = self.inner.decide(plan, progress)
-        spent = self.spent(progress)
+        spent = self.reached_limit(progress)
         if spent and isinstance(decision, ContinueWithTools | ContinueWithThinking):
             return TerminateImmediately(StopReason.BUDGET, spent)
         return decision
 
-    def spent(self, progress: Progress) -> str:
+    def reached_limit(self, progress: Progress) -> str:
         """Return which limit is reached, or an empty string."""
         used = progress.used
         if self.max_seconds is not None and progress.seconds >= self.max_seconds:

@@ -43,7 +43,7 @@ class ToolRunner:
         self.out_of_order: set[str] = set()
         self.is_degraded = False
 
-    def offered(self) -> list[Tool]:
+    def available_tools(self) -> list[Tool]:
         names = self.registry.list_tools()
         return [self.registry.get(name) for name in names if name not in self.out_of_order]
 
@@ -122,7 +122,7 @@ class ToolRunner:
             with self.circuits.of(f"tool:{tool.name}").attempt() as attempt:
                 outcome = await self.fallback.execute_with_fallback(tool, input)
                 if outcome.is_outage:
-                    attempt.failed(outcome.error or "")
+                    attempt.record_failure(outcome.error or "")
                 elif not outcome.degraded:
                     attempt.record_success()
                 return outcome

@@ -234,7 +234,7 @@ class ToolStep:
     ) -> list[Event]:
         result, is_error = outcome.result, outcome.result.is_error
         verdict, text = self.trail.verdicts.get(call.id), _truncate(result.text)
-        observation = verdict.told(text) if verdict else text
+        observation = verdict.annotate(text) if verdict else text
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         told = {"note": result.note, "is_data": result.is_data and not is_error}

@@ -59,7 +59,7 @@ class ReactParser:
     """
 
     def __init__(self) -> None:
-        self.done = False
+        self.is_done = False
         self.answer_was_thought = False
         self._raw: list[str] = []
         self._pieces: list[Shown] = []
@@ -82,14 +82,14 @@ class ReactParser:
 
     def feed(self, text: str) -> list[Shown]:
         """Parse the next piece and return what can be displayed."""
-        if not self.done:
+        if not self.is_done:
             self._raw.append(text)
             self._process(text)
         return self._flush()
 
     def finish(self) -> list[Shown]:
         """End the reply and return the text still held back."""
-        if not self.done:
+        if not self.is_done:
             self._process("", final=True)
             self._process_text("", final=True)
         if self._has_action and self._choice is None:
@@ -109,7 +109,7 @@ class ReactParser:
 
     def _process(self, text: str, final: bool = False) -> None:
         for tag, piece in self._tokens(text, final):
-            if self.done:
+            if self.is_done:
                 return
             if tag:
                 self._process_tag(tag, piece)
@@ -181,7 +181,7 @@ class ReactParser:
             at = mark.end()
             if self._process_marker(mark):
                 line = at
-            if self.done:
+            if self.is_done:
                 return
         self._add_text(text[at:end])
         self._head = text[end:]
@@ -203,7 +203,7 @@ class ReactParser:
             self._add_text(mark[0])
             return False
         self._enter_section(LABELS[mark["label"].lower()])
-        if mark["block"] and not self.done:
+        if mark["block"] and not self.is_done:
             block = mark[0][mark.start("block") - mark.start() :]
             self._process_fence(mark["block"], mark["block_info"], block)
         return True
@@ -228,7 +228,7 @@ class ReactParser:
         ):
             self._settle_action()
         self._has_action |= part is ReactSection.ACTION
-        self.done = self._choice is not None
+        self.is_done = self._choice is not None
         self._part = part
 
     def _settle_action(self) -> None:

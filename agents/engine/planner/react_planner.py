@@ -156,7 +156,7 @@ class ReActPlanner:
         name = getattr(self.llm, "model", "")
         return {"provider_model": name} if name and name != self.model else {}
 
-    def told(self, instructions: str) -> Self:
+    def with_instructions(self, instructions: str) -> Self:
         """Return the same planner with other instructions."""
         other = copy(self)
         other.instructions = instructions
@@ -184,7 +184,7 @@ class ReActPlanner:
         )
         system = _system_messages(*self._system_instructions(), form if is_react else "")
         fitted = fit(
-            self.hidden(history), self._history_tokens(system, tools), self.count_tokens
+            self.pseudonymize(history), self._history_tokens(system, tools), self.count_tokens
         )
         stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
         return ModelRequest(
@@ -195,13 +195,13 @@ class ReActPlanner:
             shortened=fitted.shortened,
         )
 
-    def hidden(self, messages: list[Message]) -> list[Message]:
+    def pseudonymize(self, messages: list[Message]) -> list[Message]:
         """Return the messages with personal data replaced."""
-        return messages if self.discretion is None else self.discretion.hidden(messages)
+        return messages if self.discretion is None else self.discretion.pseudonymize(messages)
 
-    def replaced(self, messages: Sequence[Message]) -> dict[str, str]:
+    def aliases(self, messages: Sequence[Message]) -> dict[str, str]:
         """Return the replaced values in these messages, by alias."""
-        return {} if self.discretion is None else self.discretion.replaced(messages)
+        return {} if self.discretion is None else self.discretion.aliases(messages)
 
     def message(self, plan: PlanResult, calls: Sequence[ToolCall] = ()) -> Message:
         """Return the decision as a history message: `state.add_message(**message)`."""
@@ -234,7 +234,7 @@ class ReActPlanner:
                         yield SlowNotice(self.deadlines.slow)
                     for said in _restore(_read_batch(reader, batch), restorer):
                         yield said
-                    if reader.done:
+                    if reader.is_done:
                         break
             for said in _restore(_join_deltas([reader.rest()]), restorer):
                 yield said
@@ -285,7 +285,7 @@ def _restore(deltas: list[TextDelta], restorer: PlanRestorer | None) -> Iterable
 class _NativeReader:
     """Parses a model with native tool calls."""
 
-    done = False
+    is_done = False
 
     def __init__(self) -> None:
         self._assembler = Assembler()
@@ -328,8 +328,8 @@ class _ReactReader(_NativeReader):
         self._reader = ReactParser()
 
     @property
-    def done(self) -> bool:  # type: ignore[override]
-        return self._reader.done
+    def is_done(self) -> bool:  # type: ignore[override]
+        return self._reader.is_done
 
     def feed(self, chunk: Chunk) -> list[Shown]:
         return self._parse_pieces(super().feed(chunk))

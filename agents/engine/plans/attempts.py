@@ -126,7 +126,9 @@ class StepAttempts:
             return None
         mark_uncertain_calls(trail, agent.tools)
         is_new = call.id not in trail.begun and call.id not in trail.asked
-        if is_new and (why := self.site.spent() or self.site.exceeded_tool_limit(call.name)):
+        if is_new and (
+            why := self.site.reached_limit() or self.site.exceeded_tool_limit(call.name)
+        ):
             self.outcome = self._build_outcome("failed", result_value(self._last), why)
             return None
         rules = agent.guardrails

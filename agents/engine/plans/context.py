@@ -43,9 +43,9 @@ class PlanContext:
     def next_step(self) -> int:
         return self.trail.emit.next_step()
 
-    def spent(self) -> str:
+    def reached_limit(self) -> str:
         """Return which limit of the run is reached, or an empty string."""
-        found = (budget.spent(self.trail.progress) for budget in self.trail.budgets)
+        found = (budget.reached_limit(self.trail.progress) for budget in self.trail.budgets)
         return next(filter(None, found), "")
 
     def exceeded_tool_limit(self, tool: str) -> str:

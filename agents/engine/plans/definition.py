@@ -59,7 +59,7 @@ def read_definition(text: str) -> PlanDefinition:
         return PlanDefinition(plan=ExecutionPlan(), problems=tuple(problems))
     reading = _DefinitionReader(problems)
     root = reading.unwrap(written)
-    plan = reading.plan(root, WORKFLOW_FIELDS).named()
+    plan = reading.plan(root, WORKFLOW_FIELDS).with_step_names()
     definition = PlanDefinition(
         name=reading.name(root),
         description=plan.description,

@@ -37,7 +37,7 @@ class PlanExecution:
         halts: bool = False,
     ) -> None:
         self.site = site
-        self.plan = plan.named()
+        self.plan = plan.with_step_names()
         self.parent = parent
         self.halts = halts
         self.is_waiting = False
@@ -151,7 +151,7 @@ class PlanExecution:
         return StepRun(self.site, step, self.names, self.parent, self._nested_execution)
 
     def _is_halted(self) -> bool:
-        self.spent = self.spent or self.site.spent()
+        self.spent = self.spent or self.site.reached_limit()
         return bool(self.spent) or (self.halts and bool(self.failures))
 
     def _skip_outcome(self, step: ExecutionStep) -> StepOutcome | None:

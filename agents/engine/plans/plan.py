@@ -102,7 +102,7 @@ class ExecutionPlan:
             parameters=value.get("parameters", {}),
         )
 
-    def named(self) -> "ExecutionPlan":
+    def with_step_names(self) -> "ExecutionPlan":
         """Return the plan with every step named; unnamed ones are named by position."""
         steps = [_with_name(step, number) for number, step in enumerate(self.steps, 1)]
         return ExecutionPlan(self.description, tuple(steps), self.parameters)
@@ -143,7 +143,7 @@ def without_approvals(plan: ExecutionPlan) -> ExecutionPlan:
 
 
 def _with_name(step: ExecutionStep, number: int) -> ExecutionStep:
-    plan = step.plan.named() if step.plan else None
+    plan = step.plan.with_step_names() if step.plan else None
     return replace(step, name=step.name or f"step {number}", plan=plan)
 
 

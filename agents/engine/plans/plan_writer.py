@@ -108,7 +108,9 @@ class ExecutedPlan:
 
     def reusable_outcomes(self, plan: ExecutionPlan) -> dict[str, StepOutcome]:
         """Return the outcomes of unchanged, finished steps, which needn't be repeated."""
-        changes = diff_with_dependents(self.plan.named().steps, plan.named().steps)
+        changes = diff_with_dependents(
+            self.plan.with_step_names().steps, plan.with_step_names().steps
+        )
         same = {name for name, what in changes.items() if what == "kept"}
         return {n: o for n, o in self.outcomes.items() if n in same and o.status == "done"}
 
@@ -235,7 +237,7 @@ class PlanWriter:
             self.refusal = cancel
             return None
         try:
-            plan = without_approvals(ExecutionPlan.from_dict(value)).named()
+            plan = without_approvals(ExecutionPlan.from_dict(value)).with_step_names()
             wrong = list(self.check(plan))
         except (TypeError, ValueError, AttributeError) as error:
             wrong = [f"The plan can't be parsed: {error}."]
@@ -255,7 +257,9 @@ class PlanWriter:
             number,
             **plan.to_dict(),
             by=by,
-            changes=diff_with_dependents(last.plan.named().steps, plan.steps) if last else {},
+            changes=diff_with_dependents(last.plan.with_step_names().steps, plan.steps)
+            if last
+            else {},
             feedback=last.feedback() if last else [],
         )
 
@@ -272,7 +276,7 @@ class PlanWriter:
             return [self._end_event(number, "rejected", self.refusal)]
         self.plan, told = plan, list[Event]()
         if verdict.arguments is not None:
-            self.plan = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
+            self.plan = ExecutionPlan.from_dict(json.loads(verdict.arguments)).with_step_names()
             if self.plan != plan:  # otherwise it was recorded before the interruption
                 told.append(self._plan_event(number, self.plan, by=verdict.by))
         return [*told, self._end_event(number, "done", self.plan.description)]

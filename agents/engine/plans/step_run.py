@@ -183,7 +183,7 @@ class StepRun:
             return
         outputs = [outcome.output for outcome in ended]
         if len(ended) < len(tasks):
-            self._finish("failed", outputs, self.site.spent())
+            self._finish("failed", outputs, self.site.reached_limit())
         elif failed := [outcome for outcome in ended if not outcome.is_ok]:
             why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
             self._finish("failed", outputs, why)
@@ -228,7 +228,7 @@ class ItemRuns:
     def _due_runs(self) -> Iterator[StepRun]:
         """Yield runs to continue: no new ones without budget, none after one that waits."""
         for run in self.runs:
-            if run.number is None and self.site.spent():
+            if run.number is None and self.site.reached_limit():
                 continue
             yield run
             if run.is_waiting and not self.is_parallel:

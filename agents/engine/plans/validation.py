@@ -34,7 +34,7 @@ def find_problems(
     roles: Collection[str] = (),
 ) -> tuple[PlanProblem, ...]:
     """Return what prevents this plan from running with these tools and agents."""
-    named = plan.named()
+    named = plan.with_step_names()
     found = chain(structural_problems(named), missing_resources(named, tools, agents, roles))
     return tuple(islice(found, MAX_PROBLEMS))
 

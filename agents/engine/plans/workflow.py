@@ -34,7 +34,7 @@ class Workflow(AgentRuntime):
     ) -> None:
         super().__init__(*args, **more)
         self.asking.is_written = True
-        self.plan = assign_roles(plan.named(), roles or {})
+        self.plan = assign_roles(plan.with_step_names(), roles or {})
         self.most_at_once = most_at_once
 
     def run_loop(self, trail: RunState) -> RunLoop:

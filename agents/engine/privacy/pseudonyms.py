@@ -79,11 +79,11 @@ class Pseudonymizer:
         self.find(text)  # a field's name can identify its value
         return map_json(text, self.hide)
 
-    def hidden(self, messages: Sequence[Message]) -> list[Message]:
+    def pseudonymize(self, messages: Sequence[Message]) -> list[Message]:
         """Replace personal data in the messages, except in the model's own reasoning."""
-        return [self._hidden(message) for message in messages]
+        return [self._pseudonymize_message(message) for message in messages]
 
-    def replaced(self, messages: Sequence[Message]) -> dict[str, str]:
+    def aliases(self, messages: Sequence[Message]) -> dict[str, str]:
         """Return the aliases in these messages with their values."""
         used = ALIAS.findall(json.dumps(list(messages), ensure_ascii=False))
         return {alias: self._values[alias] for alias in used if alias in self._values}
@@ -104,7 +104,7 @@ class Pseudonymizer:
         calls = tuple(map(self._restore_call, plan.calls))
         turn = replace(
             plan.turn,
-            content=self._answered(plan.turn.content),
+            content=self._restore_text(plan.turn.content),
             reasoning=self.restore(plan.turn.reasoning),
             tool_calls=tuple(map(self._restore_call, plan.turn.tool_calls)),
         )
@@ -112,16 +112,16 @@ class Pseudonymizer:
         return replace(
             plan,
             thought=self.restore(plan.thought),
-            action_input=_map_leaves(plan.action_input, self._answered),
-            final_answer=None if final is None else self._answered(final),
+            action_input=_map_leaves(plan.action_input, self._restore_text),
+            final_answer=None if final is None else self._restore_text(final),
             calls=calls,
             turn=turn,
         )
 
     def _restore_call(self, call: ToolCall) -> ToolCall:
-        return replace(call, arguments=self._answered(call.arguments))
+        return replace(call, arguments=self._restore_text(call.arguments))
 
-    def _answered(self, text: str) -> str:
+    def _restore_text(self, text: str) -> str:
         """Restore the values in the text; JSON, fenced or not, stays valid."""
         if not self.has_aliases:
             return text
@@ -129,7 +129,7 @@ class Pseudonymizer:
             return f"{fenced[1]}{map_json(fenced[2], self.restore)}{fenced[3]}"
         return map_json(text, self.restore)
 
-    def _hidden(self, message: Message) -> Message:
+    def _pseudonymize_message(self, message: Message) -> Message:
         hidden = dict(message)
         if isinstance(message.get("content"), str):
             hidden["content"] = self.hide(message["content"])

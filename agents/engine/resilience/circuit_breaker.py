@@ -104,7 +104,7 @@ class CircuitBreaker:
             self._round += 1
             self._since = datetime.now(UTC)
 
-    def _failed(self, round: int, error: str, asked: float) -> None:
+    def _record_failure(self, round: int, error: str, asked: float) -> None:
         # An attempt from before it opened must not double the pause.
         if round != self._round:
             return
@@ -147,9 +147,9 @@ class Attempt:
     def record_success(self) -> None:
         self.breaker._record_success(self.round)
 
-    def failed(self, error: str, *, asked: float = 0) -> None:
+    def record_failure(self, error: str, *, asked: float = 0) -> None:
         """Record a failure; `asked` is the pause the provider requested, in seconds."""
-        self.breaker._failed(self.round, error, asked)
+        self.breaker._record_failure(self.round, error, asked)
 
 
 class Circuits:
@@ -180,10 +180,12 @@ class Circuits:
                 yield
             except AgentError as error:
                 if error.is_outage:
-                    heard.failed(str(error), asked=getattr(error, "retry_after", None) or 0)
+                    heard.record_failure(
+                        str(error), asked=getattr(error, "retry_after", None) or 0
+                    )
                 # A provider that answers, even with an error, may have other models that work.
                 if isinstance(error, AgentConnectionError):
-                    reached.failed(str(error))
+                    reached.record_failure(str(error))
                 raise
             reached.record_success()
             heard.record_success()

@@ -155,7 +155,7 @@ class Assembler:
             finish_reason=self._finish_reason,
             usage=self._usage,
             is_refusal=self._is_refusal,
-            kept=self._thinking.kept(is_signed=any(call.kept for call in calls)),
+            kept=self._thinking.message_fields(is_signed=any(call.kept for call in calls)),
         )
 
     def _record_metadata(self, chunk: Chunk, choice: Mapping[str, Any]) -> None:

@@ -43,7 +43,7 @@ class ReasoningCollector:
                     text_or_empty, as_list(field.get("thought_signatures"))
                 )
 
-    def kept(self, *, is_signed: bool) -> dict[str, Any]:
+    def message_fields(self, *, is_signed: bool) -> dict[str, Any]:
         """Return the assistant's message fields; plain text only if nothing is signed."""
         kept: dict[str, Any] = {}
         if blocks := _join_blocks(self._blocks):

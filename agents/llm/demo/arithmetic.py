@@ -52,7 +52,7 @@ def find(text: str) -> Sum | None:
 
 
 @cache
-def _compiled(rules: str) -> list[tuple[re.Pattern[str], str]]:
+def _compile_rules(rules: str) -> list[tuple[re.Pattern[str], str]]:
     return [
         (re.compile(re.sub("#[NPLC]", lambda found: _CLASSES[found[0]], pattern)), template)
         for pattern, template in _TABLE[rules]
@@ -75,15 +75,19 @@ class _Reading:
         """Apply the rules until none fits; return the character of the last calculation."""
         last = None
         for _ in range(MAX_NUMBERS):
-            tried = ((rule.search(self.text), template) for rule, template in _compiled(rules))
+            tried = (
+                (rule.search(self.text), template) for rule, template in _compile_rules(rules)
+            )
             found, template = next(((m, t) for m, t in tried if m), (None, ""))
             if found is None:
                 break
-            last = self._add(self._filled(template, [g for g in found.groups() if g]), found[0])
+            last = self._add(
+                self._fill_template(template, [g for g in found.groups() if g]), found[0]
+            )
             self.text = f"{self.text[: found.start()]}{last}{self.text[found.end() :]}"
         return last
 
-    def _filled(self, template: str, groups: list[str]) -> str:
+    def _fill_template(self, template: str, groups: list[str]) -> str:
         signs = re.findall(_ANY, groups[0])
         terms = [self._operand(sign) for sign in signs]
         chain = groups[0]

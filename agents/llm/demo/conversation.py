@@ -92,7 +92,7 @@ class Finding(NamedTuple):
     is_changed: bool = False
 
     @property
-    def failed(self) -> bool:
+    def is_error(self) -> bool:
         return self.text.startswith(("Error", DECLINED, LOST))
 
 
@@ -138,15 +138,17 @@ class _Exchange(NamedTuple):
     @property
     def answer(self) -> str:
         last = self.messages[-1] if self.messages else {"role": "user"}
-        is_call = last.get("tool_calls") or _action(spoken(last))
-        text = spoken(last) if last["role"] == "assistant" and not is_call else ""
+        is_call = last.get("tool_calls") or _action(message_text(last))
+        text = message_text(last) if last["role"] == "assistant" and not is_call else ""
         text = text.removeprefix("Final Answer:").strip()
         return "" if text.startswith(_NO_ANSWER) else text
 
 
 def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> Situation:
     """Read a request; a question that continues another one takes over its findings."""
-    system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
+    system = "\n".join(
+        message_text(message) for message in messages if message["role"] == "system"
+    )
     is_react = not tools and "Action Input:" in system
     given = [tool["function"] for tool in tools or ()]
     fields = [(f["name"], f.get("description") or "", f.get("parameters") or {}) for f in given]
@@ -168,7 +170,7 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
     )
 
 
-def spoken(message: Message) -> str:
+def message_text(message: Message) -> str:
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
@@ -194,15 +196,15 @@ def pattern(template: str) -> re.Pattern[str]:
     return re.compile(groups, re.DOTALL)
 
 
-_CHANGED = pattern(ApprovalDecision(is_approved=True, arguments="{arguments}").told(""))
+_CHANGED = pattern(ApprovalDecision(is_approved=True, arguments="{arguments}").annotate(""))
 
 
 def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     users = [at for at, message in enumerate(messages) if message["role"] == "user"]
-    users = [at for at in users if not spoken(messages[at]).startswith(_OBSERVATION)]
+    users = [at for at in users if not message_text(messages[at]).startswith(_OBSERVATION)]
     parts = [(messages[a], messages[a + 1 : b]) for a, b in pairwise([*users, len(messages)])]
     # A handed-off task may quote the conversation before its question.
-    asked = [(re.sub(_QUOTED, "", spoken(first)), rest) for first, rest in parts]
+    asked = [(re.sub(_QUOTED, "", message_text(first)), rest) for first, rest in parts]
     exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in asked]
     return exchanges or [_Exchange(Question(""), messages)]
 
@@ -223,7 +225,7 @@ def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
     calls: dict[str, tuple[str, str]] = {}
     action = ("", "")
     for message in messages:
-        text = spoken(message)
+        text = message_text(message)
         if message["role"] == "assistant":
             for call in message.get("tool_calls") or ():
                 name, arguments = call["function"]["name"], call["function"].get("arguments")

@@ -12,7 +12,7 @@ from agents.engine.json_schema import violations
 from agents.engine.loop import INSTRUCTIONS
 
 from . import results
-from .conversation import LIBRARY, Message, Situation, spoken
+from .conversation import LIBRARY, Message, Situation, message_text
 from .results import Rows
 
 MAX_DEPTH = 8
@@ -25,7 +25,7 @@ Asked = tuple[Schema, Sequence[Message]]
 def read(messages: Sequence[Message], given: Any) -> Asked | None:
     """Return the answer's schema, and the conversation before it."""
     for at in reversed(range(len(messages))):
-        before, found, rest = spoken(messages[at]).rpartition(_BEFORE_SCHEMA)
+        before, found, rest = message_text(messages[at]).rpartition(_BEFORE_SCHEMA)
         if found and messages[at]["role"] == "user":
             last = [{**messages[at], "content": before.strip()}] if before.strip() else []
             try:
@@ -45,7 +45,7 @@ class Form:
         prose = [b for b in blocks if not b.startswith(("|", "```", "Sources:", "出典："))]
         self.prose = re.sub(r"\*\*|`| ?\[\d{1,3}\]", "", "\n\n".join(prose)).strip(" \n:：")
         self.marked = [_value(text) for text in re.findall(r"\*\*(.+?)\*\*", situation.answer)]
-        good = [finding for finding in situation.findings if not finding.failed]
+        good = [finding for finding in situation.findings if not finding.is_error]
         sums = [(f.input, _value(f.text)) for f in good if results.figure(f.text)]
         tables = [rows for f in good if (rows := results.parse(f.text)) and not rows.is_empty]
         tables += [Rows(("expression", "result"), [each]) for each in sums]

@@ -94,13 +94,15 @@ def decide(situation: Situation, today: date) -> Turn:
     say, findings = situation.question.say, situation.findings
     plan = plans.find(situation._replace(today=today))
     # What another agent couldn't finish is part of the answer.
-    has_failed = any(f.failed and not f.tool.startswith(HANDOFF_PREFIX) for f in findings[-1:])
+    has_failed = any(
+        f.is_error and not f.tool.startswith(HANDOFF_PREFIX) for f in findings[-1:]
+    )
     if plan is None or has_failed:
         return Turn(say("think_failed") if has_failed else "", answer=_answer(situation, plan))
     known = {step.tool.name for step in plan.steps}
     done = [finding for finding in findings if finding.tool in known][: len(plan.steps)]
     step = plan.steps[len(done)] if len(done) < len(plan.steps) else None
-    text = _filled(step, done) if step else None
+    text = _fill_references(step, done) if step else None
     if step and text is not None:
         return Turn(step.thought, step.tool.name, {step.tool.argument: text})
     is_changed = any(f.is_changed and not f.tool.startswith(HANDOFF_PREFIX) for f in done)
@@ -108,7 +110,7 @@ def decide(situation: Situation, today: date) -> Turn:
     return Turn(say("think_done") if done else "", answer=answer)
 
 
-def _filled(step: Step, done: Findings) -> str | None:
+def _fill_references(step: Step, done: Findings) -> str | None:
     """Fill a call with numbers from earlier results; None if there are none."""
     rows = [results.parse(finding.text) for finding in done]
     values = [found.values if found else [] for found in rows]
@@ -129,10 +131,10 @@ def _answer(situation: Situation, plan: Plan | None = None) -> str:
     question, findings = situation.question, situation.findings
     if not findings:
         return results.fallback(situation)
-    good = [finding for finding in findings if not finding.failed]
+    good = [finding for finding in findings if not finding.is_error]
     told = [results.found(each, question) for each in good]
     told = [plan.answer(good)] if plan and good else told
-    failed = [results.failure(findings[-1], question)] if findings[-1].failed else []
+    failed = [results.failure(findings[-1], question)] if findings[-1].is_error else []
     return "\n\n".join([*told, *failed])
 
 

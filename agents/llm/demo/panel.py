@@ -6,7 +6,7 @@ from typing import Any
 
 from agents.engine.plans import QUESTION_TEMPLATE, SYNTHESIS_PROMPT, normal_form
 
-from .conversation import Message, Question, pattern, spoken
+from .conversation import Message, Question, message_text, pattern
 
 MAX_QUOTED = 160
 _CITATION = re.compile(r"\[\d+\]")
@@ -20,7 +20,7 @@ _COMPARE, _MERGE = pattern(QUESTION_TEMPLATE), pattern(SYNTHESIS_PROMPT)
 def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any] | None:
     """Return who agrees, what differs and, for a judge, whose answer is best."""
     fields = schema.get("properties") or {}
-    found = _COMPARE.fullmatch(spoken(messages[-1])) if messages else None
+    found = _COMPARE.fullmatch(message_text(messages[-1])) if messages else None
     if found is None or not {"groups", "differences", "heading"} <= fields.keys():
         return None
     say = Question(found["question"]).say
@@ -28,7 +28,7 @@ def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str,
     groups, differences = _groups(answers), []
     for group in groups:
         others = [answer for name, answer in answers.items() if name not in group]
-        words = _quoted(answers[group[0]], others)
+        words = _distinct_sentence(answers[group[0]], others)
         differences.append(say("opinion", who=", ".join(group), words=words))
     value = {"groups": groups, "differences": differences, "heading": say("differ")}
     if "choice" in fields:
@@ -42,7 +42,7 @@ def compare(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str,
 
 def merge(messages: Sequence[Message]) -> str | None:
     """Merge answers, each statement with the names of its authors."""
-    found = _MERGE.fullmatch(spoken(messages[-1])) if messages else None
+    found = _MERGE.fullmatch(message_text(messages[-1])) if messages else None
     if found is None:
         return None
     answers = _answers(found["answers"], found["names"].split(", "))
@@ -77,7 +77,7 @@ def _evidence(answer: str) -> int:
     return 2 if _figures(_SENTENCE.split(answer)[0]) else 1 if _CITATION.search(answer) else 0
 
 
-def _quoted(answer: str, others: Sequence[str]) -> str:
+def _distinct_sentence(answer: str, others: Sequence[str]) -> str:
     """Return the first sentence that no other answer has, without Markdown."""
     sentences = [part for part in _SENTENCE.split(answer) if part.strip()]
     own = [part for part in sentences if not any(part in other for other in others)]

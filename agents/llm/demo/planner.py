@@ -16,7 +16,7 @@ from agents.engine.plans import (
 )
 
 from . import conversation, passages, plans, results
-from .conversation import Finding, Message, Offer, Question, Situation, spoken
+from .conversation import Finding, Message, Offer, Question, Situation, message_text
 from .steps import REFERENCE, Plan, Step
 
 _BRIEF = re.compile(
@@ -41,8 +41,10 @@ _TOOLS = (Offer("calculator"), Offer("search"), _SHOP)
 
 def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]]:
     """Return a thought and the plan in its schema; `cancel` says why there is none."""
-    system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
-    brief = spoken(messages[-1]) if messages else ""
+    system = "\n".join(
+        message_text(message) for message in messages if message["role"] == "system"
+    )
+    brief = message_text(messages[-1]) if messages else ""
     found = _BRIEF.search(brief)
     question, past = (found["question"], found["past"]) if found else (brief, "")
     said = re.findall(r"^user: (.+)$", brief[: found.start()] if found else "", re.MULTILINE)
@@ -62,7 +64,7 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
     before = situation.about(question[: asked.start()].strip(" 、。,;")) if asked else situation
     plan = plans.find(before) if before.question.text else Plan(lambda _: "")
     broken = _FAILED.search(past)
-    written = _written(plan, situation, (broken[1] or broken[2]) if broken else "")
+    written = _plan_data(plan, situation, (broken[1] or broken[2]) if broken else "")
     if asked and not written.get("cancel"):
         written["steps"].append(_person(asked, written["steps"], situation.question, roles))
     return situation.question.say("think_replan" if past else "think_plan"), written
@@ -80,7 +82,7 @@ def _person(
     return {**step, "ask": question.say("ask_text", **about)}
 
 
-def _written(plan: Plan | None, situation: Situation, why: str) -> dict[str, Any]:
+def _plan_data(plan: Plan | None, situation: Situation, why: str) -> dict[str, Any]:
     say = situation.question.say
     if plan and plan.lost and not plan.steps:
         why = why or say("lost", lost=", ".join(plan.lost))
@@ -88,12 +90,12 @@ def _written(plan: Plan | None, situation: Situation, why: str) -> dict[str, Any
         # The reason of a run's end is plain text, so a link becomes its text.
         why = why or re.sub(r"\[(.+?)\]\(.+?\)", r"\1", results.fallback(situation))
         return {"description": say("cannot"), "cancel": why, "steps": []}
-    found = _replaced(plan, situation) or say("find_out", text=situation.question.text)
+    found = _replacement_note(plan, situation) or say("find_out", text=situation.question.text)
     steps = [_fields(step, plan.steps) for step in plan.steps]
     return {"description": found if steps else plan.answer([]), "steps": steps}
 
 
-def _replaced(plan: Plan, situation: Situation) -> str:
+def _replacement_note(plan: Plan, situation: Situation) -> str:
     lost, instead = ", ".join(plan.lost), ", ".join(plan.instead)
     return situation.question.say("instead", lost=lost, instead=instead) if lost else ""
 
@@ -132,7 +134,7 @@ def _agents(system: str) -> list[Offer]:
 
 def answer(messages: Sequence[Message], today: date) -> Situation | None:
     """Return the situation with its answer after a plan was executed, if one was."""
-    last = spoken(messages[-1]) if messages and messages[-1]["role"] == "user" else ""
+    last = message_text(messages[-1]) if messages and messages[-1]["role"] == "user" else ""
     report = _RESULTS.search(last)
     if report is None:
         return None
@@ -150,7 +152,7 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
     if plan and used and all(name in found for name in used):
         # A calculation is displayed with the names it refers to.
         findings = [found[name]._replace(input=re.split(": |：", name)[-1]) for name in used]
-        parts = [_replaced(plan, situation), plan.answer(findings)]
+        parts = [_replacement_note(plan, situation), plan.answer(findings)]
     for name, _, text in outcomes if not parts else [o for o in outcomes if o[0] not in used]:
         who = re.fullmatch("ask ([^:]+)|([^:：]+)に聞く", name)
         says = question.say("says", agent=who[1] or who[2], text=text) if who else ""
@@ -162,7 +164,7 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
 
 def check(messages: Sequence[Message]) -> dict[str, Any]:
     """Judge a result by what is visible of it."""
-    found = _CHECK.match(spoken(messages[-1]) if messages else "")
+    found = _CHECK.match(message_text(messages[-1]) if messages else "")
     expected, result = (found["expected"], found["result"].strip()) if found else ("", "")
     say, rows = Question(expected).say, results.parse(result)
     above = re.search(r"above (\d+)|(\d+)より大きい", expected)

@@ -79,15 +79,15 @@ def _handoff(situation: Situation) -> Plan | None:
         thought = question.say("think_handoff", agent=name)
         steps.append(Step(title, agents[name], task, thought))
 
-    def told(name: str, finding: Finding) -> str:
+    def phrase(name: str, finding: Finding) -> str:
         unfinished = UNFINISHED.format(agent=name, why="")
-        if finding.failed and unfinished not in finding.text:
+        if finding.is_error and unfinished not in finding.text:
             return results.failure(finding, question)
         text = finding.text.removeprefix(f"Error: {unfinished}")
-        key = "unfinished" if finding.failed else "says_lines" if "\n" in text else "says"
+        key = "unfinished" if finding.is_error else "says_lines" if "\n" in text else "says"
         return question.say(key, agent=name, text=text)
 
-    return Plan(lambda found: "\n\n".join(map(told, names, found)), tuple(steps))
+    return Plan(lambda found: "\n\n".join(map(phrase, names, found)), tuple(steps))
 
 
 def _figures(situation: Situation) -> Plan | None:

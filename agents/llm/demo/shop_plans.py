@@ -44,7 +44,7 @@ class ShopPlans:
             reasons = map(self._reason, findings[1:])
             return "\n\n".join([results.answer(works[0], findings[0]), *reasons])
 
-        return self._checked(steps if works else [], answer, lost, instead)
+        return self._validate_plan(steps if works else [], answer, lost, instead)
 
     def _tables(self) -> Plan | None:
         found = re.findall(r"^\W*(\w+)\((.+)\)", self.database.description, re.MULTILINE)
@@ -71,7 +71,7 @@ class ShopPlans:
             told += [self.say("share", percent=percent) for percent in percents]
             return ("\n\n" if "\n" in told[0] else self.say("space")).join(told)
 
-        return self._checked(steps, answer)
+        return self._validate_plan(steps, answer)
 
     def _compare(self) -> Plan | None:
         """Compare a figure for two periods or places, with the change between them."""
@@ -84,7 +84,7 @@ class ShopPlans:
             both += [each for each in free if works(each.title)][:1]
         lost = tuple(each.title for each in pair if each not in both)
         if len(both) < 2 or self.situation.calculator is None:
-            return self._checked([], lambda _: "", lost) if lost else None
+            return self._validate_plan([], lambda _: "", lost) if lost else None
         if not self.slots.pair:
             both.sort(key=lambda each: each.slots.periods[0].start, reverse=True)
         steps = [self._step(each, "again", "above") for each in both]
@@ -93,7 +93,9 @@ class ShopPlans:
             steps.append(change._replace(text="⟦0⟧ - ⟦1⟧", name=self.say("difference_name")))
         steps += [change, *(self._reasons(both) if self.explains else [])]
         instead = tuple(each.title for each in both if each not in pair)
-        return self._checked(steps, lambda f: self._compared(both, f), lost, instead)
+        return self._validate_plan(
+            steps, lambda f: self._comparison_text(both, f), lost, instead
+        )
 
     def _pair(self) -> list[Query]:
         """Return the newer and the older query, or one per place."""
@@ -114,7 +116,7 @@ class ShopPlans:
             spans = [intents.year(year - ago) for ago in range(3)]
         return [asked.with_slots(periods=(span,)) for span in spans]
 
-    def _compared(self, pair: Sequence[Query], findings: Findings) -> str:
+    def _comparison_text(self, pair: Sequence[Query], findings: Findings) -> str:
         """Describe both figures, the change and, if asked, its reasons."""
         told = list(map(results.answer, pair, findings))
         at = 3 if self.situation.is_planner else 2
@@ -167,7 +169,7 @@ class ShopPlans:
         expected = self.say(f"expect_{expected}", title=title)
         return Step(title, self.database, asked.sql, thought, expected)
 
-    def _checked(
+    def _validate_plan(
         self,
         steps: Sequence[Step],
         answer: Callable[[Findings], str],

@@ -79,11 +79,11 @@ def reviewer_action(view: Callable[..., None]) -> Callable[..., HttpResponse]:
 
     @require_POST
     @wraps(view)
-    def judged(request: UserRequest, pk: int, **more: int) -> HttpResponse:
+    def wrapper(request: UserRequest, pk: int, **more: int) -> HttpResponse:
         run = get_object_or_404(feedback.reviewable_runs(request.user), pk=pk)
         return _apply_feedback(request, run, lambda: view(request, run, **more))
 
-    return judged
+    return wrapper
 
 
 @contextmanager

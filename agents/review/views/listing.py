@@ -113,7 +113,11 @@ def _parse_number(request: UserRequest, name: str) -> int | None:
 def _chips(asked: Filter) -> list[dict[str, Any]]:
     """Return each term with the URL of the list without it."""
     return [
-        {"text": asked.said(term), "is_not": term.is_not, "url": list_url(asked.without(term))}
+        {
+            "text": asked.source_text(term),
+            "is_not": term.is_not,
+            "url": list_url(asked.without(term)),
+        }
         for term in asked.terms
     ]
 

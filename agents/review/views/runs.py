@@ -122,7 +122,7 @@ def _answer_text(found: ReadableRun) -> str:
 
 def _correction_text(found: ReadableRun) -> str:
     review = getattr(found.row, "review", None)
-    return found.shown(review).correction if review is not None else ""
+    return found.visible_row(review).correction if review is not None else ""
 
 
 TEXTS: dict[str, Callable[[ReadableRun], str]] = {
@@ -135,7 +135,7 @@ TEXTS: dict[str, Callable[[ReadableRun], str]] = {
 def _load_details(request: UserRequest, pk: int, number: int) -> StepDetails:
     found = open_run(request, pk)
     step = get_object_or_404(AgentStep, run=found.row, number=number)
-    return StepDetails(found.run, found.shown(step), found.is_masked)
+    return StepDetails(found.run, found.visible_row(step), found.is_masked)
 
 
 def _parse_number(text: str) -> int:

@@ -131,7 +131,7 @@ class StdioTransport(ClientTransport):
             sentence = (
                 f"The server's response is {line.size:,} bytes long; the limit is {most}."
             )
-            yield from self._failed(sentence, line)
+            yield from self._error_messages(sentence, line)
             return
         text = bytes(line.text)
         try:
@@ -139,13 +139,17 @@ class StdioTransport(ClientTransport):
         except ValidationError:
             self.unread += bool(text.strip())
             if reason := _parse_problem(text):
-                yield from self._failed(f"{reason} It may or may not have completed.", line)
+                yield from self._error_messages(
+                    f"{reason} It may or may not have completed.", line
+                )
             return
         if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError):
             self.calls.discard(message.id or "")
         yield SessionMessage(message)
 
-    def _failed(self, sentence: str, line: mcp_process.OutputLine) -> Iterator[SessionMessage]:
+    def _error_messages(
+        self, sentence: str, line: mcp_process.OutputLine
+    ) -> Iterator[SessionMessage]:
         ids = {json.loads(line.answers)} if line.answers else set(self.calls)
         self.calls -= ids
         for id in ids:

@@ -177,14 +177,16 @@ class ApprovalView:
         changed = self.approval.new_arguments
         if not changed:
             return {}
-        return diff_steps(self.plan.named().steps, _parse_plan(changed).named().steps)
+        return diff_steps(
+            self.plan.with_step_names().steps, _parse_plan(changed).with_step_names().steps
+        )
 
     @property
     def difference(self) -> str:
         return change_summary(self.changes)
 
     @property
-    def changed(self) -> list[PlanLine]:
+    def changed_lines(self) -> list[PlanLine]:
         """The changed steps."""
         plan = _parse_plan(self.approval.new_arguments)
         return [
@@ -216,7 +218,7 @@ def _reveal_part(part: OutputView) -> OutputView:
 def _parse_plan(written: str) -> ExecutionPlan:
     """Parse a plan as far as readable: a masked one may not be."""
     value = decode_json(written)
-    return ExecutionPlan.from_dict(value if isinstance(value, dict) else {}).named()
+    return ExecutionPlan.from_dict(value if isinstance(value, dict) else {}).with_step_names()
 
 
 @dataclass(frozen=True)

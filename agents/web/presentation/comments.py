@@ -23,7 +23,7 @@ class CommentThread:
     most: int | None = MAX_COMMENTS_CHARS  # characters; None on the page with all comments
 
     @property
-    def shown(self) -> Sequence[Any]:
+    def visible_comments(self) -> Sequence[Any]:
         """The newest comments that fit, oldest first."""
         if self.most is None:
             return self.comments
@@ -36,7 +36,7 @@ class CommentThread:
 
     @property
     def left_out(self) -> int:
-        return len(self.comments) - len(self.shown)
+        return len(self.comments) - len(self.visible_comments)
 
     @property
     def pk(self) -> str:

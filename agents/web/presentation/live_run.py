@@ -91,7 +91,7 @@ class LiveRunView:
         self.seq, self.has_asked, self.begun = 0, False, run
         return self._reset_view(run)
 
-    def judged(self) -> str:
+    def feedback_frames(self) -> str:
         """Return the feedback on the run, if it has ended."""
         run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or run.is_live:
@@ -183,7 +183,7 @@ class LiveRunView:
         began = time.monotonic()
         if not self.is_owed or began < self.rests_until:
             return ""
-        plan = PlanView.of(view.run, self.place, view.shown)
+        plan = PlanView.of(view.run, self.place, view.visible_row)
         html = _render("run/_plan.html", {"view": view, "plan": plan})
         if plan is not None and not template_cache.fits(html):
             now = replace(plan, versions=plan.versions[-1:])  # earlier ones: see the trace
@@ -222,10 +222,12 @@ class LiveRunView:
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
         is_chat = self.place == "chat"
-        return visible_steps(steps, self.folded, self.rows.shown) if is_chat else steps
+        return (
+            visible_steps(steps, self.folded, self.rows.visible_numbers) if is_chat else steps
+        )
 
     def _folded_frame(self) -> SafeString:
-        count = len(self.folded - self.rows.shown)
+        count = len(self.folded - self.rows.visible_numbers)
         about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
         return _render("run/_folded.html", about)
 
@@ -329,7 +331,7 @@ class LiveRunView:
         said = self.veil.begin(ANSWER_STEP, said) if self.veil else said
         was_cut = bool(self.prose.left_out)
         self.prose = BoundedMarkdown(said, f"answer-{self.run_pk}")
-        words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
+        words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen_html}'
         more = self._more_frame() if was_cut or self.prose.left_out else ""
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}{more}'
 

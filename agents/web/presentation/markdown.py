@@ -254,7 +254,7 @@ class StreamingMarkdown:
         return _exceeds(self._length, self._lines, self._bars)
 
     @property
-    def frozen(self) -> SafeString:
+    def frozen_html(self) -> SafeString:
         return mark_safe("".join(self._ended))
 
     def render_cost(self, text: str) -> int:
@@ -307,7 +307,7 @@ class StreamingMarkdown:
     @property
     def whole(self) -> SafeString:
         """All HTML, now that the text is complete."""
-        return mark_safe(self.frozen + _render_blocks(self.tail, self._spent)[0])
+        return mark_safe(self.frozen_html + _render_blocks(self.tail, self._spent)[0])
 
 
 def _append_rest(html: str, rest: str, name: str) -> SafeString:

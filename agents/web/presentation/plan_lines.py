@@ -100,7 +100,7 @@ def plan_lines(
     changes = changes or {}
     listed = [
         PlanLine(place=place, step=step, change=changes.get(step.name, ""), **about)
-        for place, step in enumerate(plan.named().steps, 1)
+        for place, step in enumerate(plan.with_step_names().steps, 1)
     ]
     gone = [name for name, what in changes.items() if what == "removed"]
     return listed + [

@@ -55,7 +55,7 @@ class PlanFacts:
 
     @cached_property
     def plan(self) -> ExecutionPlan:
-        return ExecutionPlan.from_dict(self.facts).named()
+        return ExecutionPlan.from_dict(self.facts).with_step_names()
 
     @property
     def changes(self) -> dict[str, str]:
@@ -117,7 +117,7 @@ class PlanVersion:
         return self.facts.plan.description
 
     @property
-    def changed(self) -> list[PlanLine]:
+    def changed_lines(self) -> list[PlanLine]:
         return [line for line in self.facts.first_lines if line.change not in ("", "kept")]
 
     @property

@@ -116,14 +116,14 @@ class RunView:
     def is_own(self) -> bool:
         return self.viewer is None or self.viewer == self.run.user_id
 
-    def shown(self, row: Row) -> Row:
+    def visible_row(self, row: Row) -> Row:
         return row if self.veil is None else masking.mask_row(row)
 
-    def asked(self, row: Approval) -> ApprovalView:
+    def approval_view(self, row: Approval) -> ApprovalView:
         """Return an approval request and whether the viewer can decide it."""
         viewer = self.run.user_id if self.viewer is None else self.viewer
         may_decide = self.may_decide and not (row.is_waiting and row.is_forbidden_for(viewer))
-        return ApprovalView(self.shown(row), may_decide, is_in_row=True)
+        return ApprovalView(self.visible_row(row), may_decide, is_in_row=True)
 
     @property
     def is_unstarted(self) -> bool:
@@ -141,10 +141,10 @@ class RunView:
         )
 
     def _waterfall_steps(self, waterfall: Waterfall) -> list[StepView]:
-        asked = {row.step: self.asked(row) for row in waterfall.approvals}
+        asked = {row.step: self.approval_view(row) for row in waterfall.approvals}
         return [
             StepView(
-                self.shown(step),
+                self.visible_row(step),
                 self.run,
                 self.place,
                 approval=asked.get(step.number),
@@ -181,7 +181,7 @@ class RunView:
         return 0 if self.place == "chat" else len(self.steps) - len(self.first_steps)
 
     @property
-    def folded(self) -> int:
+    def folded_count(self) -> int:
         """The number of rows that are only in the trace."""
         return len(self.steps) - len(self.first_steps) if self.place == "chat" else 0
 
@@ -194,7 +194,7 @@ class RunView:
     def _plan_view(self) -> PlanView | None:
         plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
         is_there = any(step.parent is None for step in plans)
-        return PlanView.of(self.run, self.place, self.shown) if is_there else None
+        return PlanView.of(self.run, self.place, self.visible_row) if is_there else None
 
     def path(self, step: AgentStep) -> tuple[str, ...]:
         """Return the agents a step was handed through, ending with its own."""
@@ -273,7 +273,7 @@ class RunView:
         """Side effects to list next to the answer of a finished run."""
         if self.place != "chat" or self.run.is_live:
             return None
-        return effects_view(self.run, self.steps, self.folded, self._plan_view)
+        return effects_view(self.run, self.steps, self.folded_count, self._plan_view)
 
     @cached_property
     def prose(self) -> StreamingMarkdown:
@@ -283,8 +283,8 @@ class RunView:
         return prose(shown, f"answer-{self.run.pk}")
 
     @property
-    def frozen(self) -> SafeString:
-        return self.prose.frozen if self.run.is_live else self._answer_excerpt[0]
+    def frozen_html(self) -> SafeString:
+        return self.prose.frozen_html if self.run.is_live else self._answer_excerpt[0]
 
     @cached_property
     def _answer_excerpt(self) -> tuple[SafeString, int]:
@@ -481,7 +481,7 @@ class RunView:
         """The review, if there is one."""
         is_there = self.is_judged and not self.run.is_live
         review = getattr(self.run, "review", None) if is_there else None
-        return review and self.shown(review)
+        return review and self.visible_row(review)
 
     @property
     def is_flagged(self) -> bool:
@@ -501,10 +501,10 @@ class RunView:
 def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
     """Return a run's rows, or `only` some, with their approvals."""
     run, until = view.run, view.until
-    asked = {row.step: view.asked(row) for row in view.questions}
+    asked = {row.step: view.approval_view(row) for row in view.questions}
     return [
         StepView(
-            view.shown(step),
+            view.visible_row(step),
             run,
             view.place,
             until,

@@ -43,7 +43,7 @@ class Outline:
         return number in self.parents
 
     @property
-    def shown(self) -> Set[int]:
+    def visible_numbers(self) -> Set[int]:
         return self.parents.keys()
 
     def take(self, steps: Iterable[Step]) -> None:
