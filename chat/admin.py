@@ -7,7 +7,7 @@ from agents.access import audit, masking
 from agents.console.deletion import CascadeDeleteAdmin, DeletionContents
 from agents.console.read_only import ReadOnlyAdmin
 from agents.console.runs import RecordAdmin, count_rows, stop_all
-from agents.console.runs import visible_row as run_shown
+from agents.console.runs import visible_row as visible_run
 from agents.models import Run
 from agents.models.types import AnyUser
 from chat import queue, sessions
@@ -87,5 +87,5 @@ def _mask_row(row: ChatSession | Message, user: AnyUser) -> ChatSession | Messag
     hidden = masking.mask_row(row)
     if isinstance(hidden, Message):
         hidden.session = masking.mask_row(hidden.session)
-        hidden.run = hidden.run and run_shown(hidden.run, user)
+        hidden.run = hidden.run and visible_run(hidden.run, user)
     return hidden

@@ -20,10 +20,9 @@ from agents.db.compiled_queries import compiled_query
 from agents.engine.events import EventType
 from agents.models import Run
 from agents.models.types import LazyText
-from agents.runs import disconnections
-from agents.runs import pubsub as live
+from agents.runs import disconnections, pubsub
 from agents.web import first_frames
-from agents.web.consumers import BadFrame, Events, LiveConsumer, Subject
+from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, messages, presence, sessions, sharing
 from chat.models import ChatSession, Message
@@ -106,13 +105,13 @@ class ChatConsumer(LiveConsumer):
             seconds = min(away / 1000, disconnections.MAX_AWAY.total_seconds())
             mine = self._own_runs(self.watched)
             disconnections.record_reconnect(mine, self.page, timedelta(seconds=seconds))
-        elif live := self._own_runs(self._live_runs()):
-            disconnections.record_reopen(live)
+        elif pubsub := self._own_runs(self._live_runs()):
+            disconnections.record_reopen(pubsub)
 
     async def on_disconnect(self) -> None:
         """Record the departure only while a run is live."""
-        if live := self._live_runs():
-            await self._try_record(self._record_departure, live)
+        if pubsub := self._live_runs():
+            await self._try_record(self._record_departure, pubsub)
 
     def _record_departure(self, live: list[int]) -> None:
         disconnections.record_disconnect(self._own_runs(live), self.page, self.code)
@@ -260,7 +259,7 @@ class ChatConsumer(LiveConsumer):
             yield saying
         finally:
             saying.cancel()
-            await live.publish(self.topic, "presence.gone", tab=self.tab)
+            await pubsub.publish(self.topic, "presence.gone", tab=self.tab)
 
     async def _announce_loop(self) -> None:
         await self._announce(is_new=True)
@@ -271,7 +270,7 @@ class ChatConsumer(LiveConsumer):
     async def _announce(self, is_new: bool = False) -> None:
         user = self.scope["user"]
         about = {"tab": self.tab, "user": user.pk, "name": user.get_username()}
-        await live.publish(self.topic, "presence.here", is_new=is_new, **about)
+        await pubsub.publish(self.topic, "presence.here", is_new=is_new, **about)
 
     async def presence_here(self, told: dict[str, Any]) -> None:
         if self.attending is None:
@@ -295,7 +294,7 @@ class ChatConsumer(LiveConsumer):
     async def queue_changed(self, told: dict[str, Any]) -> None:
         await self.show(self.conversation.around.changes, self.session)
 
-    def event_frames(self, run: int, events: Events) -> str:
+    def event_frames(self, run: int, events: EventDicts) -> str:
         frames = [] if run in self.watched else [self.conversation.new_message_frames()]
         frames.append(super().event_frames(run, events))
         if {event["type"] for event in events} & CHROME_EVENTS:

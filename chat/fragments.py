@@ -15,8 +15,7 @@ from agents.models import Run
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
-from chat import listing, queue, sessions
-from chat import new_message as asked
+from chat import listing, new_message, queue, sessions
 from chat.models import ChatSession, Message
 from chat.presence import Person
 
@@ -76,7 +75,7 @@ class SessionChrome:
     def __init__(self, user: User) -> None:
         self.user = user
         self._standing: sessions.SessionStatus | None = None
-        self._outline: list[listing.Outline] = []
+        self._outline: list[listing.SessionOutline] = []
         self._places: list[tuple[int, int]] = []
         self._live: listing.Runs = {}
         self._statuses: dict[str, str] = {}
@@ -167,7 +166,7 @@ def render_new_message(message: Message, view: RunView, user: User) -> SafeStrin
     """Render a message at the end of the conversation, with its live run."""
     is_long = len(message.text) > MAX_QUESTION_CHARS
     if view.is_unstarted and message.author_id == user.pk and not is_long:
-        html = asked.render(message, view)
+        html = new_message.render(message, view)
     else:
         html = render_message(MessageView(message, view), user)
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)

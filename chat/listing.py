@@ -62,10 +62,10 @@ def _shared_sessions(user: int) -> QuerySet[ChatSession]:
     return ChatSession.objects.shared_with(user).select_related("user")[:MAX_SESSIONS]
 
 
-Outline = tuple[datetime, int, str, bool, str]
+SessionOutline = tuple[datetime, int, str, bool, str]
 
 
-def outline(user: User) -> list[Outline]:
+def outline(user: User) -> list[SessionOutline]:
     """Return last use, id, title, whether shared and by whom, for each listed chat."""
     own = [(*row, "") for row in _own_outline(user.pk)]
     return sorted(own + _shared_outline(user.pk), reverse=True)[:MAX_SESSIONS]
@@ -78,7 +78,7 @@ def _own_outline(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, b
 
 
 @compiled_query
-def _shared_outline(user: int) -> QuerySet[ChatSession, Outline]:
+def _shared_outline(user: int) -> QuerySet[ChatSession, SessionOutline]:
     sessions = ChatSession.objects.shared_with(user)
     about = ("updated_at", "pk", "title", "is_shared", "user__username")
     return sessions.values_list(*about)[:MAX_SESSIONS]

@@ -22,9 +22,8 @@ from agents.runs.engine_messages import translate
 from agents.web.presentation import model_label
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
-from agents.workflows import start as starting
-from chat import fragments, listing, queue, sessions, sharing
-from chat import messages as questions
+from agents.workflows import start as workflow_start
+from chat import fragments, listing, messages, queue, sessions, sharing
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
@@ -106,7 +105,7 @@ async def start(request: UserRequest) -> HttpResponse:
     user = await request.auser()
     try:
         message = await _submit(request, None, user)
-    except questions.MessageRejected as reason:
+    except messages.MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -117,8 +116,8 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
         query = await database.run(_workflow_command, request, user, pk)
-        message = await questions.submit(None, user, query, uuid4().hex)
-    except (starting.WorkflowNotStarted, questions.MessageRejected) as reason:
+        message = await messages.submit(None, user, query, uuid4().hex)
+    except (workflow_start.WorkflowNotStarted, messages.MessageRejected) as reason:
         return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -129,7 +128,7 @@ async def send(request: UserRequest, pk: int) -> HttpResponse:
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     try:
         await _submit(request, chat, user)
-    except questions.MessageRejected as reason:
+    except messages.MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), chat)
     return redirect("chat:session", pk)
 
@@ -200,20 +199,22 @@ def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
     """Return the command that starts the workflow; raise WorkflowNotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
     workflow = get_object_or_404(mine, pk=pk)
-    return starting.build_request(workflow, starting.form_parameters(request.POST), user).query
+    return workflow_start.build_request(
+        workflow, workflow_start.form_parameters(request.POST), user
+    ).query
 
 
 async def _submit(request: UserRequest, chat: ChatSession | None, user: User) -> Message:
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
-    return await questions.submit(chat, user, text, client_id, agent)
+    return await messages.submit(chat, user, text, client_id, agent)
 
 
 def _render_rejected(
     request: UserRequest, reason: str, chat: ChatSession | None
 ) -> HttpResponse:
     """Render the page with the reason and the typed text."""
-    draft = request.POST.get("text", "")[: questions.MAX_MESSAGE_BYTES]
+    draft = request.POST.get("text", "")[: messages.MAX_MESSAGE_BYTES]
     page = _render_page(request, chat, draft=draft, notice=reason, level="problem")
     page.status_code = 422
     return page
@@ -238,7 +239,7 @@ def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict
         "agents": choices,
         "chosen": _selected_agent(choices, chat),
         "examples": _example_questions(agents[0], request.user) if choices else [],
-        "max_message": questions.MAX_MESSAGE_BYTES,
+        "max_message": messages.MAX_MESSAGE_BYTES,
         "may_write": True,
     }
 

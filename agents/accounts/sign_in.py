@@ -23,12 +23,12 @@ PENDING_USER_KEY, CONFIRMED_AT_KEY, NEXT_URL_KEY = "halfway", "confirmed_at", "c
 CONFIRMATION_SECONDS = 600  # seconds
 MAX_USERNAME_CHARS, MAX_PASSWORD_CHARS = 150, 4096
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def check_throttled(
-    request: HttpRequest, name: str, way: str, check: Callable[[], Found]
-) -> Found:
+    request: HttpRequest, name: str, way: str, check: Callable[[], Result]
+) -> Result:
     """Check a password or code for this name, counting the attempt first.
 
     Every page that accepts one calls this; raises throttle.TooManyAttempts.

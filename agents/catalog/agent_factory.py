@@ -29,10 +29,10 @@ from agents.engine.loop import (
 from agents.engine.planner import ReActPlanner
 from agents.engine.plans import (
     ExecutionPlan,
-    Merge,
+    MergeStrategy,
     Orchestrator,
     Panel,
-    Workflow,
+    WorkflowRuntime,
     read_definition,
 )
 from agents.engine.privacy import Pseudonymizer, redact
@@ -51,15 +51,14 @@ from agents.models import (
     WorkflowVersion,
 )
 
-from . import agent_spec, agent_versions, tool_factory
-from . import planner_factory as planners
+from . import agent_spec, agent_versions, planner_factory, tool_factory
 
 DRAFT_KEY = "tried"  # key of a test run's draft agent
 OVERRIDABLE_FIELDS = (
     "instructions",
     "fallback_models",
 )  # can be overridden in a rerun
-Registry = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
+RegistryLoader = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
 
 # Circuit breakers of models and tools, shared by all runs of this process.
 CIRCUITS = Circuits()
@@ -110,7 +109,7 @@ async def resume(run: Run) -> Events:
     return _apply_redaction(run, events)
 
 
-async def dry_run(run: Run, registry: Registry) -> Events:
+async def dry_run(run: Run, registry: RegistryLoader) -> Events:
     """Return the events of a run whose tools do nothing, so that no approval is needed."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _build_state(run.history))
@@ -122,7 +121,7 @@ def _apply_redaction(run: Run, events: Events) -> Events:
 
 
 async def build(
-    run: Run, registry: Registry = tool_factory.build_registry, *, asks: bool = True
+    run: Run, registry: RegistryLoader = tool_factory.build_registry, *, asks: bool = True
 ) -> AgentRuntime:
     """Build an agent as the rows describe it now, with its handoffs.
 
@@ -135,19 +134,19 @@ async def build(
     return team[everybody[0].agent.name]
 
 
-async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
+async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
     parts, plan, others = await database.run(_load_workflow, run)
     team = await _build_team(others, registry, asks=True)
     handoffs = [_handoff_tool(colleague, team, is_first=True) for colleague in parts.colleagues]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
-    make = partial(Workflow, plan=plan, roles=_agents_by_role(parts.colleagues))
+    make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.colleagues))
     return _build_runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
 
 
 async def _build_team(
-    everybody: Iterable[AgentConfig], registry: Registry, asks: bool
+    everybody: Iterable[AgentConfig], registry: RegistryLoader, asks: bool
 ) -> dict[str, AgentRuntime]:
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
@@ -213,7 +212,7 @@ def _runtime_factory(parts: AgentConfig, asks: bool) -> Callable[..., AgentRunti
         case Agent.Mode.PANEL:
             # The other half of the time is for merging the answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
-            return partial(Panel, merge=cast(Merge, agent.merge), most_seconds=seconds)
+            return partial(Panel, merge=cast(MergeStrategy, agent.merge), most_seconds=seconds)
     return AgentRuntime
 
 
@@ -310,7 +309,9 @@ def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConf
     agent, discretion = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
     parts = AgentConfig(
         agent,
-        planners.build_planners(agent, run.model, run, _pseudonymizer(run, agent, discretion)),
+        planner_factory.build_planners(
+            agent, run.model, run, _pseudonymizer(run, agent, discretion)
+        ),
         tools,
         tool_factory.build_tools(tools),
         _active_patterns(run, agent),
@@ -368,9 +369,9 @@ def _load_config(
         person.asker_approves = agent.asker_approves_questions
     return AgentConfig(
         agent,
-        planners.build_planners(
+        planner_factory.build_planners(
             agent,
-            run.model if is_first else planners.model_name(agent),
+            run.model if is_first else planner_factory.model_name(agent),
             run,
             _pseudonymizer(run, agent, discretion),
         ),

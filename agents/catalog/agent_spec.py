@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import Agent, AgentTool, ToolRegistration
 
-Description = dict[str, Any]
+AgentSpec = dict[str, Any]
 
 EXCLUDED_FIELDS = {"id", "version"}
 # An old version doesn't decide whether the agent is used now.
@@ -29,7 +29,7 @@ class ResolvedSpec:
     missing: list[str]
 
 
-def describe(agent: Agent) -> Description:
+def describe(agent: Agent) -> AgentSpec:
     links = agent.links.select_related("tool")
     return build_spec(
         agent, links, {name: getattr(agent, name).all() for name in related_names()}
@@ -38,7 +38,7 @@ def describe(agent: Agent) -> Description:
 
 def build_spec(
     agent: Agent, links: Iterable[AgentTool], related: Mapping[str, Iterable[Any]]
-) -> Description:
+) -> AgentSpec:
     """Describe an unsaved agent with its tools and relations."""
     names = {
         name: sorted(row.name for row in related.get(name, ())) for name in related_names()
@@ -51,7 +51,7 @@ def build_spec(
     }
 
 
-def resolve(description: Description, base: Agent | None = None) -> ResolvedSpec:
+def resolve(description: AgentSpec, base: Agent | None = None) -> ResolvedSpec:
     """Return the described agent; unspecified fields come from `base`."""
     missing: list[str] = []
     agent = copy(base) if base is not None else Agent()
@@ -71,7 +71,7 @@ def resolve(description: Description, base: Agent | None = None) -> ResolvedSpec
 
 @transaction.atomic
 def restore(
-    agent: Agent, description: Description, keeps: Collection[str] = PRESERVED_FIELDS
+    agent: Agent, description: AgentSpec, keeps: Collection[str] = PRESERVED_FIELDS
 ) -> list[str]:
     """Restore the row from a description, except `keeps`; return what isn't available."""
     told = {name: value for name, value in description.items() if name not in keeps}
@@ -140,7 +140,7 @@ def _missing_message(kind: Any, name: str) -> str:
     return _("The %(kind)s %(name)s no longer exists, so it wasn't included.") % about
 
 
-def _name_conflict(agent: Agent, told: Description) -> list[str]:
+def _name_conflict(agent: Agent, told: AgentSpec) -> list[str]:
     name = told.get("name", agent.name)
     if not Agent.objects.filter(name=name).exclude(pk=agent.pk).exists():
         return []

@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from agents.catalog import agent_spec
-from agents.catalog.agent_spec import Description
+from agents.catalog.agent_spec import AgentSpec
 from agents.models import Agent, AgentTool
 from agents.web.presentation.text_diff import TextDiff, TextDiffer
 
@@ -27,7 +27,7 @@ class FieldChange:
     is_code: bool
 
 
-def changes(old: Description, new: Description) -> Iterator[FieldChange]:
+def changes(old: AgentSpec, new: AgentSpec) -> Iterator[FieldChange]:
     reader = TextDiffer()
     for name in changed_names(old, new):
         before, after = format_value(name, old.get(name)), format_value(name, new.get(name))
@@ -35,13 +35,13 @@ def changes(old: Description, new: Description) -> Iterator[FieldChange]:
         yield FieldChange(label=label(name), difference=difference, is_code=name in CODE_FIELDS)
 
 
-def field_texts(description: Description) -> Iterator[tuple[str, str, bool]]:
+def field_texts(description: AgentSpec) -> Iterator[tuple[str, str, bool]]:
     """Yield all fields that aren't empty: label, text, and whether it is code."""
     for name in changed_names({}, description):
         yield label(name), format_value(name, description[name]), name in CODE_FIELDS
 
 
-def changed_names(old: Description, new: Description) -> list[str]:
+def changed_names(old: AgentSpec, new: AgentSpec) -> list[str]:
     """Return the changed fields in the model's order, removed fields last."""
     known = [
         *(field.name for field in agent_spec.own_fields()),

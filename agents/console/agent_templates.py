@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import agent_spec
-from agents.catalog.agent_spec import Description
+from agents.catalog.agent_spec import AgentSpec
 from agents.engine.loop import AskPersonTool
 from agents.models import Agent
 
@@ -73,10 +73,10 @@ class AgentTemplate:
     about: Any
     instructions: Any = ""
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
-    setup: Description = field(default_factory=dict)
+    setup: AgentSpec = field(default_factory=dict)
     asks_others: bool = False
 
-    def description(self) -> Description:
+    def description(self) -> AgentSpec:
         """Return a description of a new agent, in the user's language."""
         told = {"description": str(self.about), "instructions": str(self.instructions)}
         members = _panel_members() if self.asks_others else []

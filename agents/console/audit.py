@@ -26,7 +26,7 @@ from django.views.decorators.http import require_POST
 
 from agents.access import audit, masking
 from agents.access.audit import hash_chain, request_context
-from agents.access.audit import messages as wording
+from agents.access.audit import messages as audit_messages
 from agents.models import AuditEntry, AuditPerson, Upkeep
 from agents.models.types import AnyUser, LazyText
 from agents.web.downloads import download
@@ -64,7 +64,7 @@ class EntryView:
     @classmethod
     def all(cls, entries: list[AuditEntry], user: AnyUser) -> Iterator[Self]:
         people, sees_all = (
-            wording.person_names(entries),
+            audit_messages.person_names(entries),
             user.has_perm(masking.UNMASK_PERMISSION),
         )
         for entry in entries:
@@ -80,9 +80,9 @@ class EntryView:
             person=str(entry.person),
             action=entry.action,
             subject=entry.subject,
-            sentence=wording.sentence(entry, people),
-            detail=wording.format_detail(entry.detail, people) if entry.detail else "",
-            shortly=wording.summarize_detail(entry.detail, people, entry.subject),
+            sentence=audit_messages.sentence(entry, people),
+            detail=audit_messages.format_detail(entry.detail, people) if entry.detail else "",
+            shortly=audit_messages.summarize_detail(entry.detail, people, entry.subject),
             address=address if sees_all else request_context.mask_address(address),
             browser=place.get("browser", "") if sees_all else "",
             seal=entry.seal,
@@ -104,11 +104,11 @@ class KindFilter(admin.SimpleListFilter):
     parameter_name = "about"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(wording.CATEGORY_LABELS.items())
+        return list(audit_messages.CATEGORY_LABELS.items())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         about = self.value()
-        is_known = about in wording.CATEGORY_LABELS
+        is_known = about in audit_messages.CATEGORY_LABELS
         return queryset.filter(action__startswith=f"{about}.") if is_known else queryset
 
 
@@ -164,7 +164,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         entry = super().get_object(request, object_id, from_field)
         if entry is not None:
             [entry.view] = EntryView.all([entry], request.user)
-            entry.people = wording.person_names([entry])
+            entry.people = audit_messages.person_names([entry])
         return entry
 
     def get_search_results(
@@ -187,11 +187,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     @admin.display(description=_("type"))
     def about(self, entry: AuditEntry) -> LazyText:
         kind = entry.action.partition(".")[0]
-        return wording.CATEGORY_LABELS.get(kind, kind)
+        return audit_messages.CATEGORY_LABELS.get(kind, kind)
 
     @admin.display(description=_("target"))
     def what(self, entry: ListedEntry) -> str:
-        return wording.subject_label(entry, entry.people)
+        return audit_messages.subject_label(entry, entry.people)
 
     @admin.display(description=_("what happened"))
     def sentence(self, entry: ListedEntry) -> str:
@@ -199,7 +199,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("user"))
     def who(self, entry: AuditEntry) -> str:
-        return wording.actor_name(entry)
+        return audit_messages.actor_name(entry)
 
     @admin.display(description=_("IP address"))
     def address(self, entry: ListedEntry) -> str:
@@ -215,7 +215,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("details"))
     def particulars(self, entry: ListedEntry) -> SafeString | str:
-        told = wording.detail_lines(entry.detail, entry.people, entry.subject)
+        told = audit_messages.detail_lines(entry.detail, entry.people, entry.subject)
         items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
         return format_html('<ul class="facts">{}</ul>', items) if items else "—"
 
@@ -235,7 +235,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         row = Upkeep.objects.filter(name=VERIFY_TASK).first()
         verified = row and {"at": row.at, **row.report}
-        found = row and wording.verification_sentence(load_verification(row.report))
+        found = row and audit_messages.verification_sentence(load_verification(row.report))
         context = {"title": _("Audit log"), "verified": verified, "verdict": found}
         context |= extra_context or {}
         return super().changelist_view(request, context)
@@ -261,7 +261,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         told = {"holds": found.holds, "checked": found.checked}
         audit.record(request.user, audit.LOG_VERIFIED, "audit", **told)
         tell = messages.success if found.holds else messages.error
-        tell(request, wording.verification_sentence(found))
+        tell(request, audit_messages.verification_sentence(found))
         return redirect("admin:agents_auditentry_changelist")
 
     @method_decorator(require_POST)

@@ -77,14 +77,14 @@ def _plain_http_warning(name: str) -> CheckWarning:
     return CheckWarning(name=name, words=words, advice=advice)
 
 
-Words = Callable[[], str]
+MessageFactory = Callable[[], str]
 PLAIN_HTTP_CHECKS = {"security.W004", "security.W012", "security.W016"}
-NOT_APPLICABLE: dict[str, Words] = {
+NOT_APPLICABLE: dict[str, MessageFactory] = {
     "security.W005": lambda: _("Requiring HTTPS for subdomains is up to the domain owner."),
     "security.W008": lambda: _("The load balancer redirects HTTP to HTTPS."),
     "security.W021": lambda: _("HSTS preloading is up to the domain owner."),
 }
-REWORDED_CHECKS: dict[str, tuple[Words, Words]] = {
+REWORDED_CHECKS: dict[str, tuple[MessageFactory, MessageFactory]] = {
     "security.W009": (
         lambda: _("The secret key is too short or easy to guess."),
         lambda: _("Set ASHIATO_SECRET_KEY to at least 50 random characters."),

@@ -19,7 +19,7 @@ from agents import runs
 from agents.access.requests import signed_in_user
 from agents.catalog import agent_spec
 from agents.db import database
-from agents.db import errors as storage
+from agents.db import errors as db_errors
 from agents.models import Agent, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 from agents.web.presentation import RunView, trace_url
@@ -79,7 +79,7 @@ class DraftRunAdmin(ConsoleAdmin):
             asked = {} if question else {"question": [_("Enter a question.")]}
             return JsonResponse({"errors": form_errors(form) | asked}, status=422)
         try:
-            with storage.reraise_as(DraftRunRejected):
+            with db_errors.reraise_as(DraftRunRejected):
                 return DraftRunResponse(prepare(form, question, signed_in_user(request)))
         except DraftRunRejected as reason:
             return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)

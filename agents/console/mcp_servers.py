@@ -36,8 +36,7 @@ from agents.tools.mcp.config import (
 )
 from agents.tools.mcp.launch import LaunchRefused, check_launch, launch_warnings, resolve_argv
 
-from . import circuit_breakers, figures, uptime_strip
-from . import sandbox_status as isolation
+from . import circuit_breakers, figures, sandbox_status, uptime_strip
 from .model_admin import ConsoleAdmin
 
 if TYPE_CHECKING:
@@ -253,7 +252,7 @@ class McpServerAdmin(ConsoleAdmin):
         """Return how far it is isolated from this server's files."""
         if server.pk and server.transport != McpServer.Transport.STDIO:
             return "—"
-        return isolation.describe_config(_public_config(server))
+        return sandbox_status.describe_config(_public_config(server))
 
     @admin.display(description=_("latency"))
     def latency(self, server: McpServer) -> str:

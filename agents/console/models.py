@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
-from agents.llm import parameters as gate
+from agents.llm import parameters
 from agents.llm.providers import PROVIDERS_BY_PREFIX
 from agents.models import Agent, LanguageModel
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
@@ -71,7 +71,7 @@ SECRET_PATTERN = re.compile(r"key|token|secret|password|credential", re.I)
 PRICE_ATTRS = {"class": "vIntegerField", "step": "any", "min": 0}
 PRINTABLE_ASCII = re.compile(r"[!-~]+")
 # The row itself reports these about its URL.
-ROW_PROBLEMS = {gate.INVALID_ADDRESS, gate.ADDRESS_HAS_PASSWORD}
+ROW_PROBLEMS = {parameters.INVALID_ADDRESS, parameters.ADDRESS_HAS_PASSWORD}
 
 
 class LanguageModelForm(forms.ModelForm):
@@ -148,7 +148,7 @@ class LanguageModelForm(forms.ModelForm):
                 label = PROVIDERS_BY_PREFIX[before].label
                 raise ValidationError(WRONG_PROVIDER, params={"provider": label})
             name = f"{prefixes[0]}/{name}"
-        if sentence := gate.name_problem(name):
+        if sentence := parameters.name_problem(name):
             raise ValidationError(translate(sentence))
         return name
 
@@ -160,7 +160,9 @@ class LanguageModelForm(forms.ModelForm):
 
     def clean_options(self) -> dict[str, Any]:
         options = self.cleaned_data["options"] or {}
-        allowed = gate.allowed_options(gate.provider_prefix(self.cleaned_data.get("model", "")))
+        allowed = parameters.allowed_options(
+            parameters.provider_prefix(self.cleaned_data.get("model", ""))
+        )
         secret = {name for name in options if SECRET_PATTERN.search(name)} - allowed.keys()
         _reject_names(secret, SECRETS_MISPLACED)
         return options
@@ -213,7 +215,7 @@ class LanguageModelForm(forms.ModelForm):
             settings = planner_factory.model_settings(self._pending_row(cleaned))
         except UnreadableSecret:
             return  # already an error of the field
-        for problem in gate.find_problems(settings):
+        for problem in parameters.find_problems(settings):
             is_here = problem.field in self.fields and problem.field not in self.errors
             if is_here and problem.sentence not in ROW_PROBLEMS:
                 self.add_error(problem.field, translate(problem.sentence))
@@ -245,7 +247,9 @@ class LanguageModelForm(forms.ModelForm):
 
 def _destination(row: LanguageModel) -> tuple[Any, ...]:
     """Return the row's destination; a form trusts its own hidden fields."""
-    return gate.destination(planner_factory.model_settings(row, secrets=False), row.provider)
+    return parameters.destination(
+        planner_factory.model_settings(row, secrets=False), row.provider
+    )
 
 
 def _reject_names(names: set[str], sentence: LazyText) -> None:

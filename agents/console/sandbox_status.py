@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import mcp_servers
 from agents.models.types import LazyText
 from agents.tools.mcp import sandbox
-from agents.tools.mcp.config import Level, ServerConfig
+from agents.tools.mcp.config import SandboxLevel, ServerConfig
 
 LEVEL_TEXTS: dict[str, LazyText] = {
     "bubblewrap": _(
@@ -37,7 +37,7 @@ INSTALL_ADVICE = _("Install bubblewrap, or use a kernel with Landlock (Linux 5.1
 MIN_SCOPED_VERSION, MIN_TRUNCATE_VERSION = 6, 3
 
 
-def general_level() -> Level:
+def general_level() -> SandboxLevel:
     """Return the isolation of programs that don't run in a container."""
     policy = mcp_servers.sandbox_policy()
     return "none" if policy.mode == "off" else sandbox.available_level(policy.levels)
@@ -52,7 +52,7 @@ def describe_config(config: ServerConfig) -> str:
     return describe_level(sandbox.isolation_level(config))
 
 
-def describe_level(level: Level) -> str:
+def describe_level(level: SandboxLevel) -> str:
     """Describe a level, including what an old kernel leaves open."""
     version = sandbox.landlock_version() if level == "landlock" else 0
     said = [str(LEVEL_TEXTS[level]) % {"version": version}]

@@ -21,7 +21,7 @@ SLOT_COUNT = SAMPLE_RETENTION // SLOT
 SLOT_WIDTH, GAP, HEIGHT, MIN_HEIGHT = 10, 2, 48, 12
 MAX_OUTAGES = 5
 
-State = Literal["up", "down", "both", "none"]
+UptimeState = Literal["up", "down", "both", "none"]
 Samples = Sequence[ServerSample]
 
 
@@ -31,7 +31,7 @@ class UptimeBar:
 
     x: int
     height: int
-    state: State
+    state: UptimeState
     words: str
 
     @property
@@ -73,7 +73,7 @@ def _build_bar(number: int, begins: datetime, samples: Samples, slowest: float) 
     return UptimeBar(x=number * SLOT_WIDTH, height=height, state=state, words=" · ".join(told))
 
 
-def _state(samples: Samples) -> State:
+def _state(samples: Samples) -> UptimeState:
     found = {sample.is_up for sample in samples}
     if not found:
         return "none"

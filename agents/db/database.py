@@ -14,7 +14,7 @@ from asgiref.sync import AsyncToSync, SyncToAsync
 from channels.db import database_sync_to_async
 from django.db import close_old_connections
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 # A less urgent call is made after this many others.
@@ -38,22 +38,22 @@ class PriorityExecutor(Executor):
 
     def submit(
         self,
-        fn: Callable[Arguments, Answer],
+        fn: Callable[Arguments, Result],
         /,
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
-    ) -> Future[Answer]:
+    ) -> Future[Result]:
         return self.put(Priority.USUAL, fn, *args, **kwargs)
 
     def put(
         self,
         urgency: Priority,
-        fn: Callable[Arguments, Answer],
+        fn: Callable[Arguments, Result],
         /,
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
-    ) -> Future[Answer]:
-        future: Future[Answer] = Future()
+    ) -> Future[Result]:
+        future: Future[Result] = Future()
         with self._lock:
             self._waiting[urgency].append((future, fn, args, kwargs))
         # Not this call, but the most urgent one when the thread gets to it.
@@ -100,8 +100,8 @@ SyncToAsync.single_thread_executor = EXECUTOR  # type: ignore[assignment]
 
 
 async def run(
-    question: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs
-) -> Answer:
+    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
     """Run a function on the database thread and return its result.
 
     Like Channels' database_sync_to_async at less than half the cost; but the active language
@@ -111,29 +111,29 @@ async def run(
 
 
 async def run_urgent(
-    question: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs
-) -> Answer:
+    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
     """Run a function ahead of everything queued: a user is waiting."""
     return await _submit(Priority.FIRST, partial(question, *args, **kwargs))
 
 
 async def run_deferred(
-    question: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs
-) -> Answer:
+    question: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
     """Run a function after everything queued: a page has just connected."""
     return await _submit(Priority.LATER, partial(question, *args, **kwargs))
 
 
-def _submit(urgency: Priority, question: Callable[[], Answer]) -> Awaitable[Answer]:
+def _submit(urgency: Priority, question: Callable[[], Result]) -> Awaitable[Result]:
     loop = get_running_loop()
     if _uses_other_thread(loop):
-        answer: Awaitable[Answer] = database_sync_to_async(question)()
+        answer: Awaitable[Result] = database_sync_to_async(question)()
         return answer
     visit = partial(copy_context().run, _run_with_connection, question)
     return wrap_future(EXECUTOR.put(urgency, visit), loop=loop)
 
 
-def _run_with_connection(question: Callable[[], Answer]) -> Answer:
+def _run_with_connection(question: Callable[[], Result]) -> Result:
     """Run the function, closing lost connections before and after."""
     close_old_connections()
     try:

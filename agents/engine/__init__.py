@@ -45,7 +45,7 @@ from .planner.react_planner import PlanResult, ReActPlanner
 from .plans.orchestrator import Orchestrator
 from .plans.panel import Panel
 from .plans.plan import ExecutionPlan, ExecutionStep
-from .plans.workflow import Workflow
+from .plans.workflow import WorkflowRuntime
 from .resilience.circuit_breaker import CircuitBreaker, CircuitPolicy, Circuits
 from .resilience.retry import RetryPolicy
 from .state import AgentState, AgentStep
@@ -108,6 +108,6 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "TruncatedReply",
-    "Workflow",
+    "WorkflowRuntime",
     "function_tool",
 ]

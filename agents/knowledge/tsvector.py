@@ -17,7 +17,7 @@ from agents.models import Chunk
 from .index import Scores
 from .tokenizer import index_terms, is_single_cjk, to_phrase
 
-Places = dict[str, list[str]]
+LexemePositions = dict[str, list[str]]
 
 # A vector's words have at most 2,046 bytes, so longer ones are split.
 WORD = re.compile(r"[^\W_]{1,500}")
@@ -98,7 +98,7 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
 
 
 def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[int, int, str, str]:
-    places: Places = defaultdict(list)
+    places: LexemePositions = defaultdict(list)
     for word, place in _word_positions(chunk):
         places[stems[word]].append(place)
     telling = {word: at for word, at in places.items() if len(at) > 1 or at[0][-1] != "D"}
@@ -106,7 +106,7 @@ def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[int, int, str, str]
     return chunk.pk, length, _to_tsvector(places), _to_tsvector(telling)
 
 
-def _to_tsvector(places: Places) -> str:
+def _to_tsvector(places: LexemePositions) -> str:
     return " ".join(f"'{word}':{','.join(at)}" for word, at in places.items())
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import aiohttp
 
 from agents.engine.turn import Chunk, TextChunk
-from agents.llm import parameters as gate
+from agents.llm import parameters as model_parameters
 from agents.llm.sse import EventReader
 
 from . import http, model_info, openai_request
 from .json_codec import decode, decode_all, encode
 from .provider_errors import StreamFailed, StreamGarbled, explain
-from .routing import Endpoint, Road, resolve_endpoint
+from .routing import Endpoint, Route, resolve_endpoint
 
 DONE = b"[DONE]"
 DRAIN_SECONDS = 0.1
@@ -29,7 +29,7 @@ class DirectModel:
     within `pace` seconds is read at once.
     """
 
-    road: Road = "direct"
+    road: Route = "direct"
 
     def __init__(
         self,
@@ -60,13 +60,13 @@ class DirectModel:
         tools: list[dict[str, Any]] | None = None,
         **parameters: Any,
     ) -> AsyncGenerator[Chunk, None]:
-        settings = gate.ModelSettings(
+        settings = model_parameters.ModelSettings(
             model=model,
             base_url=self.base_url,
             api_key=self._api_key,
             options=self.parameters,
         )
-        gate.check(settings, parameters)
+        model_parameters.check(settings, parameters)
         there = resolve_endpoint(
             model, self._environ, base_url=self.base_url, api_key=self._api_key
         )

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from agents.engine.turn import Chunk
-from agents.llm import parameters as gate
+from agents.llm import parameters as model_parameters
 
 from .provider_errors import StreamFailed, StreamGarbled, explain
 
@@ -114,7 +114,7 @@ class LiteLLMModel:
         request = self._request(model, messages, tools, parameters)
         litellm = await asyncio.wrap_future(warm_up())
         try:
-            if modules := PROVIDER_MODULES.get(gate.provider_prefix(model)):
+            if modules := PROVIDER_MODULES.get(model_parameters.provider_prefix(model)):
                 await asyncio.wrap_future(_import_modules(modules))
             async with (
                 aclosing(await litellm.acompletion(**request)) as answer,
@@ -135,25 +135,25 @@ class LiteLLMModel:
         parameters: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Build the request; raise SettingNotAllowed for a forbidden parameter."""
-        settings = gate.ModelSettings(
+        settings = model_parameters.ModelSettings(
             model=model,
             base_url=self.base_url,
             api_key=self._api_key,
             options=self.parameters,
             secrets=self._secrets,
         )
-        gate.check(settings, parameters)
+        model_parameters.check(settings, parameters)
         httpx = import_module("httpx")
         return {
             **self.parameters,
             **parameters,
             **self._secrets,
-            **gate.blank_credentials(settings),
+            **model_parameters.blank_credentials(settings),
             **({"tools": tools} if tools else {}),
-            "model": gate.full_name(model),
+            "model": model_parameters.full_name(model),
             "messages": messages,
-            "api_key": gate.resolve_key(settings, os.environ),
-            "base_url": gate.resolve_address(settings, os.environ),
+            "api_key": model_parameters.resolve_key(settings, os.environ),
+            "base_url": model_parameters.resolve_address(settings, os.environ),
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_retries": 0,

@@ -16,7 +16,7 @@ from agents.engine.planner import LLM, Deadlines, batched, open_stream
 from agents.engine.state import Message
 from agents.engine.turn import Assembler, ToolCall, Turn
 
-Part = Literal["reply", "tools", "vision", "schema"]
+ProbePart = Literal["reply", "tools", "vision", "schema"]
 DEADLINES = Deadlines(first=60, between=30, whole=120)
 # Enough for models that reason first.
 MAX_TOKENS = 1024
@@ -55,7 +55,7 @@ CITY_SCHEMA = OutputSchema(
 class ProbeResult:
     """The result of one part; `error` is why it couldn't be tested."""
 
-    part: Part
+    part: ProbePart
     works: bool
     first: float | None = None  # seconds until the first token
     seconds: float = 0
@@ -88,7 +88,7 @@ class _ProbeRequest:
     """One request: its text as it comes, and its result."""
 
     def __init__(
-        self, part: Part, llm: LLM, request: dict[str, Any], fits: Callable[[Turn], bool]
+        self, part: ProbePart, llm: LLM, request: dict[str, Any], fits: Callable[[Turn], bool]
     ) -> None:
         self.part, self.fits = part, fits
         self.error: AgentError | None = None

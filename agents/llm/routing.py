@@ -10,7 +10,7 @@ from agents.llm.providers import ModelProvider, find_provider, first_env
 
 from . import model_info
 
-Road = Literal["direct", "litellm"]
+Route = Literal["direct", "litellm"]
 OPENAI_HOST = "api.openai.com"
 ROUTE_ADVICE = "Set ASHIATO_MODEL_ROAD to auto, or choose another model."
 
@@ -32,7 +32,7 @@ def choose_route(
     base_url: str | None = None,
     api_key: str | None = None,
     forced: Literal["auto", "direct", "litellm"] = "auto",
-) -> Road:
+) -> Route:
     """Return the direct route if everything it needs is available."""
     if forced != "auto":
         return forced

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 UNAUTHORIZED_BODY = b"A bearer token is required.\n"
 
-Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+HttpResponse = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
 class ProcessStatusCollector:
@@ -120,7 +120,7 @@ def start() -> None:
     event_writer.readers.append(tally.hear)
 
 
-def response(authorization: str) -> Answer:
+def response(authorization: str) -> HttpResponse:
     """Return all metrics as text, if authorized."""
     if not is_allowed(authorization):
         headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]

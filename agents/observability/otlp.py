@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from .spans import SpanEvent, TraceSpan, TraceSpanKind, Value
+from .spans import AttributeValue, SpanEvent, TraceSpan, TraceSpanKind
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Exporter:
     """
 
     def __init__(
-        self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, Value]
+        self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, AttributeValue]
     ) -> None:
         base = endpoint.rstrip("/")
         address = base if not base or base.endswith(TRACES_PATH) else base + TRACES_PATH
@@ -119,11 +119,11 @@ def _event(note: SpanEvent) -> Event:
     )
 
 
-def _attributes(values: Mapping[str, Value]) -> dict[str, Value]:
+def _attributes(values: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
     return {name: _value(value) for name, value in values.items()}
 
 
-def _value(value: Value) -> Value:
+def _value(value: AttributeValue) -> AttributeValue:
     if isinstance(value, str):
         return _string_field(value)
     return value if isinstance(value, bool | int | float) else list(map(_string_field, value))

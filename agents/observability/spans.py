@@ -14,8 +14,8 @@ from typing import Any
 from agents.engine.events import Event, EventType
 from agents.engine.privacy import mask_secrets
 
-Shown = Callable[[Any], Any]
-Value = str | bool | int | float | Sequence[str]
+ContentFilter = Callable[[Any], Any]
+AttributeValue = str | bool | int | float | Sequence[str]
 
 MAX_CONTENT_CHARS = 20_000
 FAILURE_REASONS = {"error", "interrupted"}
@@ -42,7 +42,7 @@ class SpanEvent:
 
     name: str
     time: datetime
-    attributes: Mapping[str, Value]
+    attributes: Mapping[str, AttributeValue]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class TraceSpan:
     kind: TraceSpanKind = TraceSpanKind.INTERNAL
     parent: bytes = b""
     ended: datetime | None = None
-    attributes: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
     notes: list[SpanEvent] = field(default_factory=list)
     failure: str | None = None  # error message, None without an error
 
@@ -87,7 +87,7 @@ class SpanBuilder:
         subject: TraceIdentity,
         *,
         with_content: bool = False,
-        shown: Shown = lambda value: value,
+        shown: ContentFilter = lambda value: value,
     ) -> None:
         self.subject = subject
         self.with_content = with_content
@@ -336,7 +336,7 @@ def _event_time(event: Event, name: str) -> datetime:
     return datetime.fromisoformat(event.data[name]) if name in event.data else event.time
 
 
-def _kind_attributes(operation: str, kind: str) -> dict[str, Value]:
+def _kind_attributes(operation: str, kind: str) -> dict[str, AttributeValue]:
     """Return the kind, by both conventions that monitors read."""
     return {"gen_ai.operation.name": operation, "openinference.span.kind": kind}
 
@@ -346,7 +346,7 @@ def _provider_model(about: Mapping[str, Any]) -> str:
     return about.get("provider_model") or about.get("model", "")
 
 
-def _model_attributes(name: str) -> dict[str, Value]:
+def _model_attributes(name: str) -> dict[str, AttributeValue]:
     before, _, _ = name.partition("/")
     provider = PROVIDERS.get(before, before)
     return {
@@ -383,7 +383,7 @@ def _serialize(value: Any) -> str:
     return mask_secrets(text[:MAX_CONTENT_CHARS])
 
 
-def _attribute_value(value: Any) -> Value:
+def _attribute_value(value: Any) -> AttributeValue:
     return value if isinstance(value, bool | int | float) else mask_secrets(str(value))
 
 

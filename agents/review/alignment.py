@@ -5,14 +5,14 @@ from typing import TypeVar
 
 Step = TypeVar("Step")
 Pair = tuple[Step | None, Step | None]
-Likeness = Callable[[Step, Step], float]
+Similarity = Callable[[Step, Step], float]
 
 # The table has a cell per pair of steps, so long runs are aligned in chunks.
 CHUNK_STEPS = 200
 
 
 def align(
-    left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
+    left: Sequence[Step], right: Sequence[Step], likeness: Similarity[Step]
 ) -> list[Pair[Step]]:
     """Return every step once, in order. Pairs with a similarity of 0 are never made."""
     pairs: list[Pair[Step]] = []
@@ -23,7 +23,7 @@ def align(
 
 
 def _score_table(
-    left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
+    left: Sequence[Step], right: Sequence[Step], likeness: Similarity[Step]
 ) -> list[list[tuple[float, float]]]:
     """Return the best similarity of the rest from each position, and of each pair."""
     below = [(0.0, 0.0)] * (len(right) + 1)

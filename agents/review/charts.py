@@ -21,7 +21,7 @@ BUCKET_SPANS += [timedelta(hours=n) for n in (1, 2, 3, 4, 6, 8, 12)]
 BUCKET_SPANS += [timedelta(days=n) for n in (1, 2, 3, 5, 7, 14, 30, 90, 365)]
 
 Measure = Callable[[Sequence[RunMatch]], float]
-Written = Callable[[float], str]
+FormatValue = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class RunHistogram:
             buckets[BAR_COUNT - 1 - min(max(before, 0), BAR_COUNT - 1)].append(run)
         return cls(found=found, buckets=buckets, since=since, span=span)
 
-    def chart(self, name: str, title: str, measure: Measure, written: Written) -> Chart:
+    def chart(self, name: str, title: str, measure: Measure, written: FormatValue) -> Chart:
         values = [measure(bucket) for bucket in self.buckets]
         most = max(values)
         return Chart(

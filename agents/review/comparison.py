@@ -17,7 +17,7 @@ from agents.web.presentation import RunView, StepView
 from agents.web.presentation.formatting import format_value
 from agents.web.presentation.text_diff import TextDiff, TextDiffer, split_words
 
-Why = Literal[
+DifferenceReason = Literal[
     "",
     "yet",
     "kind",
@@ -29,9 +29,9 @@ Why = Literal[
     "only",
     "ended",
 ]
-Kind = Literal["same", "coming", "shown"]
-Started = Mapping[str, Any]
-Words = tuple[str, str, str, bool]  # label, both texts, whether they are code
+RowKind = Literal["same", "coming", "shown"]
+RunStart = Mapping[str, Any]
+ComparedTexts = tuple[str, str, str, bool]  # label, both texts, whether they are code
 
 TOOL = AgentStep.Kind.TOOL
 PLAN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.TASK, AgentStep.Kind.EVALUATION}
@@ -55,7 +55,7 @@ class ComparisonRow:
     at: int
     left: StepView | None
     right: StepView | None
-    why: Why
+    why: DifferenceReason
     texts: Sequence[ComparedText] = ()
 
     @property
@@ -67,7 +67,7 @@ class ComparisonRow:
         return self.left is None or self.right is None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> RowKind:
         if not self.why:
             return "same"
         return "coming" if self.why == "yet" and self.is_unpaired else "shown"
@@ -100,7 +100,7 @@ class ComparisonRow:
 class RowGroup:
     """Consecutive rows that are the same, pending or different."""
 
-    kind: Kind
+    kind: RowKind
     rows: list[ComparisonRow]
 
     @property
@@ -194,13 +194,13 @@ class Comparison:
             else row
         )
 
-    def _unpaired_reason(self, at: int, ends: Sequence[int], side: int) -> Why:
+    def _unpaired_reason(self, at: int, ends: Sequence[int], side: int) -> DifferenceReason:
         """Return why there is no step on this side."""
         if at < ends[side]:
             return "only"
         return "yet" if self.sides[side].run.is_live else "ended"
 
-    def _diff_texts(self, texts: Iterable[Words]) -> list[ComparedText]:
+    def _diff_texts(self, texts: Iterable[ComparedTexts]) -> list[ComparedText]:
         return [
             ComparedText(
                 label=label, difference=self._reader.compare(left, right), is_code=is_code
@@ -245,7 +245,7 @@ def _last_row(pairs: Sequence[_Pair], side: int) -> int:
     return there[-1] if there else 0
 
 
-def _difference_reason(left: StepView, right: StepView) -> Why:
+def _difference_reason(left: StepView, right: StepView) -> DifferenceReason:
     """Return how two steps differ first; a running one may still become equal."""
     is_open = left.is_open or right.is_open
     if left.kind == right.kind == TOOL:
@@ -265,7 +265,7 @@ def _difference_reason(left: StepView, right: StepView) -> Why:
     return "yet" if is_open else "" if same else "observation"
 
 
-def _step_texts(left: StepView, right: StepView) -> list[Words]:
+def _step_texts(left: StepView, right: StepView) -> list[ComparedTexts]:
     return [
         (_("Thought"), _thought_text(left), _thought_text(right), False),
         (_("Arguments"), _arguments_text(left), _arguments_text(right), True),
@@ -286,7 +286,7 @@ def _answer_text(view: RunView) -> str:
     return format_value(view.run.answer if view.run.output is None else view.run.output)
 
 
-def _setup_texts(one: RunView, other: RunView) -> list[Words]:
+def _setup_texts(one: RunView, other: RunView) -> list[ComparedTexts]:
     """Return both runs' setup texts."""
     ours, theirs = _start_data(one), _start_data(other)
     left, right = one.run, other.run
@@ -311,12 +311,12 @@ def _setup_texts(one: RunView, other: RunView) -> list[Words]:
     return [*((*text, False) for text in texts), *_tool_texts(ours, theirs)]
 
 
-def _start_data(view: RunView) -> Started:
+def _start_data(view: RunView) -> RunStart:
     first = view.run.events.filter(type=EventType.RUN_STARTED).order_by("seq").first()
     return view.visible_row(first).data if first else {}
 
 
-def _setting(started: Started, name: str) -> str:
+def _setting(started: RunStart, name: str) -> str:
     return str(started.get(name, ""))
 
 
@@ -335,7 +335,7 @@ def _disabled_guardrails(run: Run) -> str:
     return ", ".join(run.overrides.get("guardrails_off", ())) or _("none")
 
 
-def _tool_texts(left: Started, right: Started) -> list[Words]:
+def _tool_texts(left: RunStart, right: RunStart) -> list[ComparedTexts]:
     ours, theirs = _tool_specs(left), _tool_specs(right)
     texts = []
     for name in sorted({*ours, *theirs}):
@@ -349,5 +349,5 @@ def _offered_text(tool: Any) -> str:
     return _("available") if tool else _("not available")
 
 
-def _tool_specs(started: Started) -> dict[str, Any]:
+def _tool_specs(started: RunStart) -> dict[str, Any]:
     return {tool["function"]["name"]: tool["function"] for tool in started.get("tools", ())}

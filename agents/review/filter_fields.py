@@ -22,7 +22,7 @@ from .filter_values import NamePattern, Range
 
 LIVE, NONE, ANY = "live", "none", "any"
 
-Which = Callable[[Any], Q]
+ToQuery = Callable[[Any], Q]
 
 
 @TextField.register_lookup
@@ -52,13 +52,13 @@ class FilterField:
     about: Any
     example: str
     read: Callable[[str], Any]
-    which: Which
+    which: ToQuery
     choices: Mapping[str, Any] = field(default_factory=dict)
     refusal: Any = ""  # message for users who aren't reviewers, if only those can use it
 
 
 def _make_field(
-    name: str, about: Any, example: str, read: filter_values.Read, which: Which
+    name: str, about: Any, example: str, read: filter_values.ValueParser, which: ToQuery
 ) -> FilterField:
     return FilterField(
         name=name, about=about, example=f"{name}:{example}", read=read, which=which
@@ -66,7 +66,7 @@ def _make_field(
 
 
 def _choice_field(
-    name: str, about: Any, choices: Mapping[str, Any], which: Which
+    name: str, about: Any, choices: Mapping[str, Any], which: ToQuery
 ) -> FilterField:
     made = _make_field(
         name, about, next(iter(choices)), filter_values.choice_parser(choices), which

@@ -18,7 +18,7 @@ RELATIVE_TIME = re.compile(r"-(\d+)([mhd])")
 COMPARISON = re.compile(r"(>=|<=|>|<)?(.*)", re.DOTALL)
 DAYS_AGO = {"today": 0, "今日": 0, "yesterday": 1, "昨日": 1}
 
-Read = Callable[[str], Any]
+ValueParser = Callable[[str], Any]
 
 
 class BadValue(Exception):
@@ -51,7 +51,7 @@ def parse_text(text: str) -> str:
     return text
 
 
-def choice_parser(choices: Mapping[str, Any]) -> Read:
+def choice_parser(choices: Mapping[str, Any]) -> ValueParser:
     """Return a parser for these choices, by value or label."""
 
     def read(text: str) -> str:

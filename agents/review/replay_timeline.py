@@ -18,8 +18,8 @@ from agents.runs.engine_messages import translate
 from agents.web.presentation import status_text
 from agents.web.presentation.formatting import one_line
 
-Work = Literal["run", "thought", "tool", "plan", "guardrail"]
-Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
+SegmentWork = Literal["run", "thought", "tool", "plan", "guardrail"]
+SegmentKind = SegmentWork | Literal["waiting", "failed", "stopped", "resumed", "away"]
 
 # Events displayed with another one: a tool's result, when its step ends.
 HIDDEN_TYPES = (EventType.USAGE, EventType.THOUGHT, EventType.TOOL_RESPONSE)
@@ -33,7 +33,7 @@ class Marker:
 
     seq: int
     ms: int
-    kind: Kind
+    kind: SegmentKind
     words: str
     step: int = 0
     x: float = 0.0
@@ -140,7 +140,7 @@ class ReplayTimeline:
             ) is not None:
                 yield self._make_marker(event, *said)
 
-    def _make_marker(self, event: Event, kind: Kind, words: str) -> Marker:
+    def _make_marker(self, event: Event, kind: SegmentKind, words: str) -> Marker:
         ms = elapsed_ms(self.run, event.time)
         return Marker(
             seq=event.seq,
@@ -212,7 +212,7 @@ def parse_number(text: str | None, most: int) -> int:
     return min(int(digits[:12]), most)
 
 
-def describe_event(event: Event) -> tuple[Kind, str] | None:
+def describe_event(event: Event) -> tuple[SegmentKind, str] | None:
     """Return a short description of an event; None if it belongs to another one."""
     data = event.data
     match event.type:
@@ -245,7 +245,7 @@ def describe_event(event: Event) -> tuple[Kind, str] | None:
     return _describe_waiting(event)
 
 
-def _describe_tool_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+def _describe_tool_result(data: Mapping[str, Any]) -> tuple[SegmentKind, str] | None:
     """Return a call's result; interrupted and rejected calls have other events."""
     tool = {"tool": data.get("action", "")}
     match data["status"]:
@@ -256,14 +256,14 @@ def _describe_tool_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     return None
 
 
-def _describe_evaluation(data: Mapping[str, Any]) -> tuple[Kind, str]:
+def _describe_evaluation(data: Mapping[str, Any]) -> tuple[SegmentKind, str]:
     why = {"why": translate(data["reason"])}
     if data["is_met"]:
         return "plan", _("As expected: %(why)s") % why
     return "failed", _("Not as expected: %(why)s") % why
 
 
-def _describe_task_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+def _describe_task_result(data: Mapping[str, Any]) -> tuple[SegmentKind, str] | None:
     """Return the result of a plan step, unless it simply succeeded."""
     about = {"step": data.get("action", ""), "why": translate(data.get("reason", ""))}
     match data["status"]:
@@ -274,7 +274,7 @@ def _describe_task_result(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     return None
 
 
-def _describe_waiting(event: Event) -> tuple[Kind, str] | None:
+def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
     data = event.data
     match event.type:
         case EventType.APPROVAL_REQUESTED if data["why"] == "plan":
@@ -293,8 +293,8 @@ def _describe_waiting(event: Event) -> tuple[Kind, str] | None:
     return None
 
 
-def _describe_end(run: Run) -> tuple[Kind, str]:
-    kinds: dict[str, Kind] = {Run.Status.COMPLETED: "run", Run.Status.FAILED: "failed"}
+def _describe_end(run: Run) -> tuple[SegmentKind, str]:
+    kinds: dict[str, SegmentKind] = {Run.Status.COMPLETED: "run", Run.Status.FAILED: "failed"}
     return kinds.get(run.status, "stopped"), status_text.ending_sentence(run) or _(
         "Answer complete"
     )

@@ -13,7 +13,7 @@ from agents import runs
 from agents.access import audit, masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
-from agents.engine import fault_injection as faults
+from agents.engine import fault_injection
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, EventType
 from agents.engine.json_schema import TooManyChecks, validate_schema, violations
@@ -82,7 +82,7 @@ async def decide(user: Approver, pk: int, word: Decision) -> Run:
             raise DecisionRejected(str(reason)) from reason
     else:
         raise DecisionRejected(_("This run isn't ready to continue. Try again in a moment."))
-    faults.point("before_resume")
+    fault_injection.point("before_resume")
     if goes_on:
         runs.resume(run)
     await event_writer.publish(run, [event])
@@ -185,8 +185,8 @@ def _edited_arguments(approval: Approval, run: Run, word: Decision) -> str | Non
         return None
     if approval.is_plan:
         return _edited_plan(approval, value)
-    if faults := _schema_violations(_tool_schema(run, approval), value):
-        why = "; ".join(faults)
+    if fault_injection := _schema_violations(_tool_schema(run, approval), value):
+        why = "; ".join(fault_injection)
         raise DecisionRejected(
             _("The tool doesn't accept these arguments: %(why)s") % {"why": why}
         )

@@ -26,8 +26,8 @@ from . import event_store, leases, pubsub
 
 logger = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer")
-Reader = Callable[[Run, list[Event]], None]
+Result = TypeVar("Result")
+EventListener = Callable[[Run, list[Event]], None]
 
 MAX_PENDING = 8
 LATE_SECONDS = 10.0
@@ -46,7 +46,7 @@ FLUSH_TYPES = {EventType.TOOL_CALL, EventType.RUN_PAUSED, EventType.RUN_FINISHED
 
 
 # Other receivers of saved events, such as exporters: called at once and never awaited.
-readers: list[Reader] = []
+readers: list[EventListener] = []
 
 
 class RunIsOver(Exception):
@@ -110,7 +110,7 @@ class EventWriter:
         longest, self._longest = max(self._longest, waiting), 0.0
         return longest
 
-    async def ask(self, question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
+    async def ask(self, question: Callable[[list[Run]], Result], runs: list[Run]) -> Result:
         """Run a query about runs between two batches."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, _run_query, question, runs)
@@ -255,7 +255,7 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
             sleep(pause)
 
 
-def _run_query(question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
+def _run_query(question: Callable[[list[Run]], Result], runs: list[Run]) -> Result:
     try:
         return question(runs)
     except DATABASE_ERRORS:

@@ -15,8 +15,8 @@ from .event_writer import DATABASE_ERRORS, EventWriter, RunEventBuffer, RunIsOve
 
 logger = logging.getLogger(__name__)
 
-Course = Callable[[Run], Awaitable[Events]]
-Follower = Callable[[Run | None], Awaitable[None]]
+EventSource = Callable[[Run], Awaitable[Events]]
+FinishListener = Callable[[Run | None], Awaitable[None]]
 
 STOP_TIMEOUT_SECONDS = 1.4
 POLL_SECONDS = 0.4
@@ -35,7 +35,7 @@ class RunExecutor:
         self.journal = EventWriter()
         self.pulse = asyncio.create_task(self._heartbeat_loop())
 
-    def start(self, run: Run, course: Course) -> None:
+    def start(self, run: Run, course: EventSource) -> None:
         task = asyncio.create_task(self._drive(run, course))
         self.tasks[run.pk], self.runs[run.pk] = task, run
         task.add_done_callback(lambda task: self._on_done(run, task))
@@ -93,12 +93,12 @@ class RunExecutor:
             self.journal.forget(run)
             self.go_on(run)
 
-    async def _drive(self, run: Run, course: Course) -> None:
+    async def _drive(self, run: Run, course: EventSource) -> None:
         with record_outcomes() as fates, clock.use_clock(clocks.get_clock(run.pk)):
             await self._run_to_end(run, course, fates)
 
     async def _run_to_end(
-        self, run: Run, course: Course, fates: dict[int, CallOutcome]
+        self, run: Run, course: EventSource, fates: dict[int, CallOutcome]
     ) -> None:
         """Drive a run to its end; the one place that catches everything, so every run ends."""
         pages = RunEventBuffer(self.journal, run)
@@ -154,7 +154,7 @@ class RunExecutor:
                 self.tasks[pk].cancel(*([LOST] if pk in lost else []))
 
 
-followers: list[Follower] = []
+followers: list[FinishListener] = []
 
 
 async def notify_followers(run: Run | None) -> None:

@@ -27,7 +27,7 @@ SEND_TIMEOUT_SECONDS, BACKOFF_SECONDS = 0.5, 3.0
 JOIN_TIMEOUT_SECONDS = 1.0
 REFRESH_KIND = "look.again"
 
-Hear = Callable[[str, dict[str, Any]], None]
+Subscriber = Callable[[str, dict[str, Any]], None]
 
 
 def person_topic(pk: int) -> str:
@@ -70,7 +70,7 @@ _others = _RemoteProcesses()
 
 
 @asynccontextmanager
-async def subscribe(topic: str, hear: Hear) -> AsyncIterator[None]:
+async def subscribe(topic: str, hear: Subscriber) -> AsyncIterator[None]:
     """Call `hear` with everything published to the topic, here or elsewhere."""
     here = _topics.setdefault(topic, _Topic(topic))
     here.listeners.append(hear)
@@ -90,7 +90,7 @@ class _Topic:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.listeners: list[Hear] = []
+        self.listeners: list[Subscriber] = []
         self.wire: asyncio.Task[None] | None = None
         self.is_joined = asyncio.Event()
 

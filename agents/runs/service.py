@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from agents.access import masking, permissions, quotas
 from agents.catalog import agent_factory, mcp_servers, planner_factory
-from agents.catalog.agent_spec import Description
+from agents.catalog.agent_spec import AgentSpec
 from agents.db import database
 from agents.engine.events import Event
 from agents.engine.loop import StopReason
@@ -20,7 +20,7 @@ from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion
 
 from . import clocks, event_store, event_writer, executor, job_queue, leases
-from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, Follower
+from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, FinishListener
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class RunInProgress(Exception):
     """Raised when the topic already has a live run."""
 
 
-def on_finished(follower: Follower) -> None:
+def on_finished(follower: FinishListener) -> None:
     """Call the follower with every finished run, and with None at every periodic check."""
     executor.followers.append(follower)
 
@@ -123,7 +123,7 @@ def prepare_continuation(origin: Run, *, topic: str, user: User) -> Run:
 
 
 def prepare_draft_run(
-    draft: Agent, description: Description, *, query: str, topic: str, user: User
+    draft: Agent, description: AgentSpec, *, query: str, topic: str, user: User
 ) -> Run:
     """Create a run of an unsaved draft of an agent."""
     kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}

@@ -42,7 +42,7 @@ METHODS = SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"}
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 CROSS_ORIGIN_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 
-Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
+AddressResolver = Callable[[str, int], Awaitable[Iterable[str]]]
 
 UNREACHABLE_REASONS = {
     socket.gaierror: "the host name couldn't be resolved",
@@ -96,7 +96,7 @@ class Egress:
     timeout: float = 20.0
     most_bytes: int = 5_000_000
     trust: ssl.SSLContext | None = None  # None means the system's certificates
-    resolve: Resolve = resolve_host
+    resolve: AddressResolver = resolve_host
 
     @property
     def patience(self) -> float:

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-Close = Callable[[], None]
+CloseConnection = Callable[[], None]
 
-_open: dict[int, dict[str, Close]] = {}
+_open: dict[int, dict[str, CloseConnection]] = {}
 
 
 class TooManySockets(Exception):
@@ -15,7 +15,7 @@ class TooManySockets(Exception):
 
 
 @contextmanager
-def track_socket(person: int, page: str, close: Close) -> Iterator[None]:
+def track_socket(person: int, page: str, close: CloseConnection) -> Iterator[None]:
     """Count a socket while it is open.
 
     A reconnecting page replaces its former socket, which may have been lost without notice:

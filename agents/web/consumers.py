@@ -31,7 +31,7 @@ from agents.engine.resilience import TokenBucket
 from agents.models import Run
 from agents.models.types import LazyText
 from agents.observability import process_status
-from agents.runs import pubsub as live
+from agents.runs import pubsub
 
 from . import connections, first_frames, frames
 from .presentation.live_run import LiveRunView
@@ -52,10 +52,10 @@ RECHECK_SECONDS = 30
 MAX_QUEUED = 1000
 DELIVERY_GRACE = timedelta(seconds=0.5)  # newer events may still be in delivery
 
-Events = Sequence[dict[str, Any]]
-Told = tuple[str, dict[str, Any]]
-Ask = Callable[..., Awaitable[Any]]
-Shown = str | list[str] | None
+EventDicts = Sequence[dict[str, Any]]
+Notification = tuple[str, dict[str, Any]]
+AsyncQuery = Callable[..., Awaitable[Any]]
+Frames = str | list[str] | None
 Text = TypeVar("Text")
 Subject = ParamSpec("Subject")
 
@@ -79,7 +79,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the socket; if one part ends, all of it ends."""
-        self.told: list[Told] = []
+        self.told: list[Notification] = []
         self.woken = asyncio.Event()
         try:
             with process_status.count_socket():
@@ -120,8 +120,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.close(TOO_MANY)
             return
         self.begin()
-        for followed in (topic, live.person_topic(person)):
-            await self.stack.enter_async_context(live.subscribe(followed, self.hear))
+        for followed in (topic, pubsub.person_topic(person)):
+            await self.stack.enter_async_context(pubsub.subscribe(followed, self.hear))
         self._spawn(self._watch())
 
     def _spawn(self, part: Coroutine[Any, Any, None]) -> None:
@@ -205,7 +205,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         else:
             await self.show(self.event_frames, run, events)
 
-    async def _send_deltas(self, watched: LiveRunView, events: Events) -> None:
+    async def _send_deltas(self, watched: LiveRunView, events: EventDicts) -> None:
         """Send streamed text, which needs no row; long blocks are rendered in a thread."""
         if watched.render_cost(events) <= MAX_INLINE_CHARS:
             await self.send(watched.words(events))
@@ -213,7 +213,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         async with self.turn:
             await self.send(await asyncio.to_thread(watched.words, events))
 
-    def event_frames(self, run: int, events: Events) -> str:
+    def event_frames(self, run: int, events: EventDicts) -> str:
         """Return frames for events that need rows."""
         watched = self.watched.get(run)
         if watched is None or events[-1]["seq"] <= watched.seq:
@@ -273,8 +273,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def missed_frames(self) -> str:
         """Return frames for events whose notification is overdue."""
         by_now = timezone.now() - DELIVERY_GRACE
-        live = [watched for watched in list(self.watched.values()) if watched.is_live]
-        return "".join(w.snapshot() if w.is_behind(by_now) else w.deferred_plan() for w in live)
+        pubsub = [watched for watched in list(self.watched.values()) if watched.is_live]
+        return "".join(
+            w.snapshot() if w.is_behind(by_now) else w.deferred_plan() for w in pubsub
+        )
 
     async def _poll_loop(self) -> None:
         """Queue a periodic check, so that it waits its turn like everything else."""
@@ -285,14 +287,14 @@ class LiveConsumer(AsyncWebsocketConsumer):
             is_live = any(watched.is_live for watched in self.watched.values())
             longest = LIVE_POLL_SECONDS if is_live else IDLE_POLL_SECONDS
             if time.monotonic() - self.looked >= longest:
-                self.hear(live.REFRESH_KIND, {})
+                self.hear(pubsub.REFRESH_KIND, {})
 
     async def show(
-        self, fragment: Callable[..., Shown], *subject: Any, ask: Ask = database.run
-    ) -> Shown:
+        self, fragment: Callable[..., Frames], *subject: Any, ask: AsyncQuery = database.run
+    ) -> Frames:
         """Render and send in turn, so that frames are sent in the order they were rendered."""
         async with self.turn:
-            html: Shown = await ask(self._in_language, fragment, *subject)
+            html: Frames = await ask(self._in_language, fragment, *subject)
             for each in [html] if isinstance(html, str) else html or ():
                 await self.send(each)
         return html
@@ -384,19 +386,19 @@ class RunConsumer(LiveConsumer):
         return watched.snapshot()
 
 
-def _coalesce(told: list[Told]) -> list[Told]:
+def _coalesce(told: list[Notification]) -> list[Notification]:
     """Merge notifications of the same run, so that a slow page catches up.
 
     A refresh runs once and last; earlier, it would find the page behind the events here.
     """
     if len(told) == 1:
         return told
-    joined: list[Told] = []
-    for kind, facts in sorted(told, key=lambda each: each[0] == live.REFRESH_KIND):
+    joined: list[Notification] = []
+    for kind, facts in sorted(told, key=lambda each: each[0] == pubsub.REFRESH_KIND):
         last_kind, last = joined[-1] if joined else ("", {})
         if kind == last_kind == "run.events" and facts["run"] == last["run"]:
             joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
-        elif not kind == last_kind == live.REFRESH_KIND:
+        elif not kind == last_kind == pubsub.REFRESH_KIND:
             joined.append((kind, facts))
     return joined
 

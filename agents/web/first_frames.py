@@ -14,7 +14,7 @@ MAX_CONCURRENT = 2
 MAX_WAITING = 500
 TIMEOUT_SECONDS = 30.0  # seconds
 
-Greeting = TypeVar("Greeting")
+Result = TypeVar("Result")
 
 
 class TooManyWaiting(Exception):
@@ -61,7 +61,7 @@ async def acquire_slot() -> AsyncIterator[None]:
         line.turns.release()
 
 
-async def run_shared(key: Hashable, greet: Callable[[], Awaitable[Greeting]]) -> Greeting:
+async def run_shared(key: Hashable, greet: Callable[[], Awaitable[Result]]) -> Result:
     """Run `greet` in its turn, once for all who ask before it starts.
 
     Later callers start another one: the result shows the state at its start, and only those
@@ -78,7 +78,7 @@ async def run_shared(key: Hashable, greet: Callable[[], Awaitable[Greeting]]) ->
 
 
 async def _run_in_slot(
-    line: _Queue, key: Hashable, greet: Callable[[], Awaitable[Greeting]]
+    line: _Queue, key: Hashable, greet: Callable[[], Awaitable[Result]]
 ) -> Any:
     try:
         async with acquire_slot():

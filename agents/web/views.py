@@ -11,7 +11,7 @@ from agents.access.requests import UserRequest
 from agents.db import database
 from agents.models import Approval, Run
 from agents.models.types import AnyUser
-from agents.runs import approvals as service
+from agents.runs import approvals as approval_service
 from agents.runs import plan_edits
 
 from . import presentation
@@ -65,10 +65,10 @@ async def decide(request: UserRequest, pk: int) -> HttpResponse:
         form = await database.run(_plan_form, request, user, pk)
         if form and request.POST.get("verdict") == ADD_STEP:
             return await database.run(_add_step_response, request, pk, form)
-        run = await service.decide(user, pk, _parse_decision(request.POST, pk, form))
+        run = await approval_service.decide(user, pk, _parse_decision(request.POST, pk, form))
     except Approval.DoesNotExist:
         raise Http404 from None
-    except service.DecisionRejected as reason:
+    except approval_service.DecisionRejected as reason:
         return await database.run(_rejection_response, request, pk, reason, form)
     if request.htmx:
         return HttpResponse(status=204)
@@ -85,13 +85,13 @@ def _plan_form(request: UserRequest, user: AnyUser, pk: int) -> plan_edits.PlanF
 
 def _parse_decision(
     form: QueryDict, pk: int, plan: plan_edits.PlanForm | None = None
-) -> service.Decision:
+) -> approval_service.Decision:
     """Read a decision.
 
     Fields are named per approval, because without JavaScript they share one form.
     """
     verdict = form.get("verdict", "")
-    return service.Decision(
+    return approval_service.Decision(
         digest=form.get(f"digest-{pk}", ""),
         is_approved=verdict == "approve",
         arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
@@ -102,12 +102,12 @@ def _parse_decision(
 def _rejection_response(
     request: UserRequest,
     pk: int,
-    reason: service.DecisionRejected,
+    reason: approval_service.DecisionRejected,
     plan: plan_edits.PlanForm | None,
 ) -> HttpResponse:
     """Render the reason with the typed text, so that nothing is lost."""
     problem = str(reason)
-    if isinstance(reason, service.InvalidPlan) and plan:
+    if isinstance(reason, approval_service.InvalidPlan) and plan:
         typed = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
         return _form_response(request, pk, status=422, problem=problem, **typed)
     if request.htmx:

@@ -19,7 +19,7 @@ from agents.workflows.versions import DiffLine, diff_lines
 
 SALT = "agents.workflows.acceptance"
 SWITCHED_OFF = "switched_off"  # set by the owner, so that no one else undoes it
-Terms = dict[str, Any]
+AcceptanceTerms = dict[str, Any]
 
 
 class StaleAcceptance(Exception):
@@ -81,7 +81,7 @@ def awaiting_acceptance(user: User) -> list[Schedule]:
     return [row for row in rows if why_held(row, row.workflow.newest)]
 
 
-def terms(schedule: Schedule, version: WorkflowVersion) -> Terms:
+def terms(schedule: Schedule, version: WorkflowVersion) -> AcceptanceTerms:
     return {
         "person": schedule.user_id,
         "workflow": schedule.workflow_id,

@@ -26,7 +26,7 @@ from agents.runs.engine_messages import translate
 MAX_STEPS = 200
 MAX_VALUE_CHARS = 400
 
-Fate = Literal["runs", "skipped", "depends", "fails"]
+PredictedOutcome = Literal["runs", "skipped", "depends", "fails"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class StepPreview:
 
     step: ExecutionStep
     level: int
-    fate: Fate
+    fate: PredictedOutcome
     why: str = ""
     times: str = ""
     arguments: tuple[tuple[str, str], ...] = ()
@@ -87,7 +87,9 @@ def _simulate_step(
         return StepPreview(step=step, level=level, fate="fails", why=translate(str(error)))
 
 
-def _predict_outcome(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fate, str]:
+def _predict_outcome(
+    step: ExecutionStep, names: Mapping[str, Any]
+) -> tuple[PredictedOutcome, str]:
     if step.condition == FAILURE:
         return "depends", _("only if an earlier step failed")
     if step.condition in (ALWAYS, SUCCESS):

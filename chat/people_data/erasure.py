@@ -63,7 +63,7 @@ class ErasureCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ErasurePlan:
     """What is deleted, and what stays without a name."""
 
     goes: list[ErasureCount]
@@ -125,10 +125,10 @@ def _storage_messages() -> dict[str, str]:
     }
 
 
-def plan(user: User) -> Plan:
+def plan(user: User) -> ErasurePlan:
     own, said = ChatSession.objects.owned_by(user), Message.objects.filter(author=user)
     theirs = Run.objects.filter(_runs_filter(user))
-    return Plan(
+    return ErasurePlan(
         goes=[
             ErasureCount(what=_("Chats, including all messages"), count=own.count()),
             ErasureCount(

@@ -362,7 +362,7 @@ HOSTILE = [
 async def test_the_second_wall_holds_without_the_first(database, shop, sql):
     before = shop.read_bytes()
 
-    result = await database._ask(sql_guard.Query(sql=sql))
+    result = await database._ask(sql_guard.GuardedQuery(sql=sql))
 
     assert result.is_error
     assert result.mendable
@@ -370,8 +370,8 @@ async def test_the_second_wall_holds_without_the_first(database, shop, sql):
 
 
 async def test_a_hidden_table_and_a_missing_one_are_told_apart_by_nobody(database):
-    hidden = await database._ask(sql_guard.Query(sql="SELECT salary FROM staff"))
-    missing = await database._ask(sql_guard.Query(sql="SELECT salary FROM nowhere"))
+    hidden = await database._ask(sql_guard.GuardedQuery(sql="SELECT salary FROM staff"))
+    missing = await database._ask(sql_guard.GuardedQuery(sql="SELECT salary FROM nowhere"))
 
     assert hidden == missing
 
@@ -585,7 +585,7 @@ WORDS = """SELECT FROM WHERE orders staff ( ) , ; * ' " -- /* */ [ ] ` . = IN WI
 def test_any_text_is_admitted_or_refused_with_a_sentence(text):
     outcome = admitted("SELECT " + text)
 
-    assert isinstance(outcome, sql_guard.Query) or str(outcome).endswith((".", ")."))
+    assert isinstance(outcome, sql_guard.GuardedQuery) or str(outcome).endswith((".", ")."))
 
 
 def admitted(sql):

@@ -9,8 +9,7 @@ from django.db import IntegrityError, OperationalError
 from agents.engine.events import EventFactory, EventType
 from agents.engine.loop.termination import StopReason
 from agents.models import Run, RunEvent
-from agents.runs import event_store, pubsub
-from agents.runs import event_writer as journals
+from agents.runs import event_store, event_writer, pubsub
 from agents.runs.event_writer import EventWriter, RunIsOver
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
@@ -119,14 +118,14 @@ async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
 
 
 async def test_a_commit_whose_answer_was_lost_is_not_written_twice(journal, run, monkeypatch):
-    commit, troubles = journals._commit_batch, [OperationalError("no answer")]
+    commit, troubles = event_writer._commit_batch, [OperationalError("no answer")]
 
     def unheard(batch, **about):
         commit(batch, **about)
         if troubles:
             raise troubles.pop()
 
-    monkeypatch.setattr(journals, "_commit_batch", unheard)
+    monkeypatch.setattr(event_writer, "_commit_batch", unheard)
     await journal.keep(run, EventFactory("helper")(EventType.DELTA, content="a", step=1))
 
     assert await RunEvent.objects.filter(run=run).acount() == 1
@@ -153,8 +152,8 @@ async def test_what_collects_while_one_batch_is_written_is_written_as_one(
     journal, run, monkeypatch
 ):
     batches = []
-    commit = journals._commit
-    monkeypatch.setattr(journals, "_commit", lambda b: (batches.append(len(b)), commit(b)))
+    commit = event_writer._commit
+    monkeypatch.setattr(event_writer, "_commit", lambda b: (batches.append(len(b)), commit(b)))
     emit = EventFactory("helper")
     await asyncio.gather(
         *(journal.keep(run, emit(EventType.DELTA, content="a")) for _ in range(100))

@@ -18,8 +18,7 @@ from agents.engine.loop.termination import StopReason
 from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
-from agents.runs import approvals, event_store, executor, leases
-from agents.runs import event_writer as event_journal
+from agents.runs import approvals, event_store, event_writer, executor, leases
 from agents.runs.event_writer import EventWriter, RunIsOver
 from tests.conftest import PATIENCE, asked, checked, until
 
@@ -214,7 +213,7 @@ async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypat
     run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MAX_CRASHES)
     heard = []
     monkeypatch.setattr(
-        event_journal, "readers", [lambda run, events: heard.append((run, events))]
+        event_writer, "readers", [lambda run, events: heard.append((run, events))]
     )
 
     await runs.recover_abandoned()

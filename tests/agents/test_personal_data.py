@@ -20,7 +20,7 @@ from agents.review.step_details import StepDetails, count_replaced_values, is_ma
 from agents.runs import approvals, event_store
 from chat import messages, sessions
 from chat.models import ChatSession, Message
-from tests.agents import test_plans_over_the_wire as plans
+from tests.agents import test_plans_over_the_wire
 from tests.conftest import asked, checked
 from tests.wire import WireServer, call, say
 
@@ -92,7 +92,9 @@ async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, mon
     await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt", mode="plan")
     question = f"What is 6 times 7? {MAIL} wants to know."
 
-    async with WireServer(lambda request: plans.reply(request, dialect)) as server:
+    async with WireServer(
+        lambda request: test_plans_over_the_wire.reply(request, dialect)
+    ) as server:
         monkeypatch.setattr(
             planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
         )

@@ -11,7 +11,7 @@ from agents.access.masking import Masker
 from agents.engine.events import EventFactory, EventType
 from agents.engine.testing import Says
 from agents.models import AgentStep
-from agents.runs import event_store as trace
+from agents.runs import event_store
 from agents.web.presentation import RunView
 from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import asked
@@ -105,13 +105,13 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
 
     run = await asked("Double them all.", user=person)
 
-    chat, trace = await card(run), await card(run, place="trace")
+    chat, event_store = await card(run), await card(run, place="trace")
     assert 'aria-label="each: done · calculator · 30 of 30 items' in chat
     assert chat.count('data-kind="task"') == 1
     assert "each[7]" not in chat
     assert "View each item in the trace." in chat
     assert "60 more rows in the trace" in chat
-    assert trace.count('data-kind="task"') > 30
+    assert event_store.count('data-kind="task"') > 30
 
 
 async def test_the_data_of_a_plan_and_of_a_check_is_no_answer_and_not_shown_as_it_comes(
@@ -225,6 +225,6 @@ def _watched(run, page, events):
     frames = []
     for at in range(0, len(events), 10):
         batch = events[at : at + 10]
-        trace.save([(run.pk, event) for event in batch])
+        event_store.save([(run.pk, event) for event in batch])
         frames.append(page.changes([event.to_dict() for event in batch]))
     return frames

@@ -8,7 +8,7 @@ from agents import runs
 from agents.models import Agent, Run
 from agents.web.consumers import _language
 from chat.models import ChatSession, Message
-from chat.page_state import MAX_MESSAGES as SHOWN
+from chat.page_state import MAX_MESSAGES
 from tests.conftest import checked, frames_until, tab
 
 pytestmark = [
@@ -68,7 +68,7 @@ async def test_a_reloaded_page_shows_the_run_as_it_was_watched(browser, chat):
 
 
 def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
-    told(chat, SHOWN + 2)
+    told(chat, MAX_MESSAGES + 2)
 
     page = client.get(f"/chat/{chat.pk}/").content.decode()
     first = Message.objects.all()[2].pk
@@ -86,12 +86,12 @@ def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
 def test_a_page_of_a_long_conversation_asks_the_database_little(
     client, chat, django_assert_max_num_queries
 ):
-    told(chat, SHOWN)
+    told(chat, MAX_MESSAGES)
 
     with django_assert_max_num_queries(30):
         page = client.get(f"/chat/{chat.pk}/").content.decode()
 
-    assert f"Question {SHOWN}." in page
+    assert f"Question {MAX_MESSAGES}." in page
 
 
 def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):

@@ -5,7 +5,7 @@ from typing import Any
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
 from agents.engine.events import Event, EventFactory, EventType
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.engine.plans.workflow import Workflow
+from agents.engine.plans.workflow import WorkflowRuntime
 from agents.engine.testing import ScriptedModel
 
 
@@ -16,9 +16,9 @@ def step(name: str, tool: str = "echo", *depends_on: str, **more: Any) -> Execut
 
 def workflow(
     *steps: ExecutionStep, tools=(), script=(), parameters=None, **options
-) -> Workflow:
+) -> WorkflowRuntime:
     planner = ReActPlanner(ScriptedModel(*script), "scripted")
-    return Workflow(
+    return WorkflowRuntime(
         planner,
         ToolRegistry(tools),
         Guardrails(),

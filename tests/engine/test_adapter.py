@@ -19,7 +19,7 @@ from agents.engine import (
 from agents.engine.errors import AdapterFailed, AgentConnectionError, ModelTimeout
 from agents.engine.events import EventType
 from agents.engine.loop.handoff import Handoff
-from agents.engine.planner import stream_batches as reading
+from agents.engine.planner import stream_batches
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel, delta
 from agents.llm.model_probe import probe
@@ -241,7 +241,7 @@ async def test_one_that_cannot_be_closed_has_answered_all_the_same():
 
 
 async def test_one_that_will_not_be_stopped_holds_up_nobody(monkeypatch):
-    monkeypatch.setattr(reading, "CLOSE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(stream_batches, "CLOSE_TIMEOUT_SECONDS", 0.1)
     is_over = asyncio.Event()
 
     class Stubborn:

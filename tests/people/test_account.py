@@ -9,8 +9,7 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.test import Client
 
-from agents.accounts import factors, throttle, totp
-from agents.accounts import sign_in as door
+from agents.accounts import factors, sign_in, throttle, totp
 from agents.accounts.models import Authenticator, Passkey, Visit
 from agents.models import AuditEntry
 from tests.people.conftest import PASSWORD
@@ -233,14 +232,14 @@ def test_an_account_is_deleted_only_by_whoever_has_just_shown_who_they_are(
 
 
 def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada, monkeypatch):
-    check = door.verify_password
+    check = sign_in.verify_password
 
     def meanwhile(*about):
         is_right = check(*about)
         type(ada).objects.filter(pk=ada.pk).update(password="x", is_active=False)
         return is_right
 
-    monkeypatch.setattr(door, "verify_password", meanwhile)
+    monkeypatch.setattr(sign_in, "verify_password", meanwhile)
 
     answer = changed(inside)
 

@@ -24,7 +24,7 @@ from agents.access import audit, authentication
 from agents.access.audit import request_context
 from agents.access.requests import signed_in_user
 from agents.accounts import factors, passkeys, sessions, throttle, totp
-from agents.accounts import sign_in as door
+from agents.accounts import sign_in as sign_in_service
 
 from . import responses
 
@@ -39,19 +39,21 @@ WRONG_CODE = gettext_lazy("Wrong code. Wait for the next one in your app and try
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
-        return redirect(door.next_url(request))
+        return redirect(sign_in_service.next_url(request))
     if request.method == "GET":
         return render_sign_in(request, name=request.session.pop(WELCOMED_NAME_KEY, ""))
-    name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MAX_USERNAME_CHARS]
-    password = request.POST.get("password", "")[: door.MAX_PASSWORD_CHARS]
+    name = request.POST.get("username", "").replace("\0", "\ufffd")[
+        : sign_in_service.MAX_USERNAME_CHARS
+    ]
+    password = request.POST.get("password", "")[: sign_in_service.MAX_PASSWORD_CHARS]
     check = partial(authenticate, request, username=name, password=password)
     try:
-        user = door.check_throttled(request, name, "password", check)
+        user = sign_in_service.check_throttled(request, name, "password", check)
     except throttle.TooManyAttempts as wait:
         return render_sign_in(request, 429, problem=throttled_message(wait), name=name)
     if user is None:
         return render_sign_in(request, problem=WRONG_PASSWORD, name=name)
-    return after_first_factor(request, user, "password", door.next_url(request))
+    return after_first_factor(request, user, "password", sign_in_service.next_url(request))
 
 
 def throttled_message(wait: throttle.TooManyAttempts) -> str:
@@ -66,10 +68,10 @@ def after_first_factor(request: HttpRequest, user: User, way: str, onward: str) 
     """Sign a user in after the first factor, or ask for the second."""
     has_any = factors.has_second_factor(user)
     if has_any or authentication.requires_mfa(user):
-        door.require_second_factor(request, user)
+        sign_in_service.require_second_factor(request, user)
         page = reverse("people:second" if has_any else "people:set_up")
         return redirect(f"{page}?{urlencode({'next': onward})}")
-    door.complete(request, user, way, twice=False)
+    sign_in_service.complete(request, user, way, twice=False)
     return redirect(onward)
 
 
@@ -86,22 +88,22 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def second_factor(request: HttpRequest) -> HttpResponse:
     """Ask for a code or a passkey after the password."""
-    user = door.pending_user(request)
+    user = sign_in_service.pending_user(request)
     if user is None:
         return redirect("login")
     if request.method == "GET":
         return _render_second_factor(request, user)
     check = partial(factors.consume_code, user, request.POST.get("code", "")[:100])
     try:
-        way = door.check_throttled(request, user.get_username(), "code", check)
+        way = sign_in_service.check_throttled(request, user.get_username(), "code", check)
     except throttle.TooManyAttempts as wait:
         return _render_second_factor(request, user, 429, problem=throttled_message(wait))
     if not way:
         return _render_second_factor(
             request, user, problem=_("Wrong code, or the code was already used.")
         )
-    door.complete(request, user, way, twice=True)
-    return redirect(door.next_url(request))
+    sign_in_service.complete(request, user, way, twice=True)
+    return redirect(sign_in_service.next_url(request))
 
 
 def _render_second_factor(
@@ -109,7 +111,7 @@ def _render_second_factor(
 ) -> HttpResponse:
     has_app = hasattr(user, "authenticator")
     about = {"has_app": has_app, "has_passkey": user.passkeys.exists(), **told}
-    about["next"] = door.next_url(request)
+    about["next"] = sign_in_service.next_url(request)
     return render(request, "people/second.html", about, status=status)
 
 
@@ -117,7 +119,7 @@ def _render_second_factor(
 @require_http_methods(["GET", "POST"])
 def set_up_mfa(request: HttpRequest) -> HttpResponse:
     """Set up an app for a user who needs a second factor and has none."""
-    user = door.pending_user(request)
+    user = sign_in_service.pending_user(request)
     if user is None or factors.has_second_factor(user):
         return redirect("login")
     secret = request.session.setdefault(NEW_SECRET_KEY, totp.new_secret())
@@ -128,8 +130,8 @@ def set_up_mfa(request: HttpRequest) -> HttpResponse:
         return render_authenticator(request, user, secret, "people:set_up", problem=WRONG_CODE)
     made = factors.add_authenticator(user, secret, step)
     del request.session[NEW_SECRET_KEY]
-    door.complete(request, user, "totp", twice=True)
-    return render_recovery_codes(request, made, door.next_url(request))
+    sign_in_service.complete(request, user, "totp", twice=True)
+    return render_recovery_codes(request, made, sign_in_service.next_url(request))
 
 
 def render_authenticator(
@@ -142,7 +144,7 @@ def render_authenticator(
         "drawing": totp.render_qr(address),
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
-        "next": door.next_url(request),
+        "next": sign_in_service.next_url(request),
         **told,
     }
     return render(request, "people/app.html", about)
@@ -158,7 +160,7 @@ def render_recovery_codes(request: HttpRequest, codes: list[str], onward: str) -
 @require_POST
 def passkey_options(request: HttpRequest) -> HttpResponse:
     return responses.options_response(
-        lambda: passkeys.authentication_options(request, door.pending_user(request))
+        lambda: passkeys.authentication_options(request, sign_in_service.pending_user(request))
     )
 
 
@@ -168,14 +170,14 @@ def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
     """Sign in with a passkey alone, which verifies the user itself."""
 
     def take(told: dict[str, Any]) -> str:
-        known = door.pending_user(request)
+        known = sign_in_service.pending_user(request)
         try:
             user = passkeys.verify_assertion(request, told["answer"], known)
         except passkeys.PasskeyRejected:
             record_passkey_failure(request, known.get_username() if known else "")
             raise
-        door.complete(request, user, "passkey", twice=True)
-        return door.next_url(request)
+        sign_in_service.complete(request, user, "passkey", twice=True)
+        return sign_in_service.next_url(request)
 
     return responses.result_response(request, take)
 
@@ -187,7 +189,7 @@ def record_passkey_failure(request: HttpRequest, name: str) -> None:
         throttle.count_attempt(name or place, place)
     except throttle.TooManyAttempts as wait:
         raise passkeys.PasskeyRejected(throttled_message(wait)) from None
-    door.record_failure(request, name, "passkey")
+    sign_in_service.record_failure(request, name, "passkey")
 
 
 @never_cache
@@ -235,5 +237,9 @@ def _invited_user(uid: str, token: str, *, is_held: bool = False) -> Any:
 
 
 def render_sign_in(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
-    about = {"next": door.next_url(request), "service": door.sso_name(), **told}
+    about = {
+        "next": sign_in_service.next_url(request),
+        "service": sign_in_service.sso_name(),
+        **told,
+    }
     return render(request, "registration/login.html", about, status=status)

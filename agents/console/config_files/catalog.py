@@ -22,7 +22,7 @@ from .columns import (
     not_found_message,
     unknown_key_message,
 )
-from .kind import ResourceKind, ValidationIssue, Values
+from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser, user_or_none
 
 Source = ToolRegistration.Source
@@ -41,7 +41,7 @@ class ModelKind(ResourceKind):
 class ServerKind(ResourceKind):
     """MCP servers; local programs can only be changed by those who may start one."""
 
-    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         return _permission_issues(row, user) or super().keep(row, values, user)
 
     def disable(self, row: Any, user: ConfigUser) -> list[ValidationIssue]:
@@ -67,14 +67,14 @@ class ToolKind(ResourceKind):
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().select_related("server", "fallback")
 
-    def complete(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         return {"source": row.source, **values} if row else values
 
-    def columns(self, values: Values) -> list[ConfigColumn]:
+    def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         without = EXCLUDED_COLUMNS[_source(values)]
         return editable_columns(self.model, self.only_first, [self.named, *without])
 
-    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
         if values.get("source", Source.HTTP) not in Source.values:
             yield ValidationIssue(("source",), _("Must be own, http or mcp."))
@@ -82,7 +82,7 @@ class ToolKind(ResourceKind):
         if is_of_server and not _is_definition(values["definition"]):
             yield ValidationIssue(("definition",), _("This isn't a valid MCP tool definition."))
 
-    def bare(self, name: str, values: Values) -> Any:
+    def bare(self, name: str, values: ResourceValues) -> Any:
         concrete_field(self.model, self.named).clean(name, None)
         source = _source(values)
         if source == Source.OWN and name not in tool_factory.installed_names():
@@ -90,7 +90,7 @@ class ToolKind(ResourceKind):
         more = _server_fields(name, values) if source == Source.MCP else {}
         return ToolRegistration.objects.create(name=name, source=source, **more)
 
-    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         fixed = {"source": row.source, "server": row.server and row.server.name}
         for name, value in fixed.items():
             if values.get(name, value) != value:
@@ -101,7 +101,7 @@ class ToolKind(ResourceKind):
             _pin_definition(row, values["definition"])
         return []
 
-    def form(self, row: Any, values: Values, user: ConfigUser) -> Any:
+    def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
         form = super().form(row, values, user)
         if row.source == Source.MCP:
             del form.fields["definition"]  # defined by its server, in another form
@@ -121,10 +121,10 @@ EXCLUDED_COLUMNS = {
 class AgentKind(ResourceKind):
     """Agents with their tools (`agents.catalog.agent_spec`); each change creates a version."""
 
-    def columns(self, values: Values) -> list[ConfigColumn]:
+    def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         return editable_columns(self.model, without=[self.named, "tools"])
 
-    def describe(self, row: Any) -> Values:
+    def describe(self, row: Any) -> ResourceValues:
         told = agent_spec.describe(row)
         return {
             name: normalize_newlines(value)
@@ -132,16 +132,16 @@ class AgentKind(ResourceKind):
             if name != self.named
         }
 
-    def allowed_keys(self, values: Values) -> list[str]:
+    def allowed_keys(self, values: ResourceValues) -> list[str]:
         return [*super().allowed_keys(values), "tools"]
 
-    def complete(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         """Accept a bare name for a tool without settings."""
         if not isinstance(tools := values.get("tools"), dict):
             return values
         return {**values, "tools": {name: given or {} for name, given in tools.items()}}
 
-    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
         tools = values.get("tools", {})
         if not isinstance(tools, dict):
@@ -150,7 +150,7 @@ class AgentKind(ResourceKind):
         for name, given in tools.items():
             yield from _setting_issues(name, given)
 
-    def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
+    def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().missing_references(values)
         known = set(ToolRegistration.objects.values_list("name", flat=True))
         kind = ToolRegistration._meta.verbose_name
@@ -158,7 +158,7 @@ class AgentKind(ResourceKind):
             if name not in known:
                 yield ValidationIssue(("tools", name), not_found_message(kind, name))
 
-    def data(self, row: Any, values: Values) -> Values:
+    def data(self, row: Any, values: ResourceValues) -> ResourceValues:
         pks = dict(ToolRegistration.objects.values_list("name", "pk"))
         sent = super().data(row, values)
         for name, given in values["tools"].items():
@@ -166,11 +166,11 @@ class AgentKind(ResourceKind):
             sent |= {f"tool-{pks[name]}-{key}": value for key, value in told.items()}
         return sent
 
-    def differs(self, before: Values, values: Values) -> bool:
+    def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
         tools = before.get("tools")
         return values.get("tools", tools) != tools or super().differs(before, values)
 
-    def prepare(self, row: Any, values: Values) -> None:
+    def prepare(self, row: Any, values: ResourceValues) -> None:
         """Save a first version, and unset the default before another agent becomes it."""
         if not row.version:
             agent_versions.save(row, None)
@@ -178,7 +178,7 @@ class AgentKind(ResourceKind):
             row.is_default = False
             row.save(update_fields=["is_default"])
 
-    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         if wrong := super().keep(row, values, user):
             return wrong
         agent_versions.save(row, user_or_none(user), str(IMPORT_NOTE))
@@ -191,7 +191,7 @@ class AgentKind(ResourceKind):
         return []
 
 
-def _source(values: Values) -> Source:
+def _source(values: ResourceValues) -> Source:
     told = values.get("source")
     return Source(told) if told in Source.values else Source.HTTP
 
@@ -203,7 +203,7 @@ def _is_definition(value: Any) -> bool:
     return all(isinstance(item, forms[name]) for name, item in value.items())
 
 
-def _server_fields(name: str, values: Values) -> Values:
+def _server_fields(name: str, values: ResourceValues) -> ResourceValues:
     """Return the initial fields of a server's tool; raise ValidationError."""
     server = McpServer.objects.filter(name=values.get("server") or "").first()
     if server is None:
@@ -219,7 +219,7 @@ def _server_fields(name: str, values: Values) -> Values:
     return {"server": server, "definition": definition.as_dict()}
 
 
-def _pin_definition(row: Any, definition: Values) -> None:
+def _pin_definition(row: Any, definition: ResourceValues) -> None:
     """Accept a tool's definition, which may be the pending one."""
     if row.definition == definition:
         return

@@ -11,17 +11,17 @@ from django.db import models
 from django.forms import modelform_factory
 from django.utils.translation import gettext as _
 
-from agents.engine.plans import Path, read_definition
+from agents.engine.plans import ValuePath, read_definition
 from agents.models import Schedule
 from agents.runs.engine_messages import translate
 from agents.workflows import acceptance, versions
 
 from .columns import normalize_newlines, not_found_message, unknown_key_message
-from .kind import ResourceKind, ValidationIssue, Values
+from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .permissions import ConfigUser, has_model_perm, user_or_none
 
 SCHEDULE_TYPES = {"person": str, "cron": str, "parameters": dict, "enabled": bool}
-SCHEDULE_DEFAULTS: Values = {"parameters": {}, "enabled": True}
+SCHEDULE_DEFAULTS: ResourceValues = {"parameters": {}, "enabled": True}
 FIELD_KEYS = {
     "user": "person",
     "cron": "cron",
@@ -36,16 +36,16 @@ class WorkflowKind(ResourceKind):
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().prefetch_related("schedules__user")
 
-    def describe(self, row: Any) -> Values:
+    def describe(self, row: Any) -> ResourceValues:
         schedules = Schedule.objects.filter(workflow=row).select_related("user")
         times = _sort_schedules(_describe_schedule(schedule) for schedule in schedules)
         text = row.newest.text if row.newest else ""
         return {"enabled": row.enabled, "text": normalize_newlines(text), "schedules": times}
 
-    def allowed_keys(self, values: Values) -> list[str]:
+    def allowed_keys(self, values: ResourceValues) -> list[str]:
         return ["enabled", "text", "schedules"]
 
-    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         if not isinstance(values.get("enabled", True), bool):
             yield ValidationIssue(("enabled",), _("Must be true or false."))
         if not isinstance(values.get("text", ""), str):
@@ -57,20 +57,20 @@ class WorkflowKind(ResourceKind):
         for number, schedule in enumerate(schedules):
             yield from _schedule_issues(number, schedule)
 
-    def complete(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         if not isinstance(times := values.get("schedules"), list):
             return values
         whole = [SCHEDULE_DEFAULTS | time if isinstance(time, dict) else time for time in times]
         return {**values, "schedules": whole}
 
-    def differs(self, before: Values, values: Values) -> bool:
+    def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
         told = {name: values[name] for name in values if name != "schedules"}
-        now: list[Values] = before.get("schedules", [])
+        now: list[ResourceValues] = before.get("schedules", [])
         times = values.get("schedules", now)
         is_other = any(before.get(name) != value for name, value in told.items())
         return is_other or _sort_schedules(times) != now
 
-    def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
+    def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         people = get_user_model()._default_manager
         for number, schedule in enumerate(values.get("schedules", [])):
             name = schedule["person"]
@@ -78,7 +78,7 @@ class WorkflowKind(ResourceKind):
                 path = ("schedules", number, "person")
                 yield ValidationIssue(path, not_found_message(_("user"), name))
 
-    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         if lacking := list(self.missing_references(values)):
             return lacking
         if wrong := _save_text(row, values, user):
@@ -91,15 +91,15 @@ class WorkflowKind(ResourceKind):
             return []
         return list(_save_schedules(row, values["schedules"], user))
 
-    def needs(self, row: Any, values: Values) -> list[str]:
+    def needs(self, row: Any, values: ResourceValues) -> list[str]:
         return []  # no secrets
 
 
-def _sort_schedules(times: Iterable[Values]) -> list[Values]:
+def _sort_schedules(times: Iterable[ResourceValues]) -> list[ResourceValues]:
     return sorted(times, key=lambda time: json.dumps(time, sort_keys=True))
 
 
-def _describe_schedule(schedule: Schedule) -> Values:
+def _describe_schedule(schedule: Schedule) -> ResourceValues:
     told = {"person": schedule.user.get_username(), "cron": schedule.cron}
     return {
         **told,
@@ -120,7 +120,7 @@ def _schedule_issues(number: int, schedule: Any) -> Iterator[ValidationIssue]:
             yield ValidationIssue((*at, key), _("This value has the wrong type."))
 
 
-def _save_text(row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
+def _save_text(row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
     newest = row.newest
     text = values.get("text", normalize_newlines(newest.text) if newest else "")
     definition = read_definition(text)
@@ -141,7 +141,7 @@ def _save_text(row: Any, values: Values, user: ConfigUser) -> list[ValidationIss
 
 
 def _save_schedules(
-    row: Any, wanted: list[Values], user: ConfigUser
+    row: Any, wanted: list[ResourceValues], user: ConfigUser
 ) -> Iterator[ValidationIssue]:
     """Replace the schedules; one with the same user and time keeps its row."""
     if not all(has_model_perm(user, verb, Schedule) for verb in ("add", "change", "delete")):
@@ -163,7 +163,7 @@ def _save_schedules(
 
 
 def _save_schedule(
-    number: int, schedule: Schedule, values: Values
+    number: int, schedule: Schedule, values: ResourceValues
 ) -> Iterator[ValidationIssue]:
     console = admin.site.get_model_admin(Schedule)
     fields = ["workflow", *FIELD_KEYS]
@@ -175,11 +175,11 @@ def _save_schedule(
         return
     for field, sentences in form.errors.items():
         key = FIELD_KEYS.get(field)
-        path: Path = ("schedules", number, key) if key else ("schedules", number)
+        path: ValuePath = ("schedules", number, key) if key else ("schedules", number)
         yield from (ValidationIssue(path, str(sentence)) for sentence in sentences)
 
 
-def _schedule_data(schedule: Schedule, values: Values) -> Values:
+def _schedule_data(schedule: Schedule, values: ResourceValues) -> ResourceValues:
     people = get_user_model()._default_manager
     user = people.get_by_natural_key(values["person"])
     return {

@@ -16,7 +16,7 @@ from agents.engine.plans import PlanProblem
 
 from .columns import normalize_newlines, unknown_key_message
 from .exporter import AUDIT_SUBJECT
-from .kind import ResourceKind, ValidationIssue, Values
+from .kind import ResourceKind, ResourceValues, ValidationIssue
 from .kinds import KINDS
 from .parser import ConfigFile, FileEntry, parse_file
 from .permissions import ConfigUser, has_model_perm, user_or_none
@@ -43,8 +43,8 @@ class ImportItem:
     kind: ResourceKind
     name: str
     state: ImportState
-    before: Values
-    after: Values
+    before: ResourceValues
+    after: ResourceValues
     problems: tuple[PlanProblem, ...] = ()
     needs: tuple[str, ...] = ()
     pk: int | None = None
@@ -130,7 +130,7 @@ class _KindImport:
         self.rows = kind.named_rows(locked=True)
         self.before = {name: kind.describe(row) for name, row in self.rows.items()}
         self.problems: dict[str, list[PlanProblem]] = {name: [] for name in self.entries}
-        self.told: dict[str, Values] = {}
+        self.told: dict[str, ResourceValues] = {}
 
     def check(self) -> None:
         """Validate each entry; unchanged ones are skipped."""
@@ -176,7 +176,9 @@ class _KindImport:
             after = self.kind.describe(rows[name]) if name in rows else {}
             yield self._build_item(name, self.before.get(name, {}), after, rows.get(name))
 
-    def _build_item(self, name: str, before: Values, after: Values, row: Any) -> ImportItem:
+    def _build_item(
+        self, name: str, before: ResourceValues, after: ResourceValues, row: Any
+    ) -> ImportItem:
         problems = self.problems.get(name, [])
         needs = self.kind.needs(row, self.told[name]) if row and name in self.told else []
         return ImportItem(
@@ -190,7 +192,7 @@ class _KindImport:
             pk=row.pk if row else None,
         )
 
-    def _state(self, name: str, before: Values, after: Values) -> ImportState:
+    def _state(self, name: str, before: ResourceValues, after: ResourceValues) -> ImportState:
         if not before:
             return ImportState.NEW
         if name not in self.entries:
@@ -214,7 +216,7 @@ class _KindImport:
 
 
 def _shape_issues(
-    kind: ResourceKind, entry: FileEntry, values: Values
+    kind: ResourceKind, entry: FileEntry, values: ResourceValues
 ) -> Iterator[ValidationIssue]:
     if entry.mistake:
         yield ValidationIssue((), entry.mistake)
@@ -245,7 +247,7 @@ def _seal(text: str, user: ConfigUser, remove: bool, things: Iterable[ImportItem
 
 
 def _record_import(outcome: ImportResult, user: ConfigUser) -> None:
-    told: Values = {}
+    told: ResourceValues = {}
     for state in APPLIED_STATES:
         if things := outcome.of(state):
             told[state] = {f"{t.kind.key}: {t.name}": t.changed_fields for t in things}

@@ -10,19 +10,19 @@ from django.db import models
 from django.forms import modelform_factory
 
 from agents.db.fast_writes import concrete_field
-from agents.engine.plans import Path
+from agents.engine.plans import ValuePath
 
 from .columns import ConfigColumn, editable_columns
 from .permissions import ConfigUser
 
-Values = dict[str, Any]
+ResourceValues = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationIssue:
     """A problem with an item, and the part it concerns."""
 
-    path: Path
+    path: ValuePath
     message: str
 
 
@@ -50,42 +50,42 @@ class ResourceKind:
         rows = self.rows().select_for_update(of=("self",)) if locked else self.rows()
         return {getattr(row, self.named): row for row in rows}
 
-    def complete(self, row: Any, values: Values) -> Values:
+    def complete(self, row: Any, values: ResourceValues) -> ResourceValues:
         """Return the values, completed with what is needed from the row."""
         return values
 
-    def columns(self, values: Values) -> list[ConfigColumn]:
+    def columns(self, values: ResourceValues) -> list[ConfigColumn]:
         """Return the columns of an item with these values."""
         return editable_columns(self.model, without=[self.named])
 
-    def describe(self, row: Any) -> Values:
+    def describe(self, row: Any) -> ResourceValues:
         told = self.columns(self.complete(row, {}))
         return {column.name: column.of(row) for column in told}
 
-    def allowed_keys(self, values: Values) -> list[str]:
+    def allowed_keys(self, values: ResourceValues) -> list[str]:
         """Return the known keys."""
         return [column.name for column in self.columns(values)]
 
-    def mismatches(self, values: Values) -> Iterator[ValidationIssue]:
+    def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         """Yield values of the wrong type, before any lookup."""
         for column in self.columns(values):
             if column.name in values and (why := column.mismatch(values[column.name])):
                 yield ValidationIssue((column.name,), why)
 
-    def differs(self, before: Values, values: Values) -> bool:
+    def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
         """Whether any value differs from the row."""
         told = [column for column in self.columns(values) if column.name in values]
         return any(c.differs(before.get(c.name), values[c.name]) for c in told)
 
-    def prepare(self, row: Any, values: Values) -> None:
+    def prepare(self, row: Any, values: ResourceValues) -> None:
         """Prepare a row before any of its kind is changed."""
 
-    def bare(self, name: str, values: Values) -> Any:
+    def bare(self, name: str, values: ResourceValues) -> Any:
         """Create a row that others can refer to; raise ValidationError."""
         concrete_field(self.model, self.named).clean(name, None)
         return self.model._default_manager.create(**{self.named: name})
 
-    def keep(self, row: Any, values: Values, user: ConfigUser) -> list[ValidationIssue]:
+    def keep(self, row: Any, values: ResourceValues, user: ConfigUser) -> list[ValidationIssue]:
         """Save the row as its page would; otherwise return the problems."""
         wrong = list(self.missing_references(values))
         lost = {objection.path[0] for objection in wrong}
@@ -98,13 +98,13 @@ class ResourceKind:
         self.after_save(row)
         return []
 
-    def missing_references(self, values: Values) -> Iterator[ValidationIssue]:
+    def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         """Yield references that don't exist."""
         for column in self.columns(values):
             for sentence in column.missing(values.get(column.name)):
                 yield ValidationIssue((column.name,), sentence)
 
-    def form(self, row: Any, values: Values, user: ConfigUser) -> Any:
+    def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:
         console = admin.site.get_model_admin(self.model)
         fields = [c.field for c in self.columns(values) if c.field.name not in self.only_first]
         others = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
@@ -119,13 +119,13 @@ class ResourceKind:
                 field.strip = False  # as written
         return form
 
-    def data(self, row: Any, values: Values) -> Values:
+    def data(self, row: Any, values: ResourceValues) -> ResourceValues:
         """Return the form data for these values, without secrets."""
         told = [c for c in self.columns(values) if not c.is_secret and c.name in values]
         sent = {column.field.name: column.form_value(values[column.name]) for column in told}
         return {self.named: getattr(row, self.named), **sent}
 
-    def needs(self, row: Any, values: Values) -> list[str]:
+    def needs(self, row: Any, values: ResourceValues) -> list[str]:
         """Return the secrets that the file names and the row lacks."""
         found: list[str] = []
         for column in self.columns(values):

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 
 from django.utils.translation import gettext as _
 
-from agents.engine.plans import LocatedValue, Path, PlanProblem, read_yaml
+from agents.engine.plans import LocatedValue, PlanProblem, ValuePath, read_yaml
 from agents.runs.engine_messages import translate
 
 from .exporter import FORMAT_VERSION, HEADER
-from .kind import Values
+from .kind import ResourceValues
 from .kinds import KINDS
 
 MAX_FILE_BYTES = 800_000
@@ -25,10 +25,10 @@ class FileEntry:
     mistake: str = ""
 
     @property
-    def values(self) -> Values:
+    def values(self) -> ResourceValues:
         return dict(self.written.plain) if isinstance(self.written.value, dict) else {}
 
-    def find_line(self, path: Path) -> int:
+    def find_line(self, path: ValuePath) -> int:
         """Return the line of this part, or of the item."""
         line, here = self.line, self.written
         for key in path:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from agents.engine.events import Event
 
 Events = AsyncGenerator[Event, None]
-Said = tuple[str, Event | None, "asyncio.Future[None] | None"]
+MergedItem = tuple[str, Event | None, "asyncio.Future[None] | None"]
 
 
 class EventMerger:
@@ -19,7 +19,7 @@ class EventMerger:
 
     def __init__(self) -> None:
         self._strands: dict[str, asyncio.Task[None]] = {}
-        self._said: asyncio.Queue[Said] = asyncio.Queue()
+        self._said: asyncio.Queue[MergedItem] = asyncio.Queue()
         self._taken: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import re2
 
-Extent = Literal["characters", "word", "line", "text"]
+MatchExtent = Literal["characters", "word", "line", "text"]
 # Separators. A separator that a pattern can't match also ends each of its matches.
 BREAK_CHARS = frozenset(" \n。、")
 QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(,?)(\d*)\}")
@@ -50,7 +50,7 @@ class MatchBound:
         return {mark: int(n) for mark, n in counts.items() if n <= MAX_BREAKS}
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> MatchExtent:
         if math.isfinite(self.most) and self.most <= SHORT_MATCH_CHARS:
             return "characters"
         if " " not in self.takes:

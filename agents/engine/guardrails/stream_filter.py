@@ -14,7 +14,7 @@ from .patterns import compile_any
 
 MAX_MATCHES = 2_000
 MIN_NEW_CHARS = 16  # characters; a scan costs about the same for a few as for many
-Ends = tuple[float, tuple[tuple[str, int], ...]]  # match length, separators that end it
+MatchEnd = tuple[float, tuple[tuple[str, int], ...]]  # match length, separators that end it
 
 
 class Rule(Protocol):
@@ -94,7 +94,7 @@ class NormalizedView:
         self.text = read.text if text is None else text
         self.starts, self.ends = read.starts, read.ends
 
-    def safe_end(self, reaches: Iterable[Ends], end: int) -> int:
+    def safe_end(self, reaches: Iterable[MatchEnd], end: int) -> int:
         """Return the position before which no further match can be found."""
         until = min([_decided_end(most, ends, self.text) for most, ends in reaches])
         return self.starts[until] if until < len(self.text) else end

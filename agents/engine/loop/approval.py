@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from agents.engine.tool import Effect, Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.engine.turn.assembly import ToolCall
 
-Why = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
+ApprovalReason = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ApprovalDecision:
             "Continue without it, or say what you need."
         )
 
-    def reply(self, why: "Why") -> ToolResult:
+    def reply(self, why: "ApprovalReason") -> ToolResult:
         """Return the result of a question to a person: the answer, or that they rejected it."""
         who = self.by or "A user"
         if not self.is_approved:
@@ -135,7 +135,7 @@ class ApprovalPolicy:
         self.auto_execute = auto_execute
         self.is_written = is_written
 
-    def why(self, call: ToolCall) -> Why | None:
+    def why(self, call: ToolCall) -> ApprovalReason | None:
         """Return why a call waits, or None if it needs no approval or can't be made."""
         if not self.registry.has(call.name) or not isinstance(call.readable, dict):
             return None
@@ -157,7 +157,7 @@ class ApprovalPolicy:
 
     def _person_reason(
         self, tool: AskPersonTool, call: ToolCall, facts: Mapping[str, Any]
-    ) -> Why | None:
+    ) -> ApprovalReason | None:
         if self.is_written:
             return "step" if facts.get("approves") else "question"
         if not facts.get("role"):
@@ -167,7 +167,7 @@ class ApprovalPolicy:
         return "sharing" if tool.asker_approves or not self.auto_execute else "question"
 
 
-def digest(call: ToolCall, why: Why = "tool", seq: int = 0, tool: str = "") -> str:
+def digest(call: ToolCall, why: ApprovalReason = "tool", seq: int = 0, tool: str = "") -> str:
     """Return the digest a decision is bound to: this request about this call and arguments.
 
     `seq` is the number of the request, so a decision about one never applies to another. `tool`

@@ -18,14 +18,14 @@ from agents.engine.guardrails.checks import (
 )
 from agents.engine.planner.react_planner import ModelRequest, ReActPlanner, SlowNotice
 from agents.engine.resilience.circuit_breaker import NEVER_OPEN, Circuits
-from agents.engine.resilience.rate_limiter import Limit, RateLimiter
+from agents.engine.resilience.rate_limiter import LimitKind, RateLimiter
 from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.turn.assembly import PlanResult, Turn
 
 from .usage import turn_usage
 
 Events = AsyncGenerator[Event, None]
-Ask = Callable[[ReActPlanner], ModelRequest]
+RequestBuilder = Callable[[ReActPlanner], ModelRequest]
 
 
 class ModelCall:
@@ -63,7 +63,7 @@ class ModelCall:
         self._has_spoken = False
         self._tries: dict[str, int] = {}
 
-    async def events(self, request: ModelRequest, ask: Ask | None = None) -> Events:
+    async def events(self, request: ModelRequest, ask: RequestBuilder | None = None) -> Events:
         """Stream the reply; before the first token, retry or fall back to the next model.
 
         `ask` builds the request for another model; without it all get the same.
@@ -221,7 +221,7 @@ class ModelCall:
             EventType.STATUS, kind=StatusKind.SLOW, seconds=slow.seconds, step=self.step
         )
 
-    def _rate_limit_event(self, gate: RateLimiter, limit: Limit) -> Event:
+    def _rate_limit_event(self, gate: RateLimiter, limit: LimitKind) -> Event:
         return self.emit(
             EventType.STATUS,
             kind=StatusKind.LIMITED,

@@ -18,7 +18,14 @@ from agents.engine.state import AgentStep, Message
 from agents.engine.tool import Effect, text_argument
 from agents.engine.turn.assembly import ToolCall
 
-from .approval import ApprovalDecision, ApprovalPolicy, AskPersonTool, Why, digest, fingerprint
+from .approval import (
+    ApprovalDecision,
+    ApprovalPolicy,
+    ApprovalReason,
+    AskPersonTool,
+    digest,
+    fingerprint,
+)
 from .cancellation import await_result
 from .handoff import Handoff, HandoffRun
 from .lifecycle_events import guardrail_event, pause_event
@@ -116,7 +123,7 @@ class ToolStep:
         is_settled = call.id in self.trail.verdicts or call.id in self.trail.barred
         return not is_settled and self._approval_reason(call) is not None
 
-    def _approval_reason(self, call: ToolCall) -> Why | None:
+    def _approval_reason(self, call: ToolCall) -> ApprovalReason | None:
         if call.id in self.trail.unsure:
             return "unknown"
         why = self.asking.why(call)
@@ -130,7 +137,7 @@ class ToolStep:
             if call.id not in self.trail.pending
         ]
 
-    def _approval_request(self, call: ToolCall, why: Why) -> Event:
+    def _approval_request(self, call: ToolCall, why: ApprovalReason) -> Event:
         step = self.trail.asked[call.id] = self._call_step(call)
         self.trail.pending.add(call.id)
         tool = fingerprint(self.tool_runner.registry.get(call.name))

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from agents.engine.errors import PlanParseError
-from agents.engine.turn.assembly import PlanResult, Shown, ToolCall, Turn
+from agents.engine.turn.assembly import PlanResult, ToolCall, Turn, VisibleText
 
-from . import react_action as actions
+from . import react_action
 from .react_labels import (
     ALLOWED_AFTER,
     BEFORE_ANSWER,
@@ -62,7 +62,7 @@ class ReactParser:
         self.is_done = False
         self.answer_was_thought = False
         self._raw: list[str] = []
-        self._pieces: list[Shown] = []
+        self._pieces: list[VisibleText] = []
         self._texts: dict[ReactSection, list[str]] = {part: [] for part in ReactSection}
         self._reasoning: list[str] = []
         self._part = ReactSection.OPENING
@@ -80,14 +80,14 @@ class ReactParser:
         self._around: list[str] = []
         self._is_wrapped = False
 
-    def feed(self, text: str) -> list[Shown]:
+    def feed(self, text: str) -> list[VisibleText]:
         """Parse the next piece and return what can be displayed."""
         if not self.is_done:
             self._raw.append(text)
             self._process(text)
         return self._flush()
 
-    def finish(self) -> list[Shown]:
+    def finish(self) -> list[VisibleText]:
         """End the reply and return the text still held back."""
         if not self.is_done:
             self._process("", final=True)
@@ -103,7 +103,7 @@ class ReactParser:
         """Return the plan, as if the reply ended here."""
         return parse_react("".join(self._raw))
 
-    def _flush(self) -> list[Shown]:
+    def _flush(self) -> list[VisibleText]:
         pieces, self._pieces = self._pieces, []
         return pieces
 
@@ -236,11 +236,13 @@ class ReactParser:
         input = "".join(self._texts[ReactSection.INPUT])
         if self._fence:
             input = cut_at_label(input)
-        name, value = actions.parse_action("".join(self._texts[ReactSection.ACTION]), input)
-        if not actions.is_no_action(name):
+        name, value = react_action.parse_action(
+            "".join(self._texts[ReactSection.ACTION]), input
+        )
+        if not react_action.is_no_action(name):
             self._choice = name, value
             return
-        self._instead = self._instead or actions.answer_text(value)
+        self._instead = self._instead or react_action.answer_text(value)
         self._has_action = False
         self._texts[ReactSection.ACTION].clear()
         self._texts[ReactSection.INPUT].clear()
@@ -296,7 +298,7 @@ class ReactParser:
         thought = texts[ReactSection.THOUGHT]
         if self._choice and self._choice[0]:
             name, value = self._choice
-            call = ToolCall(id="react", name=name, arguments=actions.to_arguments(value))
+            call = ToolCall(id="react", name=name, arguments=react_action.to_arguments(value))
             return PlanResult(
                 thought=thought, action=name, action_input=value, calls=(call,), turn=turn
             )

@@ -23,7 +23,14 @@ from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS, PlanRestorer, P
 from agents.engine.resilience.rate_limiter import RateLimiter
 from agents.engine.state import OBSERVATION_PREFIX, AgentState, Message
 from agents.engine.tool import TEXT_INPUT_SCHEMA, Tool, specification
-from agents.engine.turn.assembly import Assembler, Chunk, PlanResult, Shown, ToolCall, Turn
+from agents.engine.turn.assembly import (
+    Assembler,
+    Chunk,
+    PlanResult,
+    ToolCall,
+    Turn,
+    VisibleText,
+)
 from agents.engine.turn.reasoning import message_for_model
 
 from .context_window import fit
@@ -290,7 +297,7 @@ class _NativeReader:
     def __init__(self) -> None:
         self._assembler = Assembler()
 
-    def feed(self, chunk: Chunk) -> list[Shown]:
+    def feed(self, chunk: Chunk) -> list[VisibleText]:
         pieces = self._assembler.feed(chunk)
         if self._assembler.size > MAX_REPLY_CHARS:
             raise ModelError(
@@ -298,7 +305,7 @@ class _NativeReader:
             )
         return pieces
 
-    def rest(self) -> list[Shown]:
+    def rest(self) -> list[VisibleText]:
         """Return the text still held back when the stream ends."""
         return self._assembler.rest()
 
@@ -331,16 +338,16 @@ class _ReactReader(_NativeReader):
     def is_done(self) -> bool:  # type: ignore[override]
         return self._reader.is_done
 
-    def feed(self, chunk: Chunk) -> list[Shown]:
+    def feed(self, chunk: Chunk) -> list[VisibleText]:
         return self._parse_pieces(super().feed(chunk))
 
-    def _parse_pieces(self, shown: Iterable[Shown]) -> list[Shown]:
-        pieces: list[Shown] = []
+    def _parse_pieces(self, shown: Iterable[VisibleText]) -> list[VisibleText]:
+        pieces: list[VisibleText] = []
         for kind, text in shown:
             pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
         return pieces
 
-    def rest(self) -> list[Shown]:
+    def rest(self) -> list[VisibleText]:
         return self._parse_pieces(super().rest()) + self._reader.finish()
 
     def result(self) -> PlanResult:
@@ -384,7 +391,7 @@ def _join_paragraphs(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text.strip())
 
 
-def _join_deltas(pieces: Iterable[Iterable[Shown]]) -> list[TextDelta]:
+def _join_deltas(pieces: Iterable[Iterable[VisibleText]]) -> list[TextDelta]:
     """Join consecutive pieces of the same kind."""
     said: list[TextDelta] = []
     for kind, text in chain.from_iterable(pieces):

@@ -1,6 +1,6 @@
 """Plans, written by a model or by hand: validation, execution, and merging in a panel."""
 
-from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE, Merge
+from .answer_merging import JUDGE, MODERATOR, QUESTION_TEMPLATE, MergeStrategy
 from .definition import PlanDefinition, read_definition
 from .evaluation import MONITOR
 from .evaluation import OUTPUT_SCHEMA as EVALUATION_SCHEMA
@@ -18,13 +18,13 @@ from .plan_writer import (
 )
 from .similarity import normal_form
 from .validation import Schemas, missing_resources
-from .workflow import Workflow
+from .workflow import WorkflowRuntime
 from .yaml_reader import (
     MAX_DEPTH,
     MAX_PROBLEMS,
     LocatedValue,
-    Path,
     PlanProblem,
+    ValuePath,
     parse_scalar,
     read_yaml,
 )
@@ -43,11 +43,11 @@ __all__ = [
     "MAX_PROBLEMS",
     "MODERATOR",
     "MONITOR",
-    "Merge",
+    "MergeStrategy",
     "Orchestrator",
     "PLANNER",
     "Panel",
-    "Path",
+    "ValuePath",
     "PlanDefinition",
     "PlanProblem",
     "QUESTION_TEMPLATE",
@@ -58,7 +58,7 @@ __all__ = [
     "SYNTHESIS_PROMPT",
     "Schemas",
     "TRIED_PLAN",
-    "Workflow",
+    "WorkflowRuntime",
     "dependencies",
     "diff_steps",
     "levels",

@@ -13,8 +13,8 @@ from ..events import Event, EventType
 from .context import PlanContext
 from .similarity import group_equal
 
-Merge = Literal["vote", "synthesis", "judge"]
-Groups = list[list[str]]
+MergeStrategy = Literal["vote", "synthesis", "judge"]
+AnswerGroups = list[list[str]]
 
 MODERATOR = "moderator"
 JUDGE = "judge"
@@ -58,8 +58,8 @@ class PanelMember:
 class MergeResult:
     """The merged answer; `chosen` is empty in a tie, or if a new answer is written."""
 
-    merge: Merge
-    groups: Groups
+    merge: MergeStrategy
+    groups: AnswerGroups
     chosen: str = ""
     reason: str = ""
     differences: tuple[str, ...] = ()
@@ -84,12 +84,14 @@ class AnswerMerger:
     Identical answers need no model.
     """
 
-    def __init__(self, site: PlanContext, merge: Merge, heads: Sequence[PanelMember]) -> None:
+    def __init__(
+        self, site: PlanContext, merge: MergeStrategy, heads: Sequence[PanelMember]
+    ) -> None:
         self.site = site
         self.merge = merge
         self.heads = heads
         self.answered = [head for head in heads if not head.problem]
-        self.exact: Groups = []
+        self.exact: AnswerGroups = []
         self.verdict = MergeResult(merge=merge, groups=[])
 
     async def events(self) -> Events:
@@ -181,7 +183,7 @@ class AnswerMerger:
             heading=value.get("heading", ""),
         )
 
-    def _choose(self, groups: Groups, value: Mapping[str, Any]) -> tuple[str, str]:
+    def _choose(self, groups: AnswerGroups, value: Mapping[str, Any]) -> tuple[str, str]:
         """Return the member whose answer is chosen, and why."""
         most, everybody = groups[0], len(self.answered)
         if len(most) == everybody:
@@ -219,7 +221,7 @@ def _comparable_value(head: PanelMember) -> Any:
     return head.answer if head.output is None else head.output
 
 
-def _merge_groups(exact: Groups, said: Sequence[Sequence[str]]) -> Groups:
+def _merge_groups(exact: AnswerGroups, said: Sequence[Sequence[str]]) -> AnswerGroups:
     """Merge exact groups with those that a model considers equal."""
     groups, seen = exact, set[str]()
     for names in said:

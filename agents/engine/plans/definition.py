@@ -8,8 +8,7 @@ from typing import Any
 
 from .plan import STEP_FIELDS, ExecutionPlan, ExecutionStep
 from .validation import MAX_STEPS, is_number, structural_problems, with_suggestion
-from .yaml_reader import MAX_PROBLEMS, LocatedValue, PlanProblem
-from .yaml_reader import read_yaml as read_values
+from .yaml_reader import MAX_PROBLEMS, LocatedValue, PlanProblem, read_yaml
 
 MAX_NAME_CHARS = 80
 MAX_DESCRIPTION_CHARS = 300
@@ -53,7 +52,7 @@ class PlanDefinition:
 
 def read_definition(text: str) -> PlanDefinition:
     """Read a definition; any text is accepted, and problems are returned."""
-    written, problems = read_values(text)
+    written, problems = read_yaml(text)
     if written is None or not isinstance(written.value, dict):
         problems = problems or [_not_a_mapping(written)]
         return PlanDefinition(plan=ExecutionPlan(), problems=tuple(problems))
@@ -225,8 +224,8 @@ class _DefinitionReader:
         return self.plan(written)
 
 
-Reader = Callable[[_DefinitionReader, LocatedValue, str], Any]
-FIELD_READERS: Mapping[str, Reader] = {
+FieldReader = Callable[[_DefinitionReader, LocatedValue, str], Any]
+FIELD_READERS: Mapping[str, FieldReader] = {
     "name": _DefinitionReader._read_name,
     "tool": _DefinitionReader._read_text,
     "arguments": _DefinitionReader._read_mapping,

@@ -10,7 +10,7 @@ from agents.engine.loop.tool_step import MAX_OBSERVATION_CHARS
 
 from ..tool import ToolResult
 
-Status = Literal["done", "failed", "skipped", "unreached"]
+StepStatus = Literal["done", "failed", "skipped", "unreached"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class EvaluationResult:
 class StepOutcome:
     """A step's outcome; `number` is its row, or None if it was never started."""
 
-    status: Status
+    status: StepStatus
     output: Any = None
     reason: str = ""
     number: int | None = None

@@ -15,7 +15,13 @@ from agents.engine.turn.assembly import PlanResult
 
 from ..events import Event, EventType
 from ..tool import ToolRegistry
-from .answer_merging import AnswerMerger, Merge, MergeResult, PanelMember, format_answers
+from .answer_merging import (
+    AnswerMerger,
+    MergeResult,
+    MergeStrategy,
+    PanelMember,
+    format_answers,
+)
 from .context import PlanContext, load_recorded_events
 from .executor import PlanExecution
 from .outcome import StepOutcome
@@ -44,12 +50,12 @@ class Panel(AgentRuntime):
     def __init__(
         self,
         *args: Any,
-        merge: Merge = "synthesis",
+        merge: MergeStrategy = "synthesis",
         most_seconds: float | None = 300,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
-        self.merge: Merge = merge
+        self.merge: MergeStrategy = merge
         self.most_seconds = most_seconds
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-Kind = Literal["tool", "agent", "ask", "plan"]
+StepKind = Literal["tool", "agent", "ask", "plan"]
 
 # Named conditions: always, all succeeded, one failed.
 ALWAYS, SUCCESS, FAILURE = "always", "success", "failure"
@@ -45,7 +45,7 @@ class ExecutionStep:
     retry: int = field(default=0, kw_only=True)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> StepKind:
         if self.plan is not None:
             return "plan"
         return "ask" if self.ask else "agent" if self.agent else "tool"

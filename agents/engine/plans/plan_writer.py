@@ -88,7 +88,7 @@ PLAN_SCHEMA: dict[str, Any] = {
 }
 
 Events = AsyncGenerator[Event, None]
-Check = Callable[[ExecutionPlan], Sequence[str]]
+PlanCheck = Callable[[ExecutionPlan], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class PlanWriter:
         site: PlanContext,
         before: Sequence[ExecutedPlan],
         *,
-        check: Check,
+        check: PlanCheck,
         roles: Collection[str] = (),
         shows: bool = False,
     ) -> None:

@@ -15,7 +15,7 @@ from .attempts import StepAttempts
 from .context import Names, PlanContext
 from .deadline import TimeLimitedStream
 from .evaluation import OutcomeCheck
-from .outcome import EvaluationResult, Status, StepOutcome
+from .outcome import EvaluationResult, StepOutcome, StepStatus
 from .plan import ExecutionPlan, ExecutionStep
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_ITEMS = 1_000
 
 Events = AsyncGenerator[Event, None]
-Within = Callable[[ExecutionPlan, Names, int], "PlanExecution"]
+NestedExecution = Callable[[ExecutionPlan, Names, int], "PlanExecution"]
 
 
 class StepRun:
@@ -39,7 +39,7 @@ class StepRun:
         step: ExecutionStep,
         names: Names,
         parent: int | None,
-        within: Within,
+        within: NestedExecution,
     ) -> None:
         self.site = site
         self.step = step
@@ -157,7 +157,7 @@ class StepRun:
 
     def _finish_checked(self, check: OutcomeCheck) -> None:
         finding = check.finding
-        status: Status = "done" if finding.is_met else "failed"
+        status: StepStatus = "done" if finding.is_met else "failed"
         self._finish(status, check.output, "" if finding.is_met else finding.reason, finding)
 
     def _items(self) -> list[Any]:
@@ -192,7 +192,7 @@ class StepRun:
 
     def _finish(
         self,
-        status: Status,
+        status: StepStatus,
         output: Any = None,
         reason: str = "",
         finding: EvaluationResult | None = None,

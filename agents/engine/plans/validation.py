@@ -10,7 +10,7 @@ from ..errors import BadExpression
 from ..expressions import Expression, embedded_expressions, iter_strings, parse
 from .graph import find_cycle, precedence
 from .plan import ALWAYS, FAILURE, INTEGER_FIELDS, SUCCESS, ExecutionPlan, ExecutionStep
-from .yaml_reader import MAX_PROBLEMS, Path, PlanProblem
+from .yaml_reader import MAX_PROBLEMS, PlanProblem, ValuePath
 
 MAX_STEPS = 2_000
 MAX_DEPTH = 5
@@ -89,7 +89,7 @@ class _Scope:
 
 
 def _structural_problems(
-    plan: ExecutionPlan, scope: _Scope, path: Path
+    plan: ExecutionPlan, scope: _Scope, path: ValuePath
 ) -> Iterator[PlanProblem]:
     if scope.level > MAX_DEPTH:
         sentence = f"Plans can be nested up to {MAX_DEPTH} levels deep."
@@ -107,7 +107,7 @@ def _structural_problems(
         yield from checked.problems(step, (*path, "steps", place))
 
 
-def _duplicate_names(plan: ExecutionPlan, path: Path) -> Iterator[PlanProblem]:
+def _duplicate_names(plan: ExecutionPlan, path: ValuePath) -> Iterator[PlanProblem]:
     seen: set[str] = set()
     for place, step in enumerate(plan.steps):
         if step.name in seen:
@@ -125,7 +125,7 @@ class _PlanChecker:
         self.is_before = precedence(plan.steps)
         self.scope = scope
 
-    def problems(self, step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
+    def problems(self, step: ExecutionStep, path: ValuePath) -> Iterator[PlanProblem]:
         yield from _field_problems(step, path)
         for place, name in enumerate(step.depends_on):
             if name not in self.known:
@@ -138,7 +138,9 @@ class _PlanChecker:
             inner = self.scope.nested_scope(step, earlier, self.known)
             yield from _structural_problems(step.plan, inner, (*path, "plan"))
 
-    def _expression_problems(self, step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
+    def _expression_problems(
+        self, step: ExecutionStep, path: ValuePath
+    ) -> Iterator[PlanProblem]:
         # The condition and `for_each` are evaluated once per step, the rest once per item.
         outer = replace(self.scope, is_each=self.scope.is_each or step.for_each is not None)
         if step.condition not in NAMED_CONDITIONS:
@@ -163,7 +165,7 @@ class _PlanChecker:
             yield from self._check_template(step, text, (*path, *inner), outer)
 
     def _check_expression(
-        self, step: ExecutionStep, text: str, path: Path, scope: _Scope, *more: str
+        self, step: ExecutionStep, text: str, path: ValuePath, scope: _Scope, *more: str
     ) -> Iterator[PlanProblem]:
         try:
             expression = parse(text)
@@ -173,7 +175,7 @@ class _PlanChecker:
             yield from self._reference_problems(step, expression, path, scope, *more)
 
     def _check_template(
-        self, step: ExecutionStep, text: str, path: Path, scope: _Scope
+        self, step: ExecutionStep, text: str, path: ValuePath, scope: _Scope
     ) -> Iterator[PlanProblem]:
         try:
             found = list(embedded_expressions(text))
@@ -184,7 +186,12 @@ class _PlanChecker:
             yield from self._reference_problems(step, expression, path, scope)
 
     def _reference_problems(
-        self, step: ExecutionStep, expression: Expression, path: Path, scope: _Scope, *more: str
+        self,
+        step: ExecutionStep,
+        expression: Expression,
+        path: ValuePath,
+        scope: _Scope,
+        *more: str,
     ) -> Iterator[PlanProblem]:
         """Yield references to names that don't exist, or not yet."""
         for sentence in self._unknown_references(step, expression, scope, more):
@@ -222,7 +229,7 @@ def with_suggestion(sentence: str, name: str, known: Collection[str]) -> str:
     return f"{sentence} Did you mean {near[0]!r}?" if near else sentence
 
 
-def _field_problems(step: ExecutionStep, path: Path) -> Iterator[PlanProblem]:
+def _field_problems(step: ExecutionStep, path: ValuePath) -> Iterator[PlanProblem]:
     """Yield fields that conflict or are out of range."""
     kinds = [kind for kind in STEP_KINDS if getattr(step, kind)]
     if not kinds and not step.role:
@@ -278,13 +285,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _syntax_problem(step: ExecutionStep, path: Path, error: BadExpression) -> PlanProblem:
+def _syntax_problem(step: ExecutionStep, path: ValuePath, error: BadExpression) -> PlanProblem:
     field = next(part for part in reversed(path) if isinstance(part, str))
     sentence = f"In {field!r} of step {step.name!r}, character {error.position + 1}: {error}"
     return PlanProblem(message=sentence, path=path)
 
 
-def _walk(plan: ExecutionPlan, path: Path) -> Iterator[tuple[Path, ExecutionStep]]:
+def _walk(plan: ExecutionPlan, path: ValuePath) -> Iterator[tuple[ValuePath, ExecutionStep]]:
     for place, step in enumerate(plan.steps):
         here = (*path, "steps", place)
         yield here, step
@@ -293,7 +300,7 @@ def _walk(plan: ExecutionPlan, path: Path) -> Iterator[tuple[Path, ExecutionStep
 
 
 def _missing_problem(
-    field: str, step: ExecutionStep, known: Collection[str], path: Path
+    field: str, step: ExecutionStep, known: Collection[str], path: ValuePath
 ) -> PlanProblem:
     name = getattr(step, field)
     sentence = MISSING_RESOURCES[field].format(step=step.name, name=name)
@@ -301,7 +308,7 @@ def _missing_problem(
 
 
 def _argument_problems(
-    step: ExecutionStep, schema: Mapping[str, Any], path: Path
+    step: ExecutionStep, schema: Mapping[str, Any], path: ValuePath
 ) -> Iterator[PlanProblem]:
     """Yield missing and unknown arguments."""
     known = schema.get("properties") or {}

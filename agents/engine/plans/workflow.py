@@ -17,7 +17,7 @@ from .plan import ExecutionPlan, ExecutionStep, assign_roles
 from .plan_writer import PLAN
 
 
-class Workflow(AgentRuntime):
+class WorkflowRuntime(AgentRuntime):
     """Executes one plan and answers with the output of its last steps.
 
     It has the interface of an agent, so it runs, waits and resumes like one. Its model only
@@ -44,7 +44,7 @@ class Workflow(AgentRuntime):
 class WorkflowRunLoop(RunLoop):
     """A workflow's run: records the plan, then executes it in one step."""
 
-    agent: Workflow
+    agent: WorkflowRuntime
     context: PlanContext
 
     async def _first_events(self) -> list[Event]:

@@ -30,7 +30,7 @@ LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-Path = tuple[str | int, ...]
+ValuePath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class PlanProblem:
     message: str
     line: int = 0
     column: int = 0
-    path: Path = ()
+    path: ValuePath = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class LocatedValue:
             return [one.plain for one in self.value]
         return self.value
 
-    def place(self, path: Path) -> tuple[int, int]:
+    def place(self, path: ValuePath) -> tuple[int, int]:
         """Return the position of this path, or of its nearest existing parent."""
         here = self
         for key in path:

@@ -43,7 +43,7 @@ class TextRange:
     end: int
 
 
-Check = Callable[[Candidate], str]
+CandidateCheck = Callable[[Candidate], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Detector:
 
     kind: PiiKind
     pattern: Any
-    check: Check
+    check: CandidateCheck
     needs: frozenset[str] = frozenset()  # the text must contain one of these characters
     words: tuple[str, ...] = ()  # or one of these words, in lower case
 
@@ -171,7 +171,7 @@ SECRET_NAMES = (
 def _detector(
     kind: PiiKind,
     pattern: str,
-    check: Check = validators.any_value,
+    check: CandidateCheck = validators.any_value,
     needs: str = "",
     words: str = "",
 ) -> Detector:

@@ -16,7 +16,7 @@ from typing import Literal
 from agents.engine.errors import AgentConnectionError, AgentError, CircuitOpen
 from agents.engine.privacy.masking import mask
 
-StateWord = Literal["closed", "open", "half_open"]
+CircuitStateName = Literal["closed", "open", "half_open"]
 Clock = Callable[[], float]
 
 
@@ -43,7 +43,7 @@ class CircuitState:
     """A circuit's current state; `since` is when it opened or closed."""
 
     key: str
-    state: StateWord
+    state: CircuitStateName
     failures: int
     since: datetime
     retry_in: float
@@ -123,7 +123,7 @@ class CircuitBreaker:
     def _retry_in(self) -> float:
         return 0.0 if self._until is None else max(0.0, self._until - self.clock())
 
-    def _state_name(self) -> StateWord:
+    def _state_name(self) -> CircuitStateName:
         if self._until is None:
             return "closed"
         return "open" if self._retry_in() else "half_open"

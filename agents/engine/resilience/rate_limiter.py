@@ -11,11 +11,11 @@ from typing import Literal
 
 from agents.engine.errors import ModelBusy
 
-Limit = Literal["concurrency", "requests", "tokens"]
+LimitKind = Literal["concurrency", "requests", "tokens"]
 Clock = Callable[[], float]
 WINDOW_SECONDS = 60.0
 ROUNDING = 1e-9  # of a permit; refilled floats are rarely whole
-MESSAGES: dict[Limit, str] = {
+MESSAGES: dict[LimitKind, str] = {
     "concurrency": "{model} is busy: all {most} slots stayed in use for {seconds:g} s.",
     "requests": "{model} stayed at its limit of {most} requests per minute for {seconds:g} s.",
     "tokens": "{model} stayed at its limit of {most} tokens per minute for {seconds:g} s.",
@@ -34,7 +34,7 @@ class Limits:
     def __bool__(self) -> bool:
         return any(most is not None for most in (self.concurrency, self.requests, self.tokens))
 
-    def most(self, limit: Limit) -> int:
+    def most(self, limit: LimitKind) -> int:
         return getattr(self, limit) or 0
 
 
@@ -84,9 +84,9 @@ class RateLimiter:
         self._requests = _a_minute(limits.requests, clock)
         self._tokens = _a_minute(limits.tokens, clock)
         self._line: deque[asyncio.Event] = deque()
-        self._why: Limit = "concurrency"
+        self._why: LimitKind = "concurrency"
 
-    def blocking_limit(self) -> Limit | None:
+    def blocking_limit(self) -> LimitKind | None:
         """Return the limit that makes a new request wait."""
         return self._why if self._wait_seconds() or self._line else None
 
@@ -131,7 +131,7 @@ class RateLimiter:
             return self._block("tokens", seconds)
         return 0
 
-    def _block(self, why: Limit, seconds: float) -> float:
+    def _block(self, why: LimitKind, seconds: float) -> float:
         self._why = why
         return seconds
 

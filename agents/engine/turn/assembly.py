@@ -7,14 +7,14 @@ from typing import Any
 from agents.engine.state import Message
 
 from .json_shapes import LIST_TYPES, MAPPING_TYPES, as_list, mappings, text_or_empty
-from .reasoning import Kind, ReasoningCollector, ThinkTagParser
+from .reasoning import ReasoningCollector, TextKind, ThinkTagParser
 from .tool_calls import ToolCall, ToolCallAssembler
 
 __all__ = [
     "Assembler",
     "Chunk",
     "PlanResult",
-    "Shown",
+    "VisibleText",
     "ToolCall",
     "Turn",
     "TextChunk",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Chunk = Mapping[str, Any]
-Shown = tuple[Kind, str]
+VisibleText = tuple[TextKind, str]
 
 REFUSAL_NOTE = "The model declined to answer."
 CAVEATS = {
@@ -103,7 +103,7 @@ class Assembler:
     """Assembles one turn while its chunks arrive."""
 
     def __init__(self) -> None:
-        self._texts: dict[Kind, list[str]] = {"thought": [], "answer": []}
+        self._texts: dict[TextKind, list[str]] = {"thought": [], "answer": []}
         self._tag = ThinkTagParser()
         self._thinking = ReasoningCollector()
         self._calls = ToolCallAssembler()
@@ -119,7 +119,7 @@ class Assembler:
         """Number of characters so far, in text and calls."""
         return self._size + self._calls.size
 
-    def feed(self, chunk: Chunk) -> list[Shown]:
+    def feed(self, chunk: Chunk) -> list[VisibleText]:
         """Add a chunk and return its displayable text."""
         if isinstance(chunk, TextChunk):
             self._has_begun = True
@@ -140,7 +140,7 @@ class Assembler:
         self._thinking.feed(delta)
         return self._read_delta(delta)
 
-    def rest(self) -> list[Shown]:
+    def rest(self) -> list[VisibleText]:
         """Return the text still held back when the stream ends."""
         return self._store(self._tag.rest())
 
@@ -166,8 +166,8 @@ class Assembler:
         if reason and isinstance(reason, str):
             self._finish_reason = reason
 
-    def _read_delta(self, delta: Mapping[str, Any]) -> list[Shown]:
-        shown: list[Shown] = []
+    def _read_delta(self, delta: Mapping[str, Any]) -> list[VisibleText]:
+        shown: list[VisibleText] = []
         if thought := _reasoning_text(delta):
             shown.append(("thought", thought))
         content = delta.get("content")
@@ -179,7 +179,7 @@ class Assembler:
             shown += self._read_refusal(text_or_empty(refusal))
         return self._store(shown)
 
-    def _read_parts(self, content: Any) -> Iterator[Shown]:
+    def _read_parts(self, content: Any) -> Iterator[VisibleText]:
         """Yield the texts in a list of typed parts; thinking may be nested."""
         for part in as_list(content):
             if isinstance(part, str):
@@ -190,11 +190,11 @@ class Assembler:
                     yield from self._tag.feed(words)
                 yield from self._read_refusal(text_or_empty(part.get("refusal")))
 
-    def _read_refusal(self, words: str) -> list[Shown]:
+    def _read_refusal(self, words: str) -> list[VisibleText]:
         self._is_refusal = self._is_refusal or bool(words)
         return [("answer", words)] if words else []
 
-    def _store(self, shown: list[Shown]) -> list[Shown]:
+    def _store(self, shown: list[VisibleText]) -> list[VisibleText]:
         for kind, words in shown:
             self._texts[kind].append(words)
             self._size += len(words)

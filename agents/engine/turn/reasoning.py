@@ -13,7 +13,7 @@ from agents.engine.state import Message, replace_surrogates
 
 from .json_shapes import MAPPING_TYPES, as_list, mappings, text_or_empty
 
-Kind = Literal["thought", "answer"]
+TextKind = Literal["thought", "answer"]
 
 PROVIDER_CALL_FIELDS = ("provider_specific_fields", "extra_content")
 _MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
@@ -131,19 +131,19 @@ class ThinkTagParser:
         self._closing = ""
         self._is_answer = False
 
-    def feed(self, words: str) -> list[tuple[Kind, str]]:
+    def feed(self, words: str) -> list[tuple[TextKind, str]]:
         """Return the text by kind, except for what may be half a tag."""
         if self._is_answer:
             return [("answer", words)]
         held, self._held = self._held + words, ""
         return self._split_thought(held) if self._closing else self._detect_tag(held)
 
-    def rest(self) -> list[tuple[Kind, str]]:
+    def rest(self) -> list[tuple[TextKind, str]]:
         """Return held text that turned out to be no tag."""
         held, self._held = self._held, ""
         return [("thought" if self._closing else "answer", held)] if held else []
 
-    def _detect_tag(self, words: str) -> list[tuple[Kind, str]]:
+    def _detect_tag(self, words: str) -> list[tuple[TextKind, str]]:
         bare = words.lstrip()
         for tag in ("<think>", "<thinking>"):
             if bare.startswith(tag):
@@ -155,7 +155,7 @@ class ThinkTagParser:
         self._is_answer = True
         return [("answer", words)]
 
-    def _split_thought(self, words: str) -> list[tuple[Kind, str]]:
+    def _split_thought(self, words: str) -> list[tuple[TextKind, str]]:
         thought, closing, answer = words.partition(self._closing)
         if closing:
             self._is_answer = True
@@ -165,8 +165,8 @@ class ThinkTagParser:
         return _text_pieces(thought=words[:sure])
 
 
-def _text_pieces(thought: str, answer: str = "") -> list[tuple[Kind, str]]:
-    pieces: list[tuple[Kind, str]] = [("thought", thought), ("answer", answer)]
+def _text_pieces(thought: str, answer: str = "") -> list[tuple[TextKind, str]]:
+    pieces: list[tuple[TextKind, str]] = [("thought", thought), ("answer", answer)]
     return [piece for piece in pieces if piece[1]]
 
 

@@ -19,10 +19,10 @@ MAX_DEPTH = 8
 _BEFORE_SCHEMA = INSTRUCTIONS.partition("{schema}")[0]
 _TITLES, _NAMES, _PROSE = ({*words.split()} for words in LIBRARY["fields"].values())
 Schema = Mapping[str, Any]
-Asked = tuple[Schema, Sequence[Message]]
+FormRequest = tuple[Schema, Sequence[Message]]
 
 
-def read(messages: Sequence[Message], given: Any) -> Asked | None:
+def read(messages: Sequence[Message], given: Any) -> FormRequest | None:
     """Return the answer's schema, and the conversation before it."""
     for at in reversed(range(len(messages))):
         before, found, rest = message_text(messages[at]).rpartition(_BEFORE_SCHEMA)

@@ -14,7 +14,7 @@ from agents.engine.plans import EVALUATION_SCHEMA, PLAN_SCHEMA
 
 from . import conversation, forms, panel, planner, plans, results
 from .conversation import Situation
-from .steps import REFERENCE, Findings, Plan, Step
+from .steps import REFERENCE, DemoPlan, DemoStep, Findings
 
 DEMO_LABEL = "Demo model (rules, no AI)"
 ARGUMENT_SIZE = 24  # characters of arguments per chunk
@@ -22,7 +22,7 @@ ARGUMENT_SIZE = 24  # characters of arguments per chunk
 PIECE = re.compile(r"\s*(?:[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]{1,2}|[!-~]+|\S)|\s+")
 
 
-class Turn(NamedTuple):
+class DemoTurn(NamedTuple):
     """The model's next turn: a tool call, or an answer."""
 
     thought: str = ""
@@ -69,27 +69,27 @@ class DemoModel:
         yield {**about, "choices": [], "usage": {**usage, "total_tokens": asked + said}}
 
     def _turn(
-        self, messages: list[Any], situation: Situation, form: forms.Asked | None
-    ) -> Turn:
+        self, messages: list[Any], situation: Situation, form: forms.FormRequest | None
+    ) -> DemoTurn:
         today, (schema, before) = self.today(), form or ({}, messages)
         fields = [*(schema.get("properties") or ())]
         if fields == [*PLAN_SCHEMA["properties"]]:
             thought, plan = planner.write(before, today)
-            return Turn(thought, answer=json.dumps(plan, ensure_ascii=False))
+            return DemoTurn(thought, answer=json.dumps(plan, ensure_ascii=False))
         if fields == [*cast(Any, EVALUATION_SCHEMA["properties"])]:
-            return Turn(answer=json.dumps(planner.check(before), ensure_ascii=False))
+            return DemoTurn(answer=json.dumps(planner.check(before), ensure_ascii=False))
         done, merged = planner.answer(before, today), panel.merge(messages)
         if form is None and (done or merged):
-            return Turn(answer=done.answer if done else merged or "")
+            return DemoTurn(answer=done.answer if done else merged or "")
         if form is None:
             return decide(situation, today)
         known = done or situation._replace(answer=situation.answer or _answer(situation))
         value = panel.compare(schema, before) or forms.Form(schema, known).value()
         thought = known.question.say("think_form")
-        return Turn(thought, answer=json.dumps(value, ensure_ascii=False))
+        return DemoTurn(thought, answer=json.dumps(value, ensure_ascii=False))
 
 
-def decide(situation: Situation, today: date) -> Turn:
+def decide(situation: Situation, today: date) -> DemoTurn:
     """Return the next step of the question's plan, given the tool results."""
     say, findings = situation.question.say, situation.findings
     plan = plans.find(situation._replace(today=today))
@@ -98,19 +98,21 @@ def decide(situation: Situation, today: date) -> Turn:
         f.is_error and not f.tool.startswith(HANDOFF_PREFIX) for f in findings[-1:]
     )
     if plan is None or has_failed:
-        return Turn(say("think_failed") if has_failed else "", answer=_answer(situation, plan))
+        return DemoTurn(
+            say("think_failed") if has_failed else "", answer=_answer(situation, plan)
+        )
     known = {step.tool.name for step in plan.steps}
     done = [finding for finding in findings if finding.tool in known][: len(plan.steps)]
     step = plan.steps[len(done)] if len(done) < len(plan.steps) else None
     text = _fill_references(step, done) if step else None
     if step and text is not None:
-        return Turn(step.thought, step.tool.name, {step.tool.argument: text})
+        return DemoTurn(step.thought, step.tool.name, {step.tool.argument: text})
     is_changed = any(f.is_changed and not f.tool.startswith(HANDOFF_PREFIX) for f in done)
     answer = _answer(situation) if is_changed else plan.answer(done)
-    return Turn(say("think_done") if done else "", answer=answer)
+    return DemoTurn(say("think_done") if done else "", answer=answer)
 
 
-def _fill_references(step: Step, done: Findings) -> str | None:
+def _fill_references(step: DemoStep, done: Findings) -> str | None:
     """Fill a call with numbers from earlier results; None if there are none."""
     rows = [results.parse(finding.text) for finding in done]
     values = [found.values if found else [] for found in rows]
@@ -126,7 +128,7 @@ def _fill_references(step: Step, done: Findings) -> str | None:
     return REFERENCE.sub(figures, step.text)
 
 
-def _answer(situation: Situation, plan: Plan | None = None) -> str:
+def _answer(situation: Situation, plan: DemoPlan | None = None) -> str:
     """Answer without a plan, or from the results before a failed call."""
     question, findings = situation.question, situation.findings
     if not findings:
@@ -138,7 +140,7 @@ def _answer(situation: Situation, plan: Plan | None = None) -> str:
     return "\n\n".join([*told, *failed])
 
 
-def _deltas(turn: Turn, dialect: str, mark: str) -> Iterator[dict[str, Any]]:
+def _deltas(turn: DemoTurn, dialect: str, mark: str) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
     arguments = json.dumps(turn.input, ensure_ascii=False)
     if dialect == "react":

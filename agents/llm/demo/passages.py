@@ -15,7 +15,7 @@ _COMMON = frozenset(LIBRARY["words"]["common"].split())
 _COURTESY = re.compile(LIBRARY["words"]["courtesy"], re.IGNORECASE)
 
 
-class Passage(NamedTuple):
+class FoundPassage(NamedTuple):
     """A passage and its citation number."""
 
     number: str
@@ -40,12 +40,12 @@ class Passage(NamedTuple):
         return f"{quoted}{space}[{self.number}]"
 
 
-def parse(text: str) -> list[Passage]:
+def parse(text: str) -> list[FoundPassage]:
     """Parse a search result: `[1] Title › Heading (source #1)`, then the text."""
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
     found = zip(heads, ends, strict=True)
-    return [Passage(h[1], h[2].strip(), text[h.end() : end].strip()) for h, end in found]
+    return [FoundPassage(h[1], h[2].strip(), text[h.end() : end].strip()) for h, end in found]
 
 
 def search_query(text: str) -> str:

@@ -17,7 +17,7 @@ from agents.engine.plans import (
 
 from . import conversation, passages, plans, results
 from .conversation import Finding, Message, Offer, Question, Situation, message_text
-from .steps import REFERENCE, Plan, Step
+from .steps import REFERENCE, DemoPlan, DemoStep
 
 _BRIEF = re.compile(
     r"(?:\A|\n\n)Question: (?P<question>.*?)"
@@ -62,7 +62,7 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
     who = "|".join(["(?:my|our|the) [a-z]+(?: [a-z]+)?", *map(re.escape, roles)])
     asked = re.search(_ASK.replace("WHO", who), question, re.IGNORECASE)
     before = situation.about(question[: asked.start()].strip(" 、。,;")) if asked else situation
-    plan = plans.find(before) if before.question.text else Plan(lambda _: "")
+    plan = plans.find(before) if before.question.text else DemoPlan(lambda _: "")
     broken = _FAILED.search(past)
     written = _plan_data(plan, situation, (broken[1] or broken[2]) if broken else "")
     if asked and not written.get("cancel"):
@@ -82,7 +82,7 @@ def _person(
     return {**step, "ask": question.say("ask_text", **about)}
 
 
-def _plan_data(plan: Plan | None, situation: Situation, why: str) -> dict[str, Any]:
+def _plan_data(plan: DemoPlan | None, situation: Situation, why: str) -> dict[str, Any]:
     say = situation.question.say
     if plan and plan.lost and not plan.steps:
         why = why or say("lost", lost=", ".join(plan.lost))
@@ -95,12 +95,12 @@ def _plan_data(plan: Plan | None, situation: Situation, why: str) -> dict[str, A
     return {"description": found if steps else plan.answer([]), "steps": steps}
 
 
-def _replacement_note(plan: Plan, situation: Situation) -> str:
+def _replacement_note(plan: DemoPlan, situation: Situation) -> str:
     lost, instead = ", ".join(plan.lost), ", ".join(plan.instead)
     return situation.question.say("instead", lost=lost, instead=instead) if lost else ""
 
 
-def _fields(step: Step, steps: Sequence[Step]) -> dict[str, Any]:
+def _fields(step: DemoStep, steps: Sequence[DemoStep]) -> dict[str, Any]:
     """Write a step with references to earlier results."""
     needs = dict.fromkeys(steps[int(at)].name for at, _ in REFERENCE.findall(step.text))
     text = step.text.replace("${", "$${")  # a user's text is not a reference
@@ -116,7 +116,7 @@ def _fields(step: Step, steps: Sequence[Step]) -> dict[str, Any]:
     }
 
 
-def _reference(step: Step, part: str) -> str:
+def _reference(step: DemoStep, part: str) -> str:
     row = f"steps[{json.dumps(step.name, ensure_ascii=False)}].output.rows"
     if part == "label":
         return f"${{{row}[0][0]}}"

@@ -12,7 +12,7 @@ from agents.engine.loop import UNFINISHED
 from . import arithmetic, intents, passages, results
 from .conversation import LIBRARY, Finding, Question, Situation
 from .shop_plans import ShopPlans
-from .steps import REFERENCE, Findings, Plan, Step, calculation, search, short
+from .steps import REFERENCE, DemoPlan, DemoStep, Findings, calculation, search, short
 
 _WORDS = LIBRARY["words"]
 _CLAUSES, _FOLLOW_UP, _QUESTION, _WHY = (
@@ -21,25 +21,25 @@ _CLAUSES, _FOLLOW_UP, _QUESTION, _WHY = (
 )
 
 
-def find(situation: Situation) -> Plan | None:
+def find(situation: Situation) -> DemoPlan | None:
     makers = (_handoff, _figures, _greeting, _chain, _clauses, _single)
     return next((plan for make in makers if (plan := make(situation))), None)
 
 
-def _single(situation: Situation) -> Plan | None:
+def _single(situation: Situation) -> DemoPlan | None:
     makers = (_sum, _intent, _follow_up, _lookup)
     return next((plan for make in makers if (plan := make(situation))), None)
 
 
-def _greeting(situation: Situation) -> Plan | None:
+def _greeting(situation: Situation) -> DemoPlan | None:
     text = situation.question.plain
     if text and not intents.is_greeting(text):
         return None
     words = results.introduction(situation)
-    return Plan(lambda _: words)
+    return DemoPlan(lambda _: words)
 
 
-def _clauses(situation: Situation) -> Plan | None:
+def _clauses(situation: Situation) -> DemoPlan | None:
     """Answer several questions in one message, each on its own."""
     clauses = [part.strip() for part in _CLAUSES.split(situation.question.text) if part.strip()]
     found = [_single(situation.about(c)) for c in clauses] if 2 <= len(clauses) <= 4 else []
@@ -58,10 +58,10 @@ def _clauses(situation: Situation) -> Plan | None:
 
     lost = [name for plan in plans for name in plan.lost]
     instead = [name for plan in plans for name in plan.instead]
-    return Plan(answer, tuple(steps), tuple(lost), tuple(instead))
+    return DemoPlan(answer, tuple(steps), tuple(lost), tuple(instead))
 
 
-def _handoff(situation: Situation) -> Plan | None:
+def _handoff(situation: Situation) -> DemoPlan | None:
     """Hand off to the agents named in the question."""
     agents, question = situation.agents, situation.question
     one = "|".join(sorted(map(re.escape, agents), key=len, reverse=True))
@@ -77,7 +77,7 @@ def _handoff(situation: Situation) -> Plan | None:
     for name in names:
         title = question.say("handoff_name", agent=name, task=short(task))
         thought = question.say("think_handoff", agent=name)
-        steps.append(Step(title, agents[name], task, thought))
+        steps.append(DemoStep(title, agents[name], task, thought))
 
     def phrase(name: str, finding: Finding) -> str:
         unfinished = UNFINISHED.format(agent=name, why="")
@@ -87,10 +87,10 @@ def _handoff(situation: Situation) -> Plan | None:
         key = "unfinished" if finding.is_error else "says_lines" if "\n" in text else "says"
         return question.say(key, agent=name, text=text)
 
-    return Plan(lambda found: "\n\n".join(map(phrase, names, found)), tuple(steps))
+    return DemoPlan(lambda found: "\n\n".join(map(phrase, names, found)), tuple(steps))
 
 
-def _figures(situation: Situation) -> Plan | None:
+def _figures(situation: Situation) -> DemoPlan | None:
     """Describe the rows in the question itself; no tool is needed."""
     wish = situation.question.text.partition("{")[0]
     rows, question = results.parse(situation.question.text), Question(wish)
@@ -103,20 +103,20 @@ def _figures(situation: Situation) -> Plan | None:
         others = question.say("comma").join(f"**{name}** ({value})" for name, value in rest[:3])
         words = question.say("highest", of=rows.columns[-1], name=name, value=value)
         words += question.say("others", others=others) if others else ""
-    return Plan(lambda _: words)
+    return DemoPlan(lambda _: words)
 
 
-def _sum(situation: Situation) -> Plan | None:
+def _sum(situation: Situation) -> DemoPlan | None:
     """Let the calculator evaluate an expression; the model never calculates itself."""
     question, found = situation.question, arithmetic.find(situation.question.plain)
     if found is None or found.is_open or situation.calculator is None:
         return None
     name = question.say("sum_name", name=found.expression)
     step = calculation(situation, found.expression, name, "sum")
-    return Plan(lambda found: results.result(found[0], question), (step,))
+    return DemoPlan(lambda found: results.result(found[0], question), (step,))
 
 
-def _chain(situation: Situation) -> Plan | None:
+def _chain(situation: Situation) -> DemoPlan | None:
     """Calculate with a number from the database: `10% of the revenue`."""
     question, found = situation.question, arithmetic.find(situation.question.plain)
     if found is None or not found.is_open or situation.calculator is None:
@@ -135,7 +135,7 @@ def _chain(situation: Situation) -> Plan | None:
     return first._replace(steps=(*first.steps, step), answer=answer)
 
 
-def _follow_up(situation: Situation) -> Plan | None:
+def _follow_up(situation: Situation) -> DemoPlan | None:
     """Answer `And last year?` with the previous question for another period."""
     earlier, text = situation.earlier, situation.question.text.strip()
     if earlier is None or not _FOLLOW_UP.search(text):
@@ -145,7 +145,7 @@ def _follow_up(situation: Situation) -> Plan | None:
     return _intent(situation.about(f"{before} {_FOLLOW_UP.sub('', text)}"))
 
 
-def _lookup(situation: Situation) -> Plan | None:
+def _lookup(situation: Situation) -> DemoPlan | None:
     """Search the documents for any other question."""
     question, tool = situation.question, situation.tool("search", "query")
     if tool is None or not _QUESTION.search(question.plain):
@@ -153,11 +153,11 @@ def _lookup(situation: Situation) -> Plan | None:
     step = search(situation, tool, passages.search_query(question.text))
     nothing = results.fallback(situation)
     if not situation.works(step.name):
-        return Plan(lambda _: nothing, lost=(step.text,))
-    return Plan(lambda found: passages.quote(found[0].text, question) or nothing, (step,))
+        return DemoPlan(lambda _: nothing, lost=(step.text,))
+    return DemoPlan(lambda found: passages.quote(found[0].text, question) or nothing, (step,))
 
 
-def _intent(situation: Situation) -> Plan | None:
+def _intent(situation: Situation) -> DemoPlan | None:
     """Fill the recorded plan of the most similar intent that fits the database."""
     database, question = situation.tool("database", "sql"), situation.question
     if database is None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from . import passages, shop
 from .conversation import DECLINED, LIBRARY, LOST, Finding, Question, Situation
 from .intents import month
-from .shop import PAGE, Query
+from .shop import PAGE, ShopQuery
 
 ADD_MODEL = "/admin/agents/languagemodel/add/"
 _TOOLS = (("calculator", "expression"), ("database", "sql"), ("search", "query"))
@@ -96,7 +96,7 @@ def found(finding: Finding, question: Question) -> str:
     return f"{note}\n\n{text}" if finding.is_changed else text
 
 
-def answer(query: Query, finding: Finding) -> str:
+def answer(query: ShopQuery, finding: Finding) -> str:
     """Describe the rows of a query."""
     question = query.slots.question
     rows, title, say = parse(finding.text), query.title, question.say

@@ -13,7 +13,7 @@ _ALIASES = {"orders": "ocp", "customers": "c", "products": "p"}
 _DATES = {"orders": "o.ordered_on", "customers": "c.joined_on"}
 
 
-class Query(NamedTuple):
+class ShopQuery(NamedTuple):
     """One SELECT statement, with the title of its result."""
 
     intent: str
@@ -26,11 +26,11 @@ class Query(NamedTuple):
     def is_value(self) -> bool:
         return self.intent in ("total", "average", "date")
 
-    def with_slots(self, **changes: Any) -> "Query":
+    def with_slots(self, **changes: Any) -> "ShopQuery":
         return query(self.intent, self.slots._replace(**changes))
 
 
-def query(intent: str, slots: Slots) -> Query:
+def query(intent: str, slots: Slots) -> ShopQuery:
     """Fill an intent's SQL and title from the question."""
     by, ja = _group(slots), slots.question.is_japanese
     group, *many = LIBRARY["groups"][by]
@@ -71,7 +71,7 @@ def query(intent: str, slots: Slots) -> Query:
         "edge": (("最後", "最初") if ja else ("last", "first"))[first],
     }
     title = LIBRARY["titles"][intent][ja].format_map(titles).strip()
-    return Query(intent, select(intent, fields), title, counter, slots)
+    return ShopQuery(intent, select(intent, fields), title, counter, slots)
 
 
 def select(name: str, fields: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from . import intents, passages, results
 from .conversation import LIBRARY, Finding, Offer, Situation
 from .intents import Slots
-from .shop import Query, conditions, query, quote, select
-from .steps import Findings, Plan, Step, calculation, search
+from .shop import ShopQuery, conditions, query, quote, select
+from .steps import DemoPlan, DemoStep, Findings, calculation, search
 
 
 class ShopPlans:
@@ -19,7 +19,7 @@ class ShopPlans:
         self.situation, self.slots, self.database = situation, slots, database
         self.explains, self.question, self.say = explains, slots.question, slots.question.say
 
-    def plan(self, intent: str) -> Plan | None:
+    def plan(self, intent: str) -> DemoPlan | None:
         special = {"share": self._share, "compare": self._compare, "tables": self._tables}
         if intent in special:
             return special[intent]()
@@ -30,7 +30,7 @@ class ShopPlans:
             return None
         return self._single("breakdown" if intent == "total" and self.slots.pair else intent)
 
-    def _single(self, intent: str) -> Plan | None:
+    def _single(self, intent: str) -> DemoPlan | None:
         """Run one query; if it had no result before, the same per year."""
         years = self.slots._replace(periods=(), concepts=(*self.slots.concepts, "yearly"))
         options = [query(intent, self.slots)]
@@ -46,14 +46,14 @@ class ShopPlans:
 
         return self._validate_plan(steps if works else [], answer, lost, instead)
 
-    def _tables(self) -> Plan | None:
+    def _tables(self) -> DemoPlan | None:
         found = re.findall(r"^\W*(\w+)\((.+)\)", self.database.description, re.MULTILINE)
         columns = [re.findall(r"(?:^|, )([a-z]\w*)", inside) for _, inside in found]
         lines = [f"- **{t}**: {', '.join(c)}" for (t, _), c in zip(found, columns, strict=True)]
         words = "\n".join([self.say("tables", count=len(found)), "", *lines])
-        return Plan(lambda _: words) if found else None
+        return DemoPlan(lambda _: words) if found else None
 
-    def _share(self) -> Plan | None:
+    def _share(self) -> DemoPlan | None:
         """Return a share: two queries and a division."""
         is_ranked = self.slots.has("top", "bottom")
         part = query("ranking" if is_ranked else "total", self.slots)
@@ -73,7 +73,7 @@ class ShopPlans:
 
         return self._validate_plan(steps, answer)
 
-    def _compare(self) -> Plan | None:
+    def _compare(self) -> DemoPlan | None:
         """Compare a figure for two periods or places, with the change between them."""
         if self.slots.pair and not self.situation.is_planner:
             return self._single("breakdown")
@@ -97,7 +97,7 @@ class ShopPlans:
             steps, lambda f: self._comparison_text(both, f), lost, instead
         )
 
-    def _pair(self) -> list[Query]:
+    def _pair(self) -> list[ShopQuery]:
         """Return the newer and the older query, or one per place."""
         intent = "ranking" if self.slots.has("top", "bottom") else "total"
         asked = query(intent, self.slots._replace(limit=1))
@@ -109,14 +109,14 @@ class ShopPlans:
         spans = sorted([first, *others, before][:2], key=lambda span: span.start)
         return [asked.with_slots(periods=(span,)) for span in reversed(spans)]
 
-    def _elsewhen(self, asked: Query) -> list[Query]:
+    def _elsewhen(self, asked: ShopQuery) -> list[ShopQuery]:
         year, number = self.situation.today.year, self.situation.today.month
         spans = [intents.month(year, number - ago) for ago in range(3)]
         if asked.slots.periods[0].is_year:
             spans = [intents.year(year - ago) for ago in range(3)]
         return [asked.with_slots(periods=(span,)) for span in spans]
 
-    def _comparison_text(self, pair: Sequence[Query], findings: Findings) -> str:
+    def _comparison_text(self, pair: Sequence[ShopQuery], findings: Findings) -> str:
         """Describe both figures, the change and, if asked, its reasons."""
         told = list(map(results.answer, pair, findings))
         at = 3 if self.situation.is_planner else 2
@@ -147,7 +147,7 @@ class ShopPlans:
         japanese = LIBRARY["groups"][self._unit][2]
         return self.say("why", unit=japanese if self.question.is_japanese else self._unit)
 
-    def _reasons(self, pair: Sequence[Query]) -> list[Step]:
+    def _reasons(self, pair: Sequence[ShopQuery]) -> list[DemoStep]:
         """Query the number and size of orders, and the documents."""
         unit, group = self._unit, LIBRARY["groups"][self._unit][0]
         spans = [str(each.slots.periods[0].start) for each in pair if each.slots.periods]
@@ -159,27 +159,27 @@ class ShopPlans:
         makeup = self._step(pair[0])._replace(text=sql, name=self.say("makeup_name"))
         return [makeup._replace(expected=self.say("expect_rows")), *self._lookup()]
 
-    def _lookup(self) -> list[Step]:
+    def _lookup(self) -> list[DemoStep]:
         tool = self.situation.tool("search", "query")
         return [search(self.situation, tool, self._why())._replace(expected="")] if tool else []
 
-    def _step(self, asked: Query, thought: str = "query", expected: str = "") -> Step:
+    def _step(self, asked: ShopQuery, thought: str = "query", expected: str = "") -> DemoStep:
         title, expected = asked.title, expected or ("value" if asked.is_value else "row")
         thought = self.say(f"think_{thought}", title=title)
         expected = self.say(f"expect_{expected}", title=title)
-        return Step(title, self.database, asked.sql, thought, expected)
+        return DemoStep(title, self.database, asked.sql, thought, expected)
 
     def _validate_plan(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[DemoStep],
         answer: Callable[[Findings], str],
         lost: tuple[str, ...] = (),
         instead: tuple[str, ...] = (),
-    ) -> Plan | None:
+    ) -> DemoPlan | None:
         """Return the plan if it uses every value, and only the database's tables."""
         text = " ".join(step.text for step in steps)
         has_values = all(quote(english) in text for _, english, _ in self.slots.values)
         needed = set(re.findall(r"(?:FROM|JOIN) (\w+)", text))
         has_tables = all(re.search(rf"\b{t}\(", self.database.description) for t in needed)
         is_fine = has_tables and (has_values or not steps)
-        return Plan(answer, tuple(steps), lost, instead) if is_fine else None
+        return DemoPlan(answer, tuple(steps), lost, instead) if is_fine else None

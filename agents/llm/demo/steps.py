@@ -10,7 +10,7 @@ Findings = Sequence[Finding]
 REFERENCE = re.compile(r"⟦(\d)(?: (\w+))?⟧")
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """One call; `⟦0⟧` in its text is replaced by the number that step 0 found."""
 
     name: str
@@ -20,24 +20,24 @@ class Step(NamedTuple):
     expected: str = ""
 
 
-class Plan(NamedTuple):
+class DemoPlan(NamedTuple):
     """Steps and their answer; `lost` had no result before, and `instead` replaces it."""
 
     answer: Callable[[Findings], str]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DemoStep, ...] = ()
     lost: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
 
 
-def calculation(situation: Situation, text: str, name: str, thought: str = "rest") -> Step:
+def calculation(situation: Situation, text: str, name: str, thought: str = "rest") -> DemoStep:
     say, tool = situation.question.say, situation.calculator or Offer("calculator")
-    return Step(name, tool, text, say(f"think_{thought}"), say("expect_figure"))
+    return DemoStep(name, tool, text, say(f"think_{thought}"), say("expect_figure"))
 
 
-def search(situation: Situation, tool: Offer, words: str) -> Step:
+def search(situation: Situation, tool: Offer, words: str) -> DemoStep:
     say, line = situation.question.say, short(words)
     name = say("search_name", name=line)
-    return Step(name, tool, words, say("think_search"), say("expect_passage"))
+    return DemoStep(name, tool, words, say("think_search"), say("expect_passage"))
 
 
 def short(text: str, most: int = 150) -> str:

@@ -18,7 +18,7 @@ from agents.runs.approvals import Decision, DecisionRejected, TerminalApprover
 SUCCESS_REASONS = {"completed", "tool_failure_degraded"}
 EXIT_WAITING = 3
 
-Words = Sequence[tuple[int, Decision]]
+Decisions = Sequence[tuple[int, Decision]]
 
 
 ALLOW_PROMPT = "Approve? [y/N]"
@@ -75,7 +75,7 @@ class Command(TerminalCommand):
         except DecisionRejected as error:
             raise CommandError(error) from error
 
-    async def _decide(self, run: Run, words: Words, after: int) -> Event:
+    async def _decide(self, run: Run, words: Decisions, after: int) -> Event:
         try:
             for pk, word in words:
                 await approvals.decide(TerminalApprover(), pk, word)

@@ -46,13 +46,13 @@ class QueryRefused(ToolError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class GuardedQuery:
     """A query that passed the checks."""
 
     sql: str
 
 
-def validate(sql: str, tables: Collection[str]) -> Query:
+def validate(sql: str, tables: Collection[str]) -> GuardedQuery:
     """Return the query if it is one SELECT over these tables; raise QueryRefused."""
     sql = _strip_fence(sql)
     _check_text(sql)
@@ -61,7 +61,7 @@ def validate(sql: str, tables: Collection[str]) -> Query:
     known = {fold_case(name) for name in tables}
     for node in tree.walk():
         _check_node(node, sql, known)
-    return Query(sql=sql)
+    return GuardedQuery(sql=sql)
 
 
 def _quote_identifier(quoted: re.Match[str]) -> str:

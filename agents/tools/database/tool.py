@@ -93,7 +93,7 @@ class DatabaseTool:
             late = f"The query timed out after {self.seconds:g} s. Select less data."
             return ToolResult(error=late, mendable=True)
 
-    async def _ask(self, query: sql_guard.Query) -> ToolResult:
+    async def _ask(self, query: sql_guard.GuardedQuery) -> ToolResult:
         worker = await _start_worker()
         try:
             output, complaint = await worker.communicate(self._request(query))
@@ -107,7 +107,7 @@ class DatabaseTool:
             return ToolResult(error=ended, mendable=True)
         return _parse_reply(output.decode())
 
-    def _request(self, query: sql_guard.Query) -> bytes:
+    def _request(self, query: sql_guard.GuardedQuery) -> bytes:
         return json.dumps(
             {
                 "uri": self.uri,

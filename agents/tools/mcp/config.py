@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from agents.engine.errors import ToolError
 
 Transport = Literal["stdio", "http", "sse"]
-Level = Literal["bubblewrap", "landlock", "user", "container", "none"]
-Mode = Literal["auto", "require", "off"]
+SandboxLevel = Literal["bubblewrap", "landlock", "user", "container", "none"]
+SandboxMode = Literal["auto", "require", "off"]
 
 MAX_CONFIG_CHARS = 1_000_000
 MAX_SERVERS = 100
@@ -84,8 +84,8 @@ class InvalidServerConfig(ToolError):
 class Sandbox:
     """How programs are isolated: the levels to try, and the paths to hide."""
 
-    mode: Mode = "auto"
-    levels: tuple[Level, ...] = ("bubblewrap", "landlock", "user")
+    mode: SandboxMode = "auto"
+    levels: tuple[SandboxLevel, ...] = ("bubblewrap", "landlock", "user")
     hidden: tuple[str, ...] = ()
 
 
@@ -160,11 +160,11 @@ def find_problems(config: ServerConfig) -> list[ConfigProblem]:
     ]
 
 
-Check = Callable[[ServerConfig], Iterable[ConfigProblem]]
+ConfigCheck = Callable[[ServerConfig], Iterable[ConfigProblem]]
 
 
 def read_config(
-    source: str | Mapping[str, Any], check: Check = find_problems
+    source: str | Mapping[str, Any], check: ConfigCheck = find_problems
 ) -> list[ServerConfig]:
     """Read the enabled servers; raise InvalidServerConfig with a sentence per problem."""
     entries = _server_entries(_decode(source) if isinstance(source, str) else source)

@@ -20,8 +20,8 @@ from agents.tools.egress import Egress
 from .config import ServerConfig
 from .definition import ToolDefinition, digest
 
-State = Literal["connecting", "ready", "failed", "stopped"]
-Told = Callable[["Connection"], None]
+ConnectionState = Literal["connecting", "ready", "failed", "stopped"]
+ConnectionListener = Callable[["Connection"], None]
 
 HEARTBEAT_SECONDS = 60.0
 IDLE_SECONDS = 900.0
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 class Health:
     """A connection's status; `tools` are those listed last."""
 
-    state: State = "stopped"
+    state: ConnectionState = "stopped"
     since: datetime = field(default_factory=lambda: datetime.now(UTC))
     error: str = ""
     tools: tuple[ToolDefinition, ...] = ()
@@ -59,7 +59,7 @@ class Connection:
         config: ServerConfig,
         *,
         egress: Egress | None = None,
-        told: Told | None = None,
+        told: ConnectionListener | None = None,
         heartbeat: float = HEARTBEAT_SECONDS,
         idle: float = IDLE_SECONDS,
     ) -> None:

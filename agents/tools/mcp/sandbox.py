@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from . import confine, launch
-from .config import Level, ServerConfig
+from .config import SandboxLevel, ServerConfig
 
 PROBE_TIMEOUT_SECONDS = 10.0
 # User ids that no distribution assigns, so that servers are isolated from each other.
@@ -57,7 +57,7 @@ SANDBOX_MISSING = (
 )
 
 
-def isolation_level(config: ServerConfig) -> Level:
+def isolation_level(config: ServerConfig) -> SandboxLevel:
     """Return this server's isolation; may have to probe first, which takes a moment."""
     if config.sandbox.mode == "off":
         return "none"
@@ -66,9 +66,11 @@ def isolation_level(config: ServerConfig) -> Level:
     return available_level(config.sandbox.levels)
 
 
-def available_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) -> Level:
+def available_level(
+    levels: Iterable[SandboxLevel] = ("bubblewrap", "landlock", "user"),
+) -> SandboxLevel:
     """Return the first of these that works on this machine."""
-    works: dict[Level, Callable[[], bool]] = {
+    works: dict[SandboxLevel, Callable[[], bool]] = {
         "bubblewrap": _has_bubblewrap,
         "landlock": _has_landlock,
         "user": _is_root,

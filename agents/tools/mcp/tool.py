@@ -8,7 +8,7 @@ from agents.engine.tool import Effect, ToolInput, ToolResult
 from agents.tools.egress import Egress
 
 from .config import ServerConfig
-from .connection import Connection, Health, Told
+from .connection import Connection, ConnectionListener, Health
 from .definition import ToolDefinition, digest, tool_name
 
 GRACE_SECONDS = 2.0
@@ -17,7 +17,9 @@ GRACE_SECONDS = 2.0
 class ConnectionPool:
     """Servers by name, each connected once for all runs."""
 
-    def __init__(self, *, egress: Egress | None = None, told: Told | None = None) -> None:
+    def __init__(
+        self, *, egress: Egress | None = None, told: ConnectionListener | None = None
+    ) -> None:
         self._egress = egress
         self._told = told
         self._open: dict[str, Connection] = {}

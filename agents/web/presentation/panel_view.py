@@ -14,7 +14,7 @@ from agents.runs.engine_messages import translate
 
 from .markdown import render_markdown
 
-Stand = Literal["chosen", "agrees", "differs", "silent"]
+MemberStance = Literal["chosen", "agrees", "differs", "silent"]
 
 
 def is_panel(step: AgentStep) -> bool:
@@ -35,7 +35,7 @@ class PanelMemberView:
     """One member and its position among the others."""
 
     name: str
-    stand: Stand
+    stand: MemberStance
     label: str
     text: str
     problem: str
@@ -73,11 +73,11 @@ class PanelView:
 
     def _member(self, facts: Mapping[str, str]) -> PanelMemberView:
         name, problem = facts["name"], translate(facts["problem"])
-        silent: tuple[Stand, str] = ("silent", _("no answer"))
+        silent: tuple[MemberStance, str] = ("silent", _("no answer"))
         stand, label = silent if problem else self._position(name)
         return PanelMemberView(name, stand, label, facts["answer"], problem)
 
-    def _position(self, name: str) -> tuple[Stand, str]:
+    def _position(self, name: str) -> tuple[MemberStance, str]:
         groups: list[list[str]] = self.facts["groups"]
         group = next((group for group in groups if name in group), [])
         others = ", ".join(other for other in group if other != name)

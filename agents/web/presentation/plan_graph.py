@@ -38,7 +38,7 @@ PENDING = "pending"
 # Finished steps come first in a bar, as they did in time.
 STATUS_ORDER = [PENDING, *AgentStep.Status.values]
 
-Href = Callable[[ExecutionStep, "StepState"], str]
+StepHref = Callable[[ExecutionStep, "StepState"], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class StepState:
 
 
 def render_graph(
-    plan: ExecutionPlan, states: Mapping[str, StepState], href: Href, *, label: str = ""
+    plan: ExecutionPlan, states: Mapping[str, StepState], href: StepHref, *, label: str = ""
 ) -> SafeString:
     """Render the graph; with many steps, columns become bars of counts by status."""
     columns = levels(plan.steps)
@@ -220,7 +220,7 @@ def _layout(
     plan: ExecutionPlan,
     rows: list[list[ExecutionStep]],
     states: Mapping[str, StepState],
-    href: Href,
+    href: StepHref,
     *,
     is_wide: bool,
 ) -> GraphLayout:
@@ -301,7 +301,7 @@ def _vertical_path(start: GraphNode, end: GraphNode, is_lowest: bool) -> tuple[s
 
 
 def _bars(
-    columns: Sequence[Sequence[ExecutionStep]], states: Mapping[str, StepState], href: Href
+    columns: Sequence[Sequence[ExecutionStep]], states: Mapping[str, StepState], href: StepHref
 ) -> Iterator[StatusBar]:
     """Group neighboring columns into bars, if there are too many to tell apart."""
     size = ceil(len(columns) / MAX_BARS)
@@ -322,7 +322,7 @@ def _bar(
     first: int,
     most: int,
     states: Mapping[str, StepState],
-    href: Href,
+    href: StepHref,
 ) -> StatusBar:
     counted = Counter(states[step.name].status for step in group)
     open_step = next((s for s in group if states[s.name].status != "done"), group[0])

@@ -21,8 +21,8 @@ from .plan_graph import PENDING, StepState, render_graph
 from .plan_lines import PlanLine, change_summary, plan_lines
 
 Status = AgentStep.Status
-Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status
-Shown = Callable[[AgentStep], AgentStep]
+TaskRow: TypeAlias = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status
+StepFilter = Callable[[AgentStep], AgentStep]
 
 MAX_LINES = 50
 MAX_CHAT_STEPS = 200  # rows; the trace has all of them
@@ -193,7 +193,7 @@ class PlanView:
         return self.versions[-2::-1]
 
     @classmethod
-    def of(cls, run: Run, place: str, shown: Shown) -> "PlanView | None":
+    def of(cls, run: Run, place: str, shown: StepFilter) -> "PlanView | None":
         """Load few columns of few rows, because it is repeated while the plan runs."""
         rows = [row for row in _plans(run) if row.parent is None]
         written = [row for row in rows if PlanFacts.of(row)]
@@ -217,7 +217,9 @@ class PlanView:
 class _StepStates:
     """The status of each version's steps, by their original names."""
 
-    def __init__(self, run: Run, tasks: Iterable[Task], plans: Sequence[ExecutionPlan]) -> None:
+    def __init__(
+        self, run: Run, tasks: Iterable[TaskRow], plans: Sequence[ExecutionPlan]
+    ) -> None:
         self.run = run
         self.plans = plans
         self.known: dict[tuple[int, str], tuple[int, str]] = {}
@@ -278,7 +280,7 @@ def _plans(run: Run) -> Iterable[AgentStep]:
     return list(_stored_plans(run.pk))
 
 
-def _tasks(run: Run) -> Iterable[Task]:
+def _tasks(run: Run) -> Iterable[TaskRow]:
     if (steps := _prefetched_steps(run)) is not None:
         tasks = (step for step in steps if step.kind == AgentStep.Kind.TASK)
         return [(s.number, s.parent, s.turn, s.action, s.status) for s in tasks]
@@ -288,9 +290,6 @@ def _tasks(run: Run) -> Iterable[Task]:
 def _prefetched_steps(run: Run) -> Iterable[AgentStep] | None:
     is_there = "steps" in getattr(run, "_prefetched_objects_cache", ())
     return run.steps.all() if is_there else None
-
-
-TaskRow: TypeAlias = tuple[int, int | None, int, str, str]
 
 
 @compiled_query

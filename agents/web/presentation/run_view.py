@@ -34,7 +34,7 @@ from .markdown import (
 from .plan_view import MAX_CHAT_STEPS, PlanView, is_folded
 from .side_effects import SideEffects
 from .step_order import sort_steps
-from .step_view import StepView, Wait
+from .step_view import StepView, WaitInterval
 from .structured_output import OutputView, build_output_view
 from .waterfall import THINKING_KINDS, TimeBreakdown, Waterfall
 
@@ -415,9 +415,9 @@ class RunView:
         )
 
     @cached_property
-    def waits(self) -> dict[int, list[Wait]]:
+    def waits(self) -> dict[int, list[WaitInterval]]:
         """Times waited for a person, per step and its parents."""
-        found: dict[int, list[Wait]] = {}
+        found: dict[int, list[WaitInterval]] = {}
         for row in self.questions:
             number: int | None = row.step
             while number is not None:

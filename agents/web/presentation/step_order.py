@@ -11,12 +11,12 @@ from math import inf
 from typing import Protocol, TypeVar
 
 
-class Step(Protocol):
+class OrderedStep(Protocol):
     number: int
     parent: int | None
 
 
-AStep = TypeVar("AStep", bound=Step)
+AStep = TypeVar("AStep", bound=OrderedStep)
 
 
 def sort_steps(steps: Iterable[AStep]) -> list[AStep]:
@@ -46,14 +46,14 @@ class Outline:
     def visible_numbers(self) -> Set[int]:
         return self.parents.keys()
 
-    def take(self, steps: Iterable[Step]) -> None:
+    def take(self, steps: Iterable[OrderedStep]) -> None:
         """Replace the rows."""
         self.numbers, self.parents = [], {}
         for step in steps:
             self.numbers.append(step.number)
             self.parents[step.number] = step.parent
 
-    def add(self, step: Step) -> int | None:
+    def add(self, step: OrderedStep) -> int | None:
         """Insert a row; return the one it follows: 0 at the start, None at the end."""
         at = self._insert_position(step)
         self.numbers.insert(at, step.number)
@@ -62,7 +62,7 @@ class Outline:
             return None
         return self.numbers[at - 1] if at else 0
 
-    def _insert_position(self, step: Step) -> int:
+    def _insert_position(self, step: OrderedStep) -> int:
         """Return the position after earlier siblings and everything below them."""
         parent = step.parent if step.parent in self.parents else None
         for at in range(len(self.numbers), 0, -1):

@@ -46,7 +46,7 @@ EMPTY_DEFAULTS = {
     if field.name not in VARIABLE_FIELDS
 }
 ERROR_PREFIX = "Error: "
-Wait = tuple[datetime, datetime | None]  # requested and decided
+WaitInterval = tuple[datetime, datetime | None]  # requested and decided
 JOB_LABELS: dict[str, Callable[[], str]] = {
     PLANNER: lambda: _("Writing the plan"),
     MONITOR: lambda: _("Checking the result"),
@@ -67,7 +67,7 @@ class StepView:
     words: str | None = None  # text so far, if known
     veil: Masker | None = None
     now: datetime | None = None  # the time of a replayed moment
-    waits: tuple[Wait, ...] = ()  # when a person was waited for
+    waits: tuple[WaitInterval, ...] = ()  # when a person was waited for
     bar: StepBar | None = None  # on the timeline, once the run has ended
     thread: CommentThread | None = None  # if several people can comment
     path: tuple[str, ...] = ()  # agents it was handed through

@@ -24,7 +24,7 @@ OPENING_BRACKET = re.compile(r"[\[{]")
 DECODER = json.JSONDecoder()
 RESULT_KEYS = {"columns", "rows", "truncated"}
 
-Kind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
+OutputKind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class OutputColumn:
 class OutputView:
     """A value or its parts; `more` says what is omitted."""
 
-    kind: Kind
+    kind: OutputKind
     text: str = ""
     items: tuple["OutputView", ...] = ()
     fields: tuple[tuple[str, "OutputView"], ...] = ()

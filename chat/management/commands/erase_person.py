@@ -42,7 +42,7 @@ class Command(BaseCommand):
         for sentence in report.sentences:
             self.stdout.write(sentence)
 
-    def _print_plan(self, plan: erasure.Plan) -> None:
+    def _print_plan(self, plan: erasure.ErasurePlan) -> None:
         for heading, lines in (("To be deleted", plan.goes), ("To be anonymized", plan.stays)):
             self.stdout.write(f"{heading}:")
             for line in lines:
