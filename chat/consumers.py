@@ -85,7 +85,7 @@ class ChatConsumer(LiveConsumer):
             if await database.run(self.find_topic) is None:
                 await self._end(self.last_word)
             self.conversation.take(shown)
-            self.watched = self.conversation.watched
+            self.live_views = self.conversation.live_views
             await self._try_record(
                 self._record_arrival, _parse_pk(self.asked.get("away", [""])[0])
             )
@@ -103,7 +103,7 @@ class ChatConsumer(LiveConsumer):
     def _record_arrival(self, away: int | None) -> None:
         if away is not None:
             seconds = min(away / 1000, disconnections.MAX_AWAY.total_seconds())
-            mine = self._own_runs(self.watched)
+            mine = self._own_runs(self.live_views)
             disconnections.record_reconnect(mine, self.page, timedelta(seconds=seconds))
         elif pubsub := self._own_runs(self._live_runs()):
             disconnections.record_reopen(pubsub)
@@ -123,7 +123,7 @@ class ChatConsumer(LiveConsumer):
         return list(mine.values_list("pk", flat=True)) if is_discussed else list(runs)
 
     def _live_runs(self) -> list[int]:
-        return [run for run, watched in self.watched.items() if watched.is_live]
+        return [run for run, live_view in self.live_views.items() if live_view.is_live]
 
     async def _try_record(
         self, act: Callable[Subject, None], *subject: Subject.args, **named: Subject.kwargs
@@ -226,13 +226,13 @@ class ChatConsumer(LiveConsumer):
     def on_page(self, run: int) -> LiveRunView:
         return self.conversation.on_page(run)
 
-    async def message_added(self, told: dict[str, Any]) -> None:
-        if told["message"] > self.conversation.last:
-            await self.show(self.conversation.new_message_frames, told["run"])
+    async def message_added(self, notification: dict[str, Any]) -> None:
+        if notification["message"] > self.conversation.last:
+            await self.show(self.conversation.new_message_frames, notification["run"])
 
-    async def people_changed(self, told: dict[str, Any]) -> None:
+    async def people_changed(self, notification: dict[str, Any]) -> None:
         """Apply changed access: close the page or update what its user can do."""
-        await super().people_changed(told)
+        await super().people_changed(notification)
         await self._update_presence()
         if self.session.is_shared and not self.conversation.is_discussed:
             await self.show(self.conversation.enable_comments)
@@ -272,17 +272,19 @@ class ChatConsumer(LiveConsumer):
         about = {"tab": self.tab, "user": user.pk, "name": user.get_username()}
         await pubsub.publish(self.topic, "presence.here", is_new=is_new, **about)
 
-    async def presence_here(self, told: dict[str, Any]) -> None:
+    async def presence_here(self, notification: dict[str, Any]) -> None:
         if self.attending is None:
             return
-        self.presence.here(told["tab"], Person(told["user"], told["name"]))
+        self.presence.here(
+            notification["tab"], Person(notification["user"], notification["name"])
+        )
         await self._show_people(self.presence.people())
-        if told["is_new"] and told["tab"] != self.tab:
+        if notification["is_new"] and notification["tab"] != self.tab:
             await self._announce()  # otherwise a newcomer wouldn't see this user for a while
 
-    async def presence_gone(self, told: dict[str, Any]) -> None:
+    async def presence_gone(self, notification: dict[str, Any]) -> None:
         if self.attending is not None:
-            self.presence.remove(told["tab"])
+            self.presence.remove(notification["tab"])
             await self._show_people(self.presence.people())
 
     async def _show_people(self, people: tuple[Person, ...]) -> None:
@@ -291,27 +293,27 @@ class ChatConsumer(LiveConsumer):
             self.shown_present = others
             await self.show(fragments.render_people, others)
 
-    async def queue_changed(self, told: dict[str, Any]) -> None:
+    async def queue_changed(self, notification: dict[str, Any]) -> None:
         await self.show(self.conversation.around.changes, self.session)
 
     def event_frames(self, run: int, events: EventDicts) -> str:
-        frames = [] if run in self.watched else [self.conversation.new_message_frames()]
+        frames = [] if run in self.live_views else [self.conversation.new_message_frames()]
         frames.append(super().event_frames(run, events))
         if {event["type"] for event in events} & CHROME_EVENTS:
             frames.append(self.conversation.around.run_status_frames(self.session))
         return "".join(frames)
 
-    async def storage_late(self, told: dict[str, Any]) -> None:
+    async def storage_late(self, notification: dict[str, Any]) -> None:
         self.is_late = True
         await self.send_error(
             _("Can't save right now. The run continues as soon as saving works again.")
         )
 
-    async def run_events(self, told: dict[str, Any]) -> None:
+    async def run_events(self, notification: dict[str, Any]) -> None:
         if self.is_late:
             self.is_late = False
             await self.send_error("")
-        await super().run_events(told)
+        await super().run_events(notification)
 
     async def send_error(self, sentence: LazyText) -> None:
         await self.show(fragments.render_notice, sentence)

@@ -235,8 +235,8 @@ def _check_rate(user: User) -> None:
     if not (most := settings.PERSON_MESSAGES):
         return
     quotas.lock_user(user)
-    lately = timezone.now() - RATE_WINDOW
-    if Message.objects.filter(author=user, created_at__gt=lately).count() >= most:
+    since = timezone.now() - RATE_WINDOW
+    if Message.objects.filter(author=user, created_at__gt=since).count() >= most:
         sentence = ngettext(
             "You've sent %(most)d message in the last minute. Wait a moment, "
             "then send it again.",

@@ -44,13 +44,13 @@ class Conversation:
         self.may_write = may_write
         self.last = last  # the last message on the page
         self.is_discussed = False
-        self.watched: dict[int, LiveRunView] = {}
+        self.live_views: dict[int, LiveRunView] = {}
         self.around = fragments.SessionChrome(user)
 
     def take(self, other: "Conversation") -> None:
         """Copy another page's state, and continue from there."""
         self.last, self.is_discussed = other.last, other.is_discussed
-        self.watched, self.around = deepcopy(other.watched), copy(other.around)
+        self.live_views, self.around = deepcopy(other.live_views), copy(other.around)
 
     async def catch_up(self, was_away: bool, language: str | None) -> list[str]:
         """Return frames that update the page.
@@ -108,7 +108,7 @@ class Conversation:
         except Exception:  # it is saved, and this page is notified like others
             logger.exception("Can't render message %s right away.", message.pk)
             if message.run_id is not None:
-                self.watched.pop(message.run_id, None)
+                self.live_views.pop(message.run_id, None)
             self.around = fragments.SessionChrome(self.user)
             return ""
         self.last = message.pk
@@ -116,8 +116,8 @@ class Conversation:
 
     def new_message(self, message: Message, is_new: bool) -> str:
         run = _answering_run(message)
-        watched = self.watch(run.pk)
-        view = watched.begin(run) if is_new else watched.view()
+        live_view = self.watch(run.pk)
+        view = live_view.begin(run) if is_new else live_view.view()
         return fragments.render_new_message(message, view, self.user)
 
     def enable_comments(self) -> list[str]:
@@ -129,11 +129,11 @@ class Conversation:
 
     def on_page(self, run: int) -> LiveRunView:
         """Return the view of a run that may be on the page."""
-        return self.watched.get(run) or self._make_view(run)
+        return self.live_views.get(run) or self._make_view(run)
 
     def watch(self, run: int) -> LiveRunView:
-        self.watched[run] = self._make_view(run)
-        return self.watched[run]
+        self.live_views[run] = self._make_view(run)
+        return self.live_views[run]
 
     def _make_view(self, run: int) -> LiveRunView:
         return LiveRunView(run, PLACE, self.may_write, self.user.pk, self.is_discussed)
@@ -167,7 +167,7 @@ class MissedMessages:
                 self.room -= len(html.encode())
                 if self.shown and (self.room < 0 or len(self.shown) == MAX_MESSAGES):
                     self.is_all = False
-                    del self.page.watched[run.pk]
+                    del self.page.live_views[run.pk]
                     return False
                 self.shown.append((message.pk, html))
         return len(messages) == BATCH_SIZE

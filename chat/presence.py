@@ -26,17 +26,19 @@ class Person:
 class Presence:
     """The pages that one page has heard from, and when."""
 
-    heard: dict[str, tuple[Person, float]] = field(default_factory=dict)
+    last_seen: dict[str, tuple[Person, float]] = field(default_factory=dict)
 
     def here(self, tab: str, person: Person) -> None:
-        self.heard[tab] = (person, time.monotonic())
+        self.last_seen[tab] = (person, time.monotonic())
 
     def remove(self, tab: str) -> None:
-        self.heard.pop(tab, None)
+        self.last_seen.pop(tab, None)
 
     def people(self) -> tuple[Person, ...]:
         """Return each person once, by name, regardless of open pages."""
         oldest = time.monotonic() - HEARTBEAT_SECONDS * MISSED_HEARTBEATS
-        self.heard = {tab: said for tab, said in self.heard.items() if said[1] >= oldest}
-        here = {person.pk: person for person, _ in self.heard.values()}
+        self.last_seen = {
+            tab: said for tab, said in self.last_seen.items() if said[1] >= oldest
+        }
+        here = {person.pk: person for person, _ in self.last_seen.values()}
         return tuple(sorted(here.values(), key=lambda person: person.name))

@@ -182,16 +182,16 @@ class Masker:
     """Masks text that is still being streamed, with a short delay."""
 
     def __init__(self) -> None:
-        self._growing: dict[Hashable, StreamingMasker] = {}
+        self._maskers: dict[Hashable, StreamingMasker] = {}
 
     def begin(self, step: Hashable, text: str) -> str:
         """Start with the text so far and return what can be displayed."""
-        self._growing[step] = StreamingMasker()
-        return self._growing[step].feed(text)
+        self._maskers[step] = StreamingMasker()
+        return self._maskers[step].feed(text)
 
     def add(self, step: Hashable, text: str) -> str:
         """Add text and return what else can be displayed."""
-        return self._growing.setdefault(step, StreamingMasker()).feed(text)
+        return self._maskers.setdefault(step, StreamingMasker()).feed(text)
 
     def event(self, row: RunEvent) -> RunEvent:
         """Mask an event; text held back is in the event that ends the step."""

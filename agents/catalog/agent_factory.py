@@ -85,7 +85,7 @@ class AgentConfig:
     tools: list[ToolRegistration]
     own: list[Tool]
     patterns: list[GuardrailPattern]
-    colleagues: list[Agent]
+    sub_agents: list[Agent]
     is_rerun: bool
     experts: tuple[str, ...] = ()  # groups of people it can ask
     limits: dict[str, int] = field(default_factory=dict)  # max calls per tool
@@ -101,11 +101,13 @@ async def start(run: Run) -> Events:
 async def resume(run: Run) -> Events:
     """Return the events of a paused or abandoned run, from there on."""
     runtime = await build(run)
-    past, recorded = await database.run(_recorded_events, run)
+    past_events, recorded = await database.run(_recorded_events, run)
     state = _build_state(run.history)
-    if len(past) < len(recorded):
-        return _apply_redaction(run, runtime.rerun(recorded, past, state))
-    events = runtime.resume(past, state) if past else runtime.stream(run.query, state)
+    if len(past_events) < len(recorded):
+        return _apply_redaction(run, runtime.rerun(recorded, past_events, state))
+    events = (
+        runtime.resume(past_events, state) if past_events else runtime.stream(run.query, state)
+    )
     return _apply_redaction(run, events)
 
 
@@ -138,10 +140,10 @@ async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
     parts, plan, others = await database.run(_load_workflow, run)
     team = await _build_team(others, registry, asks=True)
-    handoffs = [_handoff_tool(colleague, team, is_first=True) for colleague in parts.colleagues]
+    handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
-    make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.colleagues))
+    make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.sub_agents))
     return _build_runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
 
 
@@ -151,7 +153,7 @@ async def _build_team(
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
         agent = parts.agent
-        more: list[Tool] = [_handoff_tool(colleague, team) for colleague in parts.colleagues]
+        more: list[Tool] = [_handoff_tool(sub_agent, team) for sub_agent in parts.sub_agents]
         # A plan can always ask a person, whatever tools its agent has.
         more += [_ask_person_tool(parts)] if agent.mode == Agent.Mode.PLAN else []
         # In a rerun, writes need approval: the user may not want them repeated.
@@ -221,7 +223,7 @@ def _orchestrator_options(parts: AgentConfig, asks: bool) -> dict[str, Any]:
     return {
         "shows_plan": parts.agent.shows_plan and asks,
         "max_replans": parts.agent.max_replans,
-        "roles": _agents_by_role(parts.colleagues),
+        "roles": _agents_by_role(parts.sub_agents),
         "people": frozenset(name.lower() for name in parts.experts),
     }
 
@@ -305,21 +307,21 @@ def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConf
     tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
     agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
-    colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
-    agent, discretion = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
+    sub_agents = [one for one in agents if one.name in asked or one.role_names & roles]
+    agent, pseudonymizer = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
     parts = AgentConfig(
         agent,
         planner_factory.build_planners(
-            agent, run.model, run, _pseudonymizer(run, agent, discretion)
+            agent, run.model, run, _pseudonymizer(run, agent, pseudonymizer)
         ),
         tools,
         tool_factory.build_tools(tools),
         _active_patterns(run, agent),
-        colleagues,
+        sub_agents,
         is_rerun=run.is_rerun and not run.is_continuation,
         limits=_tool_limits(_tool_links(agent.pk)),
     )
-    return parts, plan, _load_reachable(run, list(colleagues), closed, discretion)
+    return parts, plan, _load_reachable(run, list(sub_agents), closed, pseudonymizer)
 
 
 def _resolve_draft(run: Run) -> agent_spec.ResolvedSpec:
@@ -336,20 +338,20 @@ def _record_version(run: Run) -> None:
 
 
 def _load_reachable(
-    run: Run, waiting: list[Agent], closed: Restrictions, discretion: Pseudonymizer
+    run: Run, waiting: list[Agent], closed: Restrictions, pseudonymizer: Pseudonymizer
 ) -> list[AgentConfig]:
     """Load these agents and all they can hand off to, with the user's restrictions."""
     found: dict[int, AgentConfig] = {}
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
-            found[agent.pk] = parts = _load_config(run, agent, closed, discretion)
-            waiting += parts.colleagues
+            found[agent.pk] = parts = _load_config(run, agent, closed, pseudonymizer)
+            waiting += parts.sub_agents
     return list(found.values())
 
 
 def _load_config(
-    run: Run, agent: Agent, closed: Restrictions, discretion: Pseudonymizer
+    run: Run, agent: Agent, closed: Restrictions, pseudonymizer: Pseudonymizer
 ) -> AgentConfig:
     is_first = agent.pk == run.agent_id
     # Chosen tools don't apply to an agent that a workflow calls.
@@ -361,7 +363,7 @@ def _load_config(
     links = [link for link in links if chosen is None or link.tool.name in chosen]
     tools = [link.configured_tool() for link in links]
     others = [other for other in asked if other.pk not in closed.agents]
-    colleagues = [other for other in others if other != agent]
+    sub_agents = [other for other in others if other != agent]
     own = tool_factory.build_tools(tools)
     experts = _expert_groups(run, agent) if _may_ask_people(agent, own) else ()
     for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
@@ -373,12 +375,12 @@ def _load_config(
             agent,
             run.model if is_first else planner_factory.model_name(agent),
             run,
-            _pseudonymizer(run, agent, discretion),
+            _pseudonymizer(run, agent, pseudonymizer),
         ),
         tools,
         own,
         _active_patterns(run, agent),
-        [other for other in colleagues if chosen is None or other.handoff_tool_name in chosen],
+        [other for other in sub_agents if chosen is None or other.handoff_tool_name in chosen],
         is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
         limits=_tool_limits(links),
@@ -484,16 +486,16 @@ def _build_guardrails(parts: AgentConfig) -> Guardrails:
 
 def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
     """Return the run's own events and those to replay first."""
-    past = [row.value for row in run.events.order_by("seq")]
+    past_events = [row.value for row in run.events.order_by("seq")]
     if run.is_continuation:
-        return past, _events_before_stop(run)
+        return past_events, _events_before_stop(run)
     if run.origin_step is None:
-        return past, []
+        return past_events, []
     first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
     if first is None or first.first_seq <= 2:  # only the question comes before it
-        return past, []
+        return past_events, []
     recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
-    return past, [row.value for row in recorded.order_by("seq")]
+    return past_events, [row.value for row in recorded.order_by("seq")]
 
 
 def _events_before_stop(run: Run) -> list[Event]:

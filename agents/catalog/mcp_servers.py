@@ -361,7 +361,7 @@ class _LoopConnections:
     """The connections of one event loop, and the task that saves their status."""
 
     def __init__(self) -> None:
-        self.connections = ConnectionPool(egress=egress(), told=self._on_change)
+        self.connections = ConnectionPool(egress=egress(), listener=self._on_change)
         self._news: dict[str, Health] = {}
         self._wake = asyncio.Event()
         self._is_over = False

@@ -181,17 +181,18 @@ def agent_instructions(agent: Agent) -> str:
 
 
 def build_planners(
-    agent: Agent, model: str, run: Run | None = None, discretion: Pseudonymizer | None = None
+    agent: Agent, model: str, run: Run | None = None, pseudonymizer: Pseudonymizer | None = None
 ) -> list[ReActPlanner]:
     """Build a planner for this model, and one for each fallback."""
     asker = (lambda: run.user) if run else (lambda: None)
     return [
-        _build_planner(agent, setup, discretion) for setup in model_chain(agent, model, asker)
+        _build_planner(agent, setup, pseudonymizer)
+        for setup in model_chain(agent, model, asker)
     ]
 
 
 def _build_planner(
-    agent: Agent, setup: ModelSetup, discretion: Pseudonymizer | None
+    agent: Agent, setup: ModelSetup, pseudonymizer: Pseudonymizer | None
 ) -> ReActPlanner:
     asked, row = build_llm(setup), setup.row
     return ReActPlanner(
@@ -200,13 +201,13 @@ def _build_planner(
         dialect=cast(Dialect, agent.dialect),
         instructions=agent_instructions(agent),
         parameters=_model_parameters(agent, setup),
-        pace=0 if getattr(asked, "pace", 0) else STREAM_BATCH_SECONDS,
+        batch_seconds=0 if getattr(asked, "batch_seconds", 0) else STREAM_BATCH_SECONDS,
         deadlines=_deadlines(),
         window=(row and row.context_window)
         or model_info.context_window(row.model if row else setup.name),
         count_tokens=tokens.count,
-        gate=_rate_limiter(row) if row else None,
-        discretion=discretion,
+        rate_limiter=_rate_limiter(row) if row else None,
+        pseudonymizer=pseudonymizer,
     )
 
 
@@ -230,9 +231,9 @@ def _rate_limiter(row: LanguageModel) -> RateLimiter | None:
     )
     if not limits:
         return None
-    gate = _gates.setdefault(row.label, RateLimiter(limits))
-    gate.limits = limits
-    return gate
+    rate_limiter = _gates.setdefault(row.label, RateLimiter(limits))
+    rate_limiter.limits = limits
+    return rate_limiter
 
 
 def _deadlines() -> Deadlines:
@@ -312,7 +313,7 @@ def _llm_by_route(
     forced = settings.ENVIRONMENT.model_road
     way = choose_route(model, os.environ, base_url=url, api_key=key, forced=forced)
     if way == "direct":
-        return DirectModel(key, url, about, pace=STREAM_BATCH_SECONDS)
+        return DirectModel(key, url, about, batch_seconds=STREAM_BATCH_SECONDS)
     return LiteLLMModel(key, url, about, secrets=secrets)
 
 

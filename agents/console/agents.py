@@ -139,9 +139,9 @@ class AgentForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         tools = {link.tool.name for link in cleaned.get("given") or ()}
-        for colleague in cleaned.get("handoffs") or ():
-            if colleague.handoff_tool_name in tools:
-                names = {"tool": colleague.handoff_tool_name, "agent": colleague.name}
+        for sub_agent in cleaned.get("handoffs") or ():
+            if sub_agent.handoff_tool_name in tools:
+                names = {"tool": sub_agent.handoff_tool_name, "agent": sub_agent.name}
                 self.add_error("handoffs", TOOL_NAME_TAKEN % names)
         self._check_panel(cleaned)
         return cleaned

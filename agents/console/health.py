@@ -28,7 +28,7 @@ class ProcessView:
     kind: str
     version: str
     since: datetime
-    heard: str
+    last_seen: str
     is_silent: bool
     runs: int
     sockets: int
@@ -43,7 +43,7 @@ class ProcessView:
             kind=row.get_kind_display(),
             version=row.version,
             since=row.started_at,
-            heard=_("%(time)s ago") % {"time": health_checks.format_duration(row.silence)},
+            last_seen=_("%(time)s ago") % {"time": health_checks.format_duration(row.silence)},
             is_silent=row.silence > health_checks.MAX_SILENCE,
             runs=row.runs,
             sockets=row.sockets,

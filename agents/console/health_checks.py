@@ -165,8 +165,8 @@ def check_failures() -> HealthCheck:
 
 
 def check_takeovers() -> HealthCheck:
-    lately = Q(ended_at__gt=timezone.now() - RECENT_PERIOD) | Q(status=Run.Status.RUNNING)
-    count = Run.objects.filter(lately, takeovers__gt=0).count()
+    recent = Q(ended_at__gt=timezone.now() - RECENT_PERIOD) | Q(status=Run.Status.RUNNING)
+    count = Run.objects.filter(recent, takeovers__gt=0).count()
     now = _("%(count)d in the last hour.") % {"count": count}
     advice = _("A process stopped unexpectedly. Check its log.") if count else ""
     return HealthCheck(what=_("Recovered runs"), now=now, advice=advice)

@@ -49,14 +49,14 @@ def attach_usage(agents: Iterable[ListedAgent]) -> None:
 
 
 def _usage_rows(agents: list[int]) -> Iterable[Any]:
-    lately = Q(started_at__gte=timezone.now() - RECENT_PERIOD)
+    recent = Q(started_at__gte=timezone.now() - RECENT_PERIOD)
     asked = Run.objects.filter(agent__in=agents).exclude(topic__startswith=DRAFT_TOPIC_PREFIX)
     return (
         asked.order_by()
         .values("agent")
         .annotate(
             last=Max("started_at"),
-            lately=Count("pk", filter=lately),
-            failed=Count("pk", filter=lately & Q(status__in=FAILED_STATUSES)),
+            lately=Count("pk", filter=recent),
+            failed=Count("pk", filter=recent & Q(status__in=FAILED_STATUSES)),
         )
     )

@@ -149,7 +149,7 @@ class ToolForm(forms.ModelForm):
         """Reject a name that collides with a handoff of an agent that has it."""
         name: str = self.cleaned_data["name"]
         for agent in self.instance.agents.all() if self.instance.pk else ():
-            if name in {colleague.handoff_tool_name for colleague in agent.handoffs.all()}:
+            if name in {sub_agent.handoff_tool_name for sub_agent in agent.handoffs.all()}:
                 raise ValidationError(NAME_TAKEN, params={"agent": agent.name})
         return name
 

@@ -76,17 +76,17 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("last used"))
     def last_used(self, row: ToolRegistration) -> LazyText:
-        used = usage.lately().get(row.name)
+        used = usage.usage_cache().get(row.name)
         return figures.ago(used.last) if used else _("not in the last 7 days")
 
     @admin.display(description=_("calls (7 days)"))
     def calls(self, row: ToolRegistration) -> str:
-        used = usage.lately().get(row.name)
+        used = usage.usage_cache().get(row.name)
         return figures.calls(used) if used else "—"
 
     @admin.display(description=_("median time"))
     def median(self, row: ToolRegistration) -> str:
-        used = usage.lately().get(row.name)
+        used = usage.usage_cache().get(row.name)
         return figures.seconds(used.median) if used else "—"
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:

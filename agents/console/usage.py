@@ -54,7 +54,7 @@ class _UsageCache:
         self._until = 0.0
 
 
-lately = _UsageCache()
+usage_cache = _UsageCache()
 
 
 def load_usage() -> dict[str, ToolUsage]:

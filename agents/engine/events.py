@@ -133,8 +133,8 @@ class EventFactory:
         self.count.steps += 1
         return self.count.steps
 
-    def under(self, agent: str, parent: int) -> "EventFactory":
+    def child(self, agent: str, parent: int) -> "EventFactory":
         """Return a factory for an agent that works for this one in the same run."""
-        stamp = EventFactory(agent)
-        stamp.count, stamp.parent, stamp.clock = self.count, parent, self.clock
-        return stamp
+        factory = EventFactory(agent)
+        factory.count, factory.parent, factory.clock = self.count, parent, self.clock
+        return factory

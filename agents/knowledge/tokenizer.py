@@ -36,8 +36,8 @@ def query_terms(query: str) -> list[str]:
     Hiragana is mostly grammar, and only used if there is nothing else.
     """
     words = [word for word in dict.fromkeys(_tokenize(query)) if word not in STOP_WORDS]
-    telling = [word for word in words if not HIRAGANA.match(word)]
-    return (telling or words)[:MAX_TERMS]
+    significant = [word for word in words if not HIRAGANA.match(word)]
+    return (significant or words)[:MAX_TERMS]
 
 
 def index_terms(text: str) -> str:

@@ -101,9 +101,9 @@ def _index_row(chunk: Chunk, stems: dict[str, str]) -> tuple[int, int, str, str]
     places: LexemePositions = defaultdict(list)
     for word, place in _word_positions(chunk):
         places[stems[word]].append(place)
-    telling = {word: at for word, at in places.items() if len(at) > 1 or at[0][-1] != "D"}
+    significant = {word: at for word, at in places.items() if len(at) > 1 or at[0][-1] != "D"}
     length = sum(map(len, places.values()))
-    return chunk.pk, length, _to_tsvector(places), _to_tsvector(telling)
+    return chunk.pk, length, _to_tsvector(places), _to_tsvector(significant)
 
 
 def _to_tsvector(places: LexemePositions) -> str:

@@ -15,9 +15,9 @@ class ConfiguredModel:
 
     def __init__(self, llm: LLM, model: str, price: Price | None = None) -> None:
         self.llm, self.model, self.price = llm, model, price
-        self.road: str = getattr(llm, "road", "")
+        self.route: str = getattr(llm, "route", "")
         self.base_url: str | None = getattr(llm, "base_url", None)
-        self.pace: float = getattr(llm, "pace", 0)
+        self.batch_seconds: float = getattr(llm, "batch_seconds", 0)
 
     def stream(
         self,

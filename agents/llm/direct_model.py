@@ -29,7 +29,7 @@ class DirectModel:
     within `pace` seconds is read at once.
     """
 
-    road: Route = "direct"
+    route: Route = "direct"
 
     def __init__(
         self,
@@ -38,17 +38,17 @@ class DirectModel:
         parameters: Mapping[str, Any] | None = None,
         connect_timeout: float = 10.0,
         timeout: float = 600.0,
-        pace: float = 0,
+        batch_seconds: float = 0,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.base_url = base_url
         self.parameters = dict(parameters or {})
         # With a pace the reader has its own deadlines, so no timer per piece is needed.
-        patience = None if pace else timeout
+        patience = None if batch_seconds else timeout
         self.timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_timeout, sock_read=patience
         )
-        self.pace = pace
+        self.batch_seconds = batch_seconds
         self._environ = environ
         self._api_key = api_key
 
@@ -78,7 +78,7 @@ class DirectModel:
         try:
             async with (
                 http.post(url, encode(asked), _headers(there), self.timeout) as answer,
-                aclosing(_read_chunks(answer, self.pace)) as chunks,
+                aclosing(_read_chunks(answer, self.batch_seconds)) as chunks,
             ):
                 async for chunk in chunks:
                     yield _add_cost(chunk, model) if "usage" in chunk else chunk
@@ -96,7 +96,7 @@ def _headers(there: Endpoint) -> dict[str, str]:
 
 
 async def _read_chunks(
-    answer: http.StreamingResponse, pace: float
+    answer: http.StreamingResponse, batch_seconds: float
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the server's chunks; an end without a finish reason is an error."""
     reader = EventReader()
@@ -112,7 +112,7 @@ async def _read_chunks(
                 spoken = spoken or _has_content(chunk)
                 yield chunk
             # Many servers announce a stream before its first token, which is awaited.
-            await answer.rest(pace if spoken and not ended else 0)
+            await answer.rest(batch_seconds if spoken and not ended else 0)
     except (aiohttp.ClientError, OSError):
         if not ended:
             raise

@@ -146,8 +146,8 @@ def _batch_seconds(seconds: float, answers: int, late: float) -> float:
 
     It grows in steps, so that one more response doesn't change it for all.
     """
-    crowd = BATCH_STEP_SECONDS * (max(0, answers - CROWDED_STREAMS) // STREAMS_PER_STEP)
-    beat = max(seconds, min(seconds + crowd, MAX_BATCH_SECONDS))
+    extra = BATCH_STEP_SECONDS * (max(0, answers - CROWDED_STREAMS) // STREAMS_PER_STEP)
+    beat = max(seconds, min(seconds + extra, MAX_BATCH_SECONDS))
     behind = LAG_STEP_SECONDS * (LAG_FACTOR * late // LAG_STEP_SECONDS)
     return beat + min(behind, MAX_LAG_SECONDS)
 

@@ -84,7 +84,7 @@ class LiteLLMModel:
     A key is only sent to its own address: `base_url`, or the provider's.
     """
 
-    road = "litellm"
+    route = "litellm"
 
     def __init__(
         self,

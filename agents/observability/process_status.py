@@ -35,22 +35,22 @@ STATM_PATH = Path("/proc/self/statm")
 
 _sockets = 0
 _latest: Mapping[str, Any] = {}
-_pulse: "_Heartbeat | None" = None
+_heartbeat: "_Heartbeat | None" = None
 
 
 def start(kind: str) -> None:
     """Start reporting; called on the event loop that does the work."""
-    global _pulse
-    _pulse = _Heartbeat(kind)
+    global _heartbeat
+    _heartbeat = _Heartbeat(kind)
 
 
 async def stop() -> None:
     """Stop reporting, and wait until the process has signed off."""
-    global _pulse
-    pulse, _pulse = _pulse, None
-    if pulse is not None:
-        pulse.watchdog.stop()
-        await asyncio.to_thread(pulse.stop)
+    global _heartbeat
+    heartbeat, _heartbeat = _heartbeat, None
+    if heartbeat is not None:
+        heartbeat.watchdog.stop()
+        await asyncio.to_thread(heartbeat.stop)
 
 
 @contextmanager

@@ -170,7 +170,7 @@ class SpanSink:
         self.exporter = exporter
         self.with_content = with_content
         self.with_personal = with_personal
-        self._courses: OrderedDict[int, SpanBuilder] = OrderedDict()
+        self._builders: OrderedDict[int, SpanBuilder] = OrderedDict()
         self._over: list[TraceSpan] = []
 
     @property
@@ -178,12 +178,12 @@ class SpanSink:
         return len(self._over) >= MAX_BATCH_SPANS
 
     def take(self, run: Run, events: Sequence[Event]) -> None:
-        course = self._builder(run, before=events[0].seq)
+        builder = self._builder(run, before=events[0].seq)
         for event in events:
-            if event.seq > course.seq:
-                self._over += course.take(event)
+            if event.seq > builder.seq:
+                self._over += builder.take(event)
         if events[-1].type == "run_finished":
-            del self._courses[run.pk]
+            del self._builders[run.pk]
 
     def flush(self) -> None:
         while self._over:
@@ -195,16 +195,18 @@ class SpanSink:
 
     def _builder(self, run: Run, before: int) -> SpanBuilder:
         """Return the run's builder; what another process saved, that one has sent."""
-        course = self._courses.get(run.pk)
-        is_new = course is None
-        if course is None:
-            course = self._courses[run.pk] = self._new_builder(run)
-            if len(self._courses) > MAX_OPEN_RUNS:
-                self._courses.popitem(last=False)
-        for event in _stored_events(run, course.seq, before) if course.seq + 1 < before else ():
-            over = course.take(event)
+        builder = self._builders.get(run.pk)
+        is_new = builder is None
+        if builder is None:
+            builder = self._builders[run.pk] = self._new_builder(run)
+            if len(self._builders) > MAX_OPEN_RUNS:
+                self._builders.popitem(last=False)
+        for event in (
+            _stored_events(run, builder.seq, before) if builder.seq + 1 < before else ()
+        ):
+            over = builder.take(event)
             self._over += () if is_new else over
-        return course
+        return builder
 
     def _new_builder(self, run: Run) -> SpanBuilder:
         shown = {} if self.with_personal else {"shown": masking.mask_value}

@@ -20,11 +20,11 @@ class ReadableRun:
     is_own: bool
     may_decide: bool
     viewer: int
-    veil: Masker | None = None
+    masker: Masker | None = None
 
     @property
     def is_masked(self) -> bool:
-        return self.veil is not None
+        return self.masker is not None
 
     def visible_row(self, row: Row) -> Row:
         """Return another row of this run, masked if needed."""
@@ -32,14 +32,14 @@ class ReadableRun:
 
     def view(self) -> RunView:
         # Masked calls can't be approved: the user wouldn't see what they approve.
-        may_decide = self.may_decide and self.veil is None
+        may_decide = self.may_decide and self.masker is None
         return RunView(
             self.run,
             "trace",
             may_decide=may_decide,
             viewer=self.viewer,
             is_discussed=self.viewer in self.row.rights,
-            veil=self.veil,
+            masker=self.masker,
         )
 
 
@@ -55,5 +55,5 @@ def open_run(request: UserRequest, pk: int | None, door: str = "page") -> Readab
         is_own=row.is_owned_by(user),
         may_decide=row.is_decidable_by(user),
         viewer=user.pk,
-        veil=Masker() if is_masked else None,
+        masker=Masker() if is_masked else None,
     )

@@ -159,7 +159,7 @@ class Comparison:
 
     @property
     def is_masked(self) -> bool:
-        return any(view.veil for view in self.sides)
+        return any(view.masker for view in self.sides)
 
     @property
     def is_live(self) -> bool:
@@ -219,9 +219,9 @@ class _StepSignature:
         is_tool = step.kind == TOOL
         said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
         self.step = step
-        colleague = step.agent_name if step.depth else ""
+        sub_agent = step.agent_name if step.depth else ""
         is_named = is_tool or step.kind in PLAN_KINDS
-        self.name = (step.kind, step.depth, colleague, step.action if is_named else "")
+        self.name = (step.kind, step.depth, sub_agent, step.action if is_named else "")
         self.signs = frozenset(split_words(said[:MAX_SIGNATURE_CHARS])[:MAX_SIGNATURE_WORDS])
 
 

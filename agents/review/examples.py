@@ -121,23 +121,23 @@ class RecordedCalls:
     def __init__(self, recorded: Iterable[Mapping[str, Any]]) -> None:
         self.expected: list[str] = []
         self.made: list[str] = []
-        self._said: dict[str, list[ToolResult]] = {}
+        self._results: dict[str, list[ToolResult]] = {}
         for row in recorded:
             key = call_key(row["tool"], row["arguments"])
             self.expected.append(key)
-            self._said.setdefault(key, []).append(_tool_result(row))
+            self._results.setdefault(key, []).append(_tool_result(row))
 
     def answer(self, tool: str, input: ToolInput) -> ToolResult:
         key = call_key(tool, input)
         self.made.append(key)
-        said = self._said.get(key)
-        if said is None:
+        results = self._results.get(key)
+        if results is None:
             return ToolResult(error=NOT_RECORDED, mendable=True)
-        return said.pop(0) if len(said) > 1 else said[0]
+        return results.pop(0) if len(results) > 1 else results[0]
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
-        return tuple(key for key in self.made if key not in self._said)
+        return tuple(key for key in self.made if key not in self._results)
 
     async def registry(
         self,
@@ -162,20 +162,20 @@ class RecordedPerson(AskPersonTool):
 
     waits = False
 
-    def __init__(self, tape: RecordedCalls, person: AskPersonTool) -> None:
+    def __init__(self, recorded_calls: RecordedCalls, person: AskPersonTool) -> None:
         super().__init__(person.experts, asker_approves=person.asker_approves)
-        self.tape = tape
+        self.recorded_calls = recorded_calls
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
-        return self.tape.answer(self.name, input)
+        return self.recorded_calls.answer(self.name, input)
 
 
 @dataclass(slots=True)
 class RecordedTool:
     """A tool with the real specification that does nothing."""
 
-    tape: RecordedCalls
-    told: Mapping[str, Any]
+    recorded_calls: RecordedCalls
+    definition: Mapping[str, Any]
     name: str = field(init=False)
     description: str = field(init=False)
     parameters: Mapping[str, Any] = field(init=False)
@@ -183,12 +183,12 @@ class RecordedTool:
     needs_approval: bool = False
 
     def __post_init__(self) -> None:
-        function = self.told["function"]
+        function = self.definition["function"]
         self.name, self.description = function["name"], function["description"]
         self.parameters = function["parameters"]
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
-        return self.tape.answer(self.name, input)
+        return self.recorded_calls.answer(self.name, input)
 
 
 def call_key(tool: str, arguments: Any) -> str:
@@ -201,10 +201,10 @@ async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleRe
     """Run the example with the current agent, and compare."""
     model = model or planner_factory.model_name(agent)
     result = partial(ExampleResult, name=example.name, agent=agent.name, model=model)
-    tape = RecordedCalls(example.observations)
+    recorded_calls = RecordedCalls(example.observations)
     run = Run(agent=agent, model=model, query=example.question, history=example.history)
     try:
-        last = await _last_event(await agent_factory.dry_run(run, tape.registry))
+        last = await _last_event(await agent_factory.dry_run(run, recorded_calls.registry))
     except AgentError as error:
         return result(problem=str(error))
     if last.type is EventType.RUN_PAUSED:
@@ -212,17 +212,17 @@ async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleRe
     ending = last.data
     return result(
         answer=ending["answer"],
-        calls=overlap(tape.expected, tape.made),
+        calls=overlap(recorded_calls.expected, recorded_calls.made),
         likeness=text_similarity(example.expected, ending["answer"])
         if example.expected
         else None,
-        not_recorded=tape.not_recorded,
+        not_recorded=recorded_calls.not_recorded,
         problem="" if ending["answer"] else ending["detail"] or ending["stopped_reason"],
     )
 
 
-async def _last_event(course: Events) -> Event:
-    async with aclosing(course) as events:
+async def _last_event(stream: Events) -> Event:
+    async with aclosing(stream) as events:
         async for event in events:
             last = event
     return last

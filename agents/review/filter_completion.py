@@ -36,23 +36,23 @@ def completions(user: User) -> list[dict[str, Any]]:
 def known_values(user: User) -> dict[str, list[str]]:
     """Return known names: configured ones, and those of the user's latest runs."""
     runs = Run.objects.for_user(user)
-    lately = list(
+    recent = list(
         runs.order_by("-pk").values_list(
             "agent_name", "model", "version", "marks", "user__username"
         )[:RECENT_RUNS]
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
     used = {
-        "agent": _distinct([*agents, *(row[0] for row in lately)]),
-        "model": _distinct(row[1] for row in lately),
-        "version": _distinct(row[2] for row in lately),
-        "tool": _distinct(name for row in lately for name in _tool_names(row[3])),
+        "agent": _distinct([*agents, *(row[0] for row in recent)]),
+        "model": _distinct(row[1] for row in recent),
+        "version": _distinct(row[2] for row in recent),
+        "tool": _distinct(name for row in recent for name in _tool_names(row[3])),
     }
     if is_reviewer(user):
         seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
         labels = seen.order_by("name").values_list("name", flat=True).distinct()
         used["label"] = _distinct(labels[:MAX_VALUES])
-        used["user"] = _distinct(row[4] for row in lately)
+        used["user"] = _distinct(row[4] for row in recent)
     return used
 
 

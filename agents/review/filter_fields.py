@@ -319,7 +319,9 @@ def _make_fields() -> list[FilterField]:
         _make_field(
             "error", _("text of the error message"), "timeout", words, _text_filter("detail")
         ),
-        _choice_field("road", _("how the model was called"), ROUTES, lambda road: Q(road=road)),
+        _choice_field(
+            "road", _("how the model was called"), ROUTES, lambda route: Q(road=route)
+        ),
         _choice_field("has", _("what the run has"), HAS_CHOICES, _has),
         _make_field("id", _("run number"), "12", amount, _range_filter("pk")),
     ]

@@ -67,12 +67,12 @@ class ReplayProjection(Projection):
 
     @classmethod
     def after(cls, run: Run, seq: int) -> "ReplayProjection":
-        moment = cls(run)
+        projection = cls(run)
         events = run.events.filter(seq__lte=seq).order_by("seq")
-        moment.apply_events(row.value for row in events.exclude(type__in=DELTA_TYPES))
+        projection.apply_events(row.value for row in events.exclude(type__in=DELTA_TYPES))
         if (last := events.last()) is not None:
-            moment.seq, moment.time = last.seq, last.time
-        return moment
+            projection.seq, projection.time = last.seq, last.time
+        return projection
 
     def apply_events(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -175,27 +175,27 @@ def _prefill(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
 class ReplayRunView(LiveRunView):
     """A page that replays a run from an event on."""
 
-    moment: ReplayProjection = field(kw_only=True)
+    projection: ReplayProjection = field(kw_only=True)
 
     rest: ClassVar[float] = 0.0
 
     def last_saved_seq(self) -> int:
-        return self.moment.seq
+        return self.projection.seq
 
     def next(self, event: Event) -> str:
         """Return frames for the next event."""
-        self.moment.apply_events([event])
+        self.projection.apply_events([event])
         told = [event.to_dict()]
         return self.words(told) if self.are_deltas(told) else self.changes(told)
 
     def _row(self) -> Run:
         """Return the run; its final text is the only one that isn't masked yet."""
-        run = self.moment.run
-        return run if self.veil is None or run.is_live else mask_row(run)
+        run = self.projection.run
+        return run if self.masker is None or run.is_live else mask_row(run)
 
     def _view(self, run: Run) -> RunView:
         """Return the view without feedback, which came later."""
-        now, speaker = self.moment.time, self.moment.speaker
+        now, speaker = self.projection.time, self.projection.speaker
         return replace(super()._view(run), now=now, speaker=speaker, is_judged=False)
 
 
@@ -220,21 +220,23 @@ class ReplayChunk:
 
 
 def replay_view(
-    run: Run, at: int, place: str = "chat", veil: Masker | None = None
+    run: Run, at: int, place: str = "chat", masker: Masker | None = None
 ) -> ReplayRunView:
     """Return the page of a run after that event; before the first one, as asked.
 
     With a veil the run is already masked, and so is everything rendered.
     """
-    return ReplayRunView(run.pk, place, veil=veil, moment=ReplayProjection.after(run, at))
+    return ReplayRunView(
+        run.pk, place, masker=masker, projection=ReplayProjection.after(run, at)
+    )
 
 
 def load_chunk(
-    run: Run, after: int, place: str = "chat", veil: Masker | None = None
+    run: Run, after: int, place: str = "chat", masker: Masker | None = None
 ) -> ReplayChunk:
-    page = replay_view(run, after, place, veil)
-    began, whole = page.moment.seq, page.snapshot()
-    ms, frames, size = elapsed_ms(run, page.moment.time), [], 0
+    page = replay_view(run, after, place, masker)
+    began, whole = page.projection.seq, page.snapshot()
+    ms, frames, size = elapsed_ms(run, page.projection.time), [], 0
     for event in _next_events(run, began):
         frames.append(
             Frame(seq=event.seq, ms=elapsed_ms(run, event.time), html=page.next(event))

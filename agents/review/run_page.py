@@ -38,7 +38,9 @@ class CaseView:
     may_review: bool = True
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
-    veil: Masker | None = None  # set for another user's run: `run` and its feedback are masked
+    masker: Masker | None = (
+        None  # set for another user's run: `run` and its feedback are masked
+    )
     given: str = ""  # the answer, masked or not
 
     @property
@@ -54,7 +56,7 @@ class CaseView:
 
     @cached_property
     def view(self) -> RunView:
-        return RunView(self.run, place="trace", veil=self.veil)
+        return RunView(self.run, place="trace", masker=self.masker)
 
     @property
     def question(self) -> str:
@@ -104,7 +106,8 @@ class CaseView:
     def is_best_masked(self) -> bool:
         """Whether the best answer contains masked data."""
         return (
-            self.veil is not None and masking.mask_text(self._best_answer) != self._best_answer
+            self.masker is not None
+            and masking.mask_text(self._best_answer) != self._best_answer
         )
 
     @property
@@ -200,7 +203,7 @@ def _make_case(request: UserRequest, run: Run, **about: Any) -> CaseView:
     about["given"] = run.answer
     if not masking.is_masked_for(run, request.user, request.session):
         return CaseView(run, request.user, **about)
-    return CaseView(masking.mask_row(run), request.user, veil=Masker(), **about)
+    return CaseView(masking.mask_row(run), request.user, masker=Masker(), **about)
 
 
 def _load_runs(pks: Iterable[int]) -> QuerySet[Run]:

@@ -158,9 +158,9 @@ def _resolved_event(
 ) -> Event:
     questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
     asked = questions.latest("seq").value  # it may have been requested again after a restart
-    stamp = event_store.event_factory(run, asked.agent)
-    stamp.parent = asked.data.get("parent")
-    return stamp(
+    factory = event_store.event_factory(run, asked.agent)
+    factory.parent = asked.data.get("parent")
+    return factory(
         EventType.APPROVAL_RESOLVED,
         id=approval.call_id,
         step=approval.step,

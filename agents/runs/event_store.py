@@ -50,18 +50,18 @@ class Ending:
     reason: StopReason
     detail: str = ""
     advice: str = ""
-    fates: Mapping[int, CallOutcome] = field(default_factory=dict)
+    outcomes: Mapping[int, CallOutcome] = field(default_factory=dict)
     is_sure: bool = True
 
-    def fate(self, step: AgentStep, why: str = "") -> CallOutcome:
+    def outcome(self, step: AgentStep, why: str = "") -> CallOutcome:
         """Return the outcome of a step; `why` is the reason of its approval request, if any."""
         if why == Approval.Why.UNKNOWN:
             return UNKNOWN  # it was started once, and its outcome is still unknown
         is_call = step.kind == AgentStep.Kind.TOOL
         if is_call and why and step.action != AskPersonTool.name:
             return UNSTARTED
-        if step.number in self.fates:
-            return self.fates[step.number]
+        if step.number in self.outcomes:
+            return self.outcomes[step.number]
         if self.reason is StopReason.ERROR:
             return UNKNOWN if step.is_live and step.has_effects else FAILED
         is_sure = self.is_sure and self.reason is not StopReason.INTERRUPTED
@@ -139,11 +139,11 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
 def event_factory(run: Run, agent: str) -> EventFactory:
     """Return a factory for events added from outside, with the run's clock."""
     last = run.events.order_by("-seq").first()
-    stamp = EventFactory(agent, after=last.seq if last else 0)
-    stamp.clock = clocks.get_clock(run.pk)
+    factory = EventFactory(agent, after=last.seq if last else 0)
+    factory.clock = clocks.get_clock(run.pk)
     if last is not None:
-        stamp.clock.advance_to(last.time)
-    return stamp
+        factory.clock.advance_to(last.time)
+    return factory
 
 
 def _redact(run: Run, events: list[Event]) -> list[Event]:
@@ -338,31 +338,31 @@ def _closing_events(
     emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending, why: str
 ) -> Iterator[Event]:
     """Yield the events that close a live step."""
-    fate = ending.fate(step, why)
+    outcome = ending.outcome(step, why)
     part = {} if step.parent is None else {"parent": step.parent}
-    if fate.finished_anyway and step.number in ending.fates:
-        yield _late_result(emit, step, fate, part)
+    if outcome.finished_anyway and step.number in ending.outcomes:
+        yield _late_result(emit, step, outcome, part)
         yield emit(EventType.STATUS, kind=StatusKind.FINISHED_ANYWAY, step=step.number)
     yield emit(
         EventType.STEP,
         step=step.number,
         kind=step.kind,
-        status=fate.status,
+        status=outcome.status,
         thought=step.thought or streamed_thought(run, step),
         **part,
     )
 
 
 def _late_result(
-    emit: Callable[..., Event], step: AgentStep, fate: CallOutcome, part: dict[str, int]
+    emit: Callable[..., Event], step: AgentStep, outcome: CallOutcome, part: dict[str, int]
 ) -> Event:
     return emit(
         EventType.TOOL_RESPONSE,
         tool_call_id=step.call_id,
         name=step.action,
-        content_preview=fate.result[:PREVIEW_CHARS],
-        content=fate.result,
-        is_error=fate.status == "failed",
+        content_preview=outcome.result[:PREVIEW_CHARS],
+        content=outcome.result,
+        is_error=outcome.status == "failed",
         attempts=step.attempts,
         started=step.started_at.isoformat(),
         step=step.number,

@@ -63,7 +63,7 @@ class _Entry:
     event: Event | None = None
     ending: event_store.Ending | None = None
     epoch: int | None = None
-    told: list[Event] = field(default_factory=list)
+    saved_events: list[Event] = field(default_factory=list)
     error: Exception | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class EventWriter:
         self._is_closed = False
         self._asked: float | None = None
         self._longest = 0.0
-        self._crowd = 0
+        self._active_runs = 0
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._task = asyncio.create_task(self._write())
@@ -136,7 +136,7 @@ class EventWriter:
         while self._entries or not self._is_closed:
             await self._wake.wait()
             # Streams share a clock: when one run has text, the others are about to.
-            await asyncio.sleep(min(MAX_GATHER_SECONDS, GATHER_SECONDS * self._crowd))
+            await asyncio.sleep(min(MAX_GATHER_SECONDS, GATHER_SECONDS * self._active_runs))
             self._wake.clear()
             batch, self._entries = self._entries, []
             if not batch:
@@ -157,12 +157,14 @@ class EventWriter:
         A commit costs the same for any number of runs, and those that wrote recently will write
         again.
         """
-        self._crowd = max(self._crowd // 2, len({entry.pk for entry in batch}))
-        return min(MAX_REST_SECONDS, REST_SECONDS * self._crowd)
+        self._active_runs = max(self._active_runs // 2, len({entry.pk for entry in batch}))
+        return min(MAX_REST_SECONDS, REST_SECONDS * self._active_runs)
 
     def _on_late(self, batch: list[_Entry]) -> None:
         """Tell the pages that the database isn't responding."""
-        self._telling = asyncio.create_task(_publish_late({entry.run.topic for entry in batch}))
+        self._publish_task = asyncio.create_task(
+            _publish_late({entry.run.topic for entry in batch})
+        )
 
     def _record_lag(self, taken: float) -> None:
         """Record how long a batch's oldest entry waited; remaining entries were added later."""
@@ -178,13 +180,13 @@ class RunEventBuffer:
     before all its events are saved.
     """
 
-    def __init__(self, journal: EventWriter, run: Run) -> None:
-        self.journal = journal
+    def __init__(self, writer: EventWriter, run: Run) -> None:
+        self.writer = writer
         self.run = run
         self._under_way: deque[asyncio.Future[None]] = deque()
 
     async def write(self, event: Event) -> None:
-        self._under_way.append(self.journal.add(self.run, event))
+        self._under_way.append(self.writer.add(self.run, event))
         if event.type in FLUSH_TYPES:
             await self.flush()
         elif len(self._under_way) > MAX_PENDING:
@@ -244,7 +246,7 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
     end = time.monotonic() + RETRY_SECONDS
     for attempt, pause in enumerate(chain(RETRY_DELAYS_SECONDS, repeat(1.0))):
         for entry in batch:
-            entry.error, entry.told = None, []
+            entry.error, entry.saved_events = None, []
         try:
             return _commit_batch(batch, is_again=attempt > 0)
         except DATABASE_ERRORS as error:
@@ -277,9 +279,9 @@ def _commit_batch(batch: list[_Entry], is_again: bool) -> None:
         event_store.save([(entry.pk, entry.event) for entry in events if entry.event])
         for entry in batch:
             if entry.ending is not None:
-                entry.told = event_store.close(entry.pk, entry.ending, entry.epoch)
+                entry.saved_events = event_store.close(entry.pk, entry.ending, entry.epoch)
     for entry in [*known, *events]:
-        entry.told = [entry.event] if entry.event else []
+        entry.saved_events = [entry.event] if entry.event else []
 
 
 def _is_saved(entry: _Entry) -> bool:
@@ -293,8 +295,8 @@ def _is_saved(entry: _Entry) -> bool:
 def _group_by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
     runs: dict[int, tuple[Run, list[Event]]] = {}
     for entry in batch:
-        if entry.told:
-            runs.setdefault(entry.pk, (entry.run, []))[1].extend(entry.told)
+        if entry.saved_events:
+            runs.setdefault(entry.pk, (entry.run, []))[1].extend(entry.saved_events)
     return runs.values()
 
 

@@ -32,11 +32,11 @@ class RunExecutor:
         self.runs: dict[int, Run] = {}
         self.following: set[asyncio.Task[None]] = set()
         self.is_closing = False
-        self.journal = EventWriter()
-        self.pulse = asyncio.create_task(self._heartbeat_loop())
+        self.event_writer = EventWriter()
+        self.heartbeat = asyncio.create_task(self._heartbeat_loop())
 
-    def start(self, run: Run, course: EventSource) -> None:
-        task = asyncio.create_task(self._drive(run, course))
+    def start(self, run: Run, source: EventSource) -> None:
+        task = asyncio.create_task(self._drive(run, source))
         self.tasks[run.pk], self.runs[run.pk] = task, run
         task.add_done_callback(lambda task: self._on_done(run, task))
 
@@ -51,9 +51,9 @@ class RunExecutor:
         self, run: Run, ending: event_store.Ending, epoch: int | None = None
     ) -> None:
         with suppress(RunIsOver):
-            await self.journal.close(run, ending, epoch)
+            await self.event_writer.close(run, ending, epoch)
         if run.pk not in self.tasks:
-            self.journal.forget(run)
+            self.event_writer.forget(run)
 
     def go_on(self, run: Run) -> None:
         """Notify the followers of this run, in a task that a stop can't cancel."""
@@ -81,38 +81,38 @@ class RunExecutor:
         for run in left if why == SHUTDOWN else ():
             # In any case: a task cancelled before its first step has done nothing.
             await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
-        self.pulse.cancel()
-        await asyncio.wait([self.pulse])
-        await self.journal.stop()
+        self.heartbeat.cancel()
+        await asyncio.wait([self.heartbeat])
+        await self.event_writer.stop()
         return left
 
     def _on_done(self, run: Run, task: asyncio.Task[None]) -> None:
         """Remove a finished task, unless the run already continues in another one."""
         if self.tasks.get(run.pk) is task:
             del self.tasks[run.pk], self.runs[run.pk]
-            self.journal.forget(run)
+            self.event_writer.forget(run)
             self.go_on(run)
 
-    async def _drive(self, run: Run, course: EventSource) -> None:
-        with record_outcomes() as fates, clock.use_clock(clocks.get_clock(run.pk)):
-            await self._run_to_end(run, course, fates)
+    async def _drive(self, run: Run, source: EventSource) -> None:
+        with record_outcomes() as outcomes, clock.use_clock(clocks.get_clock(run.pk)):
+            await self._run_to_end(run, source, outcomes)
 
     async def _run_to_end(
-        self, run: Run, course: EventSource, fates: dict[int, CallOutcome]
+        self, run: Run, source: EventSource, outcomes: dict[int, CallOutcome]
     ) -> None:
         """Drive a run to its end; the one place that catches everything, so every run ends."""
-        pages = RunEventBuffer(self.journal, run)
+        pages = RunEventBuffer(self.event_writer, run)
         try:
             fault_injection.point("before_run_start")
-            async with aclosing(await course(run)) as events:
+            async with aclosing(await source(run)) as events:
                 async for event in events:
                     await pages.write(event)
         except asyncio.CancelledError as cancelled:
             if cancelled.args not in DETACH_REASONS:
-                ending = event_store.Ending(StopReason.CANCELLED, fates=fates)
+                ending = event_store.Ending(StopReason.CANCELLED, outcomes=outcomes)
                 await self.close(run, ending, run.epoch)
         except AgentError as error:
-            ending = event_store.Ending(StopReason.ERROR, str(error), error.advice, fates)
+            ending = event_store.Ending(StopReason.ERROR, str(error), error.advice, outcomes)
             await self.close(run, ending, run.epoch)
         except RunIsOver:
             logger.info("Run %s kept executing after it was closed.", run.pk)
@@ -124,7 +124,7 @@ class RunExecutor:
         except Exception:
             logger.exception("Run %s failed.", run.pk)
             sentence = "Something went wrong on the server."
-            ending = event_store.Ending(StopReason.ERROR, sentence, ADVICE, fates)
+            ending = event_store.Ending(StopReason.ERROR, sentence, ADVICE, outcomes)
             await self.close(run, ending, run.epoch)
         finally:
             pages.leave()
@@ -138,7 +138,7 @@ class RunExecutor:
             try:
                 if loop.time() >= next_beat:
                     next_beat = loop.time() + leases.HEARTBEAT_SECONDS
-                    await self.journal.ask(leases.renew, list(self.runs.values()))
+                    await self.event_writer.ask(leases.renew, list(self.runs.values()))
                 await self._apply_stop_requests()
             except Exception:  # whatever the error, without heartbeats every run is lost
                 logger.exception("Can't save the heartbeat of the runs.")
@@ -147,7 +147,7 @@ class RunExecutor:
         """Cancel the runs that should stop, once each."""
         if not (asked := dict(self.runs)):
             return
-        to_stop, lost = await self.journal.ask(leases.stop_requests, list(asked.values()))
+        to_stop, lost = await self.event_writer.ask(leases.stop_requests, list(asked.values()))
         for pk in to_stop | lost:
             # The run may have ended meanwhile, and even been resumed in another task.
             if self.runs.get(pk) is asked[pk] and not self.tasks[pk].cancelling():
@@ -199,4 +199,4 @@ def active_count() -> int:
 
 def lag() -> float:
     """Return the longest wait for a commit since the last call; thread-safe."""
-    return max((shop.journal.lag() for shop in list(_workshops.values())), default=0.0)
+    return max((shop.event_writer.lag() for shop in list(_workshops.values())), default=0.0)

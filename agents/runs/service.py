@@ -177,8 +177,8 @@ def wake(run: Run) -> Run | None:
 def launch(run: Run) -> None:
     """Start a run if this process owns it; pages watch its topic."""
     if leases.is_ours(run):
-        course = agent_factory.resume if run.is_rerun else agent_factory.start
-        executor.current().start(run, course)
+        source = agent_factory.resume if run.is_rerun else agent_factory.start
+        executor.current().start(run, source)
 
 
 def resume(run: Run) -> None:

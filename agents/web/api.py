@@ -28,13 +28,13 @@ async def events(request: UserRequest, pk: int) -> StreamingHttpResponse:
     Another user's run is masked: text is slightly delayed, and its end comes with the event
     that ends its step.
     """
-    run, veil = await database.run(_find, request, pk)
+    run, masker = await database.run(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
     seq = (
         int(after) if after.isascii() and after.isdigit() and len(after) < MAX_SEQ_DIGITS else 0
     )
     response = StreamingHttpResponse(
-        _stream(request, run, seq, veil), content_type="text/event-stream"
+        _stream(request, run, seq, masker), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
@@ -48,19 +48,19 @@ def _find(request: UserRequest, pk: int) -> tuple[Run, Masker | None]:
 
 
 async def _stream(
-    request: HttpRequest, run: Run, after: int, veil: Masker | None
+    request: HttpRequest, run: Run, after: int, masker: Masker | None
 ) -> AsyncIterator[str]:
     # Earlier text decides whether the new text is part of personal data.
     looked = time.monotonic()
-    async for row in pubsub.events(run, after if veil is None else 0):
+    async for row in pubsub.events(run, after if masker is None else 0):
         if row is None or time.monotonic() - looked > RECHECK_SECONDS:
-            if not await database.run(_can_still_view, request, run, veil):
+            if not await database.run(_can_still_view, request, run, masker):
                 return
             looked = time.monotonic()
         if row is None:
             yield ": still here\n\n"
             continue
-        shown = row if veil is None else await asyncio.to_thread(veil.event, row)
+        shown = row if masker is None else await asyncio.to_thread(masker.event, row)
         if shown.seq <= after:
             continue
         event = shown.value
@@ -68,11 +68,11 @@ async def _stream(
         yield f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
 
 
-def _can_still_view(request: HttpRequest, run: Run, veil: Masker | None) -> bool:
+def _can_still_view(request: HttpRequest, run: Run, masker: Masker | None) -> bool:
     """Check again from time to time, because the user may have signed out."""
     session = SessionStore(request.session.session_key)
     user = authentication.session_user(session)
     if not user.is_authenticated:
         return False
-    is_right = veil is not None or not masking.is_masked_for(run, user, session)
+    is_right = masker is not None or not masking.is_masked_for(run, user, session)
     return is_right and Run.objects.for_user(user).filter(pk=run.pk).exists()

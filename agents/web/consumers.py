@@ -79,7 +79,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the socket; if one part ends, all of it ends."""
-        self.told: list[Notification] = []
+        self.notifications: list[Notification] = []
         self.woken = asyncio.Event()
         try:
             with process_status.count_socket():
@@ -96,10 +96,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.code = code
 
     async def connect(self) -> None:
-        self.watched: dict[int, LiveRunView] = {}
+        self.live_views: dict[int, LiveRunView] = {}
         self.looked = time.monotonic()
         self.turn = asyncio.Lock()
-        self.pace = TokenBucket(FRAME_BURST, FRAMES_PER_SECOND)
+        self.rate_limit = TokenBucket(FRAME_BURST, FRAMES_PER_SECOND)
         self.patience = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
         self.asked = parse_qs(query, keep_blank_values=True)
@@ -153,8 +153,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     def hear(self, kind: str, facts: dict[str, Any]) -> None:
         """Queue a notification; a page too far behind misses some and reads the rows again."""
-        if len(self.told) < MAX_QUEUED:
-            self.told.append((kind, facts))
+        if len(self.notifications) < MAX_QUEUED:
+            self.notifications.append((kind, facts))
             self.woken.set()
 
     async def _process_queue(self) -> None:
@@ -162,17 +162,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
         while True:
             await self.woken.wait()
             self.woken.clear()
-            told, self.told = self.told, []
+            notifications, self.notifications = self.notifications, []
             if time.monotonic() - self.looked > RECHECK_SECONDS:
                 await self.look_again({})
-            for kind, facts in _coalesce(told):
+            for kind, facts in _coalesce(notifications):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(
         self, text_data: str | None = None, bytes_data: bytes | None = None
     ) -> None:
         """Handle every frame; an invalid one must not close the socket."""
-        if not self.pace.allows():
+        if not self.rate_limit.allows():
             await self._warn_rate_limit()
             return
         try:
@@ -197,68 +197,68 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if self.patience.allows():
             await self.send_error(_("Too many requests. Wait a moment and try again."))
 
-    async def run_events(self, told: dict[str, Any]) -> None:
-        run, events = told["run"], told["events"]
-        watched = self.watched.get(run)
-        if watched is not None and watched.are_deltas(events):
-            await self._send_deltas(watched, events)
+    async def run_events(self, notification: dict[str, Any]) -> None:
+        run, events = notification["run"], notification["events"]
+        live_view = self.live_views.get(run)
+        if live_view is not None and live_view.are_deltas(events):
+            await self._send_deltas(live_view, events)
         else:
             await self.show(self.event_frames, run, events)
 
-    async def _send_deltas(self, watched: LiveRunView, events: EventDicts) -> None:
+    async def _send_deltas(self, live_view: LiveRunView, events: EventDicts) -> None:
         """Send streamed text, which needs no row; long blocks are rendered in a thread."""
-        if watched.render_cost(events) <= MAX_INLINE_CHARS:
-            await self.send(watched.words(events))
+        if live_view.render_cost(events) <= MAX_INLINE_CHARS:
+            await self.send(live_view.words(events))
             return
         async with self.turn:
-            await self.send(await asyncio.to_thread(watched.words, events))
+            await self.send(await asyncio.to_thread(live_view.words, events))
 
     def event_frames(self, run: int, events: EventDicts) -> str:
         """Return frames for events that need rows."""
-        watched = self.watched.get(run)
-        if watched is None or events[-1]["seq"] <= watched.seq:
+        live_view = self.live_views.get(run)
+        if live_view is None or events[-1]["seq"] <= live_view.seq:
             return ""
         try:
-            is_next = watched.is_contiguous(events)
-            return watched.changes(events) if is_next else watched.snapshot()
+            is_next = live_view.is_contiguous(events)
+            return live_view.changes(events) if is_next else live_view.snapshot()
         except Run.DoesNotExist:
-            del self.watched[run]
+            del self.live_views[run]
             return ""
 
-    async def run_judged(self, told: dict[str, Any]) -> None:
+    async def run_judged(self, notification: dict[str, Any]) -> None:
         """Update a rating or correction."""
-        if (watched := self.on_page(told["run"])) is not None:
-            await self.show(watched.feedback_frames)
+        if (live_view := self.on_page(notification["run"])) is not None:
+            await self.show(live_view.feedback_frames)
 
-    async def run_commented(self, told: dict[str, Any]) -> None:
+    async def run_commented(self, notification: dict[str, Any]) -> None:
         """Update the comments on a step."""
-        if (watched := self.on_page(told["run"])) is not None:
-            await self.show(watched.comment_frames, told["step"])
+        if (live_view := self.on_page(notification["run"])) is not None:
+            await self.show(live_view.comment_frames, notification["step"])
 
     def on_page(self, run: int) -> LiveRunView | None:
         """Return a run on this page; others of its topic may not be visible to the user."""
-        return self.watched.get(run)
+        return self.live_views.get(run)
 
-    async def message_added(self, told: dict[str, Any]) -> None:
+    async def message_added(self, notification: dict[str, Any]) -> None:
         """Ignore messages, which only a chat displays."""
 
-    async def queue_changed(self, told: dict[str, Any]) -> None:
+    async def queue_changed(self, notification: dict[str, Any]) -> None:
         """Ignore the queue, which only a chat displays."""
 
-    async def presence_here(self, told: dict[str, Any]) -> None:
+    async def presence_here(self, notification: dict[str, Any]) -> None:
         """Ignore presence, which only a chat displays."""
 
-    async def presence_gone(self, told: dict[str, Any]) -> None:
+    async def presence_gone(self, notification: dict[str, Any]) -> None:
         """Ignore departures, which only a chat displays."""
 
-    async def people_changed(self, told: dict[str, Any]) -> None:
+    async def people_changed(self, notification: dict[str, Any]) -> None:
         """Check access again, because members or permissions have changed."""
         await self.look_again({})
 
-    async def storage_late(self, told: dict[str, Any]) -> None:
+    async def storage_late(self, notification: dict[str, Any]) -> None:
         """Tell the page that the database isn't responding, if it has a place for notices."""
 
-    async def look_again(self, told: dict[str, Any]) -> None:
+    async def look_again(self, notification: dict[str, Any]) -> None:
         """Read the rows without a notification, in case the last one was lost.
 
         Also check access again: a user who signed out gets no more frames.
@@ -273,7 +273,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def missed_frames(self) -> str:
         """Return frames for events whose notification is overdue."""
         by_now = timezone.now() - DELIVERY_GRACE
-        pubsub = [watched for watched in list(self.watched.values()) if watched.is_live]
+        pubsub = [
+            live_view for live_view in list(self.live_views.values()) if live_view.is_live
+        ]
         return "".join(
             w.snapshot() if w.is_behind(by_now) else w.deferred_plan() for w in pubsub
         )
@@ -284,7 +286,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             due = self.looked + LIVE_POLL_SECONDS - time.monotonic()
             await asyncio.sleep(due if due > 0 else LIVE_POLL_SECONDS)
             # Checked after the sleep: a run may have started meanwhile.
-            is_live = any(watched.is_live for watched in self.watched.values())
+            is_live = any(live_view.is_live for live_view in self.live_views.values())
             longest = LIVE_POLL_SECONDS if is_live else IDLE_POLL_SECONDS
             if time.monotonic() - self.looked >= longest:
                 self.hear(pubsub.REFRESH_KIND, {})
@@ -373,28 +375,28 @@ class RunConsumer(LiveConsumer):
             return None
         user, run = self.scope["user"], self.run
         audit.record_view(user, run, "socket")
-        veil = Masker() if self.is_masked else None
+        masker = Masker() if self.is_masked else None
         # Masked calls can't be approved.
-        may_decide = veil is None and run.is_decidable_by(user)
-        watched = LiveRunView(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
-        watched.veil, self.watched[run.pk] = veil, watched
+        may_decide = masker is None and run.is_decidable_by(user)
+        live_view = LiveRunView(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
+        live_view.masker, self.live_views[run.pk] = masker, live_view
         # The page of a finished run needs no update, unless it was away: then there may be new
         # feedback.
         if "over" in self.asked and "away" not in self.asked and not run.is_live:
-            watched.is_live = False
+            live_view.is_live = False
             return ""
-        return watched.snapshot()
+        return live_view.snapshot()
 
 
-def _coalesce(told: list[Notification]) -> list[Notification]:
+def _coalesce(notifications: list[Notification]) -> list[Notification]:
     """Merge notifications of the same run, so that a slow page catches up.
 
     A refresh runs once and last; earlier, it would find the page behind the events here.
     """
-    if len(told) == 1:
-        return told
+    if len(notifications) == 1:
+        return notifications
     joined: list[Notification] = []
-    for kind, facts in sorted(told, key=lambda each: each[0] == pubsub.REFRESH_KIND):
+    for kind, facts in sorted(notifications, key=lambda each: each[0] == pubsub.REFRESH_KIND):
         last_kind, last = joined[-1] if joined else ("", {})
         if kind == last_kind == "run.events" and facts["run"] == last["run"]:
             joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})

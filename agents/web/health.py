@@ -76,8 +76,8 @@ async def _send(send: Callable[..., Any], code: int, status: str, trouble: list[
 
 async def _degradations() -> list[str]:
     layer = [] if await layer_latency() is not None else ["layer"]
-    crowd = ["connections"] if first_frames.is_full() else []
-    return layer + (["disk"] if free_bytes() < MIN_FREE_BYTES else []) + crowd
+    overloaded = ["connections"] if first_frames.is_full() else []
+    return layer + (["disk"] if free_bytes() < MIN_FREE_BYTES else []) + overloaded
 
 
 async def layer_latency() -> float | None:

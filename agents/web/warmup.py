@@ -90,7 +90,7 @@ def _litellm_providers() -> list[str]:
         for s in planner_factory.model_chain(agent, planner_factory.model_name(agent))
     ]
     asked = [
-        s for s in setups if getattr(planner_factory.build_llm(s), "road", "") == "litellm"
+        s for s in setups if getattr(planner_factory.build_llm(s), "route", "") == "litellm"
     ]
     names = [setup.row.model if setup.row else setup.name for setup in asked]
     return sorted({parameters.provider_prefix(name) for name in names})

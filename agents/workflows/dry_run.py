@@ -35,7 +35,7 @@ class StepPreview:
 
     step: ExecutionStep
     level: int
-    fate: PredictedOutcome
+    outcome: PredictedOutcome
     why: str = ""
     times: str = ""
     arguments: tuple[tuple[str, str], ...] = ()
@@ -61,7 +61,7 @@ def _simulate_steps(
         times = _repetitions(step, inside)
         act = _simulate_step(step, inside, level, times)
         yield act
-        if step.plan is not None and act.fate != "skipped":
+        if step.plan is not None and act.outcome != "skipped":
             more = {"parameters": {**names["parameters"], **step.plan.parameters}}
             yield from _simulate_steps(step.plan, inside | more, level + 1)
 
@@ -70,21 +70,21 @@ def _simulate_step(
     step: ExecutionStep, names: Mapping[str, Any], level: int, times: str
 ) -> StepPreview:
     try:
-        fate, why = _predict_outcome(step, names)
+        outcome, why = _predict_outcome(step, names)
         arguments = [
             (name, _shorten(_fill_known(v, names))) for name, v in step.arguments.items()
         ]
         return StepPreview(
             step=step,
             level=level,
-            fate=fate,
+            outcome=outcome,
             why=why,
             times=times,
             arguments=tuple(arguments),
             question=_shorten(_fill_known(step.ask, names)) if step.ask else "",
         )
     except BadExpression as error:
-        return StepPreview(step=step, level=level, fate="fails", why=translate(str(error)))
+        return StepPreview(step=step, level=level, outcome="fails", why=translate(str(error)))
 
 
 def _predict_outcome(

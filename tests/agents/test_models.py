@@ -235,7 +235,7 @@ def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_runs_of_a_process_share_the_limits_of_a_row(agent, limit):
     added(**{limit: 3})
-    one, two = (planner_factory.build_planners(agent, "fast")[0].gate for _ in range(2))
+    one, two = (planner_factory.build_planners(agent, "fast")[0].rate_limiter for _ in range(2))
     LanguageModel.objects.update(**{limit: 5})
     planner_factory.build_planners(agent, "fast")
 

@@ -235,8 +235,8 @@ FACTS = {
 def test_it_is_said_in_words_where_each_head_stands(changes, labels):
     view = panel_view.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
 
-    assert [head.label for head in view.heads] == labels
-    assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
+    assert [head.label for head in view.members] == labels
+    assert view.members[0].answer == "<p><strong>42</strong></p>\n"
     assert view.title.startswith("Panel of 4 agents · ")
 
 
@@ -260,8 +260,8 @@ async def test_what_others_said_to_a_panel_is_shown_masked(panel):
     check.action_input["heads"][0]["answer"] = "Ask jo@example.com."
     await check.asave()
 
-    view = RunView(mask_row(run), "trace", veil=Masker())
-    head = (await sync_to_async(lambda: view.panel)()).heads[0]
+    view = RunView(mask_row(run), "trace", masker=Masker())
+    head = (await sync_to_async(lambda: view.panel)()).members[0]
 
     assert head.name == "helper"
     assert "jo@example.com" not in head.answer

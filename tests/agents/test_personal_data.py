@@ -256,7 +256,7 @@ async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
     await AgentStep.objects.acreate(run=run, number=1, first_seq=1, **about)
     fate = CallOutcome(status="done", result=f"It was {MAIL}.")
 
-    ending = event_store.Ending(StopReason.CANCELLED, fates={1: fate})
+    ending = event_store.Ending(StopReason.CANCELLED, outcomes={1: fate})
     await sync_to_async(event_store.close)(run.pk, ending)
 
     assert MAIL not in await everything_kept()

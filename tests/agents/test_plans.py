@@ -184,7 +184,7 @@ async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
 
     run = await asked("Six times seven?", user=person)
 
-    html = await card(run, place="trace", veil=Masker())
+    html = await card(run, place="trace", masker=Masker())
     assert "ada@example.org" not in html
     assert "1 of 1 done" in html
 

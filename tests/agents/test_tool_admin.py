@@ -39,9 +39,9 @@ SCHEMA = {
 
 @pytest.fixture(autouse=True)
 def _fresh():
-    usage.lately.forget()
+    usage.usage_cache.forget()
     yield
-    usage.lately.forget()
+    usage.usage_cache.forget()
 
 
 @pytest.fixture
@@ -159,10 +159,10 @@ def test_what_a_run_repeats_of_another_is_counted_once():
 
 
 def test_the_steps_are_looked_at_once_a_minute(root, django_assert_num_queries):
-    first = usage.lately()
+    first = usage.usage_cache()
 
     with django_assert_num_queries(0):
-        assert usage.lately() is first
+        assert usage.usage_cache() is first
 
 
 def test_a_tool_whose_server_is_out_of_order_says_so(root):

@@ -372,7 +372,7 @@ async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
     monkeypatch.setattr(LiveRunView, "words", noted)
     for text in ("Some words, ", "![" * 4_000):
         event = {"type": EventType.DELTA, "data": {"content": "and more", "step": 1}, "seq": 1}
-        consumer.watched = {1: LiveRunView(1, prose=StreamingMarkdown(text, "answer-1"))}
+        consumer.live_views = {1: LiveRunView(1, markdown=StreamingMarkdown(text, "answer-1"))}
         await consumer.run_events({"run": 1, "events": [event]})
 
     here = threading.get_ident()

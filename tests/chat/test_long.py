@@ -238,7 +238,7 @@ def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
 
 
 def _answer(watched):
-    return f"{watched.prose.frozen_html}{watched.prose.tail_html}"
+    return f"{watched.markdown.frozen_html}{watched.markdown.tail_html}"
 
 
 def _text(html):

@@ -36,7 +36,7 @@ KNOWN = {"‹email 1›": MAIL, "‹phone 1›": PHONE, "‹IP address 1›": "2
 
 def runtime(llm, dialect, *tools, discretion=None, **options):
     discretion = discretion or Pseudonymizer()
-    planner = ReActPlanner(llm, "steady", dialect=dialect, discretion=discretion)
+    planner = ReActPlanner(llm, "steady", dialect=dialect, pseudonymizer=discretion)
     return AgentRuntime(
         planner,
         ToolRegistry(tools),

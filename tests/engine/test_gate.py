@@ -19,7 +19,7 @@ class Clock:
 
 
 def guarded(gate, *script):
-    return ReActPlanner(ScriptedModel(*script), "fast", gate=gate)
+    return ReActPlanner(ScriptedModel(*script), "fast", rate_limiter=gate)
 
 
 def notes(events):

@@ -434,7 +434,7 @@ def grouped(inner):
 def test_what_is_on_one_line_waits_for_its_end_only():
     screen = Guardrails(blocked_patterns=[masks("pin is: .*")]).screen_output()
 
-    assert match_bound(screen._sieve._rules[-1].regex.pattern).extent == "line"
+    assert match_bound(screen._filter._rules[-1].regex.pattern).extent == "line"
     assert "first" in screen.feed("The first line\nsecond\nthird\nfourth\n and more ")
 
 

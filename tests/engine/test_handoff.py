@@ -63,7 +63,7 @@ async def test_a_helper_has_not_seen_the_conversation(pair):
 
     await collected(lead.stream("Where is my secret?"))
 
-    helper = lead.tools.get("ask_helper").colleague()
+    helper = lead.tools.get("ask_helper").sub_agent()
     assert "secret" not in str(helper.planner.llm.requests)
     assert "Find it." in str(helper.planner.llm.requests)
 

@@ -83,7 +83,7 @@ async def test_the_next_model_is_asked_where_one_fails_before_its_first_word():
     assert statuses(events) == [
         {"kind": "model_fallback", "from": "a", "to": "b", "message": "Overloaded.", "step": 1}
     ]
-    assert (heard.said, heard.plan.final_answer) == (["Here."], "Here.")
+    assert (heard.text_parts, heard.plan.final_answer) == (["Here."], "Here.")
     assert (heard.planner, [p.model for p in heard.fallbacks]) == (b, ["c"])
 
 
@@ -125,7 +125,7 @@ async def test_a_model_that_has_spoken_is_not_replaced():
 
     error = await failure(heard)
 
-    assert (str(error), heard.said) == ("It was cut off.", ["Half an"])
+    assert (str(error), heard.text_parts) == ("It was cut off.", ["Half an"])
     assert b.llm.requests == []
 
 
@@ -135,7 +135,7 @@ async def test_a_reply_in_no_known_form_is_mended_and_not_replaced():
 
     error = await failure(heard)
 
-    assert (type(error), heard.planner, heard.said) == (PlanParseError, a, [])
+    assert (type(error), heard.planner, heard.text_parts) == (PlanParseError, a, [])
 
 
 async def test_where_all_fail_the_last_error_says_who_was_tried():
@@ -220,7 +220,7 @@ async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
 
     await failure(heard)
 
-    assert "".join(heard.said) == said
+    assert "".join(heard.text_parts) == said
 
 
 async def test_what_nobody_has_seen_may_be_said_by_another_model():
@@ -229,7 +229,7 @@ async def test_what_nobody_has_seen_may_be_said_by_another_model():
 
     await hear(heard)
 
-    assert "".join(heard.said) == "A whole answer."
+    assert "".join(heard.text_parts) == "A whole answer."
 
 
 async def test_nothing_is_shown_after_a_word_that_is_blocked():
@@ -254,6 +254,6 @@ async def test_what_is_masked_is_masked_in_what_was_said_and_in_what_was_decided
 
     await hear(heard)
 
-    assert "".join(heard.said) == heard.plan.final_answer == "It is ‹word›, really."
+    assert "".join(heard.text_parts) == heard.plan.final_answer == "It is ‹word›, really."
     assert heard.unmasked.final_answer == "It is swordfish, really."
     assert [finding.action for finding in heard.findings] == [GuardrailAction.MASK]

@@ -467,7 +467,7 @@ async def test_after_two_retries_it_fails_and_keeps_what_was_said(stage):
 
     assert steps(events) == [("answer", "failed")] * 3
     assert str(error) == "The answer contains no JSON."
-    assert "".join(on.heard[-1].said) == "Three."
+    assert "".join(on.heard[-1].text_parts) == "Three."
     assert on.trail.progress.used.completion_tokens > 0
     on.llm.assert_used_up()
 
@@ -512,7 +512,7 @@ async def test_thoughts_alone_leave_what_was_said_before():
     _, error = await on.fails(OutputDecodingFailed)
 
     assert str(error) == "The answer contains no JSON."
-    assert on.heard[-1].said == ["It is Kyoto."]
+    assert on.heard[-1].text_parts == ["It is Kyoto."]
 
 
 async def test_a_schema_enforced_by_a_call_nobody_offered_is_the_answer():
@@ -548,7 +548,7 @@ async def test_a_provider_that_fails_leaves_what_was_said_before(stage):
     on = stage(RateLimited(), words="It is Kyoto.")
     await on.fails(RateLimited)
 
-    assert on.heard[-1].said == ["It is Kyoto."]
+    assert on.heard[-1].text_parts == ["It is Kyoto."]
 
 
 async def test_a_refusal_that_is_not_about_the_form_ends_the_run(stage):

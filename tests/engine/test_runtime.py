@@ -386,7 +386,7 @@ class Silent:
 @pytest.mark.parametrize("discretion", [None, Pseudonymizer()])
 async def test_from_a_chunk_to_the_event_there_are_seven_generators_at_most(discretion):
     model = Silent()
-    planner = ReActPlanner(model, "silent", discretion=discretion)
+    planner = ReActPlanner(model, "silent", pseudonymizer=discretion)
     rules = Guardrails(blocked_patterns=[Pattern(pattern="swordfish")])
     runtime = AgentRuntime(planner, ToolRegistry(), rules, FallbackStrategy())
 

@@ -92,7 +92,7 @@ async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both
     assert outcome.error.startswith(
         "search is failing, so archive was called instead: archive f"
     )
-    assert tools.out_of_order == {"search", "archive"}
+    assert tools.unavailable == {"search", "archive"}
 
 
 async def test_what_a_stand_in_cannot_read_the_model_may_mend():

@@ -35,9 +35,11 @@ async def test_a_price_of_ours_wins_over_the_table_even_if_it_is_nothing(price, 
 
 
 def test_it_shows_the_road_and_the_address_of_what_is_beneath():
-    llm = ConfiguredModel(DirectModel("key", "http://here/v1", pace=0.1), "openai/gpt-4.1")
+    llm = ConfiguredModel(
+        DirectModel("key", "http://here/v1", batch_seconds=0.1), "openai/gpt-4.1"
+    )
 
-    assert (llm.road, llm.base_url, llm.pace) == ("direct", "http://here/v1", 0.1)
+    assert (llm.route, llm.base_url, llm.batch_seconds) == ("direct", "http://here/v1", 0.1)
 
 
 async def test_a_closed_model_says_why():

@@ -278,7 +278,9 @@ async def test_the_first_word_is_not_waited_for_as_the_others_are():
     begun = chunk({"role": "assistant", "content": ""})
     said = Reply(parts=(begun, 0.05, chunk({"content": "Hello"}), 0.05, *say(" you").parts))
     async with WireServer([said]) as server, asyncio.timeout(30):
-        chunks = DirectModel(KEY, server.url, pace=3600).stream(model=MODEL, messages=HELLO)
+        chunks = DirectModel(KEY, server.url, batch_seconds=3600).stream(
+            model=MODEL, messages=HELLO
+        )
         async with aclosing(chunks):
             heard = [await anext(chunks), await anext(chunks)]
 
@@ -295,7 +297,7 @@ def test_words_are_read_less_often_only_where_very_many_speak(answers, beat):
 async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):
     url, _ = keeping
     name = f"openai/{Plan(tokens=200, rate=100).model}"
-    reading = asyncio.create_task(ask(DirectModel(base_url=url, pace=0.03), name))
+    reading = asyncio.create_task(ask(DirectModel(base_url=url, batch_seconds=0.03), name))
     await asyncio.sleep(0.2)
     time.sleep(0.3)  # noqa: ASYNC251 - so the event loop is behind
     beats = []

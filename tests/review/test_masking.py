@@ -213,7 +213,7 @@ LONG = f"I have written to {MAIL} about this, and she will call you back on {PHO
 
 def told(run, *words):
     """Return the frames of a watching page, event by event."""
-    watched = LiveRunView(run.pk, "trace", may_decide=False, veil=Masker())
+    watched = LiveRunView(run.pk, "trace", may_decide=False, masker=Masker())
     frames = [watched.snapshot()]
     for seq, (type, content) in enumerate(words, start=2):
         data = {"content": content, "step": 1}
@@ -254,11 +254,11 @@ def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
 def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
     words = [(EventType.DELTA, LONG[at : at + 9]) for at in range(0, len(LONG), 9)]
     watched, _ = told(live_run, *words)
-    as_watched = watched.prose.tail
+    as_watched = watched.markdown.tail
 
     watched.snapshot()
 
-    assert watched.prose.tail == as_watched
+    assert watched.markdown.tail == as_watched
     assert "‹email›" in as_watched
 
 

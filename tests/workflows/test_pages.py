@@ -188,7 +188,7 @@ steps:
     assert "In 2026-12: A" in shown
     assert "1 time" in shown
     assert "⟨steps.first.output⟩" in shown
-    assert 'data-fate="skipped"' in shown
+    assert 'data-outcome="skipped"' in shown
     assert "only if len(steps.first.output) &gt; 3" in shown
 
 

@@ -124,13 +124,13 @@ def record_views(actor: AnyUser, runs: Iterable[Run], door: str) -> None:
     others = {_subject_name(run) for run in runs if not masking.is_own(run, actor)}
     if not others:
         return
-    lately = AuditEntry.objects.by(_authenticated_user(actor)).filter(
+    recent = AuditEntry.objects.by(_authenticated_user(actor)).filter(
         action=VIEWED,
         subject__in=others,
         detail__door=door,
         at__gte=timezone.now() - REPEAT_WINDOW,
     )
-    new = sorted(others - set(lately.values_list("subject", flat=True)))
+    new = sorted(others - set(recent.values_list("subject", flat=True)))
     if not new:
         return
     with errors.reraise_as(NotRecorded):

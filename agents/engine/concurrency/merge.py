@@ -18,38 +18,38 @@ class EventMerger:
     """
 
     def __init__(self) -> None:
-        self._strands: dict[str, asyncio.Task[None]] = {}
-        self._said: asyncio.Queue[MergedItem] = asyncio.Queue()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._items: asyncio.Queue[MergedItem] = asyncio.Queue()
         self._taken: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
-        return len(self._strands)
+        return len(self._tasks)
 
-    def add(self, name: str, course: Events) -> None:
-        self._strands[name] = asyncio.create_task(self._forward(name, course))
+    def add(self, name: str, events: Events) -> None:
+        self._tasks[name] = asyncio.create_task(self._forward(name, events))
 
     async def next(self) -> tuple[str, Event | None]:
         """Return the next event of any stream, or None when that stream has ended."""
         if self._taken is not None:
             self._taken.set_result(None)
-        name, event, self._taken = await self._said.get()
+        name, event, self._taken = await self._items.get()
         if event is None:
-            await self._strands.pop(name)
+            await self._tasks.pop(name)
         return name, event
 
     async def close(self) -> None:
         """Cancel the remaining streams and wait until they have ended."""
-        for strand in self._strands.values():
+        for strand in self._tasks.values():
             strand.cancel()
-        if self._strands:
-            await asyncio.wait(self._strands.values())
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
 
-    async def _forward(self, name: str, course: Events) -> None:
+    async def _forward(self, name: str, events: Events) -> None:
         try:
-            async with aclosing(course):
-                async for event in course:
+            async with aclosing(events):
+                async for event in events:
                     taken = asyncio.get_running_loop().create_future()
-                    self._said.put_nowait((name, event, taken))
+                    self._items.put_nowait((name, event, taken))
                     await taken
         finally:
-            self._said.put_nowait((name, None, None))
+            self._items.put_nowait((name, None, None))

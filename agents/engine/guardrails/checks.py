@@ -184,7 +184,7 @@ class StreamGuard:
 
     def __init__(self, rules: _StageRules, stage: Stage) -> None:
         self._stage = stage
-        self._sieve = StreamFilter(rules.loud)
+        self._filter = StreamFilter(rules.loud)
         self._quiet = rules.quiet
         self._passes = not rules.any
         self._pieces: list[str] = []
@@ -195,14 +195,14 @@ class StreamGuard:
             return piece
         if self._quiet:
             self._pieces.append(piece)
-        return self._sieve.feed(piece)
+        return self._filter.feed(piece)
 
     def rest(self) -> str:
         """Return the text still held back, once the stream has ended."""
         if self._quiet:
             self._scan_quiet_rules("".join(self._pieces))
             self._pieces = []
-        return self._sieve.rest()
+        return self._filter.rest()
 
     def whole(self, text: str) -> str:
         """Filter a complete text."""
@@ -210,21 +210,21 @@ class StreamGuard:
             return text
         if self._quiet:
             self._scan_quiet_rules(text)
-        return self._sieve.whole(text)
+        return self._filter.whole(text)
 
     def _scan_quiet_rules(self, text: str) -> None:
-        sieve = StreamFilter(self._quiet)
-        sieve.whole(text)
-        self._counts = sieve.counts
+        stream_filter = StreamFilter(self._quiet)
+        stream_filter.whole(text)
+        self._counts = stream_filter.counts
 
     @property
     def waiting(self) -> int:
         """Number of characters to be checked when the text ends."""
-        return self._sieve.waiting + sum(map(len, self._pieces))
+        return self._filter.waiting + sum(map(len, self._pieces))
 
     @property
     def is_blocked(self) -> bool:
-        return self._sieve.blocked_by is not None
+        return self._filter.blocked_by is not None
 
     @property
     def finding(self) -> GuardrailResult:
@@ -233,7 +233,7 @@ class StreamGuard:
     @property
     def findings(self) -> list[GuardrailResult]:
         """Findings of each rule that matched, worst first."""
-        counts = {**self._sieve.counts, **self._counts}
+        counts = {**self._filter.counts, **self._counts}
         return by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
 
 

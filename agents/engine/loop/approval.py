@@ -22,12 +22,12 @@ class ApprovalDecision:
     by: str = ""
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            is_approved=said["is_approved"],
-            arguments=said["arguments"],
-            reason=said["reason"],
-            by=said.get("by_name", ""),
+            is_approved=data["is_approved"],
+            arguments=data["arguments"],
+            reason=data["reason"],
+            by=data.get("by_name", ""),
         )
 
     def of(self, call: ToolCall) -> ToolCall:

@@ -27,18 +27,18 @@ class CallOutcome:
         return self.status in {"done", "failed"}
 
 
-_fates: ContextVar[dict[int, CallOutcome] | None] = ContextVar("fates", default=None)
+_outcomes: ContextVar[dict[int, CallOutcome] | None] = ContextVar("fates", default=None)
 
 
 @contextmanager
 def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
     """Collect the outcomes of calls that a stop interrupts in this block, by step."""
-    fates: dict[int, CallOutcome] = {}
-    token = _fates.set(fates)
+    outcomes: dict[int, CallOutcome] = {}
+    token = _outcomes.set(outcomes)
     try:
-        yield fates
+        yield outcomes
     finally:
-        _fates.reset(token)
+        _outcomes.reset(token)
 
 
 async def await_result(
@@ -52,8 +52,8 @@ async def await_result(
             raise
         call.cancel(STOP)
         await asyncio.wait([call], timeout=CANCEL_GRACE_SECONDS)
-        if (fates := _fates.get()) is not None:
-            fates[step] = _call_outcome(call, effect)
+        if (outcomes := _outcomes.get()) is not None:
+            outcomes[step] = _call_outcome(call, effect)
         raise
 
 

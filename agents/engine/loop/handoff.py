@@ -24,7 +24,7 @@ class SubAgent(Protocol):
 
     name: str
 
-    def events(self, trail: RunState) -> Events: ...
+    def events(self, run_state: RunState) -> Events: ...
 
 
 class Handoff:
@@ -52,7 +52,7 @@ class Handoff:
     def __init__(
         self,
         agent: str,
-        colleague: Callable[[], SubAgent],
+        sub_agent: Callable[[], SubAgent],
         description: str = "",
         *,
         most_depth: int = MAX_HANDOFF_DEPTH,
@@ -61,7 +61,7 @@ class Handoff:
     ) -> None:
         self.name = f"{HANDOFF_PREFIX}{agent}"
         self.agent = agent
-        self.colleague = colleague
+        self.sub_agent = sub_agent
         self.description = f"Ask the agent {agent}. {description}".strip()
         self.most_depth = most_depth
         self.is_role = is_role
@@ -69,8 +69,8 @@ class Handoff:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Call the other agent outside of any run."""
-        trail = RunState.start(self.agent, text_argument(input, "task"))
-        async for event in self.colleague().events(trail):
+        run_state = RunState.start(self.agent, text_argument(input, "task"))
+        async for event in self.sub_agent().events(run_state):
             last = event
         return _to_result(self.agent, last.data)
 
@@ -93,7 +93,7 @@ class HandoffRun:
         if refusal := self._refusal():
             self.result = ToolResult(error=refusal, mendable=True)
             return
-        for event in self.caller.past:
+        for event in self.caller.recorded_events:
             self._record_return(event)
         if self.result is not None:
             return
@@ -129,18 +129,20 @@ class HandoffRun:
         return (*before, self.handoff.agent)
 
     def _sub_agent_events(self) -> Events:
-        stamp = self.caller.emit.under(self.handoff.agent, self.step)
-        begun = any(event.data.get("parent") == self.step for event in self.caller.past)
+        event_factory = self.caller.emit.child(self.handoff.agent, self.step)
+        begun = any(
+            event.data.get("parent") == self.step for event in self.caller.recorded_events
+        )
         if begun:
-            trail = rebuild(self.caller.past, stamp, AgentState())
+            run_state = rebuild(self.caller.recorded_events, event_factory, AgentState())
         else:
-            trail = RunState(stamp, AgentState(), self.task)
-        trail.path = self._path
-        trail.budgets = self.caller.budgets
+            run_state = RunState(event_factory, AgentState(), self.task)
+        run_state.path = self._path
+        run_state.budgets = self.caller.budgets
         # The other agent spends the same budget.
         ours = self.caller.progress
-        trail.progress = Progress(trail.progress.calls, ours.used, ours.began)
-        return self.handoff.colleague().events(trail)
+        run_state.progress = Progress(run_state.progress.calls, ours.used, ours.began)
+        return self.handoff.sub_agent().events(run_state)
 
 
 def _to_result(agent: str, ending: Mapping[str, Any]) -> ToolResult:

@@ -14,16 +14,16 @@ from .termination import StopReason, stop_reason
 
 
 def start_event(
-    trail: RunState, planner: ReActPlanner, tools: Sequence[Tool], max_steps: int
+    run_state: RunState, planner: ReActPlanner, tools: Sequence[Tool], max_steps: int
 ) -> Event:
-    nested = trail.emit.parent is not None
-    return trail.emit(
+    nested = run_state.emit.parent is not None
+    return run_state.emit(
         EventType.HANDOFF if nested else EventType.RUN_STARTED,
-        query=trail.query,
-        path=list(trail.path),
+        query=run_state.query,
+        path=list(run_state.path),
         model=planner.model,
         dialect=planner.dialect,
-        road=getattr(planner.llm, "road", ""),
+        road=getattr(planner.llm, "route", ""),
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,
@@ -31,46 +31,46 @@ def start_event(
     )
 
 
-def resume_event(trail: RunState) -> Event:
+def resume_event(run_state: RunState) -> Event:
     """Return the event that resumes a run after an interruption or a replay."""
-    if trail.past[-1].is_replayed:
-        return trail.emit(
-            EventType.STATUS, kind=StatusKind.REPLAYED, step=trail.emit.count.steps
+    if run_state.recorded_events[-1].is_replayed:
+        return run_state.emit(
+            EventType.STATUS, kind=StatusKind.REPLAYED, step=run_state.emit.count.steps
         )
-    return trail.emit(EventType.STATUS, kind=StatusKind.RESUMED, step=trail.step)
+    return run_state.emit(EventType.STATUS, kind=StatusKind.RESUMED, step=run_state.step)
 
 
-def guardrail_event(trail: RunState, finding: GuardrailResult, **more: Any) -> Event:
+def guardrail_event(run_state: RunState, finding: GuardrailResult, **more: Any) -> Event:
     """Return the event for a finding; `more` says what it was about."""
-    return trail.emit(
+    return run_state.emit(
         EventType.GUARDRAIL,
-        step=trail.next_step(),
-        turn=trail.turn,
+        step=run_state.next_step(),
+        turn=run_state.turn,
         action=finding.action.value,
         reason=finding.reason,
         details={**finding.details, **more},
     )
 
 
-def error_event(trail: RunState, error: AgentError) -> Event:
-    return trail.emit(
+def error_event(run_state: RunState, error: AgentError) -> Event:
+    return run_state.emit(
         EventType.ERROR,
         message=str(error),
         type=type(error).__name__,
         advice=error.advice,
         stopped_reason=stop_reason(error).value,
-        step=trail.step,
+        step=run_state.step,
     )
 
 
-def pause_event(trail: RunState) -> Event:
+def pause_event(run_state: RunState) -> Event:
     """Return the event that pauses a run until a person decides."""
-    trail.is_over = True
-    return trail.emit(EventType.RUN_PAUSED, reason="approval", turn=trail.turn)
+    run_state.is_over = True
+    return run_state.emit(EventType.RUN_PAUSED, reason="approval", turn=run_state.turn)
 
 
 def finish_event(
-    trail: RunState,
+    run_state: RunState,
     reason: StopReason,
     *,
     answer: str = "",
@@ -79,16 +79,16 @@ def finish_event(
     output: Any = None,
 ) -> Event:
     """Return the last event of a run."""
-    trail.is_over = True
-    nested = trail.emit.parent is not None
-    return trail.emit(
+    run_state.is_over = True
+    nested = run_state.emit.parent is not None
+    return run_state.emit(
         EventType.HANDOFF_RETURN if nested else EventType.RUN_FINISHED,
         answer=answer,
         stopped_reason=reason.value,
         detail=detail,
         advice=advice,
-        turns=trail.turn,
-        tool_calls=trail.progress.total(),
-        usage=trail.progress.used.to_dict(),
+        turns=run_state.turn,
+        tool_calls=run_state.progress.total(),
+        usage=run_state.progress.used.to_dict(),
         output=output,
     )

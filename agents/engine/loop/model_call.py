@@ -59,7 +59,7 @@ class ModelCall:
         self.unmasked: PlanResult | None = None
         self.finding: GuardrailResult | None = None
         self.findings: list[GuardrailResult] = []
-        self.said: list[str] = []
+        self.text_parts: list[str] = []
         self._has_spoken = False
         self._tries: dict[str, int] = {}
 
@@ -72,8 +72,10 @@ class ModelCall:
         self._tries[self.planner.model] = 0
         while True:
             try:
-                if self.planner.gate and (limit := self.planner.gate.blocking_limit()):
-                    yield self._rate_limit_event(self.planner.gate, limit)
+                if self.planner.rate_limiter and (
+                    limit := self.planner.rate_limiter.blocking_limit()
+                ):
+                    yield self._rate_limit_event(self.planner.rate_limiter, limit)
                 async with self._acquire_slot():
                     with self.circuits.asking(*self._circuit_keys()):
                         self._tries[self.planner.model] += 1
@@ -110,13 +112,13 @@ class ModelCall:
         return bool(self.fallbacks)
 
     def _acquire_slot(self) -> AbstractAsyncContextManager[None]:
-        gate = self.planner.gate
-        return gate.acquire(self.planner.model) if gate else nullcontext()
+        rate_limiter = self.planner.rate_limiter
+        return rate_limiter.acquire(self.planner.model) if rate_limiter else nullcontext()
 
     def _record_tokens(self, request: ModelRequest) -> None:
-        if self.planner.gate and self.plan:
+        if self.planner.rate_limiter and self.plan:
             used = turn_usage(self.plan, request.messages, self.planner.count_tokens)
-            self.planner.gate.spend(used["total_tokens"])
+            self.planner.rate_limiter.spend(used["total_tokens"])
 
     def _circuit_keys(self) -> tuple[str, str]:
         """Return the provider (host or name) and the model, as circuit breaker keys."""
@@ -213,7 +215,7 @@ class ModelCall:
         fault_injection.point("during_model_stream")
         if kind == "thought":
             return self.emit(EventType.THOUGHT_DELTA, content=text, step=self.step)
-        self.said.append(text)
+        self.text_parts.append(text)
         return self.emit(EventType.DELTA, content=text, step=self.step)
 
     def _slow_event(self, slow: SlowNotice) -> Event:
@@ -221,12 +223,12 @@ class ModelCall:
             EventType.STATUS, kind=StatusKind.SLOW, seconds=slow.seconds, step=self.step
         )
 
-    def _rate_limit_event(self, gate: RateLimiter, limit: LimitKind) -> Event:
+    def _rate_limit_event(self, rate_limiter: RateLimiter, limit: LimitKind) -> Event:
         return self.emit(
             EventType.STATUS,
             kind=StatusKind.LIMITED,
             limit=limit,
-            most=gate.limits.most(limit),
+            most=rate_limiter.limits.most(limit),
             model=self.planner.model,
             step=self.step,
         )

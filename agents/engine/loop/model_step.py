@@ -37,13 +37,13 @@ class ModelStep:
 
     def __init__(
         self,
-        trail: RunState,
+        run_state: RunState,
         call: ModelCall,
         tools: Sequence[Tool],
         *,
         is_aloud: bool = False,
     ) -> None:
-        self.trail = trail
+        self.run_state = run_state
         self.call = call
         self.tools = tools
         self.is_aloud = is_aloud
@@ -52,9 +52,11 @@ class ModelStep:
     async def events(self) -> Events:
         # Counting the tokens of a long history takes a while.
         request = await run_in_thread_if_large(
-            _message_chars(self.trail.state.get_messages()), self._request, self.call.planner
+            _message_chars(self.run_state.state.get_messages()),
+            self._request,
+            self.call.planner,
         )
-        started = request_events(self.trail, request, self.call)
+        started = request_events(self.run_state, request, self.call)
         for event in started:
             yield event
         try:
@@ -62,7 +64,7 @@ class ModelStep:
                 async for event in events:
                     yield event
         except PlanParseError as error:
-            if self.trail.repairs >= MAX_REPAIRS:
+            if self.run_state.repairs >= MAX_REPAIRS:
                 raise
             for event in self._repair_events(error):
                 yield event
@@ -73,13 +75,13 @@ class ModelStep:
             yield event
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
-        return planner.request(self.trail.query, self.trail.state, self.tools)
+        return planner.request(self.run_state.query, self.run_state.state, self.tools)
 
     def _result_events(self, plan: PlanResult, started: datetime) -> list[Event]:
-        call, step, emit = self.call, self.trail.step, self.trail.emit
-        sent = call.request.messages if call.request else self.trail.sent
+        call, step, emit = self.call, self.run_state.step, self.run_state.emit
+        sent = call.request.messages if call.request else self.run_state.sent
         turn = turn_usage(plan, sent, call.guardrails.count_tokens)
-        self.trail.progress.used.add(turn)
+        self.run_state.progress.used.add(turn)
         is_thought = bool(plan.calls) or self.is_aloud
         words = plan.final_answer if is_thought else None
         thought = "\n\n".join(filter(None, (plan.thought, words)))
@@ -97,65 +99,69 @@ class ModelStep:
             started=started.isoformat(),
             **self._open_calls(plan),
         )
-        return [*told, ended, *(guardrail_event(self.trail, f) for f in call.findings)]
+        return [*told, ended, *(guardrail_event(self.run_state, f) for f in call.findings)]
 
     def _open_calls(self, plan: PlanResult) -> dict[str, Any]:
         """Open the calls of this turn and save them, so that a paused run can resume."""
         if not plan.calls:
             return {}
-        calls = with_unique_ids(plan.calls, self.trail.state.get_messages())
+        calls = with_unique_ids(plan.calls, self.run_state.state.get_messages())
         message = self.call.planner.message(plan, calls)
-        self.trail.open, self.trail.thought = calls, plan.thought
-        self.trail.say(message)
+        self.run_state.open, self.run_state.thought = calls, plan.thought
+        self.run_state.say(message)
         effects = {tool.name: _effect(tool) for tool in self.tools}
         return {"messages": [message], "calls": [_call_record(call, effects) for call in calls]}
 
     def _repair_events(self, error: PlanParseError) -> list[Event]:
         """Show the model its mistake; it has its remaining steps to correct it."""
-        self.trail.repairs += 1
-        said, step, emit = "".join(self.call.said), self.trail.step, self.trail.emit
+        self.run_state.repairs += 1
+        said, step, emit = (
+            "".join(self.call.text_parts),
+            self.run_state.step,
+            self.run_state.emit,
+        )
         messages: list[Message] = [
             {"role": "assistant", "content": said or "…"},
             {"role": "user", "content": f"{OBSERVATION_PREFIX}Error: {error}"},
         ]
         for message in messages:
-            self.trail.say(message)
+            self.run_state.say(message)
         thought = [emit(EventType.THOUGHT, step=step, content=said)] if said else []
         about = {"kind": "thought", "status": "failed", "error": str(error)}
         return [*thought, emit(EventType.STEP, step=step, **about, messages=messages)]
 
 
 def request_events(
-    trail: RunState, request: ModelRequest, call: ModelCall, **more: Any
+    run_state: RunState, request: ModelRequest, call: ModelCall, **more: Any
 ) -> list[Event]:
     """Return the event that starts the step, and one if the request was compacted."""
-    started = trail.emit(
+    started = run_state.emit(
         EventType.STEP_STARTED,
         step=call.step,
-        turn=trail.turn,
+        turn=run_state.turn,
         kind="thought",
         **more,
-        request=_record_request(trail, request, call.planner),
+        request=_record_request(run_state, request, call.planner),
     )
     if not request.dropped and not request.shortened:
         return [started]
     left_out = {"dropped": request.dropped, "shortened": request.shortened}
-    compaction = trail.emit(
+    compaction = run_state.emit(
         EventType.STATUS, kind=StatusKind.COMPACTION, **left_out, step=call.step
     )
     return [started, compaction]
 
 
 def _record_request(
-    trail: RunState, request: ModelRequest, planner: ReActPlanner
+    run_state: RunState, request: ModelRequest, planner: ReActPlanner
 ) -> dict[str, Any]:
     """Return the request as recorded: its new messages and the number already sent."""
     kept = 0
-    for old, new in zip(trail.sent, request.messages, strict=False):
+    for old, new in zip(run_state.sent, request.messages, strict=False):
         if old != new:
             break
         kept += 1
-    trail.sent = request.messages
+    run_state.sent = request.messages
     names = [tool["function"]["name"] for tool in request.tools or ()]
     replaced = planner.aliases(request.messages[kept:])
     return {

@@ -37,7 +37,7 @@ class ThoughtModelCall(ModelCall):
 
     def _delta_event(self, kind: str, text: str) -> Event:
         if kind == "answer":
-            self.said.append(text)
+            self.text_parts.append(text)
         return super()._delta_event("thought", text)
 
 
@@ -51,13 +51,13 @@ class OutputStep:
     def __init__(
         self,
         schema: OutputSchema,
-        trail: RunState,
+        run_state: RunState,
         new_call: Callable[[int], ModelCall],
         words: str = "",
     ) -> None:
         """`words` is the answer of the previous phase, if any."""
         self.schema = schema
-        self.trail = trail
+        self.run_state = run_state
         self.new_call = new_call
         self.words = words
         self.plan = PlanResult()
@@ -70,11 +70,11 @@ class OutputStep:
     async def events(self) -> Events:
         failures = 0
         while self.finding is None and self.plan.final_answer is None:
-            call = self.new_call(self.trail.next_step())
+            call = self.new_call(self.run_state.next_step())
             try:
                 # In a thread, because counting the tokens of a long history takes a while.
                 request = await asyncio.to_thread(self._request, call.planner)
-                for event in request_events(self.trail, request, call, phase="output"):
+                for event in request_events(self.run_state, request, call, phase="output"):
                     yield event
                 try:
                     async with aclosing(call.events(request, self._request)) as events:
@@ -99,17 +99,17 @@ class OutputStep:
                 self._form = None
                 yield self._end_event(call, "failed", error=str(error))
         for finding in self.findings:
-            yield guardrail_event(self.trail, finding)
+            yield guardrail_event(self.run_state, finding)
 
     def _keep_partial_answer(self, call: ModelCall) -> None:
         """Keep the partial answer, unstructured or from the previous phase."""
-        call.said = [_visible_answer(call) or self.words]
+        call.text_parts = [_visible_answer(call) or self.words]
 
     def _usage_event(self, call: ModelCall) -> Event:
-        sent = call.request.messages if call.request else self.trail.sent
+        sent = call.request.messages if call.request else self.run_state.sent
         used = turn_usage(call.plan or PlanResult(), sent, call.guardrails.count_tokens)
-        self.trail.progress.used.add(used)
-        return self.trail.emit(
+        self.run_state.progress.used.add(used)
+        return self.run_state.emit(
             EventType.USAGE, step=call.step, model=call.planner.model, **used
         )
 
@@ -140,10 +140,10 @@ class OutputStep:
     # Request
 
     def _request(self, planner: ReActPlanner) -> ModelRequest:
-        draft = AgentState.from_dict(self.trail.state.to_dict())
+        draft = AgentState.from_dict(self.run_state.state.to_dict())
         if self.words:
             draft.add_message("assistant", self.words)
-        request = _reserve_tokens(planner, self._asked).request(self.trail.query, draft, [])
+        request = _reserve_tokens(planner, self._asked).request(self.run_state.query, draft, [])
         parameters = {
             k: v for k, v in request.parameters.items() if k not in TOOL_ONLY_PARAMETERS
         }
@@ -153,23 +153,23 @@ class OutputStep:
         return replace(request, messages=messages, parameters=parameters)
 
     def _request_repair(self, text: str, error: str) -> None:
-        said = replace_surrogates(text)[:MAX_QUOTED_CHARS] or "…"
+        excerpt = replace_surrogates(text)[:MAX_QUOTED_CHARS] or "…"
         wish = f"{error} Write the complete JSON again so that it matches the schema."
         self._asked += [
-            {"role": "assistant", "content": said},
+            {"role": "assistant", "content": excerpt},
             {"role": "user", "content": wish},
         ]
 
     def _is_schema_rejection(self, error: AgentError, call: ModelCall) -> bool:
         """Whether the error may mean that the provider doesn't support schemas."""
-        return type(error) is ModelError and self._form is not None and not call.said
+        return type(error) is ModelError and self._form is not None and not call.text_parts
 
     # Events
 
     def _end_event(self, call: ModelCall, status: str, **more: Any) -> Event:
         plan = call.plan or PlanResult()
         text = "" if status == "blocked" else _visible_answer(call)
-        return self.trail.emit(
+        return self.run_state.emit(
             EventType.STEP,
             step=call.step,
             kind="answer",
@@ -183,9 +183,9 @@ class OutputStep:
 
 
 def _new_findings(
-    findings: Sequence[GuardrailResult], told: Sequence[GuardrailResult]
+    findings: Sequence[GuardrailResult], reported: Sequence[GuardrailResult]
 ) -> list[GuardrailResult]:
-    known = {finding.details["rule"] for finding in told}
+    known = {finding.details["rule"] for finding in reported}
     return [finding for finding in findings if finding.details["rule"] not in known]
 
 
@@ -208,7 +208,7 @@ def _answer_text(call: ModelCall, plan: PlanResult | None) -> str:
     plan = plan or PlanResult()
     if plan.final_answer is None and plan.calls:
         return plan.calls[0].arguments
-    return plan.final_answer or "".join(call.said)
+    return plan.final_answer or "".join(call.text_parts)
 
 
 def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlanner:
@@ -216,8 +216,8 @@ def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReAct
     if planner.window is None:
         return planner
     narrow = copy(planner)
-    said = planner.count_tokens(json.dumps(list(messages), ensure_ascii=False))
-    narrow.window = max(0, planner.window - said)
+    tokens = planner.count_tokens(json.dumps(list(messages), ensure_ascii=False))
+    narrow.window = max(0, planner.window - tokens)
     return narrow
 
 

@@ -11,57 +11,57 @@ from .tool_fallback import effect
 from .tool_step import PREVIEW_CHARS
 
 
-def close_interrupted_calls(trail: RunState) -> list[Event]:
+def close_interrupted_calls(run_state: RunState) -> list[Event]:
     """Close interrupted steps; an interrupted turn is repeated."""
-    cut = trail.cut
-    told = [_end_event(trail, data) for data in cut.unended.values()]
-    if cut.thinking is not None:
+    cut = run_state.cut
+    told = [_end_event(run_state, data) for data in cut.unended.values()]
+    if cut.model_step is not None:
         told += [
-            trail.emit(EventType.THOUGHT, step=cut.thinking, content=""),
-            trail.emit(
+            run_state.emit(EventType.THOUGHT, step=cut.model_step, content=""),
+            run_state.emit(
                 EventType.STEP,
-                step=cut.thinking,
+                step=cut.model_step,
                 kind="thought",
                 status="cut",
                 thought="".join(cut.words),
-                ended=trail.past[-1].time.isoformat(),
+                ended=run_state.recorded_events[-1].time.isoformat(),
             ),
         ]
-        trail.turn -= not cut.is_shaping
+        run_state.turn -= not cut.is_shaping
     return told
 
 
-def mark_uncertain_calls(trail: RunState, registry: ToolRegistry) -> None:
+def mark_uncertain_calls(run_state: RunState, registry: ToolRegistry) -> None:
     """Drop decisions that are no longer valid.
 
     The outcome of running calls is unknown, and harmful ones aren't repeated. A tool that has
     changed isn't the one a person approved.
     """
-    for call in trail.open:
+    for call in run_state.open:
         tool = registry.get(call.name) if registry.has(call.name) else None
         if tool is None or isinstance(tool, Handoff):
             continue
-        is_begun = call.id in trail.begun and call.id not in trail.barred
+        is_begun = call.id in run_state.begun and call.id not in run_state.barred
         is_lost = is_begun and effect(tool) == "at_most_once"
         if is_lost:
-            trail.unsure.add(call.id)
-        if is_lost or trail.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
-            trail.verdicts.pop(call.id, None)
-            trail.pending.discard(call.id)
-            trail.shared.discard(call.id)
+            run_state.unsure.add(call.id)
+        if is_lost or run_state.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
+            run_state.verdicts.pop(call.id, None)
+            run_state.pending.discard(call.id)
+            run_state.shared.discard(call.id)
 
 
-def last_plan(trail: RunState) -> PlanResult:
+def last_plan(run_state: RunState) -> PlanResult:
     """Return the model's decision in its last turn."""
-    if trail.open:
-        return PlanResult(thought=trail.thought, calls=trail.open)
-    facts = trail.cut.answer or {"answer": None}
+    if run_state.open:
+        return PlanResult(thought=run_state.thought, calls=run_state.open)
+    facts = run_state.cut.answer or {"answer": None}
     turn = Turn(content=facts["answer"] or "", finish_reason=facts.get("finish_reason"))
-    return PlanResult(thought=trail.thought, final_answer=facts["answer"], turn=turn)
+    return PlanResult(thought=run_state.thought, final_answer=facts["answer"], turn=turn)
 
 
-def _end_event(trail: RunState, data: Data) -> Event:
-    return trail.emit(
+def _end_event(run_state: RunState, data: Data) -> Event:
+    return run_state.emit(
         EventType.STEP,
         step=data["step"],
         turn=data["turn"],

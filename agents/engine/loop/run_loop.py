@@ -62,7 +62,7 @@ class RunLoop:
     """One run of one agent: runs steps, each chosen by the result of the last one."""
 
     agent: "AgentRuntime"
-    trail: RunState
+    run_state: RunState
     tool_runner: ToolRunner = field(init=False)
     model_call: ModelCall | None = None
     next_step: Step | None = None
@@ -73,38 +73,38 @@ class RunLoop:
             agent.tools,
             agent.fallback,
             circuits=agent.circuits,
-            auto_execute=agent.asking.auto_execute,
+            auto_execute=agent.approval_policy.auto_execute,
             guardrails=agent.guardrails,
         )
-        self.tool_runner.out_of_order |= self.trail.out_of_order
-        self.tool_runner.is_degraded = self.trail.is_degraded
+        self.tool_runner.unavailable |= self.run_state.out_of_order
+        self.tool_runner.is_degraded = self.run_state.is_degraded
         if isinstance(agent.policy, BudgetPolicy):
             # Another agent's usage counts against its caller's budget.
-            self.trail.budgets = (*self.trail.budgets, agent.policy)
+            self.run_state.budgets = (*self.run_state.budgets, agent.policy)
         for planner in (agent.planner, *agent.fallback_planners):
-            if planner.discretion is not None:
-                planner.discretion.remember(self.trail.replaced)
+            if planner.pseudonymizer is not None:
+                planner.pseudonymizer.remember(self.run_state.replaced)
 
     @property
     def emit(self) -> EventFactory:
-        return self.trail.emit
+        return self.run_state.emit
 
     @property
     def state(self) -> AgentState:
-        return self.trail.state
+        return self.run_state.state
 
     async def events(self) -> Events:
         """Run from the start or from an interruption, and make sure the run ends."""
-        if self.trail.is_over:
+        if self.run_state.is_over:
             return
-        if not self.trail.past:
+        if not self.run_state.recorded_events:
             yield self.start_event()
         try:
-            for event in self._resume_events() if self.trail.past else ():
+            for event in self._resume_events() if self.run_state.recorded_events else ():
                 yield event
             for event in await self._first_events():
                 yield event
-            while not self.trail.is_over:
+            while not self.run_state.is_over:
                 step, self.next_step = self.next_step or self._choose_step(), None
                 async with aclosing(step.events()) as events:
                     async for event in events:
@@ -119,38 +119,41 @@ class RunLoop:
 
     def start_event(self) -> Event:
         agent, tools = self.agent, self.tool_runner.available_tools()
-        return start_event(self.trail, agent.planner, tools, agent.max_steps)
+        return start_event(self.run_state, agent.planner, tools, agent.max_steps)
 
     def _resume_events(self) -> list[Event]:
         """Close what was started before the interruption."""
-        trail, told = self.trail, list[Event]()
-        if trail.emit.parent is None and trail.past[-1].type is not EventType.APPROVAL_RESOLVED:
-            told.append(resume_event(trail))
-        told += close_interrupted_calls(trail)
-        mark_uncertain_calls(trail, self.agent.tools)
+        run_state, told = self.run_state, list[Event]()
+        if (
+            run_state.emit.parent is None
+            and run_state.recorded_events[-1].type is not EventType.APPROVAL_RESOLVED
+        ):
+            told.append(resume_event(run_state))
+        told += close_interrupted_calls(run_state)
+        mark_uncertain_calls(run_state, self.agent.tools)
         return told
 
     async def _first_events(self) -> list[Event]:
         """Check the query, or continue with the decision made before an interruption."""
-        trail, cut = self.trail, self.trail.cut
-        if not trail.past:
-            self.state.add_message("user", trail.query)
+        run_state, cut = self.run_state, self.run_state.cut
+        if not run_state.recorded_events:
+            self.state.add_message("user", run_state.query)
         if not cut.is_checked:
             return await self._check_input()
-        if trail.open and cut.is_decided:
+        if run_state.open and cut.is_decided:
             self.next_step = self._tool_step()
         elif cut.finding is not None:
-            return [finish_event(trail, StopReason.BLOCKED, detail=cut.finding["reason"])]
+            return [finish_event(run_state, StopReason.BLOCKED, detail=cut.finding["reason"])]
         elif cut.error is not None:
             return [self._resume_error(cut.error)]
-        elif trail.open or cut.answer is not None:
-            return await self._apply_decision(last_plan(trail))
+        elif run_state.open or cut.answer is not None:
+            return await self._apply_decision(last_plan(run_state))
         return []
 
     async def _check_input(self) -> list[Event]:
         rules, is_nested = self.agent.guardrails, self.emit.parent is not None
         inspect = rules.without_length_limits().inspect if is_nested else rules.inspect
-        query = self.trail.query
+        query = self.run_state.query
         inspected = await run_in_thread_if_large(len(query), inspect, query, "input")
         # The first event has everything needed to continue, should the run be interrupted after
         # it.
@@ -158,20 +161,20 @@ class RunLoop:
         masked = {"text": inspected.text} if is_masked else {}
         told = list[Event]()
         for finding in inspected.findings:
-            told.append(guardrail_event(self.trail, finding, **masked))
+            told.append(guardrail_event(self.run_state, finding, **masked))
             masked = {}
         if inspected.is_blocked:
             detail = inspected.result.reason
-            told.append(finish_event(self.trail, StopReason.BLOCKED, detail=detail))
+            told.append(finish_event(self.run_state, StopReason.BLOCKED, detail=detail))
         elif is_masked:
-            self.trail.replace_query(inspected.text)
+            self.run_state.replace_query(inspected.text)
         return told
 
     def _resume_error(self, error: Data) -> Event:
         return finish_event(
-            self.trail,
+            self.run_state,
             StopReason(error.get("stopped_reason", StopReason.ERROR)),
-            answer="" if _is_limit_error(error) else "".join(self.trail.cut.words),
+            answer="" if _is_limit_error(error) else "".join(self.run_state.cut.words),
             detail=error["message"],
             advice=error["advice"],
         )
@@ -179,11 +182,11 @@ class RunLoop:
     def _failure_events(self, error: AgentError) -> list[Event]:
         # A failed run keeps what was said so far; at a limit, that isn't the answer yet.
         call = None if isinstance(error, LimitReached) else self.model_call
-        told = error_event(self.trail, error)
+        told = error_event(self.run_state, error)
         ended = finish_event(
-            self.trail,
+            self.run_state,
             stop_reason(error),
-            answer="".join(call.said) if call else "",
+            answer="".join(call.text_parts) if call else "",
             detail=str(error),
             advice=error.advice,
         )
@@ -191,27 +194,27 @@ class RunLoop:
 
     def _choose_step(self) -> Step:
         """Return the first step of a new turn; raise MaxStepsExceeded after the last one."""
-        trail, agent = self.trail, self.agent
-        if trail.turn >= agent.max_steps:
+        run_state, agent = self.run_state, self.agent
+        if run_state.turn >= agent.max_steps:
             raise MaxStepsExceeded(_no_answer_message(agent.max_steps))
-        trail.turn += 1
+        run_state.turn += 1
         tools = self.tool_runner.available_tools()
         if agent.output is not None and not tools:
             return self._output_step(agent.output)
-        call = self._new_model_call(trail.next_step())
-        return ModelStep(trail, call, tools, is_aloud=agent.output is not None)
+        call = self._new_model_call(run_state.next_step())
+        return ModelStep(run_state, call, tools, is_aloud=agent.output is not None)
 
     async def _follow_up(self, step: Step) -> list[Event]:
         """Act on a step's result: return the final events, or set `next_step`."""
         match step:
             case ModelStep(call=call) if call.finding is not None:
                 detail = call.finding.reason
-                return [finish_event(self.trail, StopReason.BLOCKED, detail=detail)]
+                return [finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
             case ModelStep(plan=PlanResult() as plan):
                 return await self._apply_decision(plan)
             case OutputStep(finding=GuardrailResult() as finding):
                 detail = finding.reason
-                return [finish_event(self.trail, StopReason.BLOCKED, detail=detail)]
+                return [finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
             case OutputStep(plan=plan, value=value):
                 return await self._conclude(plan, plan.final_answer or "", output=value)
         return []
@@ -229,23 +232,27 @@ class RunLoop:
             case TerminateImmediately(reason, detail):
                 if reason in ERRORS:
                     raise ERRORS[reason](detail)
-                return [finish_event(self.trail, reason, detail=detail)]
+                return [finish_event(self.run_state, reason, detail=detail)]
         return []
 
     def _decision(self, plan: PlanResult) -> Decision:
-        decision = self.agent.policy.decide(plan, self.trail.progress)
-        spent = [budget.reached_limit(self.trail.progress) for budget in self.trail.budgets]
+        decision = self.agent.policy.decide(plan, self.run_state.progress)
+        spent = [
+            budget.reached_limit(self.run_state.progress) for budget in self.run_state.budgets
+        ]
         if any(spent) and isinstance(decision, ContinueWithTools | ContinueWithThinking):
             return TerminateImmediately(StopReason.BUDGET, next(filter(None, spent)))
         return decision
 
     def _tool_step(self) -> ToolStep:
         agent = self.agent
-        return ToolStep(self.trail, self.tool_runner, agent.asking, agent.guardrails)
+        return ToolStep(
+            self.run_state, self.tool_runner, agent.approval_policy, agent.guardrails
+        )
 
     def _output_step(self, output: OutputSchema, words: str = "") -> OutputStep:
         """Ask for the structured answer, with tools off."""
-        return OutputStep(output, self.trail, self._new_model_call, words)
+        return OutputStep(output, self.run_state, self._new_model_call, words)
 
     def _new_model_call(self, step: int) -> ModelCall:
         agent = self.agent
@@ -268,12 +275,16 @@ class RunLoop:
             return [self.model_call.planner, *self.model_call.fallbacks]
         chain = [self.agent.planner, *self.agent.fallback_planners]
         names = [planner.model for planner in chain]
-        return chain[names.index(self.trail.model) :] if self.trail.model in names else chain
+        return (
+            chain[names.index(self.run_state.model) :]
+            if self.run_state.model in names
+            else chain
+        )
 
     def _keep_allowed_calls(self, plan: PlanResult, calls: Sequence[ToolCall]) -> None:
         """Keep the calls of a turn that the policy allows."""
-        pairs = zip(self.trail.open, plan.calls, strict=True)
-        self.trail.open = tuple(call for call, wanted in pairs if wanted in calls)
+        pairs = zip(self.run_state.open, plan.calls, strict=True)
+        self.run_state.open = tuple(call for call, wanted in pairs if wanted in calls)
 
     async def _conclude(
         self,
@@ -284,27 +295,27 @@ class RunLoop:
     ) -> list[Event]:
         rules = guardrails or self.agent.guardrails
         inspected = await run_in_thread_if_large(len(text), rules.inspect, text, "output")
-        told = (
+        known_rules = (
             {f.details["rule"] for f in self.model_call.findings} if self.model_call else set()
         )
-        new = [f for f in inspected.findings if f.details.get("rule") not in told]
-        said = [guardrail_event(self.trail, finding) for finding in new]
+        new = [f for f in inspected.findings if f.details.get("rule") not in known_rules]
+        events = [guardrail_event(self.run_state, finding) for finding in new]
         if inspected.is_blocked:
             detail = inspected.result.reason
-            return [*said, finish_event(self.trail, StopReason.BLOCKED, detail=detail)]
+            return [*events, finish_event(self.run_state, StopReason.BLOCKED, detail=detail)]
         text = inspected.text
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.tool_runner.is_degraded else StopReason.COMPLETED
         detail = plan.turn.caveat
         return [
-            *said,
-            finish_event(self.trail, reason, answer=text, detail=detail, output=output),
+            *events,
+            finish_event(self.run_state, reason, answer=text, detail=detail, output=output),
         ]
 
 
-def _is_limit_error(told: Data) -> bool:
-    return issubclass(error_class(told["type"]), LimitReached)
+def _is_limit_error(data: Data) -> bool:
+    return issubclass(error_class(data["type"]), LimitReached)
 
 
 def _no_answer_message(steps: int) -> str:

@@ -58,7 +58,7 @@ class RunState:
     cut: "Interruption" = field(default_factory=lambda: Interruption())
     budgets: tuple[BudgetPolicy, ...] = ()
     path: tuple[str, ...] = ()
-    past: Sequence[Event] = ()
+    recorded_events: Sequence[Event] = ()
 
     @classmethod
     def start(cls, agent: str, query: str, state: AgentState | None = None) -> Self:
@@ -88,7 +88,7 @@ class Interruption:
     """What was going on when the events of an interrupted run end."""
 
     is_checked: bool = False
-    thinking: int | None = None
+    model_step: int | None = None
     is_shaping: bool = False
     words: list[str] = field(default_factory=list)
     unended: dict[int, Data] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Interruption:
 
 def rebuild(
     events: Sequence[Event],
-    stamp: EventFactory,
+    event_factory: EventFactory,
     state: AgentState,
     calls: tuple[ToolCall, ...] = (),
 ) -> RunState:
@@ -108,23 +108,25 @@ def rebuild(
 
     `calls` are open from the start if the model didn't decide on them.
     """
-    trail = RunState(stamp, state, path=(stamp.agent,), past=events, open=calls)
+    run_state = RunState(
+        event_factory, state, path=(event_factory.agent,), recorded_events=events, open=calls
+    )
     if events:
-        stamp.clock.advance_to(events[-1].time)
+        event_factory.clock.advance_to(events[-1].time)
     for event in events:
-        stamp.count.seq = max(stamp.count.seq, event.seq)
-        stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
+        event_factory.count.seq = max(event_factory.count.seq, event.seq)
+        event_factory.count.steps = max(event_factory.count.steps, event.data.get("step", 0))
         if event.type is EventType.STEP_STARTED:
             # For all agents, because agents that work for each other share their aliases.
-            trail.replaced |= event.data["request"].get("replaced", {})
+            run_state.replaced |= event.data["request"].get("replaced", {})
         if event.is_replayed and event.type in _ORIGIN_ONLY:
             continue
         if event.type is EventType.USAGE:
-            trail.progress.used.add(dict(event.data))
-        elif event.data.get("parent") == stamp.parent and event.type in _HANDLERS:
-            _HANDLERS[event.type](trail, event.data)
-    trail.progress.began -= _worked_seconds(events)
-    return trail
+            run_state.progress.used.add(dict(event.data))
+        elif event.data.get("parent") == event_factory.parent and event.type in _HANDLERS:
+            _HANDLERS[event.type](run_state, event.data)
+    run_state.progress.began -= _worked_seconds(events)
+    return run_state
 
 
 def _worked_seconds(events: Sequence[Event]) -> float:
@@ -139,120 +141,124 @@ def _ends_pause(event: Event) -> bool:
     return event.type is EventType.APPROVAL_RESOLVED or goes_on
 
 
-def _on_run_started(trail: RunState, data: Data) -> None:
-    trail.query = data["query"]
-    trail.state.add_message("user", trail.query)
+def _on_run_started(run_state: RunState, data: Data) -> None:
+    run_state.query = data["query"]
+    run_state.state.add_message("user", run_state.query)
 
 
-def _on_step_started(trail: RunState, data: Data) -> None:
-    trail.turn, trail.step = data["turn"], data["step"]
+def _on_step_started(run_state: RunState, data: Data) -> None:
+    run_state.turn, run_state.step = data["turn"], data["step"]
     request = data["request"]
-    trail.sent = trail.sent[: request["kept"]] + request["messages"]
+    run_state.sent = run_state.sent[: request["kept"]] + request["messages"]
     is_shaping = data.get("phase") == "output"
-    trail.cut = Interruption(
+    run_state.cut = Interruption(
         is_checked=True,
-        thinking=data["step"],
+        model_step=data["step"],
         is_shaping=is_shaping,
-        unended=trail.cut.unended,
-        answer=trail.cut.answer if is_shaping else None,
+        unended=run_state.cut.unended,
+        answer=run_state.cut.answer if is_shaping else None,
     )
 
 
-def _on_delta(trail: RunState, data: Data) -> None:
-    trail.cut.words.append(data["content"])
+def _on_delta(run_state: RunState, data: Data) -> None:
+    run_state.cut.words.append(data["content"])
 
 
-def _on_step(trail: RunState, data: Data) -> None:
-    trail.cut.unended.pop(data["step"], None)
+def _on_step(run_state: RunState, data: Data) -> None:
+    run_state.cut.unended.pop(data["step"], None)
     if data["kind"] not in {"thought", "answer"}:
         return
-    trail.cut.thinking = None
+    run_state.cut.model_step = None
     for message in data.get("messages", ()):
-        trail.say(message)
-    trail.open = tuple(_tool_call(call) for call in data.get("calls", ()))
-    trail.thought = data.get("thought", "")
-    trail.repairs += data["status"] == "failed" and data["kind"] == "thought"
-    if data.get("answer") is not None and data["status"] == "done" and not trail.open:
-        trail.cut.answer = data
+        run_state.say(message)
+    run_state.open = tuple(_tool_call(call) for call in data.get("calls", ()))
+    run_state.thought = data.get("thought", "")
+    run_state.repairs += data["status"] == "failed" and data["kind"] == "thought"
+    if data.get("answer") is not None and data["status"] == "done" and not run_state.open:
+        run_state.cut.answer = data
 
 
-def _on_approval_requested(trail: RunState, data: Data) -> None:
+def _on_approval_requested(run_state: RunState, data: Data) -> None:
     id = data["id"]
     if data["why"] == "unknown":
-        trail.unsure.add(id)
-        trail.begun.pop(id, None)
-    elif id not in trail.asked:
-        trail.progress.record(_tool_call(data))
-    trail.asked[id] = data["step"]
+        run_state.unsure.add(id)
+        run_state.begun.pop(id, None)
+    elif id not in run_state.asked:
+        run_state.progress.record(_tool_call(data))
+    run_state.asked[id] = data["step"]
     # As displayed for approval: what a rule masked then stays masked, even if the rules change.
-    trail.open = tuple(_tool_call(data) if call.id == id else call for call in trail.open)
-    trail.tools[id] = data["tool"]
-    trail.reasons[id] = data["why"]
-    trail.pending.add(id)
-    trail.verdicts.pop(id, None)
-    trail.cut.is_decided = True
+    run_state.open = tuple(
+        _tool_call(data) if call.id == id else call for call in run_state.open
+    )
+    run_state.tools[id] = data["tool"]
+    run_state.reasons[id] = data["why"]
+    run_state.pending.add(id)
+    run_state.verdicts.pop(id, None)
+    run_state.cut.is_decided = True
 
 
-def _on_approval_resolved(trail: RunState, data: Data) -> None:
+def _on_approval_resolved(run_state: RunState, data: Data) -> None:
     id, verdict = data["id"], ApprovalDecision.from_dict(data)
-    trail.pending.discard(id)
-    if trail.reasons.get(id) == "sharing" and verdict.is_approved:
+    run_state.pending.discard(id)
+    if run_state.reasons.get(id) == "sharing" and verdict.is_approved:
         # Not the answer yet: the question may now be sent, as approved.
-        trail.shared.add(id)
-        trail.open = tuple(verdict.of(call) if call.id == id else call for call in trail.open)
+        run_state.shared.add(id)
+        run_state.open = tuple(
+            verdict.of(call) if call.id == id else call for call in run_state.open
+        )
     else:
-        trail.verdicts[id] = verdict
+        run_state.verdicts[id] = verdict
 
 
-def _on_tool_call(trail: RunState, data: Data) -> None:
+def _on_tool_call(run_state: RunState, data: Data) -> None:
     made = _tool_call(data)
-    trail.begun[made.id] = data["step"]
+    run_state.begun[made.id] = data["step"]
     if data.get("is_barred"):
-        trail.barred.add(made.id)
+        run_state.barred.add(made.id)
     # As it was made: a person may have edited it, and approval is about that version.
-    trail.open = tuple(made if call.id == made.id else call for call in trail.open)
-    trail.cut.is_decided = True
-    if made.id not in trail.asked:
-        trail.progress.record(made)
+    run_state.open = tuple(made if call.id == made.id else call for call in run_state.open)
+    run_state.cut.is_decided = True
+    if made.id not in run_state.asked:
+        run_state.progress.record(made)
 
 
-def _on_tool_response(trail: RunState, data: Data) -> None:
-    trail.close(ToolCall(id=data["tool_call_id"], name=data["name"]), data["content"])
-    trail.is_degraded = trail.is_degraded and data["is_error"]
-    trail.cut.unended[data["step"]] = data
+def _on_tool_response(run_state: RunState, data: Data) -> None:
+    run_state.close(ToolCall(id=data["tool_call_id"], name=data["name"]), data["content"])
+    run_state.is_degraded = run_state.is_degraded and data["is_error"]
+    run_state.cut.unended[data["step"]] = data
 
 
-def _on_guardrail(trail: RunState, data: Data) -> None:
+def _on_guardrail(run_state: RunState, data: Data) -> None:
     details = data["details"]
-    trail.cut.is_checked = True
+    run_state.cut.is_checked = True
     if "text" in details:
-        trail.replace_query(details["text"])
+        run_state.replace_query(details["text"])
     if data["action"] == "block" and not details.get("observed") and "tool" not in details:
-        trail.cut.finding = data
+        run_state.cut.finding = data
 
 
-def _on_task(trail: RunState, data: Data) -> None:
-    trail.cut.is_checked = True
+def _on_task(run_state: RunState, data: Data) -> None:
+    run_state.cut.is_checked = True
 
 
-def _on_error(trail: RunState, data: Data) -> None:
-    trail.cut.error = data
-    trail.cut.thinking = None
+def _on_error(run_state: RunState, data: Data) -> None:
+    run_state.cut.error = data
+    run_state.cut.model_step = None
 
 
-def _on_finished(trail: RunState, data: Data) -> None:
-    trail.is_over = True
+def _on_finished(run_state: RunState, data: Data) -> None:
+    run_state.is_over = True
 
 
-def _on_status(trail: RunState, data: Data) -> None:
+def _on_status(run_state: RunState, data: Data) -> None:
     match data["kind"]:
         case StatusKind.DEGRADED:
-            trail.out_of_order.add(data["tool"])
-            trail.is_degraded = True
+            run_state.out_of_order.add(data["tool"])
+            run_state.is_degraded = True
         case StatusKind.TOOL_FALLBACK:
-            trail.out_of_order.add(data["tool"])
+            run_state.out_of_order.add(data["tool"])
         case StatusKind.MODEL_FALLBACK:
-            trail.model = data["to"]
+            run_state.model = data["to"]
 
 
 def _tool_call(data: Data) -> ToolCall:

@@ -74,7 +74,7 @@ class AgentRuntime:
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
         self.output = output
-        self.asking = ApprovalPolicy(tool_registry, auto_execute_tools)
+        self.approval_policy = ApprovalPolicy(tool_registry, auto_execute_tools)
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
         self.name = name
@@ -123,20 +123,20 @@ class AgentRuntime:
 
         `kept` are the events already replayed, if the rerun was interrupted.
         """
-        told = list(kept) or [self._start_event(recorded[0])]
+        replayed = list(kept) or [self._start_event(recorded[0])]
         if not kept:
-            yield told[0]
-        for event in map(mark_replayed, recorded[len(told) :]):
-            told.append(event)
+            yield replayed[0]
+        for event in map(mark_replayed, recorded[len(replayed) :]):
+            replayed.append(event)
             yield event
-        async with aclosing(self.resume(told, history)) as events:
+        async with aclosing(self.resume(replayed, history)) as events:
             async for event in events:
                 yield event
 
-    async def _deliver(self, trail: RunState) -> Events:
+    async def _deliver(self, run_state: RunState) -> Events:
         """Yield a run's events in contiguous numbers, with error texts filtered."""
-        errors, seq = ErrorFilter(self.guardrails), trail.emit.seq
-        async with aclosing(self.events(trail)) as events:
+        errors, seq = ErrorFilter(self.guardrails), run_state.emit.seq
+        async with aclosing(self.events(run_state)) as events:
             async for event in events:
                 seq += 1
                 # Concurrent streams can interleave their numbers.
@@ -144,12 +144,12 @@ class AgentRuntime:
                     event = replace(event, seq=seq)
                 yield await errors.filter(event) if errors.applies_to(event) else event
 
-    def events(self, trail: RunState) -> Events:
+    def events(self, run_state: RunState) -> Events:
         """Return the events of this agent alone, which may work for another one."""
-        return self.run_loop(trail).events()
+        return self.run_loop(run_state).events()
 
-    def run_loop(self, trail: RunState) -> RunLoop:
-        return RunLoop(self, trail)
+    def run_loop(self, run_state: RunState) -> RunLoop:
+        return RunLoop(self, run_state)
 
     def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
         """Return the same model in another role: without tools, with structured output."""
@@ -185,9 +185,9 @@ def _error(last: Event, failure: Event | None) -> AgentError | None:
     reason = last.data.get("stopped_reason", StopReason.COMPLETED)
     if reason == StopReason.COMPLETED:
         return None
-    told, detail = failure.data if failure else {}, last.data.get("detail", "")
+    data, detail = failure.data if failure else {}, last.data.get("detail", "")
     if failure is not None and failure.type is EventType.ERROR:
-        return errors.error_class(told["type"])(detail, advice=last.data.get("advice", ""))
+        return errors.error_class(data["type"])(detail, advice=last.data.get("advice", ""))
     if reason == StopReason.DEGRADED:
-        detail = str(told.get("content", "")).removeprefix("Error: ") or detail
+        detail = str(data.get("content", "")).removeprefix("Error: ") or detail
     return ERRORS[StopReason(reason)](detail, advice=last.data.get("advice", ""))

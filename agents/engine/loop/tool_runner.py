@@ -40,12 +40,12 @@ class ToolRunner:
         self.circuits = circuits or Circuits(NEVER_OPEN)
         self.auto_execute = auto_execute
         self.guardrails = guardrails or Guardrails()
-        self.out_of_order: set[str] = set()
+        self.unavailable: set[str] = set()
         self.is_degraded = False
 
     def available_tools(self) -> list[Tool]:
         names = self.registry.list_tools()
-        return [self.registry.get(name) for name in names if name not in self.out_of_order]
+        return [self.registry.get(name) for name in names if name not in self.unavailable]
 
     @asynccontextmanager
     async def run_concurrently(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
@@ -73,7 +73,7 @@ class ToolRunner:
 
     async def use(self, call: ToolCall) -> FallbackResult:
         """Make the call; any problem with it is returned as a result."""
-        was_out_of_order = call.name in self.out_of_order
+        was_out_of_order = call.name in self.unavailable
         outcome = await self._run_call(call)
         if was_out_of_order or outcome.degraded:
             outcome = await self._run_stand_in(call, outcome)
@@ -103,7 +103,7 @@ class ToolRunner:
         return replace(outcome, result=result, findings=inspected.findings, reason=reason)
 
     async def _run_call(self, call: ToolCall) -> FallbackResult:
-        if call.name in self.out_of_order:
+        if call.name in self.unavailable:
             return _refusal(f"{call.name} is failing. Answer without it.")
         try:
             tool, input = self.registry.get(call.name), call.input
@@ -113,7 +113,7 @@ class ToolRunner:
             return _refusal(f"The arguments aren't a JSON object: {error}.")
         outcome = await self._run_tool(tool, input)
         if outcome.degraded:
-            self.out_of_order.add(call.name)
+            self.unavailable.add(call.name)
         return outcome
 
     async def _run_tool(self, tool: Tool, input: ToolInput) -> FallbackResult:
@@ -145,7 +145,7 @@ class ToolRunner:
     def _find_stand_in(self, name: str) -> Tool | None:
         tool = self.registry.get(name) if self.registry.has(name) else None
         other: str = getattr(tool, "fallback_tool", None) or ""
-        if not self.auto_execute or other in self.out_of_order or not self.registry.has(other):
+        if not self.auto_execute or other in self.unavailable or not self.registry.has(other):
             return None
         stand_in = self.registry.get(other)
         asks = getattr(stand_in, "needs_approval", False)

@@ -44,21 +44,23 @@ class ToolStep:
 
     def __init__(
         self,
-        trail: RunState,
+        run_state: RunState,
         tool_runner: ToolRunner,
-        asking: ApprovalPolicy,
+        approval_policy: ApprovalPolicy,
         guardrails: Guardrails | None = None,
     ) -> None:
-        self.trail = trail
+        self.run_state = run_state
         self.tool_runner = tool_runner
-        self.asking = asking
+        self.approval_policy = approval_policy
         self.guardrails = guardrails or Guardrails()
         self._findings: dict[str, tuple[GuardrailResult, ...]] = {}
 
     async def events(self) -> Events:
         await self._check_calls()
-        ready = list(takewhile(lambda call: not self._needs_approval(call), self.trail.open))
-        clock = self.trail.emit.clock
+        ready = list(
+            takewhile(lambda call: not self._needs_approval(call), self.run_state.open)
+        )
+        clock = self.run_state.emit.clock
         began = clock.now()
         async with self.tool_runner.run_concurrently(self._approved_calls(ready)) as begun:
             for call in ready:
@@ -79,7 +81,7 @@ class ToolStep:
                     async with aclosing(handoff.events()) as events:
                         async for event in events:
                             is_paused = event.type is EventType.RUN_PAUSED
-                            self.trail.is_over |= is_paused
+                            self.run_state.is_over |= is_paused
                             yield event
                             if is_paused:
                                 return
@@ -90,70 +92,72 @@ class ToolStep:
                 fault_injection.point("after_tool_call")
                 for event in self._result_events(call, made, outcome, about):
                     yield event
-        if self.trail.open:
+        if self.run_state.open:
             for event in self._approval_requests():
                 yield event
-            yield pause_event(self.trail)
+            yield pause_event(self.run_state)
 
     async def _check_calls(self) -> None:
         """Apply guardrails to the calls before requesting approval."""
-        self.trail.barred.clear()
+        self.run_state.barred.clear()
         if not self.guardrails.applies_to("tool_input"):
             return
-        for call in self.trail.open:
-            verdict = self.trail.verdicts.get(call.id)
+        for call in self.run_state.open:
+            verdict = self.run_state.verdicts.get(call.id)
             made = verdict.of(call) if verdict else call
             size, value = len(made.arguments), made.readable
             inspect = self.guardrails.inspect_value
             inspected = await run_in_thread_if_large(size, inspect, value, "tool_input")
             self._findings[call.id] = inspected.findings
             if inspected.is_blocked:
-                self.trail.barred.add(call.id)
+                self.run_state.barred.add(call.id)
             elif inspected.value != value:
                 self._change(call, verdict, json.dumps(inspected.value, ensure_ascii=False))
 
     def _change(self, call: ToolCall, verdict: ApprovalDecision | None, arguments: str) -> None:
         """Mask the call's arguments, including those a person edited."""
         changed = replace(call, arguments=arguments)
-        self.trail.open = tuple(changed if o.id == call.id else o for o in self.trail.open)
+        self.run_state.open = tuple(
+            changed if o.id == call.id else o for o in self.run_state.open
+        )
         if verdict is not None and verdict.arguments is not None:
-            self.trail.verdicts[call.id] = replace(verdict, arguments=arguments)
+            self.run_state.verdicts[call.id] = replace(verdict, arguments=arguments)
 
     def _needs_approval(self, call: ToolCall) -> bool:
-        is_settled = call.id in self.trail.verdicts or call.id in self.trail.barred
+        is_settled = call.id in self.run_state.verdicts or call.id in self.run_state.barred
         return not is_settled and self._approval_reason(call) is not None
 
     def _approval_reason(self, call: ToolCall) -> ApprovalReason | None:
-        if call.id in self.trail.unsure:
+        if call.id in self.run_state.unsure:
             return "unknown"
-        why = self.asking.why(call)
-        return "question" if why == "sharing" and call.id in self.trail.shared else why
+        why = self.approval_policy.why(call)
+        return "question" if why == "sharing" and call.id in self.run_state.shared else why
 
     def _approval_requests(self) -> list[Event]:
         """Request all approvals of this turn at once."""
         return [
             self._approval_request(call, self._approval_reason(call) or "tool")
-            for call in filter(self._needs_approval, self.trail.open)
-            if call.id not in self.trail.pending
+            for call in filter(self._needs_approval, self.run_state.open)
+            if call.id not in self.run_state.pending
         ]
 
     def _approval_request(self, call: ToolCall, why: ApprovalReason) -> Event:
-        step = self.trail.asked[call.id] = self._call_step(call)
-        self.trail.pending.add(call.id)
+        step = self.run_state.asked[call.id] = self._call_step(call)
+        self.run_state.pending.add(call.id)
         tool = fingerprint(self.tool_runner.registry.get(call.name))
-        return self.trail.emit(
+        return self.run_state.emit(
             EventType.APPROVAL_REQUESTED,
             id=call.id,
             function={"name": call.name, "arguments": call.arguments},
-            digest=digest(call, why, self.trail.emit.seq + 1, tool),
+            digest=digest(call, why, self.run_state.emit.seq + 1, tool),
             tool=tool,
             why=why,
             effect="" if self._handoff_run(call, step) else self._effect(call),
             # Not visible to others until the run's user has approved.
-            role="" if why == "sharing" else self.asking.role(call),
-            thought=self.trail.thought,
+            role="" if why == "sharing" else self.approval_policy.role(call),
+            thought=self.run_state.thought,
             step=step,
-            turn=self.trail.turn,
+            turn=self.run_state.turn,
         )
 
     def _asks_person(self, call: ToolCall) -> bool:
@@ -163,32 +167,32 @@ class ToolStep:
 
     def _approved_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls to make: approved, and edited if a person changed them."""
-        free = [call for call in calls if call.id not in self.trail.barred]
-        verdicts = [(call, self.trail.verdicts.get(call.id)) for call in free]
+        free = [call for call in calls if call.id not in self.run_state.barred]
+        verdicts = [(call, self.run_state.verdicts.get(call.id)) for call in free]
         return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
 
     def _call_fields(self, call: ToolCall, started: datetime) -> dict[str, Any]:
-        step, turn = self._call_step(call), self.trail.turn
+        step, turn = self._call_step(call), self.run_state.turn
         return {"step": step, "turn": turn, "started": started.isoformat()}
 
     def _call_step(self, call: ToolCall) -> int:
         """Return the call's step, which exists if it was started or has an approval request."""
-        step = self.trail.begun.get(call.id) or self.trail.asked.get(call.id)
+        step = self.run_state.begun.get(call.id) or self.run_state.asked.get(call.id)
         if step is None:
-            step = self.trail.next_step()
-            self.trail.progress.record(call)
+            step = self.run_state.next_step()
+            self.run_state.progress.record(call)
         return step
 
     def _approved_call(self, call: ToolCall) -> ToolCall:
         """Return the call with a person's changes, if any."""
-        verdict = self.trail.verdicts.get(call.id)
+        verdict = self.run_state.verdicts.get(call.id)
         return verdict.of(call) if verdict else call
 
     def _settled_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event] | None:
         """Return the result of a call that a guardrail or a person has settled, or None."""
-        if call.id in self.trail.barred:
+        if call.id in self.run_state.barred:
             return self._blocked_events(call, about)
-        verdict = self.trail.verdicts.get(call.id)
+        verdict = self.run_state.verdicts.get(call.id)
         if verdict is not None and self._asks_person(call):
             return self._answer_events(call, verdict, about)
         if verdict is not None and not verdict.is_approved:
@@ -198,7 +202,7 @@ class ToolStep:
     def _start_events(
         self, call: ToolCall, made: ToolCall, handoff: HandoffRun | None, about: dict[str, Any]
     ) -> list[Event]:
-        if call.id in self.trail.begun:
+        if call.id in self.run_state.begun:
             return []
         # A handoff has no effect itself; the calls of the other agent may.
         effect = "" if handoff else self._effect(made)
@@ -214,7 +218,7 @@ class ToolStep:
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
         function = {"name": call.name, "arguments": call.arguments}
-        return self.trail.emit(
+        return self.run_state.emit(
             EventType.TOOL_CALL, id=call.id, function=function, **more, **about
         )
 
@@ -222,7 +226,7 @@ class ToolStep:
         self, call: ToolCall, about: dict[str, Any], findings: Sequence[GuardrailResult]
     ) -> list[Event]:
         step = about["step"]
-        return [guardrail_event(self.trail, f, tool=call.name, call=step) for f in findings]
+        return [guardrail_event(self.run_state, f, tool=call.name, call=step) for f in findings]
 
     def _effect(self, call: ToolCall) -> Effect:
         registry = self.tool_runner.registry
@@ -234,21 +238,21 @@ class ToolStep:
         tool = registry.get(call.name) if registry.has(call.name) else None
         if not isinstance(tool, Handoff) or not isinstance(call.readable, dict):
             return None
-        return HandoffRun(tool, text_argument(call.readable, "task"), self.trail, step)
+        return HandoffRun(tool, text_argument(call.readable, "task"), self.run_state, step)
 
     def _result_events(
         self, call: ToolCall, made: ToolCall, outcome: FallbackResult, about: dict[str, Any]
     ) -> list[Event]:
         result, is_error = outcome.result, outcome.result.is_error
-        verdict, text = self.trail.verdicts.get(call.id), _truncate(result.text)
+        verdict, text = self.run_state.verdicts.get(call.id), _truncate(result.text)
         observation = verdict.annotate(text) if verdict else text
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
-        told = {"note": result.note, "is_data": result.is_data and not is_error}
-        told |= {"error_type": failure, **used}
-        more = {name: value for name, value in told.items() if value}
+        details = {"note": result.note, "is_data": result.is_data and not is_error}
+        details |= {"error_type": failure, **used}
+        more = {name: value for name, value in details.items() if value}
         status = "failed" if is_error else "done"
-        ended = self.trail.emit.clock.at(outcome.ended).isoformat()
+        ended = self.run_state.emit.clock.at(outcome.ended).isoformat()
         return [
             self._response_event(made, observation, is_error, outcome.attempts, about, **more),
             *self._guardrail_events(made, about, outcome.findings),
@@ -258,7 +262,7 @@ class ToolStep:
 
     def _status_events(self, call: ToolCall, outcome: FallbackResult, step: int) -> list[Event]:
         """Report a fallback tool, or that the tool is degraded."""
-        emit, told = self.trail.emit, list[Event]()
+        emit, told = self.run_state.emit, list[Event]()
         if outcome.stand_in is not None:
             fallback = emit(
                 EventType.STATUS,
@@ -278,7 +282,7 @@ class ToolStep:
     def _blocked_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event]:
         """Report a call that a guardrail blocked; the model learns why and continues."""
         findings, told = self._findings[call.id], list[Event]()
-        if call.id not in self.trail.begun:
+        if call.id not in self.run_state.begun:
             told.append(self._call_event(call, about, effect="", is_barred=True))
             told += self._guardrail_events(call, about, findings)
         reason = Inspection(findings=findings).result.reason
@@ -307,7 +311,7 @@ class ToolStep:
         self, call: ToolCall, verdict: ApprovalDecision, about: dict[str, Any]
     ) -> list[Event]:
         """Report a call that a person rejected, or confirmed as made before an interruption."""
-        was_made = call.id in self.trail.unsure
+        was_made = call.id in self.run_state.unsure
         observation = verdict.outcome if was_made else verdict.refusal
         return [
             self._response_event(call, observation, not was_made, 0, about),
@@ -323,16 +327,16 @@ class ToolStep:
         about: dict[str, Any],
         **more: Any,
     ) -> Event:
-        self.trail.close(call, observation)
-        self.trail.state.add_step(
+        self.run_state.close(call, observation)
+        self.run_state.state.add_step(
             AgentStep(
-                thought=self.trail.thought,
+                thought=self.run_state.thought,
                 action=call.name,
                 action_input=call.readable,
                 observation=observation,
             )
         )
-        return self.trail.emit(
+        return self.run_state.emit(
             EventType.TOOL_RESPONSE,
             tool_call_id=call.id,
             name=call.name,
@@ -347,11 +351,11 @@ class ToolStep:
     def _step_event(
         self, call: ToolCall, status: str, observation: str, about: dict[str, Any], **more: Any
     ) -> Event:
-        return self.trail.emit(
+        return self.run_state.emit(
             EventType.STEP,
             kind="tool",
             status=status,
-            thought=self.trail.thought,
+            thought=self.run_state.thought,
             # The result is the work of the tool that was actually used.
             action=more.get("stand_in") or call.name,
             action_input=call.arguments,

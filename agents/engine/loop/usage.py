@@ -41,8 +41,8 @@ def turn_usage(
     plan: PlanResult, sent: Sequence[Message], count: TokenCounter
 ) -> dict[str, Any]:
     """Return one turn's usage; estimated if the provider doesn't report it."""
-    told = plan.turn.usage or {}
-    prompt, completion = told.get("prompt_tokens"), told.get("completion_tokens")
+    reported = plan.turn.usage or {}
+    prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
     estimated = prompt is None or completion is None
     if prompt is None or completion is None:
         prompt = count(json.dumps(list(sent), ensure_ascii=False))
@@ -51,6 +51,6 @@ def turn_usage(
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
-        "cost": told.get("cost"),
+        "cost": reported.get("cost"),
         "estimated": estimated,
     }

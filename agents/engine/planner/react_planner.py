@@ -138,11 +138,11 @@ class ReActPlanner:
         instructions: str = "",
         parameters: Mapping[str, Any] | None = None,
         deadlines: Deadlines | None = None,
-        pace: float = 0,
+        batch_seconds: float = 0,
         window: int | None = None,
         count_tokens: TokenCounter = estimate_tokens,
-        gate: RateLimiter | None = None,
-        discretion: Pseudonymizer | None = None,
+        rate_limiter: RateLimiter | None = None,
+        pseudonymizer: Pseudonymizer | None = None,
     ) -> None:
         """With `discretion` personal data is pseudonymized; it belongs to one run."""
         self.llm = llm
@@ -151,11 +151,11 @@ class ReActPlanner:
         self.instructions = instructions
         self.parameters = dict(parameters or {})
         self.deadlines = deadlines or Deadlines()
-        self.pace = pace
+        self.batch_seconds = batch_seconds
         self.window = window
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
-        self.gate = gate
-        self.discretion = discretion
+        self.rate_limiter = rate_limiter
+        self.pseudonymizer = pseudonymizer
 
     @property
     def provider_info(self) -> dict[str, str]:
@@ -204,11 +204,15 @@ class ReActPlanner:
 
     def pseudonymize(self, messages: list[Message]) -> list[Message]:
         """Return the messages with personal data replaced."""
-        return messages if self.discretion is None else self.discretion.pseudonymize(messages)
+        return (
+            messages
+            if self.pseudonymizer is None
+            else self.pseudonymizer.pseudonymize(messages)
+        )
 
     def aliases(self, messages: Sequence[Message]) -> dict[str, str]:
         """Return the replaced values in these messages, by alias."""
-        return {} if self.discretion is None else self.discretion.aliases(messages)
+        return {} if self.pseudonymizer is None else self.pseudonymizer.aliases(messages)
 
     def message(self, plan: PlanResult, calls: Sequence[ToolCall] = ()) -> Message:
         """Return the decision as a history message: `state.add_message(**message)`."""
@@ -233,9 +237,9 @@ class ReActPlanner:
             **request.parameters,
         )
         reader = _ReactReader() if self.dialect == "react" else _NativeReader()
-        restorer = None if self.discretion is None else PlanRestorer(self.discretion)
+        restorer = None if self.pseudonymizer is None else PlanRestorer(self.pseudonymizer)
         try:
-            async with aclosing(batched(chunks, self.deadlines, self.pace)) as batches:
+            async with aclosing(batched(chunks, self.deadlines, self.batch_seconds)) as batches:
                 async for batch in batches:
                     if not batch:
                         yield SlowNotice(self.deadlines.slow)
@@ -256,9 +260,9 @@ class ReActPlanner:
         yield restorer.plan(plan) if restorer else plan
 
     def _system_instructions(self) -> tuple[str, ...]:
-        if self.discretion is None:
+        if self.pseudonymizer is None:
             return (self.instructions,)
-        return self.discretion.hide(self.instructions), ALIAS_INSTRUCTIONS
+        return self.pseudonymizer.hide(self.instructions), ALIAS_INSTRUCTIONS
 
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
         if self.dialect == "react":

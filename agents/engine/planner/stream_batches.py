@@ -58,7 +58,7 @@ def adapter_error(error: BaseException) -> AgentError:
 
 
 async def batched(
-    chunks: AsyncIterator[Chunk], deadlines: Deadlines, pace: float = 0
+    chunks: AsyncIterator[Chunk], deadlines: Deadlines, batch_seconds: float = 0
 ) -> AsyncGenerator[list[Chunk], None]:
     """Yield chunks in batches; an empty batch means that the first chunk is slow."""
     ready: list[Chunk] = []
@@ -73,7 +73,7 @@ async def batched(
             if taken:
                 yield taken
                 alarm.postpone()
-                await _wait_for_batch(pump, pace)
+                await _wait_for_batch(pump, batch_seconds)
             elif alarm.check_deadlines():
                 yield []
         pump.result()
@@ -201,7 +201,7 @@ def _choice_index(choice: Chunk) -> int:
     return choice.get("index") or 0
 
 
-async def _wait_for_batch(pump: asyncio.Task[None], pace: float) -> None:
+async def _wait_for_batch(pump: asyncio.Task[None], batch_seconds: float) -> None:
     """Wait for the next batch, but no longer than the stream lasts."""
-    if pace and not pump.done():
-        await asyncio.wait([pump], timeout=pace)
+    if batch_seconds and not pump.done():
+        await asyncio.wait([pump], timeout=batch_seconds)

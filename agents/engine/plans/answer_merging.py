@@ -85,25 +85,25 @@ class AnswerMerger:
     """
 
     def __init__(
-        self, site: PlanContext, merge: MergeStrategy, heads: Sequence[PanelMember]
+        self, context: PlanContext, merge: MergeStrategy, members: Sequence[PanelMember]
     ) -> None:
-        self.site = site
+        self.context = context
         self.merge = merge
-        self.heads = heads
-        self.answered = [head for head in heads if not head.problem]
+        self.members = members
+        self.answered = [member for member in members if not member.problem]
         self.exact: AnswerGroups = []
         self.verdict = MergeResult(merge=merge, groups=[])
 
     async def events(self) -> Events:
-        number, emit = self._recorded_step(), self.site.event_factory(None)
+        number, emit = self._recorded_step(), self.context.event_factory(None)
         if number is None:
-            number = self.site.next_step()
+            number = self.context.next_step()
             about = {"name": AGREEMENT, "work": "check", "what": self.merge}
             yield emit(EventType.TASK, **_event_fields(number), **about)
-        is_ended = self.site.past.end(number) is not None
+        is_ended = self.context.recorded.end(number) is not None
         if not self._restore_result(number) and not is_ended:
             value, size = None, _answer_chars(self.answered)
-            answers = {head.name: _comparable_value(head) for head in self.answered}
+            answers = {member.name: _comparable_value(member) for member in self.answered}
             self.exact = await run_in_thread_if_large(size, group_equal, answers)
             if not self._needs_no_judge():
                 handoff = self._handoff_run(number)
@@ -118,24 +118,28 @@ class AnswerMerger:
             yield emit(EventType.STEP, **_event_fields(number), **about)
 
     def _evaluation_event(self, number: int) -> Event:
-        return self.site.event_factory(None)(
+        return self.context.event_factory(None)(
             EventType.EVALUATION,
             **_event_fields(number),
             **self.verdict.to_dict(),
             is_met=self.verdict.is_agreed,
             feedback="",
-            heads=[_member_record(head) for head in self.heads],
+            heads=[_member_record(member) for member in self.members],
         )
 
     def _recorded_step(self) -> int | None:
-        for event in self.site.past.under(self.site.trail.emit.parent, EventType.TASK):
+        for event in self.context.recorded.under(
+            self.context.run_state.emit.parent, EventType.TASK
+        ):
             if event.data["name"] == AGREEMENT and event.data["kind"] == "evaluation":
                 number: int = event.data["step"]
                 return number
         return None
 
     def _restore_result(self, number: int) -> bool:
-        for event in self.site.past.under(self.site.trail.emit.parent, EventType.EVALUATION):
+        for event in self.context.recorded.under(
+            self.context.run_state.emit.parent, EventType.EVALUATION
+        ):
             if event.data["step"] == number:
                 self.verdict = MergeResult.from_dict(event.data)
                 return True
@@ -143,19 +147,19 @@ class AnswerMerger:
 
     def _needs_no_judge(self) -> bool:
         """Whether no model is needed: the answers are equal, or data to be counted."""
-        is_data = all(head.output is not None for head in self.answered)
+        is_data = all(member.output is not None for member in self.answered)
         return len(self.exact) == 1 or (self.merge == "vote" and is_data)
 
     def _handoff_run(self, number: int) -> HandoffRun:
         name = JUDGE if self.merge == "judge" else MODERATOR
         told = INSTRUCTIONS + (JUDGE_INSTRUCTIONS if self.merge == "judge" else "")
         form = OutputSchema(self._answer_schema(), name=AGREEMENT)
-        reader = self.site.agent.in_role(name, told, form)
+        reader = self.context.agent.in_role(name, told, form)
         handoff = Handoff(name, lambda: reader, is_role=True)
-        return HandoffRun(handoff, self._question(), self.site.step_state(number), number)
+        return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
     def _answer_schema(self) -> dict[str, Any]:
-        who = {"type": "string", "enum": [head.name for head in self.answered]}
+        who = {"type": "string", "enum": [member.name for member in self.answered]}
         fields: dict[str, Any] = {
             "groups": {"type": "array", "items": {"type": "array", "items": who}},
             "differences": {"type": "array", "items": _TEXT},
@@ -168,7 +172,7 @@ class AnswerMerger:
 
     def _question(self) -> str:
         return QUESTION_TEMPLATE.format(
-            question=self.site.trail.query, answers=format_answers(self.answered)
+            question=self.context.run_state.query, answers=format_answers(self.answered)
         )
 
     def _merge_result(self, value: Mapping[str, Any]) -> MergeResult:
@@ -202,10 +206,10 @@ class AnswerMerger:
         return "", f"The panel gave {len(groups)} different answers."
 
 
-def format_answers(heads: Sequence[PanelMember]) -> str:
+def format_answers(members: Sequence[PanelMember]) -> str:
     """Format each member's answer under its name."""
     return "\n\n".join(
-        f"### {head.name}\n\n{_shorten(head.answer, MAX_SHOWN_CHARS)}" for head in heads
+        f"### {member.name}\n\n{_shorten(member.answer, MAX_SHOWN_CHARS)}" for member in members
     )
 
 
@@ -213,12 +217,12 @@ def _event_fields(number: int) -> dict[str, Any]:
     return {"step": number, "turn": 1, "plan": 1, "kind": "evaluation", "expected": ""}
 
 
-def _answer_chars(heads: Sequence[PanelMember]) -> int:
-    return sum(len(head.answer) for head in heads)
+def _answer_chars(members: Sequence[PanelMember]) -> int:
+    return sum(len(member.answer) for member in members)
 
 
-def _comparable_value(head: PanelMember) -> Any:
-    return head.answer if head.output is None else head.output
+def _comparable_value(member: PanelMember) -> Any:
+    return member.answer if member.output is None else member.output
 
 
 def _merge_groups(exact: AnswerGroups, said: Sequence[Sequence[str]]) -> AnswerGroups:
@@ -235,9 +239,9 @@ def _merge_groups(exact: AnswerGroups, said: Sequence[Sequence[str]]) -> AnswerG
     return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
 
 
-def _member_record(head: PanelMember) -> dict[str, str]:
-    answer = _shorten(head.answer, MAX_STORED_CHARS)
-    return {"name": head.name, "answer": answer, "problem": head.problem}
+def _member_record(member: PanelMember) -> dict[str, str]:
+    answer = _shorten(member.answer, MAX_STORED_CHARS)
+    return {"name": member.name, "answer": answer, "problem": member.problem}
 
 
 def _shorten(text: str, most: int) -> str:

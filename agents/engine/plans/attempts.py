@@ -33,9 +33,9 @@ class StepAttempts:
     """
 
     def __init__(
-        self, site: PlanContext, step: ExecutionStep, names: Names, number: int
+        self, context: PlanContext, step: ExecutionStep, names: Names, number: int
     ) -> None:
-        self.site = site
+        self.context = context
         self.step = step
         self.names = names
         self.number = number
@@ -46,7 +46,7 @@ class StepAttempts:
 
     async def events(self) -> Events:
         """Run once, or in rounds until the condition is true; retry in each round."""
-        for event in close_interrupted_calls(self.site.step_state(self.number)):
+        for event in close_interrupted_calls(self.context.step_state(self.number)):
             yield event
         until = parse(self.step.until) if self.step.until else None
         for at in range(self.step.rounds if until else 1):
@@ -91,13 +91,13 @@ class StepAttempts:
 
     def _had_side_effects(self) -> bool:
         """Whether a call was made for this step that must not be repeated."""
-        before = self.site.past.tree(self.number)
+        before = self.context.recorded.tree(self.number)
         calls = [e.data for e in before if e.type is EventType.TOOL_CALL] + self._calls
         return any(call.get("effect") == "at_most_once" for call in calls)
 
     def _was_declined(self) -> bool:
         """Whether a person rejected this step or a part of it, before an interruption."""
-        before = self.site.past.tree(self.number)
+        before = self.context.recorded.tree(self.number)
         words = [e.data for e in before if e.type is EventType.APPROVAL_RESOLVED]
         return any(not word["is_approved"] for word in words)
 
@@ -119,15 +119,15 @@ class StepAttempts:
         None if its result is on record, or if a limit is reached, which is the outcome.
         """
         self._finding = None
-        agent, call = self.site.agent, self._tool_call(attempt)
-        trail = self.site.step_state(self.number, call)
+        agent, call = self.context.agent, self._tool_call(attempt)
+        run_state = self.context.step_state(self.number, call)
         if (known := self._recorded_response(attempt)) is not None:
             self._last = _to_result(known)
             return None
-        mark_uncertain_calls(trail, agent.tools)
-        is_new = call.id not in trail.begun and call.id not in trail.asked
+        mark_uncertain_calls(run_state, agent.tools)
+        is_new = call.id not in run_state.begun and call.id not in run_state.asked
         if is_new and (
-            why := self.site.reached_limit() or self.site.exceeded_tool_limit(call.name)
+            why := self.context.reached_limit() or self.context.exceeded_tool_limit(call.name)
         ):
             self.outcome = self._build_outcome("failed", result_value(self._last), why)
             return None
@@ -135,7 +135,7 @@ class StepAttempts:
         runner = ToolRunner(
             agent.tools, agent.fallback, circuits=agent.circuits, guardrails=rules
         )
-        return ToolStep(trail, runner, agent.asking, rules)
+        return ToolStep(run_state, runner, agent.approval_policy, rules)
 
     def _observe(self, event: Event, attempt: int) -> None:
         if event.type is EventType.TOOL_CALL:
@@ -148,7 +148,7 @@ class StepAttempts:
         if self._last.is_error or not self.step.expected_outcome:
             return None
         output = result_value(self._last)
-        return OutcomeCheck(self.site, self.step, output, self.number, attempt, self.names)
+        return OutcomeCheck(self.context, self.step, output, self.number, attempt, self.names)
 
     def _tool_call(self, attempt: int) -> ToolCall:
         name, arguments = self._tool_and_arguments()
@@ -176,7 +176,7 @@ class StepAttempts:
         return f"task_{self.number}_{attempt}"
 
     def _recorded_response(self, attempt: int) -> Mapping[str, Any] | None:
-        event = self.site.past.response(self._call_id(attempt))
+        event = self.context.recorded.response(self._call_id(attempt))
         return None if event is None else event.data
 
 

@@ -20,14 +20,14 @@ MAX_CONCURRENCY = 100
 Names = Mapping[str, Any]
 
 
-def load_recorded_events(trail: RunState) -> RecordedEvents:
+def load_recorded_events(run_state: RunState) -> RecordedEvents:
     """Load the recorded events and count the plan's own calls, not those of other agents."""
-    past = RecordedEvents(trail.past)
-    for event in past.calls(trail.emit.parent):
-        if event.agent != trail.emit.agent:
+    recorded = RecordedEvents(run_state.recorded_events)
+    for event in recorded.calls(run_state.emit.parent):
+        if event.agent != run_state.emit.agent:
             continue
-        trail.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
-    return past
+        run_state.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
+    return recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +35,46 @@ class PlanContext:
     """The agent and run that execute a plan, and what was recorded; `version` is the plan's."""
 
     agent: "AgentRuntime"
-    trail: RunState
-    past: RecordedEvents
+    run_state: RunState
+    recorded: RecordedEvents
     version: int = 1
     most_at_once: int = MAX_CONCURRENCY
 
     def next_step(self) -> int:
-        return self.trail.emit.next_step()
+        return self.run_state.emit.next_step()
 
     def reached_limit(self) -> str:
         """Return which limit of the run is reached, or an empty string."""
-        found = (budget.reached_limit(self.trail.progress) for budget in self.trail.budgets)
+        found = (
+            budget.reached_limit(self.run_state.progress) for budget in self.run_state.budgets
+        )
         return next(filter(None, found), "")
 
     def exceeded_tool_limit(self, tool: str) -> str:
         """Return why a tool can't be called again; the general limit only applies to models."""
         most = tool_limits(self.agent.policy).get(tool)
-        times = self.trail.progress.per_tool()[tool]
+        times = self.run_state.progress.per_tool()[tool]
         return limit_message(tool, most) if most is not None and times >= most else ""
 
     def event_factory(self, parent: int | None) -> EventFactory:
         """Return the event factory for a step, or for the plan itself."""
-        stamp = self.trail.emit
-        return stamp if parent is None else stamp.under(stamp.agent, parent)
+        event_factory = self.run_state.emit
+        return (
+            event_factory
+            if parent is None
+            else event_factory.child(event_factory.agent, parent)
+        )
 
     def step_state(self, step: int, *calls: ToolCall) -> RunState:
         """Return the run state of the work inside this step."""
-        ours = self.trail
-        trail = rebuild(self.past.tree(step), self.event_factory(step), AgentState(), calls)
-        trail.path, trail.budgets, trail.progress = ours.path, ours.budgets, ours.progress
-        trail.turn = self.version
-        return trail
+        ours = self.run_state
+        run_state = rebuild(
+            self.recorded.tree(step), self.event_factory(step), AgentState(), calls
+        )
+        run_state.path, run_state.budgets, run_state.progress = (
+            ours.path,
+            ours.budgets,
+            ours.progress,
+        )
+        run_state.turn = self.version
+        return run_state

@@ -29,17 +29,17 @@ class TimeLimitedStream:
 
     def __init__(
         self,
-        course: Events,
+        stream: Events,
         seconds: float | None,
         emit: EventFactory,
-        past: Iterable[Event] = (),
+        recorded_events: Iterable[Event] = (),
     ) -> None:
-        self.course = course
+        self.stream = stream
         self.seconds = seconds
         self.emit = emit
         self.is_late = False
         self._open: dict[int, Event] = {}
-        for event in past:
+        for event in recorded_events:
             self._track_open(event)
 
     @property
@@ -54,7 +54,7 @@ class TimeLimitedStream:
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None
-        async with aclosing(self.course):
+        async with aclosing(self.stream):
             while (event := await self._next_event(end)) is not None:
                 self._track_open(event)
                 yield event
@@ -65,7 +65,7 @@ class TimeLimitedStream:
         left = None if end is None else max(0.0, end - monotonic())
         try:
             async with asyncio.timeout(left) as limit:
-                return await anext(self.course)
+                return await anext(self.stream)
         except StopAsyncIteration:
             return None
         except TimeoutError:
@@ -83,7 +83,7 @@ class TimeLimitedStream:
 
     def _closing_events(self) -> Iterator[Event]:
         for begun in reversed(self._open.values()):
-            emit = self.emit.under(begun.agent, begun.data["parent"])
+            emit = self.emit.child(begun.agent, begun.data["parent"])
             about = {"step": begun.data["step"], "turn": begun.data["turn"]}
             if begun.type is EventType.TOOL_CALL:
                 yield emit(EventType.TOOL_RESPONSE, **self._timeout_response(begun), **about)

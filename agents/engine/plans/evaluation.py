@@ -43,14 +43,14 @@ class OutcomeCheck:
 
     def __init__(
         self,
-        site: PlanContext,
+        context: PlanContext,
         step: ExecutionStep,
         output: Any,
         task: int,
         attempt: int,
         names: Mapping[str, Any] | None = None,
     ) -> None:
-        self.site = site
+        self.context = context
         self.step = step
         self.output = output
         self.task = task
@@ -59,16 +59,16 @@ class OutcomeCheck:
         self.finding = EvaluationResult(is_met=False)
 
     async def events(self) -> Events:
-        emit = self.site.event_factory(self.task)
+        emit = self.context.event_factory(self.task)
         number = self._recorded_step()
         if number is None:
-            number = self.site.next_step()
+            number = self.context.next_step()
             yield emit(
                 EventType.TASK, **self._event_fields(number), name=self.step.name, work="check"
             )
         elif (known := self._recorded_finding(number)) is not None:
             self.finding = known
-            if self.site.past.end(number) is None:
+            if self.context.recorded.end(number) is None:
                 yield self._end_event(number)
             return
         if (expression := self.step.expectation) is not None:
@@ -83,7 +83,7 @@ class OutcomeCheck:
         yield self._end_event(number)
 
     def _end_event(self, number: int) -> Event:
-        emit, words = self.site.event_factory(self.task), self.finding.reason
+        emit, words = self.context.event_factory(self.task), self.finding.reason
         status = "done" if self.finding.is_met else "failed"
         return emit(
             EventType.STEP, **self._event_fields(number), status=status, observation=words
@@ -92,31 +92,31 @@ class OutcomeCheck:
     def _event_fields(self, number: int) -> dict[str, Any]:
         return {
             "step": number,
-            "turn": self.site.version,
-            "plan": self.site.version,
+            "turn": self.context.version,
+            "plan": self.context.version,
             "kind": "evaluation",
             "attempt": self.attempt,
             "expected": self.step.expected_outcome,
         }
 
     def _recorded_step(self) -> int | None:
-        for event in self.site.past.under(self.task, EventType.TASK):
+        for event in self.context.recorded.under(self.task, EventType.TASK):
             if event.data["kind"] == "evaluation" and event.data["attempt"] == self.attempt:
                 number: int = event.data["step"]
                 return number
         return None
 
     def _recorded_finding(self, number: int) -> EvaluationResult | None:
-        for event in self.site.past.under(self.task, EventType.EVALUATION):
+        for event in self.context.recorded.under(self.task, EventType.EVALUATION):
             if event.data["step"] == number:
                 return EvaluationResult.from_dict(event.data)
         return None
 
     def _handoff_run(self, number: int) -> HandoffRun:
         schema = OutputSchema(OUTPUT_SCHEMA, name="check")
-        judge = self.site.agent.in_role(MONITOR, INSTRUCTIONS, schema)
+        judge = self.context.agent.in_role(MONITOR, INSTRUCTIONS, schema)
         handoff = Handoff(MONITOR, lambda: judge, is_role=True)
-        return HandoffRun(handoff, self._question(), self.site.step_state(number), number)
+        return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
     def _evaluate_expression(self, expression: str) -> EvaluationResult:
         try:

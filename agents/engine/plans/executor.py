@@ -28,7 +28,7 @@ class PlanExecution:
 
     def __init__(
         self,
-        site: PlanContext,
+        context: PlanContext,
         plan: ExecutionPlan,
         *,
         kept: Mapping[str, StepOutcome] | None = None,
@@ -36,7 +36,7 @@ class PlanExecution:
         parent: int | None = None,
         halts: bool = False,
     ) -> None:
-        self.site = site
+        self.context = context
         self.plan = plan.with_step_names()
         self.parent = parent
         self.halts = halts
@@ -66,20 +66,20 @@ class PlanExecution:
                 self._enqueue(name)
 
     async def events(self) -> Events:
-        braid = EventMerger()
+        merger = EventMerger()
         try:
             while True:
-                for event in self._start_due(braid):
+                for event in self._start_due(merger):
                     yield event
-                if not len(braid):
+                if not len(merger):
                     break
-                name, said = await braid.next()
+                name, said = await merger.next()
                 if said is None:
                     self._on_task_end(name)
                 else:
                     yield said
         finally:
-            await braid.close()
+            await merger.close()
 
     @property
     def failures(self) -> dict[str, StepOutcome]:
@@ -102,18 +102,18 @@ class PlanExecution:
     def _nested_execution(
         self, plan: ExecutionPlan, names: Names, parent: int
     ) -> "PlanExecution":
-        return PlanExecution(self.site, plan, outer=names, parent=parent)
+        return PlanExecution(self.context, plan, outer=names, parent=parent)
 
     def _enqueue(self, name: str) -> None:
         """Mark a step as due; one that was started before continues regardless."""
         step = self.plan.steps[self._places[name]]
-        task = StepRun(self.site, step, self.names, self.parent, self._nested_execution)
+        task = StepRun(self.context, step, self.names, self.parent, self._nested_execution)
         if task.number is not None:
             self._on_record.append(task)
         else:
             heappush(self._due[step.parallel], self._places[name])
 
-    def _start_due(self, braid: EventMerger) -> Iterator[Event]:
+    def _start_due(self, merger: EventMerger) -> Iterator[Event]:
         """Start recorded steps first, then new ones.
 
         A failure only holds up new steps: finished ones stay finished, and running ones must be
@@ -121,17 +121,17 @@ class PlanExecution:
         """
         while True:
             while self._on_record:
-                yield from self._start_task(braid, self._on_record.pop(0))
-            if (task := self._next_task(len(braid))) is None:
+                yield from self._start_task(merger, self._on_record.pop(0))
+            if (task := self._next_task(len(merger))) is None:
                 return
-            yield from self._start_task(braid, task)
+            yield from self._start_task(merger, task)
 
-    def _start_task(self, braid: EventMerger, task: StepRun) -> Iterator[Event]:
+    def _start_task(self, merger: EventMerger, task: StepRun) -> Iterator[Event]:
         step, decision = task.step, task.outcome or self._skip_outcome(task.step)
         if decision is None:
             self._alone = self._alone if step.parallel else step.name
             self._tasks[step.name] = task
-            braid.add(step.name, task.events())
+            merger.add(step.name, task.events())
         elif decision.status == "skipped" and task.outcome is None:
             yield from task.skip(decision.reason)
             self._complete(step.name, task.outcome or decision)
@@ -139,7 +139,7 @@ class PlanExecution:
             self._complete(step.name, decision)
 
     def _next_task(self, under_way: int) -> StepRun | None:
-        if under_way >= self.site.most_at_once or self._is_halted():
+        if under_way >= self.context.most_at_once or self._is_halted():
             return None
         lanes = [True] if self._alone else [True, False]
         due = [(self._due[lane][0], lane) for lane in lanes if self._due[lane]]
@@ -148,10 +148,10 @@ class PlanExecution:
         place, lane = min(due)
         heappop(self._due[lane])
         step = self.plan.steps[place]
-        return StepRun(self.site, step, self.names, self.parent, self._nested_execution)
+        return StepRun(self.context, step, self.names, self.parent, self._nested_execution)
 
     def _is_halted(self) -> bool:
-        self.spent = self.spent or self.site.reached_limit()
+        self.spent = self.spent or self.context.reached_limit()
         return bool(self.spent) or (self.halts and bool(self.failures))
 
     def _skip_outcome(self, step: ExecutionStep) -> StepOutcome | None:

@@ -46,11 +46,13 @@ def precedence(steps: Steps) -> Callable[[str, str], bool]:
     """Return a test of whether one step always ends before another; in a cycle, never."""
     by_name = steps_by_name(steps)
     bit = {name: 1 << place for place, name in enumerate(by_name)}
-    past: dict[str, int] = {}  # a bit per preceding step; sets of names would be too large
+    earlier: dict[str, int] = {}  # a bit per preceding step; sets of names would be too large
     for step in topological_order(steps):
         needed = _known_names(dependencies(step), by_name)
-        past[step.name] = reduce(or_, (bit[name] | past.get(name, 0) for name in needed), 0)
-    return lambda first, second: bool(bit.get(first, 0) & past.get(second, 0))
+        earlier[step.name] = reduce(
+            or_, (bit[name] | earlier.get(name, 0) for name in needed), 0
+        )
+    return lambda first, second: bool(bit.get(first, 0) & earlier.get(second, 0))
 
 
 def dependencies(step: ExecutionStep) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ class Orchestrator(AgentRuntime):
         self.max_replans = max_replans
         self.most_at_once = most_at_once
 
-    def run_loop(self, trail: RunState) -> RunLoop:
-        return PlannedRunLoop(self, trail)
+    def run_loop(self, run_state: RunState) -> RunLoop:
+        return PlannedRunLoop(self, run_state)
 
     def problems(self, plan: ExecutionPlan) -> list[str]:
         """Return why this plan can't be executed; a plan without steps can."""
@@ -77,7 +77,7 @@ class PlannedRunLoop(RunLoop):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.past = load_recorded_events(self.trail)
+        self.recorded = load_recorded_events(self.run_state)
         self.before = list[ExecutedPlan]()
         self.plan: ExecutionPlan | None = None
         self.is_carried_out = False
@@ -87,7 +87,7 @@ class PlannedRunLoop(RunLoop):
 
     def _plan_writer(self) -> PlanWriter:
         agent, version = self.agent, len(self.before) + 1
-        context = PlanContext(agent, self.trail, self.past, version, agent.most_at_once)
+        context = PlanContext(agent, self.run_state, self.recorded, version, agent.most_at_once)
         roles = {*agent.roles, *agent.people}
         return PlanWriter(
             context, self.before, check=agent.problems, roles=roles, shows=agent.shows_plan
@@ -99,7 +99,7 @@ class PlannedRunLoop(RunLoop):
                 return [self._no_plan_event(step)]
             case PlanWriter(plan=ExecutionPlan() as plan):
                 self.plan = plan
-                self.next_step = self._execution(step.site, plan)
+                self.next_step = self._execution(step.context, plan)
                 return []
             case PlanExecution():
                 return self._execution_events(step)
@@ -113,10 +113,13 @@ class PlannedRunLoop(RunLoop):
     def _execution_events(self, execution: PlanExecution) -> list[Event]:
         """Return the final events, unless an answer or another plan follows."""
         if execution.is_waiting:
-            return [pause_event(self.trail)]
+            return [pause_event(self.run_state)]
         if execution.spent:
-            spent = error_event(self.trail, BudgetExceeded(execution.spent))
-            return [spent, finish_event(self.trail, StopReason.BUDGET, detail=execution.spent)]
+            spent = error_event(self.run_state, BudgetExceeded(execution.spent))
+            return [
+                spent,
+                finish_event(self.run_state, StopReason.BUDGET, detail=execution.spent),
+            ]
         self.before.append(ExecutedPlan(self.plan or execution.plan, execution.outcomes))
         if feedback := self.before[-1].feedback():
             return self._give_up_events(feedback)
@@ -129,12 +132,12 @@ class PlannedRunLoop(RunLoop):
         if len(self.before) <= self.agent.max_replans:
             return []
         detail = _gave_up_message(self.before, " ".join(feedback))
-        return [finish_event(self.trail, StopReason.CANCELLED, detail=detail)]
+        return [finish_event(self.run_state, StopReason.CANCELLED, detail=detail)]
 
     def _no_plan_event(self, planning: PlanWriter) -> Event:
         if planning.is_waiting:
-            return pause_event(self.trail)
-        return finish_event(self.trail, StopReason.CANCELLED, detail=planning.refusal or "")
+            return pause_event(self.run_state)
+        return finish_event(self.run_state, StopReason.CANCELLED, detail=planning.refusal or "")
 
 
 def _gave_up_message(before: list[ExecutedPlan], why: str) -> str:

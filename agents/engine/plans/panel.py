@@ -63,8 +63,8 @@ class Panel(AgentRuntime):
         tools = map(self.tools.get, self.tools.list_tools())
         return [tool.agent for tool in tools if isinstance(tool, Handoff)]
 
-    def run_loop(self, trail: RunState) -> RunLoop:
-        return PanelRunLoop(self, trail)
+    def run_loop(self, run_state: RunState) -> RunLoop:
+        return PanelRunLoop(self, run_state)
 
 
 class PanelRunLoop(RunLoop):
@@ -74,14 +74,14 @@ class PanelRunLoop(RunLoop):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.past = load_recorded_events(self.trail)
+        self.recorded = load_recorded_events(self.run_state)
         self.is_merged = False
 
     def _choose_step(self) -> Step:
         return super()._choose_step() if self.is_merged else self._poll()
 
     def _poll(self) -> "PanelPoll":
-        context = PlanContext(self.agent, self.trail, self.past)
+        context = PlanContext(self.agent, self.run_state, self.recorded)
         return PanelPoll(context, self._build_plan())
 
     async def _follow_up(self, step: Step) -> list[Event]:
@@ -89,8 +89,8 @@ class PanelRunLoop(RunLoop):
             case PanelPoll():
                 if (end := self._early_end(step)) is not None:
                     return [end]
-                context = step.execution.site
-                self.next_step = AnswerMerger(context, self.agent.merge, step.heads)
+                context = step.execution.context
+                self.next_step = AnswerMerger(context, self.agent.merge, step.members)
                 return []
             case AnswerMerger():
                 self.is_merged = True
@@ -98,8 +98,8 @@ class PanelRunLoop(RunLoop):
         return await super()._follow_up(step)
 
     def _build_plan(self) -> ExecutionPlan:
-        said = format_history(self.state.get_messages(), self.trail.query)
-        question = f"{said}Question: {self.trail.query}" if said else self.trail.query
+        said = format_history(self.state.get_messages(), self.run_state.query)
+        question = f"{said}Question: {self.run_state.query}" if said else self.run_state.query
         # By reference, because the user's text isn't a template.
         task, seconds = {"task": "${parameters.question}"}, self.agent.most_seconds
         steps = [
@@ -108,28 +108,30 @@ class PanelRunLoop(RunLoop):
         ]
         return ExecutionPlan("", steps, {"question": question})
 
-    def _early_end(self, asking: "PanelPoll") -> Event | None:
+    def _early_end(self, poll: "PanelPoll") -> Event | None:
         """Return the final event if there is nothing to merge."""
-        heads, execution = asking.heads, asking.execution
+        members, execution = poll.members, poll.execution
         if execution.is_waiting:
-            return pause_event(self.trail)
-        answered = [head for head in heads if not head.problem]
+            return pause_event(self.run_state)
+        answered = [member for member in members if not member.problem]
         if execution.spent:
             budget, answers = StopReason.BUDGET, format_answers(answered)
-            return finish_event(self.trail, budget, answer=answers, detail=execution.spent)
+            return finish_event(self.run_state, budget, answer=answers, detail=execution.spent)
         if not answered:
-            return finish_event(self.trail, StopReason.ERROR, detail=_no_answer_message(heads))
+            return finish_event(
+                self.run_state, StopReason.ERROR, detail=_no_answer_message(members)
+            )
         return None
 
     async def _answer_events(self, merger: AnswerMerger) -> list[Event]:
         """Return the final events, unless the model has to write the answer."""
-        verdict, heads = merger.verdict, merger.answered
+        verdict, members = merger.verdict, merger.answered
         if self._needs_writing(verdict):
             self.tool_runner = ToolRunner(ToolRegistry(), self.agent.fallback)
-            self.state.add_message("user", _synthesis_message(verdict, heads))
+            self.state.add_message("user", _synthesis_message(verdict, members))
             return []
-        chosen = next((head for head in heads if head.name == verdict.chosen), None)
-        text = "\n\n".join(filter(None, _answer_parts(verdict, heads, chosen)))
+        chosen = next((member for member in members if member.name == verdict.chosen), None)
+        text = "\n\n".join(filter(None, _answer_parts(verdict, members, chosen)))
         output = chosen.output if chosen else None
         # Each answer had a length limit; the merged one may be longer.
         rules = self.agent.guardrails.without_length_limits()
@@ -144,9 +146,11 @@ class PanelRunLoop(RunLoop):
 class PanelPoll:
     """The question sent to all members; ends with `heads`."""
 
-    def __init__(self, site: PlanContext, plan: ExecutionPlan) -> None:
-        self.execution = PlanExecution(site, plan)
-        self._told = [event for event in site.trail.past if event.type in _MEMBER_EVENTS]
+    def __init__(self, context: PlanContext, plan: ExecutionPlan) -> None:
+        self.execution = PlanExecution(context, plan)
+        self._told = [
+            event for event in context.run_state.recorded_events if event.type in _MEMBER_EVENTS
+        ]
 
     async def events(self) -> Events:
         async with aclosing(self.execution.events()) as events:
@@ -156,7 +160,7 @@ class PanelPoll:
                 yield event
 
     @property
-    def heads(self) -> list[PanelMember]:
+    def members(self) -> list[PanelMember]:
         """The members' answers, in the members' order."""
         outcomes, steps = self.execution.outcomes, self.execution.plan.steps
         return [self._member(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
@@ -178,27 +182,27 @@ class PanelPoll:
 _MEMBER_EVENTS = {EventType.TOOL_CALL, EventType.HANDOFF_RETURN}
 
 
-def _no_answer_message(heads: Sequence[PanelMember]) -> str:
-    if not heads:
+def _no_answer_message(members: Sequence[PanelMember]) -> str:
+    if not members:
         return "This panel has no members."
-    why = " ".join(f"{head.name}: {head.problem}" for head in heads)
+    why = " ".join(f"{member.name}: {member.problem}" for member in members)
     return f"No panel member could answer. {why}"
 
 
-def _synthesis_message(verdict: MergeResult, heads: Sequence[PanelMember]) -> str:
+def _synthesis_message(verdict: MergeResult, members: Sequence[PanelMember]) -> str:
     return SYNTHESIS_PROMPT.format(
-        names=", ".join(head.name for head in heads),
-        answers=format_answers(heads),
+        names=", ".join(member.name for member in members),
+        answers=format_answers(members),
         differences=_differences_list(verdict) or "—",
     )
 
 
 def _answer_parts(
-    verdict: MergeResult, heads: Sequence[PanelMember], chosen: PanelMember | None
+    verdict: MergeResult, members: Sequence[PanelMember], chosen: PanelMember | None
 ) -> list[str]:
     """Return the chosen answer, or all of them with the reason, and the differences."""
     if chosen is None:
-        return [verdict.reason, format_answers(heads), _differences_list(verdict)]
+        return [verdict.reason, format_answers(members), _differences_list(verdict)]
     is_judged = verdict.merge == "judge" and not verdict.is_agreed
     why = f"> **{chosen.name}**: {' '.join(verdict.reason.split())}" if is_judged else ""
     return [chosen.answer, why, _differences_list(verdict)]

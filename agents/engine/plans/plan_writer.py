@@ -124,14 +124,14 @@ class PlanWriter:
 
     def __init__(
         self,
-        site: PlanContext,
+        context: PlanContext,
         before: Sequence[ExecutedPlan],
         *,
         check: PlanCheck,
         roles: Collection[str] = (),
         shows: bool = False,
     ) -> None:
-        self.site = site
+        self.context = context
         self.before = before
         self.check = check
         self.roles = roles
@@ -145,11 +145,11 @@ class PlanWriter:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             number = self._recorded_step(attempt)
             if number is None:
-                number = self.site.next_step()
-                name = f"{PLAN} {self.site.version}"
+                number = self.context.next_step()
+                name = f"{PLAN} {self.context.version}"
                 yield self._emit(EventType.TASK, number, name=name, work=PLAN, attempt=attempt)
             plan = self._recorded_plan(number)
-            if (end := self.site.past.end(number)) is not None:
+            if (end := self.context.recorded.end(number)) is not None:
                 self._restore_result(end.data, plan)
             elif plan is None:
                 handoff = self._handoff_run(number)
@@ -172,17 +172,19 @@ class PlanWriter:
         return [written, *self._approval_events(number, plan)]
 
     def _recorded_step(self, attempt: int) -> int | None:
-        for event in self.site.past.under(self.site.trail.emit.parent, EventType.TASK):
+        for event in self.context.recorded.under(
+            self.context.run_state.emit.parent, EventType.TASK
+        ):
             told = event.data
             is_this = told["kind"] == PLAN and told["attempt"] == attempt
-            if is_this and told["plan"] == self.site.version:
+            if is_this and told["plan"] == self.context.version:
                 number: int = told["step"]
                 return number
         return None
 
     def _recorded_plan(self, number: int) -> ExecutionPlan | None:
         """Return the plan as last recorded."""
-        events = self.site.past.under(self.site.trail.emit.parent, EventType.PLAN)
+        events = self.context.recorded.under(self.context.run_state.emit.parent, EventType.PLAN)
         told = [event.data for event in events if event.data["step"] == number]
         return ExecutionPlan.from_dict(told[-1]) if told else None
 
@@ -197,12 +199,12 @@ class PlanWriter:
 
     def _handoff_run(self, number: int) -> HandoffRun:
         form = OutputSchema(PLAN_SCHEMA, name=PLAN)
-        planner = self.site.agent.in_role(PLANNER, self._instructions(), form)
+        planner = self.context.agent.in_role(PLANNER, self._instructions(), form)
         handoff = Handoff(PLANNER, lambda: planner, is_role=True)
-        return HandoffRun(handoff, self._question(), self.site.step_state(number), number)
+        return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
     def _instructions(self) -> str:
-        registry = self.site.agent.tools
+        registry = self.context.agent.tools
         tools = [registry.get(name) for name in registry.list_tools()]
         agents = [tool for tool in tools if isinstance(tool, Handoff)]
         others = [t for t in tools if t not in agents and not isinstance(t, AskPersonTool)]
@@ -210,13 +212,13 @@ class PlanWriter:
             tools="\n".join(map(_format_tool, others)) or "none",
             agents="; ".join(f"{a.agent}: {a.description}" for a in agents) or "none",
             roles=", ".join(sorted(self.roles)) or "none",
-            own=self.site.agent.planner.instructions,
+            own=self.context.agent.planner.instructions,
         )
 
     def _question(self) -> str:
-        trail = self.site.trail
-        before = format_history(trail.state.get_messages(), trail.query)
-        parts = [f"{before}Question: {trail.query}"]
+        run_state = self.context.run_state
+        before = format_history(run_state.state.get_messages(), run_state.query)
+        parts = [f"{before}Question: {run_state.query}"]
         for account in self.before:
             written = json.dumps(account.plan.to_dict(), ensure_ascii=False, default=str)
             parts += [TRIED_PLAN.format(plan=written), *_format_results(account)]
@@ -282,14 +284,16 @@ class PlanWriter:
         return [*told, self._end_event(number, "done", self.plan.description)]
 
     def _recorded_decision(self, number: int) -> ApprovalDecision | None:
-        parent = self.site.trail.emit.parent
-        for event in self.site.past.under(parent, EventType.APPROVAL_RESOLVED):
+        parent = self.context.run_state.emit.parent
+        for event in self.context.recorded.under(parent, EventType.APPROVAL_RESOLVED):
             if event.data["step"] == number:
                 return ApprovalDecision.from_dict(event.data)
         return None
 
     def _was_asked(self, number: int) -> bool:
-        asked = self.site.past.under(self.site.trail.emit.parent, EventType.APPROVAL_REQUESTED)
+        asked = self.context.recorded.under(
+            self.context.run_state.emit.parent, EventType.APPROVAL_REQUESTED
+        )
         return any(event.data["step"] == number for event in asked)
 
     def _request_approval(self, number: int, plan: ExecutionPlan) -> list[Event]:
@@ -302,7 +306,7 @@ class PlanWriter:
             number,
             id=call.id,
             function={"name": PLAN, "arguments": written},
-            digest=digest(call, "plan", self.site.trail.emit.seq + 1),
+            digest=digest(call, "plan", self.context.run_state.emit.seq + 1),
             tool="",
             why="plan",
             role="",
@@ -315,9 +319,9 @@ class PlanWriter:
         return self._emit(EventType.STEP, number, status=status, action=PLAN, **about)
 
     def _emit(self, type: EventType, number: int, **more: Any) -> Event:
-        version = self.site.version
+        version = self.context.version
         about = {"step": number, "turn": version, "plan": version, "kind": PLAN}
-        return self.site.event_factory(None)(type, **about, **more)
+        return self.context.event_factory(None)(type, **about, **more)
 
 
 def _format_tool(tool: Tool) -> str:

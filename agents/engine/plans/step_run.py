@@ -35,29 +35,29 @@ class StepRun:
 
     def __init__(
         self,
-        site: PlanContext,
+        context: PlanContext,
         step: ExecutionStep,
         names: Names,
         parent: int | None,
         within: NestedExecution,
     ) -> None:
-        self.site = site
+        self.context = context
         self.step = step
         self.names = names
         self.parent = parent
         self.within = within
-        top = site.trail.emit.parent
-        self.number = site.past.task(parent or top, step.name, site.version)
+        top = context.run_state.emit.parent
+        self.number = context.recorded.task(parent or top, step.name, context.version)
         self.outcome = self._recorded_outcome()
 
     async def events(self) -> Events:
         if self.outcome is not None:
             return
         if self.number is None:
-            self.number = self.site.next_step()
+            self.number = self.context.next_step()
             yield self._start_event()
-        past, emit = self.site.past.tree(self.number), self.site.trail.emit
-        work = TimeLimitedStream(self._work(self.number), self.step.timeout, emit, past)
+        recorded, emit = self.context.recorded.tree(self.number), self.context.run_state.emit
+        work = TimeLimitedStream(self._work(self.number), self.step.timeout, emit, recorded)
         async with aclosing(work.events()) as events:
             async for event in events:
                 yield event
@@ -75,22 +75,22 @@ class StepRun:
         """Record the step as skipped."""
         told = list[Event]()
         if self.number is None:
-            self.number = self.site.next_step()
+            self.number = self.context.next_step()
             told.append(self._start_event())
         self.outcome = StepOutcome(status="skipped", reason=reason, number=self.number)
         return [*told, self._end_event(self.outcome)]
 
     def _recorded_outcome(self) -> StepOutcome | None:
-        end = self.site.past.end(self.number) if self.number is not None else None
+        end = self.context.recorded.end(self.number) if self.number is not None else None
         return None if end is None else StepOutcome.from_dict(end.data, end.data["step"])
 
     def _start_event(self) -> Event:
         step = self.step
-        return self.site.event_factory(self.parent)(
+        return self.context.event_factory(self.parent)(
             EventType.TASK,
             step=self.number,
-            turn=self.site.version,
-            plan=self.site.version,
+            turn=self.context.version,
+            plan=self.context.version,
             kind="task",
             name=step.name,
             work=step.kind,
@@ -100,10 +100,10 @@ class StepRun:
         )
 
     def _end_event(self, outcome: StepOutcome) -> Event:
-        return self.site.event_factory(self.parent)(
+        return self.context.event_factory(self.parent)(
             EventType.STEP,
             step=self.number,
-            turn=self.site.version,
+            turn=self.context.version,
             kind="task",
             action=self.step.name,
             observation=outcome.text[:PREVIEW_CHARS],
@@ -128,10 +128,10 @@ class StepRun:
         if self.step.for_each is not None:
             items = enumerate(self._items())
             runs = [self._item_run(number, at, item) for at, item in items]
-            return ItemRuns(self.site, runs, is_parallel=self.step.parallel)
+            return ItemRuns(self.context, runs, is_parallel=self.step.parallel)
         if self.step.plan is not None:
             return self.within(self.step.plan, self.names, number)
-        return StepAttempts(self.site, self.step, self.names, number)
+        return StepAttempts(self.context, self.step, self.names, number)
 
     def _take_result(
         self, part: "StepAttempts | PlanExecution | ItemRuns", number: int
@@ -152,7 +152,7 @@ class StepRun:
         else:
             self._finish("done", part.output)
             if self.step.expected_outcome:
-                return OutcomeCheck(self.site, self.step, part.output, number, 1, self.names)
+                return OutcomeCheck(self.context, self.step, part.output, number, 1, self.names)
         return None
 
     def _finish_checked(self, check: OutcomeCheck) -> None:
@@ -175,7 +175,7 @@ class StepRun:
     def _item_run(self, number: int, at: int, item: Any) -> "StepRun":
         one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
         names = {**self.names, "item": item, "index": at}
-        return StepRun(self.site, one, names, number, self.within)
+        return StepRun(self.context, one, names, number, self.within)
 
     def _combine_outcomes(self, tasks: list["StepRun"]) -> None:
         ended = [task.outcome for task in tasks if task.outcome is not None]
@@ -183,7 +183,7 @@ class StepRun:
             return
         outputs = [outcome.output for outcome in ended]
         if len(ended) < len(tasks):
-            self._finish("failed", outputs, self.site.reached_limit())
+            self._finish("failed", outputs, self.context.reached_limit())
         elif failed := [outcome for outcome in ended if not outcome.is_ok]:
             why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
             self._finish("failed", outputs, why)
@@ -205,8 +205,8 @@ class StepRun:
 class ItemRuns:
     """A step for every item of a list, concurrently or one at a time."""
 
-    def __init__(self, site: PlanContext, runs: list[StepRun], *, is_parallel: bool) -> None:
-        self.site = site
+    def __init__(self, context: PlanContext, runs: list[StepRun], *, is_parallel: bool) -> None:
+        self.site = context
         self.runs = runs
         self.is_parallel = is_parallel
 

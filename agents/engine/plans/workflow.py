@@ -33,12 +33,12 @@ class WorkflowRuntime(AgentRuntime):
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
-        self.asking.is_written = True
+        self.approval_policy.is_written = True
         self.plan = assign_roles(plan.with_step_names(), roles or {})
         self.most_at_once = most_at_once
 
-    def run_loop(self, trail: RunState) -> RunLoop:
-        return WorkflowRunLoop(self, trail)
+    def run_loop(self, run_state: RunState) -> RunLoop:
+        return WorkflowRunLoop(self, run_state)
 
 
 class WorkflowRunLoop(RunLoop):
@@ -49,10 +49,10 @@ class WorkflowRunLoop(RunLoop):
 
     async def _first_events(self) -> list[Event]:
         told = await super()._first_events()
-        if self.trail.is_over:
+        if self.run_state.is_over:
             return told
-        past, most = load_recorded_events(self.trail), self.agent.most_at_once
-        self.context = PlanContext(self.agent, self.trail, past, 1, most)
+        recorded, most = load_recorded_events(self.run_state), self.agent.most_at_once
+        self.context = PlanContext(self.agent, self.run_state, recorded, 1, most)
         return [*told, *self._plan_events(self.context, self.agent.plan)]
 
     def _choose_step(self) -> Step:
@@ -65,31 +65,31 @@ class WorkflowRunLoop(RunLoop):
 
     def _plan_events(self, context: PlanContext, plan: ExecutionPlan) -> list[Event]:
         """Yield the plan's row, unless it is already recorded."""
-        past, told = context.past, list[Event]()
-        rows = past.under(self.emit.parent, EventType.TASK)
+        recorded, told = context.recorded, list[Event]()
+        rows = recorded.under(self.emit.parent, EventType.TASK)
         known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
         number = known or context.next_step()
         about = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
         if known is None:
             task = self.emit(EventType.TASK, **about, name=PLAN, work=PLAN, attempt=1)
             told.append(task)
-        if not any(past.under(self.emit.parent, EventType.PLAN)):
+        if not any(recorded.under(self.emit.parent, EventType.PLAN)):
             more = {"by": self.agent.name, "changes": {}, "feedback": []}
             told.append(self.emit(EventType.PLAN, **about, **plan.to_dict(), **more))
-        if past.end(number) is None:
+        if recorded.end(number) is None:
             words = plan.description
             told.append(self.emit(EventType.STEP, **about, status="done", observation=words))
         return told
 
     def _finish_event(self, execution: PlanExecution) -> Event:
         if execution.is_waiting:
-            return pause_event(self.trail)
+            return pause_event(self.run_state)
         answer = format_answer(execution.output)
         if execution.spent:
             reason, detail = StopReason.BUDGET, execution.spent
         else:
             reason, detail = self._stop_reason(execution)
-        return finish_event(self.trail, reason, answer=answer, detail=detail)
+        return finish_event(self.run_state, reason, answer=answer, detail=detail)
 
     def _stop_reason(self, execution: PlanExecution) -> tuple[StopReason, str]:
         for step in execution.plan.steps:

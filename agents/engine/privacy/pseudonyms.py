@@ -187,8 +187,8 @@ class Pseudonymizer:
 class StreamingRestorer:
     """Restores values in streamed text without showing half an alias."""
 
-    def __init__(self, discretion: Pseudonymizer) -> None:
-        self._discretion = discretion
+    def __init__(self, pseudonymizer: Pseudonymizer) -> None:
+        self._pseudonymizer = pseudonymizer
         self._held = ""
         self._before = ""
 
@@ -196,7 +196,7 @@ class StreamingRestorer:
         """Add a piece and return what can be released."""
         self._held += piece
         text, start = self._before + self._held, len(self._before)
-        begun = PARTIAL_ALIAS.search(text, start) if self._discretion.has_aliases else None
+        begun = PARTIAL_ALIAS.search(text, start) if self._pseudonymizer.has_aliases else None
         return self._release(begun.start() - start if begun else len(self._held))
 
     def rest(self) -> str:
@@ -206,31 +206,33 @@ class StreamingRestorer:
     def _release(self, until: int) -> str:
         shown, self._held = self._held[:until], self._held[until:]
         before, self._before = self._before, (self._before + shown)[-1:]
-        return self._discretion.restore(before + shown, len(before))
+        return self._pseudonymizer.restore(before + shown, len(before))
 
 
 class PlanRestorer:
     """Restores values in a reply as it streams, and in its plan."""
 
-    def __init__(self, discretion: Pseudonymizer) -> None:
-        self._discretion = discretion
-        self._growing: dict[str, StreamingRestorer] = {}
+    def __init__(self, pseudonymizer: Pseudonymizer) -> None:
+        self._pseudonymizer = pseudonymizer
+        self._restorers: dict[str, StreamingRestorer] = {}
         self._last: dict[str, Any] = {}
 
     def feed(self, delta: Any) -> Any:
         """Return the delta with values restored, or None if there is nothing to release."""
-        growing = self._growing.setdefault(delta.kind, StreamingRestorer(self._discretion))
+        restorer = self._restorers.setdefault(
+            delta.kind, StreamingRestorer(self._pseudonymizer)
+        )
         self._last[delta.kind] = delta
-        text = growing.feed(delta.text)
+        text = restorer.feed(delta.text)
         return replace(delta, text=text) if text else None
 
     def rest(self) -> list[Any]:
         """Return the text still held back."""
-        held = {kind: growing.rest() for kind, growing in self._growing.items()}
+        held = {kind: restorer.rest() for kind, restorer in self._restorers.items()}
         return [replace(self._last[kind], text=text) for kind, text in held.items() if text]
 
     def plan(self, plan: PlanResult) -> PlanResult:
-        return self._discretion.restore_plan(plan)
+        return self._pseudonymizer.restore_plan(plan)
 
 
 def _text_between(text: str, spans: Iterable[PiiSpan]) -> str:

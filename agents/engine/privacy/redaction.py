@@ -42,7 +42,7 @@ class Redactor(Pseudonymizer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._growing: dict[tuple[EventType, int], StreamingMasker] = {}
+        self._maskers: dict[tuple[EventType, int], StreamingMasker] = {}
 
     def event(self, event: Event) -> Event:
         if event.is_replayed:
@@ -57,8 +57,8 @@ class Redactor(Pseudonymizer):
 
     def _redact_delta(self, event: Event) -> str:
         place = event.type, event.data["step"]
-        growing = self._growing.setdefault(place, StreamingMasker(find=self.find))
-        return growing.feed(event.data["content"])
+        masker = self._maskers.setdefault(place, StreamingMasker(find=self.find))
+        return masker.feed(event.data["content"])
 
     def _redact_fields(self, fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
         return {k: v if k in own else self._redact_value(k, v, own) for k, v in fields.items()}

@@ -35,7 +35,7 @@ class DemoModel:
     """Streams chat completion chunks; `delay` is the pause between two, in seconds."""
 
     label = DEMO_LABEL
-    road = "demo"
+    route = "demo"
 
     def __init__(self, delay: float = 0.02, today: Callable[[], date] = date.today) -> None:
         self.delay = delay

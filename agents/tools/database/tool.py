@@ -176,7 +176,7 @@ def _database_files(uri: str) -> list[Path]:
 
 @lru_cache(maxsize=64)
 def _read_schema(
-    uri: str, only: Collection[str] | None, stamp: object
+    uri: str, only: Collection[str] | None, version: object
 ) -> tuple[list[_Table], list[str]]:
     """Return the readable tables and their description for a model.
 

@@ -59,14 +59,14 @@ class Connection:
         config: ServerConfig,
         *,
         egress: Egress | None = None,
-        told: ConnectionListener | None = None,
+        listener: ConnectionListener | None = None,
         heartbeat: float = HEARTBEAT_SECONDS,
         idle: float = IDLE_SECONDS,
     ) -> None:
         self.config = config
         self.health = Health()
         self._egress = egress or Egress()
-        self._told = told
+        self._listener = listener
         self._heartbeat = heartbeat
         self._idle = idle
         self._used = time.monotonic()
@@ -277,8 +277,8 @@ class Connection:
             changes["since"] = datetime.now(UTC)
         self.health = replace(before, **changes)
         self._moved.set()
-        if self._told is not None and self.health != before:
-            self._told(self)
+        if self._listener is not None and self.health != before:
+            self._listener(self)
 
     def _retries_soon(self) -> bool:
         return (

@@ -59,31 +59,31 @@ class OutputLine:
 class McpProcess:
     """A running server and its supervisor."""
 
-    def __init__(self, keeper: Process, lifeline: int) -> None:
-        self._keeper = keeper
-        self._lifeline = lifeline
-        self._said = bytearray()
-        self._listening = asyncio.create_task(self._read_stderr())
+    def __init__(self, supervisor_process: Process, liveness_pipe: int) -> None:
+        self._supervisor_process = supervisor_process
+        self._liveness_pipe = liveness_pipe
+        self._stderr = bytearray()
+        self._stderr_task = asyncio.create_task(self._read_stderr())
 
     @property
     def pid(self) -> int:
-        return self._keeper.pid
+        return self._supervisor_process.pid
 
     @property
     def status(self) -> int | None:
         """Its exit status, once it has ended."""
-        return self._keeper.returncode
+        return self._supervisor_process.returncode
 
     @property
     def stderr_tail(self) -> str:
         """The end of its standard error."""
-        text = self._said.decode(errors="replace")
+        text = self._stderr.decode(errors="replace")
         return "".join(sign for sign in text if sign.isprintable() or sign == "\n").strip()
 
     async def lines(self) -> AsyncIterator[OutputLine]:
-        assert self._keeper.stdout is not None
+        assert self._supervisor_process.stdout is not None
         line = OutputLine()
-        while chunk := await self._keeper.stdout.read(2**16):
+        while chunk := await self._supervisor_process.stdout.read(2**16):
             *ended, rest = chunk.split(b"\n")
             for part in ended:
                 line.add(part)
@@ -94,42 +94,42 @@ class McpProcess:
             yield line
 
     async def write(self, data: bytes) -> None:
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.write(data)
-        await self._keeper.stdin.drain()
+        assert self._supervisor_process.stdin is not None
+        self._supervisor_process.stdin.write(data)
+        await self._supervisor_process.stdin.drain()
 
     async def wait(self, seconds: float) -> bool:
         """Wait for its end; return whether it has ended in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._keeper.wait()
-        return self._keeper.returncode is not None
+                await self._supervisor_process.wait()
+        return self._supervisor_process.returncode is not None
 
     async def stop(self) -> None:
         """Stop it: first by closing its input, then by its supervisor."""
         try:
-            if self._keeper.stdin is not None:
-                self._keeper.stdin.close()
+            if self._supervisor_process.stdin is not None:
+                self._supervisor_process.stdin.close()
             await self.wait(EXIT_TIMEOUT_SECONDS)
         finally:
             self._close_lifeline()
         if not await self.wait(SUPERVISOR_TIMEOUT_SECONDS):
-            self._keeper.kill()
+            self._supervisor_process.kill()
             # An event loop that closes before it sees the exit leaves a zombie.
             await self.wait(EXIT_TIMEOUT_SECONDS)
-        await asyncio.wait([self._listening], timeout=EXIT_TIMEOUT_SECONDS)
-        self._listening.cancel()
+        await asyncio.wait([self._stderr_task], timeout=EXIT_TIMEOUT_SECONDS)
+        self._stderr_task.cancel()
 
     def _close_lifeline(self) -> None:
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+        if self._liveness_pipe >= 0:
+            os.close(self._liveness_pipe)
+            self._liveness_pipe = -1
 
     async def _read_stderr(self) -> None:
-        assert self._keeper.stderr is not None
-        while chunk := await self._keeper.stderr.read(2**16):
-            self._said += chunk
-            del self._said[:-MAX_STDERR_BYTES]
+        assert self._supervisor_process.stderr is not None
+        while chunk := await self._supervisor_process.stderr.read(2**16):
+            self._stderr += chunk
+            del self._stderr[:-MAX_STDERR_BYTES]
 
 
 @asynccontextmanager
@@ -173,22 +173,22 @@ def _prepare(config: ServerConfig, passing: Path) -> _LaunchSpec:
 
 
 async def _start(prepared: _LaunchSpec) -> McpProcess:
-    watched, lifeline = os.pipe()
+    read_end, liveness_pipe = os.pipe()
     try:
-        keeper = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", supervisor.__file__, str(watched)),
+        supervisor_process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", supervisor.__file__, str(read_end)),
             *(str(prepared.passing), *prepared.argv),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
             env=prepared.env,
             cwd=prepared.cwd,
-            pass_fds=(watched,),
+            pass_fds=(read_end,),
             start_new_session=True,
         )
     except BaseException:
-        os.close(lifeline)
+        os.close(liveness_pipe)
         raise
     finally:
-        os.close(watched)
-    return McpProcess(keeper, lifeline)
+        os.close(read_end)
+    return McpProcess(supervisor_process, liveness_pipe)

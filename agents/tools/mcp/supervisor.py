@@ -23,12 +23,12 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 def main() -> None:
-    lifeline, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    liveness_pipe, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     _disable_inheritance()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _become_subreaper()
     signals = _install_signal_pipe()
-    status = _supervise(command, lifeline, signals)
+    status = _supervise(command, liveness_pipe, signals)
     _terminate_all()
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(status)
@@ -64,7 +64,7 @@ def _install_signal_pipe() -> int:
     return hear
 
 
-def _supervise(command: list[str], lifeline: int, signals: int) -> int:
+def _supervise(command: list[str], liveness_pipe: int, signals: int) -> int:
     """Return the server's exit status; 0 if the product ended it."""
     try:
         usual = [*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
@@ -74,9 +74,9 @@ def _supervise(command: list[str], lifeline: int, signals: int) -> int:
         return EXIT_NOT_FOUND
     _detach_streams()
     while True:
-        ready, _, _ = select.select([lifeline, signals], [], [])
+        ready, _, _ = select.select([liveness_pipe, signals], [], [])
         heard = set(os.read(signals, 512)) if signals in ready else set()
-        if lifeline in ready or heard & STOP_SIGNALS:
+        if liveness_pipe in ready or heard & STOP_SIGNALS:
             return 0
         if server in (ended := _reap()):
             return ended[server]

@@ -18,10 +18,10 @@ class ConnectionPool:
     """Servers by name, each connected once for all runs."""
 
     def __init__(
-        self, *, egress: Egress | None = None, told: ConnectionListener | None = None
+        self, *, egress: Egress | None = None, listener: ConnectionListener | None = None
     ) -> None:
         self._egress = egress
-        self._told = told
+        self._listener = listener
         self._open: dict[str, Connection] = {}
 
     async def ensure(self, config: ServerConfig) -> Connection:
@@ -31,7 +31,7 @@ class ConnectionPool:
         """
         old = self._open.get(config.name)
         if old is None or old.config != config:
-            new = Connection(config, egress=self._egress, told=self._told)
+            new = Connection(config, egress=self._egress, listener=self._listener)
             self._open[config.name] = new
             if old is not None:
                 await old.close()

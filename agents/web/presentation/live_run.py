@@ -62,11 +62,11 @@ class LiveRunView:
     folded: set[int] = field(default_factory=set)
     is_owed: bool = False  # whether the plan has changed since it was sent
     rests_until: float = 0.0
-    growing: set[int] = field(default_factory=set)
+    streaming_steps: set[int] = field(default_factory=set)
     thought: dict[int, int] = field(default_factory=dict)  # characters sent, per step
     speaker: str = ""  # agent of the last event
-    prose: StreamingMarkdown = field(default_factory=BoundedMarkdown)
-    veil: Masker | None = None  # masks personal data for this page
+    markdown: StreamingMarkdown = field(default_factory=BoundedMarkdown)
+    masker: Masker | None = None  # masks personal data for this page
     begun: Run | None = None  # the row of a run that was just created
 
     # A plan of a thousand steps takes long to render, so it is sent less often.
@@ -96,7 +96,7 @@ class LiveRunView:
         run = next(iter(_runs_by_pk(self.run_pk)), None)
         if run is None or run.is_live:
             return ""
-        view = RunView(self._mask(run), self.place, viewer=self.viewer, veil=self.veil)
+        view = RunView(self._mask(run), self.place, viewer=self.viewer, masker=self.masker)
         parts = FEEDBACK_TEMPLATES[self.place] if view.is_own else FEEDBACK_TEMPLATES["trace"]
         return "".join(_render(name, {"view": view}) for name in parts)
 
@@ -117,8 +117,8 @@ class LiveRunView:
         self.folded, self.rows = set(), Outline()
         rows = self._visible_steps(view.steps)
         self.rows.take(rows)
-        self.growing = {step.number for step in rows if step.is_streaming}
-        self.prose = view.prose if run.is_live else BoundedMarkdown()
+        self.streaming_steps = {step.number for step in rows if step.is_streaming}
+        self.markdown = view.markdown if run.is_live else BoundedMarkdown()
         # Counted where a row is sent whole; later text is sent piece by piece.
         self.thought = {step.number: len(step.live_text) for step in rows if step.is_streaming}
         return view
@@ -142,7 +142,7 @@ class LiveRunView:
 
     def render_cost(self, events: Sequence[dict[str, Any]]) -> int:
         """Return the cost of rendering this text, as in `markdown.weight`."""
-        return self.prose.render_cost(_collect_deltas(events)[0])
+        return self.markdown.render_cost(_collect_deltas(events)[0])
 
     def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Return frames for text events, without reading a row."""
@@ -195,15 +195,15 @@ class LiveRunView:
     def _masked_deltas(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
         """Return the new text that this page may display by now."""
         answer, thoughts = _collect_deltas(events)
-        if self.veil is None:
+        if self.masker is None:
             return answer, thoughts
-        shown = {step: self.veil.add(step, text) for step, text in thoughts.items()}
-        return self.veil.add(ANSWER_STEP, answer), shown
+        shown = {step: self.masker.add(step, text) for step, text in thoughts.items()}
+        return self.masker.add(ANSWER_STEP, answer), shown
 
     def _redraw(self, run: Run, answer: str) -> SafeString:
         """Render the whole run again, because its status changed."""
         self.is_judged = False
-        self.prose.feed(answer)
+        self.markdown.feed(answer)
         return template_cache.run_section(self._reset_view(run))
 
     def _row_frames(
@@ -234,10 +234,10 @@ class LiveRunView:
     def _track_row(self, step: StepView) -> None:
         """Note what a row contains now: its step may end before its last text is announced."""
         if step.is_streaming:
-            self.growing.add(step.number)
+            self.streaming_steps.add(step.number)
             self.thought[step.number] = len(step.live_text)
         else:
-            self.growing.discard(step.number)
+            self.streaming_steps.discard(step.number)
 
     def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
         """Return the current row; at a run's start it is known without reading."""
@@ -254,7 +254,7 @@ class LiveRunView:
         raise Run.DoesNotExist
 
     def _mask(self, run: Run) -> Run:
-        return run if self.veil is None else masking.mask_row(run)
+        return run if self.masker is None else masking.mask_row(run)
 
     def _view(self, run: Run) -> RunView:
         return RunView(
@@ -267,8 +267,8 @@ class LiveRunView:
             is_discussed=self.is_discussed,
             has_asked=self.has_asked,
             is_judged=self.is_judged,
-            grown=self.prose,
-            veil=self.veil,
+            grown=self.markdown,
+            masker=self.masker,
         )
 
     def _insert_row(self, step: StepView, row: SafeString) -> SafeString:
@@ -283,7 +283,7 @@ class LiveRunView:
         return format_html('<ol hx-swap-oob="{}">{}</ol>', target, row)
 
     def _thought_frame(self, step: int, text: str) -> SafeString:
-        if step not in self.growing:
+        if step not in self.streaming_steps:
             return SafeString()
         shown = self.thought.get(step, 0)
         text = text[: max(0, MAX_THOUGHT_CHARS - shown)]
@@ -299,11 +299,11 @@ class LiveRunView:
     def _answer_frame(self, text: str) -> str:
         if not text:
             return ""
-        taken = self.prose.taken
-        ended = self.prose.feed(text)
-        if self.prose.left_out:
+        taken = self.markdown.taken
+        ended = self.markdown.feed(text)
+        if self.markdown.left_out:
             # A truncated answer doesn't grow; only its length is updated.
-            tail = self._tail() if self.prose.taken > taken else ""
+            tail = self._tail() if self.markdown.taken > taken else ""
             tail += self._more_frame()
         else:
             tail = self._tail()
@@ -311,15 +311,15 @@ class LiveRunView:
         return f'<div hx-swap-oob="{target}">{ended}</div>{tail}' if ended else tail
 
     def _tail(self) -> str:
-        if (more := self.prose.take_more()) is not None:
+        if (more := self.markdown.take_more()) is not None:
             return f'<span hx-swap-oob="beforeend:#answer-{self.run_pk}-rest">{more}</span>'
-        words = f'class="tail" hx-swap-oob="true">{self.prose.tail_html}'
+        words = f'class="tail" hx-swap-oob="true">{self.markdown.tail_html}'
         return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
 
     def _more_frame(self) -> str:
         """Return a frame with the length of the hidden rest."""
-        prose, about = self.prose, {"pk": str(self.run_pk), "is_live": True}
-        about |= {"size": prose.taken + prose.left_out, "shown": prose.taken}
+        markdown, about = self.markdown, {"pk": str(self.run_pk), "is_live": True}
+        about |= {"size": markdown.taken + markdown.left_out, "shown": markdown.taken}
         return _render(
             "run/_answer_more.html", about | {"href": text_url(self.run_pk, "answer")}
         )
@@ -328,11 +328,11 @@ class LiveRunView:
         """Start the answer over, because the text was a thought."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
         said = _collect_deltas(events[last + 1 :])[0]
-        said = self.veil.begin(ANSWER_STEP, said) if self.veil else said
-        was_cut = bool(self.prose.left_out)
-        self.prose = BoundedMarkdown(said, f"answer-{self.run_pk}")
-        words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen_html}'
-        more = self._more_frame() if was_cut or self.prose.left_out else ""
+        said = self.masker.begin(ANSWER_STEP, said) if self.masker else said
+        was_cut = bool(self.markdown.left_out)
+        self.markdown = BoundedMarkdown(said, f"answer-{self.run_pk}")
+        words = f'class="frozen" hx-swap-oob="true">{self.markdown.frozen_html}'
+        more = self._more_frame() if was_cut or self.markdown.left_out else ""
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}{more}'
 
 

@@ -35,7 +35,7 @@ class PanelMemberView:
     """One member and its position among the others."""
 
     name: str
-    stand: MemberStance
+    stance: MemberStance
     label: str
     text: str
     problem: str
@@ -68,7 +68,7 @@ class PanelView:
         return self.facts["differences"]
 
     @cached_property
-    def heads(self) -> list[PanelMemberView]:
+    def members(self) -> list[PanelMemberView]:
         return [self._member(facts) for facts in self.facts["heads"]]
 
     def _member(self, facts: Mapping[str, str]) -> PanelMemberView:

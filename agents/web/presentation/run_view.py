@@ -105,7 +105,7 @@ class RunView:
     is_whole: bool = False  # True if a page starts with all rows
     is_judged: bool = True  # False if it just ended and can't have feedback yet
     grown: StreamingMarkdown | None = None  # the answer, if it was streamed to this page
-    veil: Masker | None = None  # set for another user's run: `run` and its rows are masked
+    masker: Masker | None = None  # set for another user's run: `run` and its rows are masked
     now: datetime | None = None  # the time of a replayed moment
     size: int = FULL
 
@@ -117,7 +117,7 @@ class RunView:
         return self.viewer is None or self.viewer == self.run.user_id
 
     def visible_row(self, row: Row) -> Row:
-        return row if self.veil is None else masking.mask_row(row)
+        return row if self.masker is None else masking.mask_row(row)
 
     def approval_view(self, row: Approval) -> ApprovalView:
         """Return an approval request and whether the viewer can decide it."""
@@ -276,15 +276,17 @@ class RunView:
         return effects_view(self.run, self.steps, self.folded_count, self._plan_view)
 
     @cached_property
-    def prose(self) -> StreamingMarkdown:
+    def markdown(self) -> StreamingMarkdown:
         said = "" if self.is_unstarted else event_store.streamed_answer(self.run, self.until)
-        shown = said if self.veil is None else self.veil.begin(ANSWER_STEP, said)
-        prose = StreamingMarkdown if self.place in FULL_ANSWER_PLACES else BoundedMarkdown
-        return prose(shown, f"answer-{self.run.pk}")
+        shown = said if self.masker is None else self.masker.begin(ANSWER_STEP, said)
+        markdown_class = (
+            StreamingMarkdown if self.place in FULL_ANSWER_PLACES else BoundedMarkdown
+        )
+        return markdown_class(shown, f"answer-{self.run.pk}")
 
     @property
     def frozen_html(self) -> SafeString:
-        return self.prose.frozen_html if self.run.is_live else self._answer_excerpt[0]
+        return self.markdown.frozen_html if self.run.is_live else self._answer_excerpt[0]
 
     @cached_property
     def _answer_excerpt(self) -> tuple[SafeString, int]:
@@ -306,13 +308,13 @@ class RunView:
 
     @property
     def answer_shown(self) -> int:
-        return self.prose.taken if self.run.is_live else self._answer_excerpt[1]
+        return self.markdown.taken if self.run.is_live else self._answer_excerpt[1]
 
     @property
     def answer_left_out(self) -> int:
         """Number of characters that aren't displayed."""
         if self.run.is_live:
-            return self.prose.left_out
+            return self.markdown.left_out
         return self.answer_size - self._answer_excerpt[1]
 
     @property
@@ -321,7 +323,7 @@ class RunView:
 
     @property
     def tail(self) -> SafeString:
-        return self.prose.tail_html if self.run.is_live else SafeString()
+        return self.markdown.tail_html if self.run.is_live else SafeString()
 
     @cached_property
     def output_view(self) -> OutputView | None:
@@ -472,7 +474,7 @@ class RunView:
     @cached_property
     def rating(self) -> Any:
         """The user's rating."""
-        is_shown = self.is_judged and self.veil is None and not self.run.is_live
+        is_shown = self.is_judged and self.masker is None and not self.run.is_live
         given = self.run.ratings.all() if is_shown else ()
         return next((row for row in given if row.user_id == self.run.user_id), None)
 
@@ -509,7 +511,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             view.place,
             until,
             asked.get(step.number),
-            veil=view.veil,
+            masker=view.masker,
             now=view.now,
             waits=tuple(view.waits.get(step.number, ())),
             thread=view.thread(step.number),

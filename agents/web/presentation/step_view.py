@@ -65,7 +65,7 @@ class StepView:
     until: int | None = None
     approval: ApprovalView | None = None
     words: str | None = None  # text so far, if known
-    veil: Masker | None = None
+    masker: Masker | None = None
     now: datetime | None = None  # the time of a replayed moment
     waits: tuple[WaitInterval, ...] = ()  # when a person was waited for
     bar: StepBar | None = None  # on the timeline, once the run has ended
@@ -90,7 +90,7 @@ class StepView:
     @property
     def is_plain(self) -> bool:
         """Whether it is just a thought or answer in a chat, without comments."""
-        about = self.approval, self.thread, self.bar, self.veil, self.run.origin_step
+        about = self.approval, self.thread, self.bar, self.masker, self.run.origin_step
         return (
             self.place == "chat"
             and self.step.kind in THINKING_KINDS
@@ -403,7 +403,7 @@ class StepView:
         if self.words is not None:
             return self.words[:MAX_THOUGHT_CHARS]
         said = event_store.streamed_thought(self.run, self.step, self.until)
-        told = said if self.veil is None else self.veil.begin(self.step.number, said)
+        told = said if self.masker is None else self.masker.begin(self.step.number, said)
         return told[:MAX_THOUGHT_CHARS]
 
     def _clock_percent(self, moment: datetime) -> float:
