@@ -40,10 +40,10 @@ class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
         return [*console_pages.urls(self.admin_site), *super().get_urls()]
 
     def contents(self, session: ChatSession) -> DeletionContents:
-        asked = Run.objects.filter(message__session=session).order_by("pk")
-        counts = count_rows(asked)
-        counts |= {Message: session.messages.count(), Run: asked.count()}
-        numbers = {"runs": list(asked.values_list("pk", flat=True))}
+        runs = Run.objects.filter(message__session=session).order_by("pk")
+        counts = count_rows(runs)
+        counts |= {Message: session.messages.count(), Run: runs.count()}
+        numbers = {"runs": list(runs.values_list("pk", flat=True))}
         return DeletionContents(counts=counts, numbers=numbers, owner=session.user)
 
     def stop(self, session: ChatSession) -> None:

@@ -44,7 +44,7 @@ class ChatConsumer(LiveConsumer):
     page = ""
     _opened: Conversation | None = None  # set by begin()
     is_greeted = False
-    begun = ""  # frames for a message sent on this page
+    new_run_frames = ""  # frames for a message sent on this page
     attending: asyncio.Task[None] | None = None  # only in shared chats
     shown_present: tuple[Person, ...] = ()
 
@@ -64,8 +64,8 @@ class ChatConsumer(LiveConsumer):
 
     def begin(self) -> None:
         self.topic, self.tab = self.session.topic, secrets.token_hex(8)
-        self.page = _parse_page_name(self.asked.get("page", [""])[0])
-        last = _parse_pk(self.asked.get("after", [""])[0]) or 0
+        self.page = _parse_page_name(self.query_params.get("page", [""])[0])
+        last = _parse_pk(self.query_params.get("after", [""])[0]) or 0
         user, self.was_writing = self.scope["user"], self.may_write
         self._opened = Conversation(self.session, user, self.may_write, last)
 
@@ -77,17 +77,22 @@ class ChatConsumer(LiveConsumer):
 
     async def send_initial(self) -> None:
         """Bring the page up to date; identical pages share the rendered frames."""
-        about = self.conversation.last, "away" in self.asked, self.may_write, self.language
+        about = (
+            self.conversation.last,
+            "away" in self.query_params,
+            self.may_write,
+            self.language,
+        )
         key = (self.session.pk, self.scope["user"].pk, *about)
-        shown, frames = await first_frames.run_shared(key, self._catch_up_page)
+        conversation, frames = await first_frames.run_shared(key, self._catch_up_page)
         async with self.turn:
             # Access may have been revoked while it waited for its turn.
             if await database.run(self.find_topic) is None:
                 await self._end(self.last_word)
-            self.conversation.take(shown)
+            self.conversation.take(conversation)
             self.live_views = self.conversation.live_views
             await self._try_record(
-                self._record_arrival, _parse_pk(self.asked.get("away", [""])[0])
+                self._record_arrival, _parse_pk(self.query_params.get("away", [""])[0])
             )
             for frame in frames:
                 await self.send(frame)
@@ -98,7 +103,7 @@ class ChatConsumer(LiveConsumer):
         page = Conversation(
             self.session, self.scope["user"], self.may_write, self.conversation.last
         )
-        return page, await page.catch_up("away" in self.asked, self.language)
+        return page, await page.catch_up("away" in self.query_params, self.language)
 
     def _record_arrival(self, away: int | None) -> None:
         if away is not None:
@@ -166,7 +171,7 @@ class ChatConsumer(LiveConsumer):
                         session, user, text, client_id, agent, page=self
                     )
                 finally:
-                    frames, self.begun = self.begun, ""
+                    frames, self.new_run_frames = self.new_run_frames, ""
                     await self.send(frames)
         except messages.MessageRejected as reason:
             await self.send_error(reason.args[0])
@@ -186,8 +191,8 @@ class ChatConsumer(LiveConsumer):
     def on_saved(self, message: Message) -> None:
         """Render a message that is answered at once."""
         if message.is_new and not message.is_queued and self.is_greeted:
-            self.begun = self.conversation.at_once(message)
-        if self.begun:
+            self.new_run_frames = self.conversation.at_once(message)
+        if self.new_run_frames:
             self.looked = time.monotonic()  # everything was just read
 
     async def stop(self, pk: int | None) -> None:

@@ -112,8 +112,8 @@ class SessionChrome:
         self, session: ChatSession, standing: sessions.SessionStatus
     ) -> SafeString:
         """Return the composer, and the queue if it has changed."""
-        shown, self._standing = self._standing, standing
-        is_same = shown is not None and shown.waits == standing.waits
+        before, self._standing = self._standing, standing
+        is_same = before is not None and before.waits == standing.waits
         queue = SafeString() if is_same else self._queue_frame(session)
         return queue + _render_composer(standing)
 
@@ -138,9 +138,9 @@ class SessionChrome:
         self, session: ChatSession, live: listing.Runs, renamed: Set[int] = frozenset()
     ) -> SafeString:
         """Return rows of chats with a new title or status."""
-        shown = self._statuses
+        before = self._statuses
         self._live, self._statuses = live, _run_statuses(live)
-        turned = {topic for topic, _ in shown.items() ^ self._statuses.items()}
+        turned = {topic for topic, _ in before.items() ^ self._statuses.items()}
         rows = [
             _session_row(*about, live)
             for about in self._outline

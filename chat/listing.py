@@ -37,10 +37,10 @@ def search_sessions(user: User, query: str = "") -> list[ChatSession]:
 def _matching_sessions(user: User, words: Iterable[str]) -> QuerySet[ChatSession]:
     chats = ChatSession.objects.for_user(user).select_related("user")
     for word in words:
-        said = Message.objects.filter(
+        messages = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
-        chats = chats.filter(Q(title__icontains=word) | Exists(said))
+        chats = chats.filter(Q(title__icontains=word) | Exists(messages))
     return chats
 
 

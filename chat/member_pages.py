@@ -104,9 +104,9 @@ def _panel_or_redirect(request: UserRequest, chat: ChatSession) -> HttpResponse:
 
 
 def _render_panel(
-    request: UserRequest, chat: ChatSession, status: int = 200, **told: str
+    request: UserRequest, chat: ChatSession, status: int = 200, **message: str
 ) -> HttpResponse:
-    context = {"session": chat, "panel": sharing.build_panel(chat, request.user), **told}
+    context = {"session": chat, "panel": sharing.build_panel(chat, request.user), **message}
     # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
         response = render(request, "chat/people.html#panel", context)

@@ -388,11 +388,11 @@ def _stopped_plan(session: ChatSession, text: str) -> Run | None:
 @cache
 def _continue_phrases() -> set[str]:
     """Return the button's text in each language."""
-    said = set()
+    phrases = set()
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
-            said.add(_("Continue where you left off."))
-    return said
+            phrases.add(_("Continue where you left off."))
+    return phrases
 
 
 def _prepare_continuation(stopped: Run, session: ChatSession, user: User) -> Run:

@@ -65,8 +65,8 @@ class Conversation:
         for runs in _batches(await later(_corrected_runs, self.session.pk)):
             frames.append(await later(self._correction_frames, runs))
         if was_away and self.is_discussed:
-            said = dict.fromkeys(await later(_recent_comments, self.session.pk))
-            for steps in _batches(said):
+            comments = dict.fromkeys(await later(_recent_comments, self.session.pk))
+            for steps in _batches(comments):
                 frames.append(await later(self._comment_frames, steps))
         missed = MissedMessages(self)
         while await later(missed.read_batch):
@@ -78,20 +78,20 @@ class Conversation:
     def _last_run_frame(self) -> str:
         self.is_discussed = sharing.has_members(self.session)
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
-        shown = answered.order_by("-pk").values_list("run_id", flat=True).first()
-        return "" if shown is None else self.watch(shown).snapshot()
+        last_run = answered.order_by("-pk").values_list("run_id", flat=True).first()
+        return "" if last_run is None else self.watch(last_run).snapshot()
 
     def _correction_frames(self, runs: Iterable[int]) -> str:
         """Return frames for corrections made while the page was away, regardless of age."""
         return "".join(self.on_page(run).feedback_frames() for run in runs)
 
-    def _comment_frames(self, said: Iterable[tuple[int, int]]) -> str:
+    def _comment_frames(self, comments: Iterable[tuple[int, int]]) -> str:
         """Return frames for recent comments made while the page was away."""
-        return "".join(self.on_page(run).comment_frames(step) for run, step in said)
+        return "".join(self.on_page(run).comment_frames(step) for run, step in comments)
 
-    def new_message_frames(self, begun: int | None = None) -> str:
+    def new_message_frames(self, new_run: int | None = None) -> str:
         """Return frames for missing messages; a run that just started, from its start."""
-        missed = MissedMessages(self, begun)
+        missed = MissedMessages(self, new_run)
         while missed.read_batch():
             pass
         frames = missed.frames()
@@ -146,12 +146,12 @@ class MissedMessages:
     earlier ones.
     """
 
-    def __init__(self, page: Conversation, begun: int | None = None) -> None:
+    def __init__(self, page: Conversation, new_run: int | None = None) -> None:
         self.page = page
-        self.begun = begun
+        self.new_run = new_run
         self.before = MAX_PK
         self.room = MAX_HTML_BYTES
-        self.shown: list[tuple[int, str]] = []  # newest first
+        self.rendered: list[tuple[int, str]] = []  # newest first
         self.is_all = True
 
     def read_batch(self) -> bool:
@@ -162,22 +162,22 @@ class MissedMessages:
             # The run may have ended elsewhere, with its notifications lost.
             with suppress(ObjectDoesNotExist):
                 run = _answering_run(message)
-                is_new = run.pk == self.begun and run.is_live
+                is_new = run.pk == self.new_run and run.is_live
                 html = self.page.new_message(message, is_new)
                 self.room -= len(html.encode())
-                if self.shown and (self.room < 0 or len(self.shown) == MAX_MESSAGES):
+                if self.rendered and (self.room < 0 or len(self.rendered) == MAX_MESSAGES):
                     self.is_all = False
                     del self.page.live_views[run.pk]
                     return False
-                self.shown.append((message.pk, html))
+                self.rendered.append((message.pk, html))
         return len(messages) == BATCH_SIZE
 
     def frames(self) -> list[str]:
         """Return one frame per message, and mark them as displayed."""
-        if not self.shown:
+        if not self.rendered:
             return []
-        (newest, _), (oldest, _) = self.shown[0], self.shown[-1]
-        frames = [html for _, html in reversed(self.shown)]
+        (newest, _), (oldest, _) = self.rendered[0], self.rendered[-1]
+        frames = [html for _, html in reversed(self.rendered)]
         if not self.is_all:
             frames.insert(
                 0, fragments.render_earlier_link(self.page.session, oldest, self.page.last)
@@ -223,8 +223,8 @@ def _messages_after(session: int, pk: int) -> QuerySet[Message]:
 
 @compiled_query
 def _recent_comments(session: int) -> QuerySet[Comment, tuple[int, int]]:
-    said = Comment.objects.filter(run__message__session=session).order_by("-pk")
-    return said.values_list("run", "step")[:MAX_COMMENTS]
+    comments = Comment.objects.filter(run__message__session=session).order_by("-pk")
+    return comments.values_list("run", "step")[:MAX_COMMENTS]
 
 
 @compiled_query

@@ -38,7 +38,7 @@ class Presence:
         """Return each person once, by name, regardless of open pages."""
         oldest = time.monotonic() - HEARTBEAT_SECONDS * MISSED_HEARTBEATS
         self.last_seen = {
-            tab: said for tab, said in self.last_seen.items() if said[1] >= oldest
+            tab: entry for tab, entry in self.last_seen.items() if entry[1] >= oldest
         }
         here = {person.pk: person for person, _ in self.last_seen.values()}
         return tuple(sorted(here.values(), key=lambda person: person.name))

@@ -119,8 +119,8 @@ def _all_ready() -> QuerySet[ChatSession]:
 
 @compiled_query
 def _ready_after(run: int) -> QuerySet[ChatSession]:
-    said = Message.objects.filter(session=OuterRef("session"), run=run)
-    return _sessions_with(_ready_messages().filter(Exists(said)))
+    messages = Message.objects.filter(session=OuterRef("session"), run=run)
+    return _sessions_with(_ready_messages().filter(Exists(messages)))
 
 
 def _ready_messages() -> QuerySet[Message]:

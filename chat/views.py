@@ -247,8 +247,10 @@ def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict
 def _selected_agent(choices: list[AgentChoice], chat: ChatSession | None) -> str:
     """Return the agent that answers next: the last one used here, or the default."""
     names = [choice.name for choice in choices]
-    asked = chat.messages.filter(run__agent_name__in=names).order_by("-pk") if chat else ()
-    last = asked and asked.values_list("run__agent_name", flat=True).first()
+    recent_messages = (
+        chat.messages.filter(run__agent_name__in=names).order_by("-pk") if chat else ()
+    )
+    last = recent_messages and recent_messages.values_list("run__agent_name", flat=True).first()
     return last or (names or [""])[0]
 
 
@@ -272,7 +274,7 @@ def _conversation_context(
         messages = messages.filter(pk__gt=last)
     found = list(messages.order_by("-pk")[: MAX_MESSAGES + 1])
     user, may_write = request.user, sharing.may_write(chat, request.user)
-    shown: list[MessageView] = []
+    views: list[MessageView] = []
     room = MAX_HTML_BYTES
     for message in found[:MAX_MESSAGES]:
         view = MessageView.of(
@@ -280,14 +282,14 @@ def _conversation_context(
         )
         html = fragments.render_message(view, user)
         room -= len(html.encode())
-        if room < 0 and shown:
+        if room < 0 and views:
             break
-        shown.append(replace(view, html=html))
+        views.append(replace(view, html=html))
     return {
         "standing": sessions.get_status(chat, queue.live_run(chat)),
         "may_write": may_write,
-        "messages": shown[::-1],
-        "earlier": shown[-1].pk if len(found) > len(shown) else None,
+        "messages": views[::-1],
+        "earlier": views[-1].pk if len(found) > len(views) else None,
         "missed_after": last,  # where earlier messages end
     }
 

@@ -44,8 +44,8 @@ class OriginValidator:
         self.origins = {origin.lower().encode() for origin in origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        told = [value for name, value in scope["headers"] if name == b"origin"]
-        is_ours = len(told) == 1 and told[0] in self.origins
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        is_ours = len(origins) == 1 and origins[0] in self.origins
         await (self.application if is_ours else DENIED)(scope, receive, send)
 
 

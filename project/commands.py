@@ -28,10 +28,10 @@ def execute(arguments: Sequence[str]) -> None:
     try:
         execute_from_command_line(list(arguments))
     except DatabaseError as error:
-        told = error_message(error)
-        if told is None or "--traceback" in arguments:
+        message = error_message(error)
+        if message is None or "--traceback" in arguments:
             raise
-        sys.exit(told)
+        sys.exit(message)
 
 
 def error_message(error: BaseException) -> str | None:
@@ -51,10 +51,10 @@ def error_message(error: BaseException) -> str | None:
 
 
 def _is_not_set_up(error: BaseException) -> bool:
-    told = str(error).startswith(("no such table", "no such column"))
+    is_missing = str(error).startswith(("no such table", "no such column"))
     has_no_column = " has no column named " in str(error)
     codes = {getattr(each, "sqlstate", None) for each in _cause_chain(error)}
-    return told or has_no_column or bool(MISSING_SQLSTATES & codes)
+    return is_missing or has_no_column or bool(MISSING_SQLSTATES & codes)
 
 
 def _is_corrupt(error: BaseException) -> bool:

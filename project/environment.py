@@ -304,8 +304,8 @@ def _error_message(problem: ErrorDetails) -> str:
     limits = problem.get("ctx", {})
     right = EXPECTED_VALUES.get(problem["type"], problem["msg"]).format_map(limits)
     # A URL may contain a password.
-    shown = "" if name in SECRET_NAMES else f", not {mask_secrets(repr(problem['input']))}"
-    return f"{name} must be {right}{shown}."
+    value_note = "" if name in SECRET_NAMES else f", not {mask_secrets(repr(problem['input']))}"
+    return f"{name} must be {right}{value_note}."
 
 
 def parse_host(origin: str) -> str:

@@ -116,12 +116,12 @@ def mask_row(row: Row) -> Row:
 
     Deferred columns are emptied, because they would be loaded unmasked.
     """
-    shown = copy(row)
+    masked = copy(row)
     for name in masked_columns(type(row)):
         empty = concrete_field(type(row), name).get_default()
-        setattr(shown, name, _mask_column(row, name, row.__dict__.get(name, empty)))
-    shown.__dict__.pop("found", None)
-    return shown
+        setattr(masked, name, _mask_column(row, name, row.__dict__.get(name, empty)))
+    masked.__dict__.pop("found", None)
+    return masked
 
 
 def _mask_column(row: models.Model, name: str, value: Any) -> Any:
@@ -160,13 +160,13 @@ def mask_value(value: Any, label: str = "") -> Any:
 
 def _mask_fields(value: dict[str, Any]) -> dict[str, Any]:
     """Mask fields; names that become equal get a number."""
-    shown: dict[str, Any] = {}
+    masked: dict[str, Any] = {}
     for key, item in value.items():
         name = _named(key)
-        name = f"{name} {len(shown)}" if name in shown else name
+        name = f"{name} {len(masked)}" if name in masked else name
         # A field named by an alias contains what the model wasn't sent.
-        shown[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
-    return shown
+        masked[name] = HIDDEN if ALIAS.fullmatch(key) else mask_value(item, key)
+    return masked
 
 
 def _mask_leaf(text: str, label: str) -> str:
@@ -197,6 +197,6 @@ class Masker:
         """Mask an event; text held back is in the event that ends the step."""
         if row.type not in DELTA_TYPES:
             return mask_row(row)
-        shown, words = copy(row), self.add((row.type, row.data["step"]), row.data["content"])
-        shown.data = {**row.data, "content": words}
-        return shown
+        masked, words = copy(row), self.add((row.type, row.data["step"]), row.data["content"])
+        masked.data = {**row.data, "content": words}
+        return masked

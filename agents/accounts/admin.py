@@ -158,10 +158,10 @@ class PersonAdmin(ConsoleAdmin):
 
     def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
         """Record that a name or address was changed, but not to what."""
-        told = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
-        if action == audit.CHANGED and told:
+        other_fields = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
+        if action == audit.CHANGED and other_fields:
             subject = factors.audit_subject(row)
-            audit.record(request.user, audit.PERSON_CHANGED, subject, changes=told)
+            audit.record(request.user, audit.PERSON_CHANGED, subject, changes=other_fields)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: Any = None
@@ -295,10 +295,10 @@ class GroupAdmin(ConsoleAdmin):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Protect rows that would become available to everyone without this group."""
-        told, count, missing, protected = super().get_deleted_objects(objs, request)
+        objects, count, missing, protected = super().get_deleted_objects(objs, request)
         rows = exclusive_to([group.pk for group in objs])
         names = [f"{capfirst(row._meta.verbose_name)}: {row}" for row in rows]
-        return told, count, missing, [*protected, *names]
+        return objects, count, missing, [*protected, *names]
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
         for group in queryset:

@@ -59,14 +59,14 @@ def remove_all(user: User, by: User) -> None:
 @transaction.atomic
 def create_recovery_codes(user: User) -> list[str]:
     """Create recovery codes, displayed once; earlier ones become invalid."""
-    made = [
+    codes = [
         _format_code(secrets.token_bytes(RECOVERY_CODE_BYTES))
         for _ in range(RECOVERY_CODE_COUNT)
     ]
     user.recovery_codes.all().delete()
-    RecoveryCode.objects.bulk_create(RecoveryCode(user=user, digest=_digest(c)) for c in made)
+    RecoveryCode.objects.bulk_create(RecoveryCode(user=user, digest=_digest(c)) for c in codes)
     audit.record(user, audit.MFA_ADDED, audit_subject(user), what="recovery codes")
-    return made
+    return codes
 
 
 def drop_unneeded_codes(user: User) -> None:

@@ -34,8 +34,8 @@ def grantable_groups(asker: User) -> QuerySet[Group]:
     if asker.is_superuser:
         return groups
     right = ("permissions__content_type__app_label", "permissions__codename")
-    given, mine = groups.values_list("pk", *right), granted_permissions(asker)
-    beyond = {pk for pk, app, name in given if name and f"{app}.{name}" not in mine}
+    permissions, mine = groups.values_list("pk", *right), granted_permissions(asker)
+    beyond = {pk for pk, app, name in permissions if name and f"{app}.{name}" not in mine}
     return groups.exclude(pk__in=beyond)
 
 

@@ -61,7 +61,7 @@ def start_login(
     With `is_fresh` the service has to authenticate the user again.
     """
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-    kept = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
+    state_data = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
     more = {"prompt": "login", "max_age": "0"} if is_fresh else {}
     if wanted := _accepted_acr():
         more["acr_values"] = " ".join(wanted)
@@ -69,13 +69,13 @@ def start_login(
         place = _client(request).authorization_url(
             state=state, nonce=nonce, verifier=verifier, **more
         )
-    return place, signing.dumps({**kept, "is_fresh": is_fresh}, salt=SALT)
+    return place, signing.dumps({**state_data, "is_fresh": is_fresh}, salt=SALT)
 
 
-def set_state_cookie(response: HttpResponse, kept: str) -> None:
+def set_state_cookie(response: HttpResponse, value: str) -> None:
     response.set_cookie(
         COOKIE_NAME,
-        kept,
+        value,
         max_age=LOGIN_SECONDS,
         path=reverse("people:oidc"),
         secure=settings.SESSION_COOKIE_SECURE,
@@ -87,17 +87,17 @@ def set_state_cookie(response: HttpResponse, kept: str) -> None:
 def load_login_state(request: HttpRequest) -> LoginState:
     """Return the login state, if the browser came back with the same one."""
     try:
-        kept = signing.loads(
+        data = signing.loads(
             request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=LOGIN_SECONDS
         )
     except signing.BadSignature:
         raise OidcError(_("The request timed out. Try again.")) from None
-    if not hmac.compare_digest(kept["state"], _ascii(request.GET.get("state", ""))):
+    if not hmac.compare_digest(data["state"], _ascii(request.GET.get("state", ""))):
         raise OidcError(_("This sign-in was started in a different browser. Try again."))
-    return LoginState(**kept)
+    return LoginState(**data)
 
 
-def fetch_claims(request: HttpRequest, kept: LoginState) -> dict[str, Any]:
+def fetch_claims(request: HttpRequest, login_state: LoginState) -> dict[str, Any]:
     """Return the service's claims about the signed-in user."""
     if "code" not in request.GET:
         raise OidcError(
@@ -106,9 +106,9 @@ def fetch_claims(request: HttpRequest, kept: LoginState) -> dict[str, Any]:
         )
     with _in_words():
         found = _client(request).claims(
-            request.GET["code"], nonce=kept.nonce, verifier=kept.verifier
+            request.GET["code"], nonce=login_state.nonce, verifier=login_state.verifier
         )
-    if kept.is_fresh and not _is_recent(found.get("auth_time")):
+    if login_state.is_fresh and not _is_recent(found.get("auth_time")):
         raise OidcError(
             _("%(service)s didn't ask you to sign in again. Sign out there, then try again.")
             % {"service": provider_name()}
@@ -128,8 +128,10 @@ def is_multi_factor(found: dict[str, Any]) -> bool:
     """Whether the service says that it used more than one factor."""
     if found.get("acr") in _accepted_acr():
         return True
-    told = found.get("amr")
-    used = {way for way in told if isinstance(way, str)} if isinstance(told, list) else set()
+    methods = found.get("amr")
+    used = (
+        {way for way in methods if isinstance(way, str)} if isinstance(methods, list) else set()
+    )
     return (
         "mfa" in used
         or sum(bool(used & kind) for kind in (AMR_KNOWLEDGE, AMR_POSSESSION, AMR_INHERENCE)) > 1
@@ -206,8 +208,8 @@ def _create_user(found: dict[str, Any]) -> Any:
 
 def _unique_username(found: dict[str, Any]) -> str:
     """Return the service's name for the user, made distinct from all others here."""
-    told = found.get("preferred_username") or str(found.get("email") or "").split("@")[0]
-    plain = unicodedata.normalize("NFKC", _storable(str(told)))
+    preferred = found.get("preferred_username") or str(found.get("email") or "").split("@")[0]
+    plain = unicodedata.normalize("NFKC", _storable(str(preferred)))
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MAX_USERNAME_CHARS - 10] or "person"
     taken = get_user_model()._default_manager.values_list("username", flat=True)
     looks = {confusable_names.skeleton(one) for one in taken.iterator()}
@@ -220,8 +222,8 @@ def _sync_role(user: User, found: dict[str, Any]) -> None:
     environment = settings.ENVIRONMENT
     if not environment.oidc_groups_claim or user.is_superuser:
         return
-    told = found.get(environment.oidc_groups_claim)
-    groups = set(map(str, told)) if isinstance(told, list) else {str(told)}
+    claimed = found.get(environment.oidc_groups_claim)
+    groups = set(map(str, claimed)) if isinstance(claimed, list) else {str(claimed)}
     role = _role_for_groups(groups)
     was = roles.get_role(user)
     if role == was or (was == Role.ADMINISTRATOR and roles.is_last_administrator(user)):

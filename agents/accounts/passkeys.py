@@ -160,10 +160,14 @@ def _save_challenge(
 
 def _pop_challenge(request: HttpRequest, what: str) -> Any:
     """Return this browser's recent challenge, for a single use."""
-    asked = request.session.pop(CHALLENGE_KEY, None)
-    if not asked or asked["what"] != what or time.time() - asked["at"] > CHALLENGE_SECONDS:
+    challenge = request.session.pop(CHALLENGE_KEY, None)
+    if (
+        not challenge
+        or challenge["what"] != what
+        or time.time() - challenge["at"] > CHALLENGE_SECONDS
+    ):
         raise PasskeyRejected(_("The request timed out. Try again."))
-    return asked["state"]
+    return challenge["state"]
 
 
 def _verify(act: Any) -> Any:

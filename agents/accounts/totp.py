@@ -51,10 +51,10 @@ def generate_code(secret: str, step: int) -> str:
 
 def matching_step(secret: str, text: str, after: int = 0) -> int | None:
     """Return the unused period this code belongs to: the current or an adjacent one."""
-    now, given = (
+    now, code = (
         int(time.time()) // PERIOD_SECONDS,
         "".join(text.split()).encode(errors="replace"),
     )
     near = [step for step in (now - 1, now, now + 1) if step > after]
-    right = [s for s in near if hmac.compare_digest(generate_code(secret, s).encode(), given)]
+    right = [s for s in near if hmac.compare_digest(generate_code(secret, s).encode(), code)]
     return right[-1] if right else None

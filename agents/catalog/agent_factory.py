@@ -93,9 +93,9 @@ class AgentConfig:
 
 async def start(run: Run) -> Events:
     """Return the events of a new run."""
-    asked = run.original
-    runtime = await build(asked)
-    return _apply_redaction(run, runtime.stream(asked.query, _build_state(asked.history)))
+    original = run.original
+    runtime = await build(original)
+    return _apply_redaction(run, runtime.stream(original.query, _build_state(original.history)))
 
 
 async def resume(run: Run) -> Events:
@@ -242,8 +242,8 @@ def tool_names(agent: Agent, user: int | None = None) -> list[str]:
     """Return the tools and handoffs this user's agent can call."""
     closed = permissions.restrictions_for(user)
     tools = [one.tool.name for one in _tool_links(agent.pk) if one.tool.pk not in closed.tools]
-    asked = [other for other in _sub_agents(agent.pk) if other.pk not in closed.agents]
-    return sorted([*tools, *(other.handoff_tool_name for other in asked)])
+    reachable = [other for other in _sub_agents(agent.pk) if other.pk not in closed.agents]
+    return sorted([*tools, *(other.handoff_tool_name for other in reachable)])
 
 
 def guardrail_names() -> list[str]:
@@ -305,9 +305,9 @@ def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConf
     steps = list(plan.walk())
     named = [row for row in _enabled_tools() if row.name in {step.tool for step in steps}]
     tools = [row for row in named if row.pk not in closed.tools]
-    asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
+    agent_names, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
     agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
-    sub_agents = [one for one in agents if one.name in asked or one.role_names & roles]
+    sub_agents = [one for one in agents if one.name in agent_names or one.role_names & roles]
     agent, pseudonymizer = _apply_overrides(run.agent, run.overrides), Pseudonymizer()
     parts = AgentConfig(
         agent,
@@ -326,9 +326,9 @@ def _load_workflow(run: Run) -> tuple[AgentConfig, ExecutionPlan, list[AgentConf
 
 def _resolve_draft(run: Run) -> agent_spec.ResolvedSpec:
     """Return the draft agent, which isn't saved."""
-    made = agent_spec.resolve(run.overrides[DRAFT_KEY])
-    made.agent.pk = run.agent_id
-    return made
+    resolved = agent_spec.resolve(run.overrides[DRAFT_KEY])
+    resolved.agent.pk = run.agent_id
+    return resolved
 
 
 def _record_version(run: Run) -> None:
@@ -356,13 +356,13 @@ def _load_config(
     is_first = agent.pk == run.agent_id
     # Chosen tools don't apply to an agent that a workflow calls.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    had, asked = (
+    had, reachable = (
         _draft_relations(run) if is_first and run.is_draft_run else _saved_relations(run, agent)
     )
     links = [link for link in had if link.tool.pk not in closed.tools]
     links = [link for link in links if chosen is None or link.tool.name in chosen]
     tools = [link.configured_tool() for link in links]
-    others = [other for other in asked if other.pk not in closed.agents]
+    others = [other for other in reachable if other.pk not in closed.agents]
     sub_agents = [other for other in others if other != agent]
     own = tool_factory.build_tools(tools)
     experts = _expert_groups(run, agent) if _may_ask_people(agent, own) else ()
@@ -389,10 +389,12 @@ def _load_config(
 
 def _saved_relations(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
     """Return an agent's tools and handoffs; in a test run, handoffs to the draft."""
-    asked = _sub_agents(agent.pk)
+    reachable = _sub_agents(agent.pk)
     if run.is_draft_run:
-        asked = [_resolve_draft(run).agent if one.pk == run.agent_id else one for one in asked]
-    return _tool_links(agent.pk), asked
+        reachable = [
+            _resolve_draft(run).agent if one.pk == run.agent_id else one for one in reachable
+        ]
+    return _tool_links(agent.pk), reachable
 
 
 def _draft_relations(run: Run) -> tuple[list[AgentTool], list[Any]]:
@@ -432,8 +434,8 @@ def _expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
     """Return the groups the agent can ask."""
     if run.is_draft_run and agent.pk == run.agent_id:
         return tuple(group.name for group in _resolve_draft(run).many.get("experts", ()))
-    given = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
-    return tuple(given.values_list("name", flat=True))
+    groups = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
+    return tuple(groups.values_list("name", flat=True))
 
 
 def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
@@ -500,9 +502,9 @@ def _recorded_events(run: Run) -> tuple[list[Event], list[Event]]:
 
 def _events_before_stop(run: Run) -> list[Event]:
     """Return the origin's events without those of its stop."""
-    told = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
-    kept = [event for event in told if not _is_stop_event(event)]
-    return [replace(event, seq=number) for number, event in enumerate(kept, 1)]
+    events = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
+    remaining = [event for event in events if not _is_stop_event(event)]
+    return [replace(event, seq=number) for number, event in enumerate(remaining, 1)]
 
 
 STOPPED_STATUSES = {"cancelled", "unknown", "unstarted"}

@@ -74,20 +74,20 @@ def restore(
     agent: Agent, description: AgentSpec, keeps: Collection[str] = PRESERVED_FIELDS
 ) -> list[str]:
     """Restore the row from a description, except `keeps`; return what isn't available."""
-    told = {name: value for name, value in description.items() if name not in keeps}
+    values = {name: value for name, value in description.items() if name not in keeps}
     now = Agent.objects.select_for_update().get(pk=agent.pk)
-    if troubles := _name_conflict(now, told):
-        del told["name"]
-    made = resolve(told, now)
-    made.agent.save()
-    if "tools" in told:
-        made.agent.set_tools(made.links)
-    for name, rows in made.many.items():
+    if troubles := _name_conflict(now, values):
+        del values["name"]
+    resolved = resolve(values, now)
+    resolved.agent.save()
+    if "tools" in values:
+        resolved.agent.set_tools(resolved.links)
+    for name, rows in resolved.many.items():
         # Without any group it would be for everyone, so the current groups stay.
-        if rows or not told[name] or name != "groups":
-            getattr(made.agent, name).set(rows)
+        if rows or not values[name] or name != "groups":
+            getattr(resolved.agent, name).set(rows)
     agent.refresh_from_db()
-    return troubles + made.missing
+    return troubles + resolved.missing
 
 
 def own_fields() -> list[models.Field]:
@@ -140,8 +140,8 @@ def _missing_message(kind: Any, name: str) -> str:
     return _("The %(kind)s %(name)s no longer exists, so it wasn't included.") % about
 
 
-def _name_conflict(agent: Agent, told: AgentSpec) -> list[str]:
-    name = told.get("name", agent.name)
+def _name_conflict(agent: Agent, values: AgentSpec) -> list[str]:
+    name = values.get("name", agent.name)
     if not Agent.objects.filter(name=name).exclude(pk=agent.pk).exists():
         return []
     return [

@@ -276,12 +276,16 @@ def _record_sample(server: McpServer) -> None:
 def _sync_tools(server: McpServer, health: Health) -> SyncResult:
     rows = server.tools.exclude(definition=None)
     known = {_accepted_definition(row).name: row for row in rows}
-    said = {definition.name: definition for definition in health.tools}
+    definitions = {definition.name: definition for definition in health.tools}
     return SyncResult(
         health=health,
-        added=tuple(n for n in said if n not in known and _add_tool(server, said[n])),
-        changed=tuple(n for n in said if n in known and _update_tool(known[n], said[n])),
-        gone=tuple(n for n in known if n not in said and _mark_gone(known[n])),
+        added=tuple(
+            n for n in definitions if n not in known and _add_tool(server, definitions[n])
+        ),
+        changed=tuple(
+            n for n in definitions if n in known and _update_tool(known[n], definitions[n])
+        ),
+        gone=tuple(n for n in known if n not in definitions and _mark_gone(known[n])),
     )
 
 

@@ -194,14 +194,14 @@ def build_planners(
 def _build_planner(
     agent: Agent, setup: ModelSetup, pseudonymizer: Pseudonymizer | None
 ) -> ReActPlanner:
-    asked, row = build_llm(setup), setup.row
+    llm, row = build_llm(setup), setup.row
     return ReActPlanner(
-        asked,
+        llm,
         setup.name,
         dialect=cast(Dialect, agent.dialect),
         instructions=agent_instructions(agent),
         parameters=_model_parameters(agent, setup),
-        batch_seconds=0 if getattr(asked, "batch_seconds", 0) else STREAM_BATCH_SECONDS,
+        batch_seconds=0 if getattr(llm, "batch_seconds", 0) else STREAM_BATCH_SECONDS,
         deadlines=_deadlines(),
         window=(row and row.context_window)
         or model_info.context_window(row.model if row else setup.name),
@@ -262,16 +262,20 @@ def llm_from_row(row: LanguageModel) -> LLM:
 
     Invalid settings are rejected here, before they reach a library.
     """
-    told, provider = model_settings(row), find_provider(row.model)
+    settings, provider = model_settings(row), find_provider(row.model)
     try:
-        parameters.check(told)
+        parameters.check(settings)
     except parameters.SettingNotAllowed as error:
         return UnavailableModel(error)
-    own = provider.base_url if provider and told.api_key else None  # its own key
-    asked = _llm_by_route(
-        row.model, told.api_key, row.base_url or own, told.litellm_options, told.secrets
+    own = provider.base_url if provider and settings.api_key else None  # its own key
+    llm = _llm_by_route(
+        row.model,
+        settings.api_key,
+        row.base_url or own,
+        settings.litellm_options,
+        settings.secrets,
     )
-    return ConfiguredModel(asked, row.model, _price(row))
+    return ConfiguredModel(llm, row.model, _price(row))
 
 
 def model_settings(row: LanguageModel, *, secrets: bool = True) -> parameters.ModelSettings:

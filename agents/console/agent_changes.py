@@ -75,11 +75,11 @@ def format_value(name: str, value: Any) -> str:
 
 
 def _format_tool(name: str, settings: dict[str, Any]) -> str:
-    told = [
+    labels = [
         f"{_verbose_name(AgentTool, n)}: {_display_value(AgentTool, n, v)}"
         for n, v in settings.items()
     ]
-    return f"{name} — {'; '.join(told)}" if told else name
+    return f"{name} — {'; '.join(labels)}" if labels else name
 
 
 def _verbose_name(model: type[models.Model], name: str) -> str:

@@ -78,17 +78,17 @@ class AgentTemplate:
 
     def description(self) -> AgentSpec:
         """Return a description of a new agent, in the user's language."""
-        told = {"description": str(self.about), "instructions": str(self.instructions)}
+        values = {"description": str(self.about), "instructions": str(self.instructions)}
         members = _panel_members() if self.asks_others else []
         about = {"name": _unused_name(self.key), "tools": self.tools, "handoffs": members}
-        return about | told | self.setup
+        return about | values | self.setup
 
     def initial(self) -> dict[str, Any]:
         """Return a form's initial values; missing tools and agents are omitted."""
-        told = self.description()
-        made = agent_spec.resolve(told)
-        columns = {f.name: f.value_from_object(made.agent) for f in agent_spec.own_fields()}
-        return {**columns, **made.many, "given": made.links}
+        values = self.description()
+        resolved = agent_spec.resolve(values)
+        columns = {f.name: f.value_from_object(resolved.agent) for f in agent_spec.own_fields()}
+        return {**columns, **resolved.many, "given": resolved.links}
 
 
 DEFAULT_TOOLS = ("calculator", "database", "search")

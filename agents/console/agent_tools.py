@@ -89,11 +89,11 @@ def rows(
     links: Iterable[AgentTool] = (), data: Mapping[str, Any] | None = None
 ) -> list[ToolRow]:
     """Return rows for all tools, or those submitted; the agent's own come first."""
-    given = {link.tool.pk: link for link in links}
+    links_by_tool = {link.tool.pk: link for link in links}
     tools = ToolRegistration.objects.select_related("server")
     sent = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
-    shown = [tool for tool in tools if data is None or str(tool.pk) in sent]
-    found = [ToolRow(tool, data, given.get(tool.pk)) for tool in shown]
+    selected = [tool for tool in tools if data is None or str(tool.pk) in sent]
+    found = [ToolRow(tool, data, links_by_tool.get(tool.pk)) for tool in selected]
     return sorted(found, key=lambda row: not row.is_on)
 
 

@@ -76,12 +76,12 @@ class VersionHistoryAdmin(ConsoleAdmin):
         agent = self.get_object(request, unquote(object_id))
         if agent is None:
             raise Http404
-        kept = list(agent.versions.select_related("author")[: MAX_VERSIONS + 1])
-        pairs = zip_longest(kept, kept[1:])
+        versions = list(agent.versions.select_related("author")[: MAX_VERSIONS + 1])
+        pairs = zip_longest(versions, versions[1:])
         context = {
             "title": _("Versions of %(name)s") % {"name": agent.name},
             "entries": [VersionEntry(*pair) for pair in pairs][:MAX_VERSIONS],
-            "is_cut": len(kept) > MAX_VERSIONS,
+            "is_cut": len(versions) > MAX_VERSIONS,
         }
         return self._render_page(request, agent, "history.html", context)
 
@@ -129,11 +129,11 @@ class VersionHistoryAdmin(ConsoleAdmin):
         )
         agent = get_object_or_404(Agent, pk=pk)
         with transaction.atomic():
-            made = agent_versions.clone(agent, signed_in_user(request))
-            self.log_addition(request, made, [{"added": {}}])
+            clone = agent_versions.clone(agent, signed_in_user(request))
+            self.log_addition(request, clone, [{"added": {}}])
         sentence = _("This is a copy of %(name)s. It's disabled until you enable it.")
         messages.success(request, sentence % {"name": agent.name})
-        return redirect("admin:agents_agent_change", made.pk)
+        return redirect("admin:agents_agent_change", clone.pk)
 
     def _require_permission(self, may: bool) -> None:
         """Check permission before any lookup, so that nothing is revealed."""

@@ -268,8 +268,8 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
     def tool_count(self, agent: ListedAgent) -> SafeString | int:
         if agent.auto_execute_tools or not agent.has_tools:
             return agent.has_tools
-        told = format_html('<span class="about">{}</span>', _("approval required"))
-        return format_html("{} {}", agent.has_tools, told)
+        note = format_html('<span class="about">{}</span>', _("approval required"))
+        return format_html("{} {}", agent.has_tools, note)
 
     @admin.display(description=_("guardrails"))
     def guardrails(self, agent: Agent) -> SafeString | LazyText:

@@ -81,11 +81,11 @@ class ArgumentsForm(forms.Form):
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments for the tool, without empty ones."""
-        given = {
+        values = {
             parameter.name: self.cleaned_data.get(name)
             for name, parameter in self.parameters.items()
         }
-        known = {name: value for name, value in given.items() if value not in (None, "")}
+        known = {name: value for name, value in values.items() if value not in (None, "")}
         return (self.cleaned_data.get(RAW_FIELD) or {}) | known
 
     def clean(self) -> dict[str, Any] | None:

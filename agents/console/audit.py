@@ -215,8 +215,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("details"))
     def particulars(self, entry: ListedEntry) -> SafeString | str:
-        told = audit_messages.detail_lines(entry.detail, entry.people, entry.subject)
-        items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
+        lines = audit_messages.detail_lines(entry.detail, entry.people, entry.subject)
+        items = format_html_join("", "<li>{}</li>", ((line,) for line in lines))
         return format_html('<ul class="facts">{}</ul>', items) if items else "—"
 
     @admin.display(description=_("details"))
@@ -258,8 +258,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         self._require_view(request)
         found = hash_chain.verify(newest=MAX_VERIFIED)
         save_verification(found)
-        told = {"holds": found.holds, "checked": found.checked}
-        audit.record(request.user, audit.LOG_VERIFIED, "audit", **told)
+        details = {"holds": found.holds, "checked": found.checked}
+        audit.record(request.user, audit.LOG_VERIFIED, "audit", **details)
         tell = messages.success if found.holds else messages.error
         tell(request, audit_messages.verification_sentence(found))
         return redirect("admin:agents_auditentry_changelist")
@@ -271,8 +271,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         if form not in EXPORT_FORMATS:
             return redirect("admin:agents_auditentry_changelist")
         rows = self.get_changelist_instance(request).get_queryset(request)
-        told = {"form": form, "filter": request.GET.urlencode()}
-        audit.record(request.user, audit.LOG_EXPORTED, "audit", **told)
+        context = {"form": form, "filter": request.GET.urlencode()}
+        audit.record(request.user, audit.LOG_EXPORTED, "audit", **context)
         pieces = export_lines(rows.order_by(), request.user, form)
         return download(pieces, f"audit-{timezone.now():%Y-%m-%d}.{form}", EXPORT_FORMATS[form])
 
@@ -296,9 +296,9 @@ def save_verification(found: hash_chain.ChainVerification) -> None:
 
 def load_verification(report: dict[str, Any]) -> hash_chain.ChainVerification:
     flaw = hash_chain.Flaw(report["flaw"]) if report["flaw"] else None
-    told = {name: report[name] for name in ("checked", "since", "number")}
+    details = {name: report[name] for name in ("checked", "since", "number")}
     return hash_chain.ChainVerification(
-        end=hash_chain.Anchor(**report["end"]), flaw=flaw, **told
+        end=hash_chain.Anchor(**report["end"]), flaw=flaw, **details
     )
 
 
@@ -309,12 +309,12 @@ def export_lines(rows: QuerySet[AuditEntry], user: AnyUser, form: str) -> Iterat
     last, rows = 0, rows.order_by("number").select_related("person")
     while page := list(rows.filter(number__gt=last)[:PAGE_SIZE]):
         for entry, view in zip(page, EntryView.all(page, user), strict=True):
-            told = asdict(view)
+            values = asdict(view)
             if form == "csv":
-                yield _csv_line([_escape_formula(str(cell)) for cell in told.values()])
+                yield _csv_line([_escape_formula(str(cell)) for cell in values.values()])
             else:
-                told |= {"detail": entry.detail}
-                yield json.dumps(told, ensure_ascii=False) + "\n"
+                values |= {"detail": entry.detail}
+                yield json.dumps(values, ensure_ascii=False) + "\n"
         last = page[-1].number
 
 

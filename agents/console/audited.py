@@ -54,10 +54,10 @@ class AuditedMixin(_ModelAdmin):
     def keep(
         self, request: HttpRequest, action: str, row: Model, changes: Changes | None = None
     ) -> None:
-        told: dict[str, Any] = {"name": str(row)} if self.tells_values else {}
+        details: dict[str, Any] = {"name": str(row)} if self.tells_values else {}
         if changes:
-            told["changes"] = changes if self.tells_values else sorted(changes)
-        audit.record(request.user, action, row, **told)
+            details["changes"] = changes if self.tells_values else sorted(changes)
+        audit.record(request.user, action, row, **details)
 
     def _stash_changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
         """Remember the changes until the row is logged next."""
@@ -82,8 +82,8 @@ def changes(form: Any) -> Changes:
 
 def _field_change(form: Any, name: str) -> Any:
     if is_secret(form, name):
-        kept = getattr(form.instance, name, None)
-        return SET if kept or name not in form.cleaned_data else REMOVED
+        value = getattr(form.instance, name, None)
+        return SET if value or name not in form.cleaned_data else REMOVED
     before, after = form.initial.get(name), form.cleaned_data.get(name)
     return [_display_value(form.fields.get(name), before), _display_value(None, after)]
 

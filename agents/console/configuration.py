@@ -276,7 +276,7 @@ def _item_views(
 def _item_changes(thing: ImportItem, reader: TextDiffer) -> Iterator[ItemChange]:
     for name in thing.changed_fields:
         before, after = (
-            report.format_value(told.get(name)) for told in (thing.before, thing.after)
+            report.format_value(values.get(name)) for values in (thing.before, thing.after)
         )
         if before != after:
             yield ItemChange(

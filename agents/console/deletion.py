@@ -63,9 +63,9 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
                 name = str(kind._meta.verbose_name_plural)
                 counts[name] = counts.get(name, 0) + count
         counts = {name: count for name, count in counts.items() if count}
-        told = [str(self.visible_row(row, request.user)) for row in rows]
+        labels = [str(self.visible_row(row, request.user)) for row in rows]
         lacking = set() if self.has_delete_permission(request) else {self.opts.verbose_name}
-        return told, counts, lacking, []
+        return labels, counts, lacking, []
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -88,7 +88,7 @@ class CascadeDeleteAdmin(ReadOnlyAdmin):
         for row in rows:
             self.stop(row)
             with transaction.atomic():
-                told = self.contents(row).facts() | {"deleted_together": len(rows)}
-                told |= {"name": str(row)} if self.tells_values else {}
-                audit.record(request.user, audit.DELETED, row, **told)
+                details = self.contents(row).facts() | {"deleted_together": len(rows)}
+                details |= {"name": str(row)} if self.tells_values else {}
+                audit.record(request.user, audit.DELETED, row, **details)
                 self.remove(row)

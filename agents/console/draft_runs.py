@@ -76,8 +76,8 @@ class DraftRunAdmin(ConsoleAdmin):
         form = make(request.POST, instance=agent)
         question = clean_question(request.POST.get("question", ""))
         if not form.is_valid() or not question:
-            asked = {} if question else {"question": [_("Enter a question.")]}
-            return JsonResponse({"errors": form_errors(form) | asked}, status=422)
+            errors = {} if question else {"question": [_("Enter a question.")]}
+            return JsonResponse({"errors": form_errors(form) | errors}, status=422)
         try:
             with db_errors.reraise_as(DraftRunRejected):
                 return DraftRunResponse(prepare(form, question, signed_in_user(request)))

@@ -57,14 +57,14 @@ class PatternDraftForm(forms.Form):
         ]
 
     def rule(self) -> Pattern:
-        said = self.cleaned_data
+        data = self.cleaned_data
         return Pattern(
-            name=said["name"],
-            pattern=said["pattern"],
-            stage=said["stage"],
-            action=GuardrailAction(said["action"]),
-            message=said["message"],
-            is_observed=said["is_observed"],
+            name=data["name"],
+            pattern=data["pattern"],
+            stage=data["stage"],
+            action=GuardrailAction(data["action"]),
+            message=data["message"],
+            is_observed=data["is_observed"],
         )
 
 
@@ -176,10 +176,10 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         return render(request, f"{TEMPLATE_DIR}/_backtest.html", {"form": form, **context})
 
     def _run_backtest(self, request: HttpRequest, form: PatternDraftForm) -> dict[str, Any]:
-        said = form.cleaned_data
+        data = form.cleaned_data
         try:
-            try_pattern(said["pattern"])
-            outcome = backtest(request.user, form.rule(), said["runs"], said["agents"])
+            try_pattern(data["pattern"])
+            outcome = backtest(request.user, form.rule(), data["runs"], data["agents"])
         except BadPattern as error:
             return {"problem": translate(str(error))}
         except BacktestRunning:
@@ -216,8 +216,8 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         hits.judge(request.user, hit, hits.VERDICTS[word])
         if not request.htmx:
             return redirect("admin:agents_guardrail_hits")
-        [shown] = hits.list_hits(request.user, hit.pattern_id, before=hit.pk + 1).hits[:1]
-        return render(request, f"{TEMPLATE_DIR}/_hit.html", {"hit": shown})
+        [updated] = hits.list_hits(request.user, hit.pattern_id, before=hit.pk + 1).hits[:1]
+        return render(request, f"{TEMPLATE_DIR}/_hit.html", {"hit": updated})
 
     def sets_view(self, request: HttpRequest) -> HttpResponse:
         """Display and add preset patterns."""
@@ -244,8 +244,8 @@ class GuardrailPatternAdmin(ConsoleAdmin):
             rows = pattern_sets.add(key)
             for row in rows:
                 self.log_addition(request, row, [{"added": {}}])
-        said = ngettext("%(n)s pattern added.", "%(n)s patterns added.", len(rows))
-        messages.success(request, said % {"n": len(rows)})
+        message = ngettext("%(n)s pattern added.", "%(n)s patterns added.", len(rows))
+        messages.success(request, message % {"n": len(rows)})
         return redirect("admin:agents_guardrail_sets")
 
     def _require_reviewer(self, request: HttpRequest) -> None:

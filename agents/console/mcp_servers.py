@@ -82,8 +82,8 @@ class ServerForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        kept = McpServer.objects.filter(pk=self.instance.pk).first()
-        secrets = {name: self._resolve_secret(name, cleaned, kept) for name in SECRET_FIELDS}
+        saved = McpServer.objects.filter(pk=self.instance.pk).first()
+        secrets = {name: self._resolve_secret(name, cleaned, saved) for name in SECRET_FIELDS}
         unread = {*self.errors}  # invalid fields can't be checked further
         if "args" in unread:
             unread.add("command")  # which depends on its arguments
@@ -100,7 +100,7 @@ class ServerForm(forms.ModelForm):
         return args
 
     def _resolve_secret(
-        self, name: str, cleaned: dict[str, Any], kept: McpServer | None
+        self, name: str, cleaned: dict[str, Any], saved: McpServer | None
     ) -> Any:
         """Return the secret as it will be: typed, or saved; empty if invalid."""
         if name in self.errors:
@@ -112,7 +112,7 @@ class ServerForm(forms.ModelForm):
             self.add_error(name, str(error))
             return {}
         label = {"field": self.fields[name].label}
-        if typed in (None, "") and kept and _is_redirected(name, cleaned, kept):
+        if typed in (None, "") and saved and _is_redirected(name, cleaned, saved):
             self.add_error(name, REENTER_SECRET % label)
         if _is_text_map(secret):
             return secret
@@ -148,14 +148,14 @@ SECRET_SET = _(
 SECRET_NOT_SET = _('Not set. Example: {"NAME": "value"}')
 
 
-def _is_redirected(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
+def _is_redirected(name: str, cleaned: dict[str, Any], saved: McpServer) -> bool:
     """Whether a saved secret would be sent elsewhere than intended.
 
     It checks the row, because a form trusts its own hidden fields about what changed.
     """
     where = SECRET_FIELDS[name]
-    is_moved = any(cleaned.get(field) != getattr(kept, field) for field in where)
-    return bool(getattr(kept, name)) and is_moved
+    is_moved = any(cleaned.get(field) != getattr(saved, field) for field in where)
+    return bool(getattr(saved, name)) and is_moved
 
 
 def _is_text_map(value: Any) -> bool:
@@ -335,8 +335,8 @@ class McpServerAdmin(ConsoleAdmin):
         if not self.has_change_permission(request, server):
             raise PermissionDenied
         found = async_to_sync(mcp_servers.sync)(server, request.user)
-        told = {"name": server.name, "state": str(found.health.state)}
-        audit.record(request.user, audit.SERVER_TESTED, server, **told)
+        details = {"name": server.name, "state": str(found.health.state)}
+        audit.record(request.user, audit.SERVER_TESTED, server, **details)
         self._add_messages(request, found)
         return redirect(_change_url(server.pk))
 
@@ -365,8 +365,8 @@ class McpServerAdmin(ConsoleAdmin):
         with transaction.atomic():  # the form may lock rows
             is_valid = form.is_valid()
         if is_valid:
-            told = {"name": form.wanted.name, "is_saved": False}
-            audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **told)
+            details = {"name": form.wanted.name, "is_saved": False}
+            audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **details)
         look = async_to_sync(mcp_servers.probe)
         context = {
             **self.admin_site.each_context(request),
@@ -400,8 +400,8 @@ class McpServerAdmin(ConsoleAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ServerImportForm(request.POST or None)
-        if form.is_valid() and (made := self._import_servers(request, form)):
-            names = ", ".join(server.name for server in made)
+        if form.is_valid() and (servers := self._import_servers(request, form)):
+            names = ", ".join(server.name for server in servers)
             messages.success(request, _("Imported: %(names)s") % {"names": names})
             return redirect("admin:agents_mcpserver_changelist")
         context = {
@@ -414,11 +414,11 @@ class McpServerAdmin(ConsoleAdmin):
 
     @transaction.atomic
     def _import_servers(self, request: HttpRequest, form: ServerImportForm) -> list[McpServer]:
-        made = form.create_servers(request.user)
-        for server in made:
+        servers = form.create_servers(request.user)
+        for server in servers:
             self.log_addition(request, server, [{"added": {}}])
             _add_warnings(request, server)
-        return made
+        return servers
 
     @method_decorator(require_POST)
     def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:

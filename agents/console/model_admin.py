@@ -110,8 +110,8 @@ def _field_digests(row: models.Model, form: forms.BaseForm) -> dict[str, str]:
     """Return a digest of each field of the form, for comparison only."""
     fields = [*row._meta.concrete_fields, *row._meta.many_to_many]
     own = {n: f.shown_of(row) for n, f in form.fields.items() if hasattr(f, "shown_of")}
-    shown = {f.name: _field_value(f, row) for f in fields if f.name in form.fields}
-    return {name: _digest(value) for name, value in (shown | own).items()}
+    values = {f.name: _field_value(f, row) for f in fields if f.name in form.fields}
+    return {name: _digest(value) for name, value in (values | own).items()}
 
 
 def _field_value(field: Any, row: models.Model) -> Any:
@@ -135,11 +135,11 @@ def _reveal_secret(value: Any) -> Any:
 
 
 def _conflict_message(row: models.Model, changed: list[str]) -> str:
-    told = {"fields": ", ".join(changed)}
+    values = {"fields": ", ".join(changed)}
     if not (last := _last_change(row)):
-        return f"{CHANGED_MEANWHILE % told} {SAVE_AGAIN_HINT}"
-    told |= {"who": last.user.get_username(), "time": timesince(last.action_time)}
-    return f"{CHANGED_BY % told} {SAVE_AGAIN_HINT}"
+        return f"{CHANGED_MEANWHILE % values} {SAVE_AGAIN_HINT}"
+    values |= {"who": last.user.get_username(), "time": timesince(last.action_time)}
+    return f"{CHANGED_BY % values} {SAVE_AGAIN_HINT}"
 
 
 def _last_change(row: models.Model) -> LogEntry | None:

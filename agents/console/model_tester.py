@@ -113,10 +113,10 @@ def audit_subject(row: LanguageModel) -> Any:
 
 def audit_details(row: LanguageModel) -> dict[str, str]:
     """Return a model's details for the audit log, without secrets."""
-    told = {"model": row.model, "provider": row.provider, "address": row.base_url}
+    details = {"model": row.model, "provider": row.provider, "address": row.base_url}
     endpoint = row.options.get("aws_bedrock_runtime_endpoint") or row.region
-    told["address"] = told["address"] or str(endpoint or "")
-    return {name: value for name, value in told.items() if value}
+    details["address"] = details["address"] or str(endpoint or "")
+    return {name: value for name, value in details.items() if value}
 
 
 def _outcome(results: Sequence[ProbeResult]) -> str:

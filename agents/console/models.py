@@ -200,11 +200,11 @@ class LanguageModelForm(forms.ModelForm):
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("provider") in NEEDS_BASE_URL and cleaned.get("base_url") == "":
             self.add_error("base_url", _("Enter the URL."))
-        kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
+        saved = LanguageModel.objects.filter(pk=self.instance.pk).first()
         if cleaned.get("forget_key"):
             self.instance.api_key = ""
         for name, sentence in REENTER_SECRET.items():
-            self._check_stored_secret(name, sentence, cleaned, kept)
+            self._check_stored_secret(name, sentence, cleaned, saved)
         if "model" in cleaned:
             self._check_settings(cleaned)
         return cleaned
@@ -230,7 +230,11 @@ class LanguageModelForm(forms.ModelForm):
         return row
 
     def _check_stored_secret(
-        self, name: str, sentence: LazyText, cleaned: dict[str, Any], kept: LanguageModel | None
+        self,
+        name: str,
+        sentence: LazyText,
+        cleaned: dict[str, Any],
+        saved: LanguageModel | None,
     ) -> None:
         """Check that a saved secret is readable and isn't sent to another destination."""
         secret = getattr(self.instance, name)
@@ -241,7 +245,7 @@ class LanguageModelForm(forms.ModelForm):
         except UnreadableSecret as error:
             self.add_error(name, translate(str(error)))
             return
-        if kept and _destination(self._pending_row(cleaned)) != _destination(kept):
+        if saved and _destination(self._pending_row(cleaned)) != _destination(saved):
             self.add_error(name, sentence)
 
 
@@ -315,9 +319,9 @@ class LanguageModelAdmin(ConsoleAdmin):
         """Offer to forget the key only if there is one."""
         if obj is not None and obj.api_key:
             return self.fieldsets
-        shown = [name for name in CONNECTION_FIELDS if name != "forget_key"]
+        names = [name for name in CONNECTION_FIELDS if name != "forget_key"]
         about, (title, _fields), *rest = self.fieldsets
-        return [about, (title, {"fields": shown}), *rest]
+        return [about, (title, {"fields": names}), *rest]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -42,17 +42,17 @@ def attach_usage(agents: Iterable[ListedAgent]) -> None:
     pks = [agent.pk for agent in agents]
     figures = {row["agent"]: row for row in _usage_rows(pks)}
     newest = AgentVersion.objects.filter(agent__in=pks, number=F("agent__version"))
-    kept = {version.agent_id: version for version in newest.select_related("author")}
+    versions = {version.agent_id: version for version in newest.select_related("author")}
     for agent in agents:
         agent.used = figures.get(agent.pk, {})
-        agent.newest = kept.get(agent.pk)
+        agent.newest = versions.get(agent.pk)
 
 
 def _usage_rows(agents: list[int]) -> Iterable[Any]:
     recent = Q(started_at__gte=timezone.now() - RECENT_PERIOD)
-    asked = Run.objects.filter(agent__in=agents).exclude(topic__startswith=DRAFT_TOPIC_PREFIX)
+    runs = Run.objects.filter(agent__in=agents).exclude(topic__startswith=DRAFT_TOPIC_PREFIX)
     return (
-        asked.order_by()
+        runs.order_by()
         .values("agent")
         .annotate(
             last=Max("started_at"),

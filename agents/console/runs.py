@@ -65,8 +65,8 @@ class MaskedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         pages: Any = self.model_admin
-        shown = pages.visible_row
-        self.result_list = [shown(row, request.user) for row in self.result_list]
+        visible_row = pages.visible_row
+        self.result_list = [visible_row(row, request.user) for row in self.result_list]
 
 
 class RecordAdmin(ReadOnlyAdmin):
@@ -76,8 +76,8 @@ class RecordAdmin(ReadOnlyAdmin):
     personal_search_fields: tuple[str, ...] = ()
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        shown = self._unmasked_names(request, self.search_fields)
-        return (*shown, *(self.personal_search_fields if self._can_see_all(request) else ()))
+        names = self._unmasked_names(request, self.search_fields)
+        return (*names, *(self.personal_search_fields if self._can_see_all(request) else ()))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         return self._unmasked_names(request, super().get_list_filter(request))

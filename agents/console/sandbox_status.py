@@ -55,11 +55,11 @@ def describe_config(config: ServerConfig) -> str:
 def describe_level(level: SandboxLevel) -> str:
     """Describe a level, including what an old kernel leaves open."""
     version = sandbox.landlock_version() if level == "landlock" else 0
-    said = [str(LEVEL_TEXTS[level]) % {"version": version}]
+    sentences = [str(LEVEL_TEXTS[level]) % {"version": version}]
     if level == "landlock" and version < MIN_TRUNCATE_VERSION:
-        said.append(str(TRUNCATE_ALLOWED))
+        sentences.append(str(TRUNCATE_ALLOWED))
     if level == "landlock" and version < MIN_SCOPED_VERSION:
-        said.append(str(SIGNALS_ALLOWED))
+        sentences.append(str(SIGNALS_ALLOWED))
     if level == "none" and mcp_servers.sandbox_policy().mode == "off":
-        said.append(str(SANDBOX_OFF))
-    return " ".join(said)
+        sentences.append(str(SANDBOX_OFF))
+    return " ".join(sentences)

@@ -62,8 +62,8 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        said = self.schema.get("description") or self.schema.get("title") or ""
-        return escape_invisible(said) if isinstance(said, str) else ""
+        text = self.schema.get("description") or self.schema.get("title") or ""
+        return escape_invisible(text) if isinstance(text, str) else ""
 
     @property
     def label(self) -> str:
@@ -105,8 +105,8 @@ def _iter_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, Mapping):
         return
-    for name, given in properties.items():
-        part, is_nullable = _strip_null(_resolve_ref(given, schema))
+    for name, property_schema in properties.items():
+        part, is_nullable = _strip_null(_resolve_ref(property_schema, schema))
         yield Parameter(
             name=name,
             schema=part,

@@ -45,8 +45,8 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
         raise PermissionDenied
     why_not = refusal_reason(row)
     must_confirm = effect(row) != Effect.READ or requires_approval(row)
-    given = request.POST if request.method == "POST" and not why_not else None
-    form = ArgumentsForm(input_schema(row) or {}, given, must_confirm=must_confirm)
+    data = request.POST if request.method == "POST" and not why_not else None
+    form = ArgumentsForm(input_schema(row) or {}, data, must_confirm=must_confirm)
     context = {
         **console.admin_site.each_context(request),
         "title": _("Run %(name)s") % {"name": row.name},

@@ -68,9 +68,9 @@ def _build_bar(number: int, begins: datetime, samples: Samples, slowest: float) 
     took = median(_latencies(samples)) if _latencies(samples) else None
     if state == "up" and took is not None:
         height = max(MIN_HEIGHT, round(HEIGHT * 0.8 * took / slowest))
-    told = [_format_span(begins, begins + SLOT), str(STATE_LABELS[state]())]
-    told += [figures.milliseconds(took)] if took is not None else []
-    return UptimeBar(x=number * SLOT_WIDTH, height=height, state=state, words=" · ".join(told))
+    parts = [_format_span(begins, begins + SLOT), str(STATE_LABELS[state]())]
+    parts += [figures.milliseconds(took)] if took is not None else []
+    return UptimeBar(x=number * SLOT_WIDTH, height=height, state=state, words=" · ".join(parts))
 
 
 def _state(samples: Samples) -> UptimeState:

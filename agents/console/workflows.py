@@ -89,11 +89,15 @@ class ScheduleForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        workflow, given = cleaned.get("workflow"), cleaned.get("parameters")
-        if workflow is not None and isinstance(given, dict) and workflow.newest is not None:
+        workflow, parameters = cleaned.get("workflow"), cleaned.get("parameters")
+        if (
+            workflow is not None
+            and isinstance(parameters, dict)
+            and workflow.newest is not None
+        ):
             try:
                 start.resolve_parameters(
-                    read_definition(workflow.newest.text), start.format_parameters(given)
+                    read_definition(workflow.newest.text), start.format_parameters(parameters)
                 )
             except start.WorkflowNotStarted as error:
                 self.add_error("parameters", str(error))
@@ -142,8 +146,8 @@ class ScheduleAdmin(ConsoleAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Prefill the user, and the parameters of the workflow in the URL."""
-        asked = super().get_changeform_initial_data(request)
-        return {"user": request.user.pk, "parameters": _default_parameters(request), **asked}
+        initial = super().get_changeform_initial_data(request)
+        return {"user": request.user.pk, "parameters": _default_parameters(request), **initial}
 
     def formfield_for_dbfield(
         self, db_field: models.Field, request: HttpRequest, **more: Any

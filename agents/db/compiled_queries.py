@@ -45,26 +45,26 @@ class compiled_query(Generic[Values, Found]):
         update_wrapper(self, make)
 
     def __call__(self, *values: Values.args, **named: Values.kwargs) -> list[Found]:
-        asked = self._statement
+        statement = self._statement
         filled = dict(zip(self.names, values, strict=not named)) | named
-        params = [filled[b.name] if isinstance(b, Placeholder) else b for b in asked.params]
-        connection = connections[asked.db]  # one per thread
-        rows = fetch(connection, asked.sql, params)
-        if asked.converters:
-            rows = [_convert_row(row, asked.converters, connection) for row in rows]
-        return list(map(asked.read, rows))
+        params = [filled[b.name] if isinstance(b, Placeholder) else b for b in statement.params]
+        connection = connections[statement.db]  # one per thread
+        rows = fetch(connection, statement.sql, params)
+        if statement.converters:
+            rows = [_convert_row(row, statement.converters, connection) for row in rows]
+        return list(map(statement.read, rows))
 
     @cached_property
     def _statement(self) -> "_CompiledQuery":
         make: Callable[..., QuerySet[Any, Found]] = self.make
-        made = make(*map(Placeholder, self.names))
-        compiler = made.query.get_compiler(using=made.db)
+        queryset = make(*map(Placeholder, self.names))
+        compiler = queryset.query.get_compiler(using=queryset.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         found = compiler.get_converters(columns).items()
         converters = [(at, how, column) for at, (hows, column) in found for how in hows]
-        read = ROW_READERS[made._iterable_class](compiler, made.db)
-        return _CompiledQuery(made.db, sql, params, converters, read)
+        read = ROW_READERS[queryset._iterable_class](compiler, queryset.db)
+        return _CompiledQuery(queryset.db, sql, params, converters, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ def _convert_row(row: Row, converters: Iterable[Any], connection: Any) -> Row:
 
 def _instance_reader(compiler: Any, db: str) -> Callable[[Row], Model]:
     """Return a row reader like ModelIterable's, prepared once."""
-    made = _row_factory(compiler.klass_info, compiler.select, db)
+    create_row = _row_factory(compiler.klass_info, compiler.select, db)
     added = list(compiler.annotation_col_map.items())
 
     def read(row: Row) -> Model:
-        found = made(row)
+        found = create_row(row)
         for name, at in added:
             setattr(found, name, row[at])
         return found
@@ -117,15 +117,15 @@ def _row_factory(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
     def make(row: Row) -> Model | None:
         if row[key] is None:
             return None
-        made = model.__new__(model)
-        made._state = ModelState()
-        made._state.adding, made._state.db = False, db
-        vars(made).update(zip(names, row[first:last], strict=True))
+        instance = model.__new__(model)
+        instance._state = ModelState()
+        instance._state.adding, instance._state.db = False, db
+        vars(instance).update(zip(names, row[first:last], strict=True))
         for make_part, here, there in parts:
-            here(made, part := make_part(row))
+            here(instance, part := make_part(row))
             if part is not None:
-                there(part, made)
-        return made
+                there(part, instance)
+        return instance
 
     return make
 

@@ -17,10 +17,10 @@ DISK_FULL_CODES = {sqlite3.SQLITE_FULL, "53100", ENOSPC}
 
 def is_disk_full(error: BaseException | None) -> bool:
     while error is not None:
-        said = (
+        message = (
             getattr(error, name, None) for name in ("sqlite_errorcode", "sqlstate", "errno")
         )
-        if DISK_FULL_CODES.intersection(said):
+        if DISK_FULL_CODES.intersection(message):
             return True
         error = error.__cause__
     return False

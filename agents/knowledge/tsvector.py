@@ -72,9 +72,11 @@ def delete(chunk: int) -> None:
 def search(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
     phrases = {term: WORD.findall(to_phrase(term)) for term in terms}
     stems = _stems(word for words in phrases.values() for word in words)
-    asked = [_to_tsquery([stems[w] for w in words], term) for term, words in phrases.items()]
+    tsqueries = [
+        _to_tsquery([stems[w] for w in words], term) for term, words in phrases.items()
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(SEARCH_SQL, [asked, len(asked), limit])
+        cursor.execute(SEARCH_SQL, [tsqueries, len(tsqueries), limit])
         found = cursor.fetchall()
     every = {chunk: score for chunk, score, has_every in found if has_every}
     return every, {chunk: score for chunk, score, has_every in found if not has_every}

@@ -28,8 +28,8 @@ class ConfiguredModel:
         **parameters: Any,
     ) -> AsyncIterator[Chunk]:
         """Stream a reply; `model` is our name, and the provider gets its own."""
-        asked = {"model": self.model, "messages": messages, "tools": tools, **parameters}
-        chunks = self.llm.stream(**asked)
+        request = {"model": self.model, "messages": messages, "tools": tools, **parameters}
+        chunks = self.llm.stream(**request)
         return _add_costs(chunks, self.price) if self.price else chunks
 
 

@@ -71,13 +71,13 @@ class DirectModel:
             model, self._environ, base_url=self.base_url, api_key=self._api_key
         )
         quirks = there.provider.quirks_for(there.name)
-        asked = openai_request.build_body(
+        body = openai_request.build_body(
             there.name, quirks, messages, tools, {**self.parameters, **parameters}
         )
         url = f"{there.url}/chat/completions"
         try:
             async with (
-                http.post(url, encode(asked), _headers(there), self.timeout) as answer,
+                http.post(url, encode(body), _headers(there), self.timeout) as answer,
                 aclosing(_read_chunks(answer, self.batch_seconds)) as chunks,
             ):
                 async for chunk in chunks:
@@ -100,15 +100,15 @@ async def _read_chunks(
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the server's chunks; an end without a finish reason is an error."""
     reader = EventReader()
-    begun = spoken = ended = False
+    has_started = spoken = ended = False
     try:
         while not reader.has_ended:
             for event in _parse_events(reader.feed(await answer.read())):
                 if event == DONE:
                     await _drain(answer)
                     return
-                chunk = event if isinstance(event, TextChunk) else _to_chunk(event, begun)
-                begun, ended = True, ended or _is_final(chunk)
+                chunk = event if isinstance(event, TextChunk) else _to_chunk(event, has_started)
+                has_started, ended = True, ended or _is_final(chunk)
                 spoken = spoken or _has_content(chunk)
                 yield chunk
             # Many servers announce a stream before its first token, which is awaited.
@@ -116,7 +116,7 @@ async def _read_chunks(
     except (aiohttp.ClientError, OSError):
         if not ended:
             raise
-    if begun and not ended:
+    if has_started and not ended:
         raise EOFError
 
 
@@ -133,8 +133,8 @@ def _parse_events(batch: list[bytes]) -> Iterator[Any]:
     words: list[str] = []
     try:
         for event in _decode_batch(batch):
-            if (said := _text_only(event)) is not None:
-                words.append(said)
+            if (text := _text_only(event)) is not None:
+                words.append(text)
                 continue
             yield from _flush_text(words)
             yield event
@@ -155,12 +155,12 @@ def _text_only(event: Any) -> str | None:
     try:
         [choice] = event["choices"]
         delta = choice["delta"]
-        said = delta["content"]
+        text = delta["content"]
         is_more = len(delta) > 1 or choice.get("finish_reason") or choice.get("index")
         is_more = is_more or event.get("usage") or event.get("error")
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return said if isinstance(said, str) and not is_more else None
+    return text if isinstance(text, str) and not is_more else None
 
 
 def _flush_text(words: list[str]) -> Iterator[TextChunk]:
@@ -169,11 +169,11 @@ def _flush_text(words: list[str]) -> Iterator[TextChunk]:
     words.clear()
 
 
-def _to_chunk(event: Any, begun: bool) -> dict[str, Any]:
+def _to_chunk(event: Any, has_started: bool) -> dict[str, Any]:
     try:
         failed = event.get("error") or (event if event.get("object") == "error" else None)
         usage = event.get("usage")
-        choices = [_to_choice(choice, begun) for choice in event.get("choices") or ()]
+        choices = [_to_choice(choice, has_started) for choice in event.get("choices") or ()]
     except (AttributeError, TypeError, ValueError) as error:
         raise StreamGarbled("an event that is not a chunk") from error
     if failed:
@@ -182,14 +182,14 @@ def _to_chunk(event: Any, begun: bool) -> dict[str, Any]:
     return {"id": event.get("id"), "choices": choices, **used}
 
 
-def _to_choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
+def _to_choice(choice: Mapping[str, Any], has_started: bool) -> dict[str, Any]:
     """Treat a message instead of a delta as the whole answer, unless it was already sent."""
-    said = choice.get("delta")
-    if said is None and not begun:
-        said = choice.get("message")
+    delta = choice.get("delta")
+    if delta is None and not has_started:
+        delta = choice.get("message")
     return {
         "index": choice.get("index") or 0,
-        "delta": dict(said or {}),
+        "delta": dict(delta or {}),
         "finish_reason": choice.get("finish_reason"),
     }
 
@@ -198,7 +198,7 @@ def _has_content(chunk: Chunk) -> bool:
     if isinstance(chunk, TextChunk):
         return bool(chunk.text)
     deltas = (choice["delta"] for choice in chunk["choices"])
-    return any(said for delta in deltas for name, said in delta.items() if name != "role")
+    return any(value for delta in deltas for name, value in delta.items() if name != "role")
 
 
 def _is_final(chunk: Chunk) -> bool:
@@ -213,9 +213,9 @@ def _add_cost(chunk: Chunk, model: str) -> Chunk:
     cost = usage.get("cost")
     if not isinstance(cost, int | float):
         cost = _cost(usage, model)
-    told = {} if cost is None else {"cost": cost}
+    extra = {} if cost is None else {"cost": cost}
     others = {name: value for name, value in usage.items() if name != "cost"}
-    return {**chunk, "usage": others | told}
+    return {**chunk, "usage": others | extra}
 
 
 def _cost(usage: Mapping[str, Any], model: str) -> float | None:
@@ -232,7 +232,7 @@ def _include_reasoning(usage: Mapping[str, Any]) -> Mapping[str, Any]:
     details = usage.get("completion_tokens_details")
     thought = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), thought)
-    asked, said, thought = (count if isinstance(count, int) else 0 for count in counts)
-    if not thought or usage.get("total_tokens") != asked + said + thought:
+    prompt, completion, thought = (count if isinstance(count, int) else 0 for count in counts)
+    if not thought or usage.get("total_tokens") != prompt + completion + thought:
         return usage
-    return {**usage, "completion_tokens": said + thought}
+    return {**usage, "completion_tokens": completion + thought}

@@ -173,10 +173,10 @@ async def _pick_model(server: LocalServer, names: Sequence[str], deadline: float
 
 
 async def _supports_tools(server: LocalServer, name: str) -> bool:
-    shown = OllamaDetails.model_validate_json(
+    details = OllamaDetails.model_validate_json(
         await _fetch(server.port, "/api/show", {"model": name})
     )
-    return "tools" in shown.capabilities
+    return "tools" in details.capabilities
 
 
 async def _fetch(port: int, path: str, body: Mapping[str, str] | None = None) -> bytes:

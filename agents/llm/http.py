@@ -165,8 +165,8 @@ def _count_reader() -> Iterator[None]:
 
 async def close() -> None:
     """Close this event loop's connections; a loop that runs to its end does so itself."""
-    if kept := _CLIENTS.get(asyncio.get_running_loop()):
-        await kept[0].aclose()
+    if client := _CLIENTS.get(asyncio.get_running_loop()):
+        await client[0].aclose()
 
 
 _Opened = AsyncGenerator[aiohttp.ClientSession, None]
@@ -273,10 +273,10 @@ def _extract_message(value: Any, depth: int = MAX_DEPTH) -> str:
     if not isinstance(value, Mapping):
         return ""
     names = ("error", "message", "detail", "msg")
-    said = next(
+    message = next(
         filter(None, (_extract_message(value.get(name), depth - 1) for name in names)), ""
     )
-    parts = (_field_path(value.get("loc")), said, _upstream_message(value.get("metadata")))
+    parts = (_field_path(value.get("loc")), message, _upstream_message(value.get("metadata")))
     return ": ".join(filter(None, parts))
 
 

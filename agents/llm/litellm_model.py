@@ -198,9 +198,9 @@ def _dry_run(prefix: str) -> None:
     if modules := PROVIDER_MODULES.get(prefix):
         _import_modules(modules).result()
     _is_rehearsal.set(True)  # only in this thread
-    given = AWS_DUMMY_OPTIONS if prefix == "bedrock" else {"base_url": UNREACHABLE_URL}
+    options = AWS_DUMMY_OPTIONS if prefix == "bedrock" else {"base_url": UNREACHABLE_URL}
     name = "anthropic.claude" if prefix == "bedrock" else "rehearsal"
-    llm = LiteLLMModel(**given)
+    llm = LiteLLMModel(**options)
     hello = [{"role": "user", "content": "."}]
     with suppress(Exception):  # it is meant to fail, and each provider fails differently
         request = llm._request(f"{prefix}/{name}", hello, None, {})
@@ -302,7 +302,7 @@ def _read_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
 
 async def _read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
     """Yield events of an OpenAI-format response; an end without a finish reason is an error."""
-    begun = ended = False
+    has_started = ended = False
     try:
         async with aclosing(_read_lines(response)) as lines:
             async for line in lines:
@@ -312,12 +312,12 @@ async def _read_wire(response: Any) -> AsyncGenerator[Chunk, None]:
                     await _drain(lines)
                 elif data:
                     chunk = _parse_chunk(data)
-                    begun, ended = True, ended or _is_final(chunk)
+                    has_started, ended = True, ended or _is_final(chunk)
                     yield chunk
     except import_module("httpx").HTTPError:
         if not ended:
             raise
-    if begun and not ended:
+    if has_started and not ended:
         raise EOFError
 
 
@@ -365,10 +365,10 @@ def _parse_chunk(data: bytes) -> Chunk:
 
 def _to_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
     is_whole = choice.get("delta") is None and choice.get("message")
-    said = "message" if is_whole else "delta"
+    key = "message" if is_whole else "delta"
     return {
         "index": choice.get("index") or 0,
-        said: dict(choice.get(said) or {}),
+        key: dict(choice.get(key) or {}),
         "finish_reason": choice.get("finish_reason"),
     }
 
@@ -382,7 +382,7 @@ async def _convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
 
     If the provider never sent a finish reason, LiteLLM reports `stop`, which is an error here.
     """
-    begun, reasons = False, _track_finish_reasons(answer)
+    has_started, reasons = False, _track_finish_reasons(answer)
     thoughts = (
         "reasoning"
         if answer.custom_llm_provider in REASONING_READ_ONLY
@@ -397,14 +397,14 @@ async def _convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
             }
             for choice in chunk.choices
         ]
-        begun = begun or any(choice["delta"] for choice in choices)
+        has_started = has_started or any(choice["delta"] for choice in choices)
         usage = getattr(chunk, "usage", None)
         used = {"usage": usage.model_dump(exclude_none=True)} if usage else {}
         yield {"id": chunk.id, "choices": choices, **used}
         # Chunks that have already arrived are read without waiting, and slowly: yield to others
         # in between.
         await asyncio.sleep(0)
-    if begun and not reasons:
+    if has_started and not reasons:
         raise EOFError
 
 
@@ -424,19 +424,19 @@ def _track_finish_reasons(answer: Any) -> list[str]:
 
 
 def _to_delta(delta: Any, thoughts: str) -> dict[str, Any]:
-    said = {name: getattr(delta, name, None) for name in DELTA_FIELDS}
-    said[thoughts] = getattr(delta, "reasoning_content", None)
-    said["tool_calls"] = [
+    fields = {name: getattr(delta, name, None) for name in DELTA_FIELDS}
+    fields[thoughts] = getattr(delta, "reasoning_content", None)
+    fields["tool_calls"] = [
         _to_tool_call(call) for call in getattr(delta, "tool_calls", None) or ()
     ]
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _to_tool_call(call: Any) -> dict[str, Any]:
     function = {"name": call.function.name, "arguments": call.function.arguments}
-    kept = {name: value for name in TOOL_CALL_FIELDS if (value := getattr(call, name, None))}
+    fields = {name: value for name in TOOL_CALL_FIELDS if (value := getattr(call, name, None))}
     id = call.id and call.id.partition(SIGNATURE_SEPARATOR)[0]
-    return {"index": call.index, "id": id, "type": "function", "function": function, **kept}
+    return {"index": call.index, "id": id, "type": "function", "function": function, **fields}
 
 
 def _add_cost(chunk: Chunk, model: str, litellm: Any) -> Chunk:

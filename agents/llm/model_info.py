@@ -38,9 +38,12 @@ class Price:
         read = _count(details.get("cached_tokens")) or _count(usage.get(DEEPSEEK_CACHE_HITS))
         written = _count(details.get("cache_write_tokens"))
         fresh = max(0, _count(usage.get("prompt_tokens")) - read - written)
-        said = _count(usage.get("completion_tokens"))
+        completion_tokens = _count(usage.get("completion_tokens"))
         return (
-            fresh * self.input + read * self.read + written * self.written + said * self.output
+            fresh * self.input
+            + read * self.read
+            + written * self.written
+            + completion_tokens * self.output
         )
 
 

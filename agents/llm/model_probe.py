@@ -72,15 +72,15 @@ async def probe(
 
     If the model doesn't reply at all, the test ends.
     """
-    given = {**(parameters or {}), "max_tokens": MAX_TOKENS}
+    options = {**(parameters or {}), "max_tokens": MAX_TOKENS}
     for ask in (_reply_probe, _tools_probe, _vision_probe, _schema_probe):
-        asked = ask(llm, model, given)
-        async with aclosing(asked.words()) as words:
+        request = ask(llm, model, options)
+        async with aclosing(request.words()) as words:
             async for text in words:
-                if asked.part == "reply":
+                if request.part == "reply":
                     yield text
-        yield asked.result()
-        if asked.part == "reply" and asked.error:
+        yield request.result()
+        if request.part == "reply" and request.error:
             return
 
 
@@ -103,13 +103,13 @@ class _ProbeRequest:
             chunks = open_stream(self._llm.stream, **self._request)
             async with aclosing(batched(chunks, DEADLINES)) as batches:
                 async for chunk in (chunk async for batch in batches for chunk in batch):
-                    shown = assembler.feed(chunk)
-                    if self._first is None and (shown or _has_tool_calls(chunk)):
+                    visible = assembler.feed(chunk)
+                    if self._first is None and (visible or _has_tool_calls(chunk)):
                         self._first = monotonic() - began
-                    if said := "".join(text for kind, text in shown if kind == "answer"):
-                        yield said
-            if said := "".join(text for kind, text in assembler.rest() if kind == "answer"):
-                yield said
+                    if text := "".join(text for kind, text in visible if kind == "answer"):
+                        yield text
+            if text := "".join(text for kind, text in assembler.rest() if kind == "answer"):
+                yield text
             self._turn = assembler.turn()
         except AgentError as error:
             self.error = error
@@ -191,10 +191,10 @@ def _has_multiply_call(turn: Turn) -> bool:
 
 def _is_product(call: ToolCall) -> bool:
     try:
-        given = call.input
+        arguments = call.input
     except ValueError:
         return False
-    return (given.get("a"), given.get("b")) in [(6, 7), (7, 6)]
+    return (arguments.get("a"), arguments.get("b")) in [(6, 7), (7, 6)]
 
 
 def _mentioned_colours(text: str) -> set[str]:

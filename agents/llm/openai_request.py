@@ -19,39 +19,39 @@ def build_body(
     tools: Sequence[Mapping[str, Any]] | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    asked = {
+    body = {
         "model": name,
         "messages": [_adapt_message(message, quirks) for message in messages],
         **({"tools": _adapt_tools(tools, quirks)} if tools else {}),
         **_adapt_parameters(parameters, quirks),
         **quirks.added,
     }
-    if "response_format" in asked and not quirks.streams_forms:
-        return asked
+    if "response_format" in body and not quirks.streams_forms:
+        return body
     streamed = {"stream": True} | (
         {"stream_options": STREAM_OPTIONS} if quirks.takes_stream_options else {}
     )
-    return asked | streamed
+    return body | streamed
 
 
 def _adapt_parameters(parameters: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
-    taken = {
+    supported = {
         quirks.renamed.get(name, name): value
         for name, value in parameters.items()
         if value is not None and name not in quirks.dropped
     }
-    choice = taken.get("tool_choice")
+    choice = supported.get("tool_choice")
     if isinstance(choice, str) and choice in quirks.tool_choices:
-        taken["tool_choice"] = quirks.tool_choices[choice]
-    return taken
+        supported["tool_choice"] = quirks.tool_choices[choice]
+    return supported
 
 
 def _adapt_message(message: Message, quirks: Quirks) -> Message:
-    said = message if quirks.takes_thoughts else portable_message(message)
-    said = {name: value for name, value in said.items() if value is not None}
+    adapted = message if quirks.takes_thoughts else portable_message(message)
+    adapted = {name: value for name, value in adapted.items() if value is not None}
     if not quirks.takes_names:
-        said.pop("name", None)
-    return _adapt_call_ids(said, quirks.call_ids) if quirks.call_ids else said
+        adapted.pop("name", None)
+    return _adapt_call_ids(adapted, quirks.call_ids) if quirks.call_ids else adapted
 
 
 def _adapt_call_ids(message: Message, pattern: str) -> Message:

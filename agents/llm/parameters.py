@@ -167,16 +167,16 @@ def _is_service_account(value: Any) -> bool:
     if not isinstance(value, str) or len(value) > MAX_SECRET_CHARS:
         return False
     try:
-        told = json.loads(value)
+        data = json.loads(value)
     except (ValueError, RecursionError):
         return False
     return (
-        isinstance(told, dict)
-        and told.keys() <= SERVICE_ACCOUNT_FIELDS
-        and all(isinstance(item, str) for item in told.values())
-        and told.get("type") == "service_account"
-        and told.get("token_uri", GOOGLE_TOKEN_URL) == GOOGLE_TOKEN_URL
-        and told.get("universe_domain", "googleapis.com") == "googleapis.com"
+        isinstance(data, dict)
+        and data.keys() <= SERVICE_ACCOUNT_FIELDS
+        and all(isinstance(item, str) for item in data.values())
+        and data.get("type") == "service_account"
+        and data.get("token_uri", GOOGLE_TOKEN_URL) == GOOGLE_TOKEN_URL
+        and data.get("universe_domain", "googleapis.com") == "googleapis.com"
     )
 
 
@@ -349,8 +349,8 @@ def check(settings: ModelSettings, request: Mapping[str, Any] | None = None) -> 
         kind = UnknownProvider if problem.is_unknown_provider else SettingNotAllowed
         raise kind(problem.sentence)
     prefix = provider_prefix(settings.model)
-    asked = {n: value for n, value in (request or {}).items() if n not in ENGINE_PARAMETERS}
-    for _, sentence in _problems_by_name(asked, allowed_options(prefix), prefix):
+    options = {n: value for n, value in (request or {}).items() if n not in ENGINE_PARAMETERS}
+    for _, sentence in _problems_by_name(options, allowed_options(prefix), prefix):
         raise SettingNotAllowed(sentence)
 
 
@@ -563,23 +563,26 @@ def _option_problems(settings: ModelSettings, prefix: str) -> Iterator[SettingPr
 
 
 def _field_problems(
-    given: Mapping[str, Any], allowed: Mapping[str, ValueRule], field: str, prefix: str
+    options: Mapping[str, Any], allowed: Mapping[str, ValueRule], field: str, prefix: str
 ) -> Iterator[SettingProblem]:
-    for _name, sentence in _problems_by_name(given, allowed, prefix):
+    for _name, sentence in _problems_by_name(options, allowed, prefix):
         yield SettingProblem(field, sentence)
 
 
 def _problems_by_name(
-    given: Mapping[str, Any], allowed: Mapping[str, ValueRule], prefix: str
+    options: Mapping[str, Any], allowed: Mapping[str, ValueRule], prefix: str
 ) -> Iterator[tuple[str, str]]:
-    for name, value in given.items():
+    for name, value in options.items():
         if value is None:
             continue
         if (shape := allowed.get(name)) is None:
             form = UNKNOWN_OPTION if allowed else OPTIONS_NOT_ALLOWED
             names = ", ".join(sorted(allowed))
-            shown = _truncate(name)
-            yield name, form.format(name=shown, provider=provider_label(prefix), names=names)
+            short_name = _truncate(name)
+            yield (
+                name,
+                form.format(name=short_name, provider=provider_label(prefix), names=names),
+            )
         elif _is_reference(value, shape):
             yield name, REFERENCE_NOT_ALLOWED.format(name=name)
         elif not shape.fits(value):

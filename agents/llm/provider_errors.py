@@ -119,31 +119,31 @@ def explain(
 
 
 def _status_error(
-    status: int | None, model: str, said: str, too_long: bool, chain: list[BaseException]
+    status: int | None, model: str, message: str, too_long: bool, chain: list[BaseException]
 ) -> ModelError:
-    if status in (401, 403) or MISSING_KEY.search(said):
-        return ModelError(KEY_REJECTED.fill(model, said), advice=CHECK_KEY_ADVICE)
+    if status in (401, 403) or MISSING_KEY.search(message):
+        return ModelError(KEY_REJECTED.fill(model, message), advice=CHECK_KEY_ADVICE)
     if status == 429:
-        return _rate_limit_error(RATE_LIMITED.fill(model, said), _retry_after(chain))
-    if too_long or CONTEXT_EXCEEDED.search(said):
+        return _rate_limit_error(RATE_LIMITED.fill(model, message), _retry_after(chain))
+    if too_long or CONTEXT_EXCEEDED.search(message):
         return ModelError(
-            CHAT_TOO_LONG.fill(model, said),
+            CHAT_TOO_LONG.fill(model, message),
             advice="Start a new chat, or choose a model with a larger context window.",
         )
-    if MISSING_PROVIDER.search(said):
+    if MISSING_PROVIDER.search(message):
         return ModelError(
             f"The model name {model!r} doesn't include a provider.",
             advice="Enter it as provider/model, e.g. openai/… or anthropic/….",
         )
     if status == 404:
         return ModelError(
-            MODEL_NOT_FOUND.fill(model, said), advice="Check the model's name and URL."
+            MODEL_NOT_FOUND.fill(model, message), advice="Check the model's name and URL."
         )
     if status and status >= 500:
         return ProviderFailed(
-            PROVIDER_ERROR.fill(model, said, status), advice=RETRY_LATER_ADVICE
+            PROVIDER_ERROR.fill(model, message, status), advice=RETRY_LATER_ADVICE
         )
-    return ModelError(REQUEST_REJECTED.fill(model, said), advice=RETRY_ADVICE)
+    return ModelError(REQUEST_REJECTED.fill(model, message), advice=RETRY_ADVICE)
 
 
 def _rate_limit_error(sentence: str, seconds: float | None) -> RateLimited:

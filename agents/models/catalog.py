@@ -332,8 +332,10 @@ class AgentTool(models.Model):
 
     def __str__(self) -> str:
         """Return the text for the audit log, also without an agent."""
-        told = ", ".join(f"{name} {value}" for name, value in self.settings.items() if value)
-        return f"{self.tool} ({told})" if told else str(self.tool)
+        settings = ", ".join(
+            f"{name} {value}" for name, value in self.settings.items() if value
+        )
+        return f"{self.tool} ({settings})" if settings else str(self.tool)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -261,10 +261,10 @@ class Run(models.Model):
 
     @property
     def original(self) -> Self:
-        asked = copy(self)
+        original = copy(self)
         for name, value in self.unsaved_values.items():
-            setattr(asked, name, value)
-        return asked
+            setattr(original, name, value)
+        return original
 
     def is_owned_by(self, user: AnyUser) -> bool:
         """Whether it is this user's run; runs from a terminal have no user."""

@@ -117,8 +117,8 @@ class EncryptedTextField(_SealedTextField):
     def formfield(self, **options: Any) -> forms.Field | None:
         widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
         # A hidden field would reveal what was typed.
-        given = {"widget": widget, "show_hidden_initial": False, **options}
-        return super().formfield(**given)
+        defaults = {"widget": widget, "show_hidden_initial": False, **options}
+        return super().formfield(**defaults)
 
 
 class EncryptedJSONField(EncryptedTextField):
@@ -127,8 +127,8 @@ class EncryptedJSONField(EncryptedTextField):
     empty = "{}"
 
     def formfield(self, **options: Any) -> forms.Field | None:
-        given = {"form_class": _SecretJSONField, "widget": WriteOnlyTextarea, **options}
-        return super().formfield(**given)
+        defaults = {"form_class": _SecretJSONField, "widget": WriteOnlyTextarea, **options}
+        return super().formfield(**defaults)
 
 
 class WriteOnlyTextarea(forms.Textarea):

@@ -53,7 +53,7 @@ class EventCounters:
         self.events = counter("events_kept", "Saved events.")
         self.started = counter("runs_started", "Started runs.")
         self.ended = counter("runs_ended", "Ended runs, by status.", "status")
-        self.asked = counter("model_calls", "Model calls.", "model")
+        self.model_calls = counter("model_calls", "Model calls.", "model")
         self.failed = counter(
             "model_errors", "Model calls that failed after all retries.", "model"
         )
@@ -101,7 +101,7 @@ class EventCounters:
         name = event.data["request"].get("model") or run.model
         self._models.register([name])
         model = self._models[name]
-        self.asked.labels(model).inc()
+        self.model_calls.labels(model).inc()
         self._open[run.pk, event.data["step"]] = model, event.time
         if len(self._open) > MAX_OPEN_TURNS:
             self._open.popitem(last=False)

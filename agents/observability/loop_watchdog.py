@@ -108,8 +108,8 @@ def stack_summary(frame: FrameType | None) -> str:
     if not codes or codes[0].co_filename.endswith(IDLE_FRAMES):
         return ""
     called = list(takewhile(lambda code: not code.co_filename.endswith(RUNNING_FRAMES), codes))
-    told = called[:1] + [code for code in called[1:] if not _is_stdlib(code.co_filename)]
-    names = [f"{_short_path(code.co_filename)}:{code.co_name}" for code in told]
+    frames = called[:1] + [code for code in called[1:] if not _is_stdlib(code.co_filename)]
+    names = [f"{_short_path(code.co_filename)}:{code.co_name}" for code in frames]
     return " ← ".join(names[:MAX_FRAMES])
 
 

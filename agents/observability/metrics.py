@@ -45,13 +45,13 @@ class ProcessStatusCollector:
     def collect(self) -> Iterator[Metric]:
         about = {"version": process_status.version()}
         yield InfoMetricFamily("ashiato_build", "Version of this process.", value=about)
-        told = process_status.latest()
+        status = process_status.latest()
         for figure, (name, words) in GAUGES.items():
-            if figure in told:
-                yield GaugeMetricFamily(f"ashiato_{name}", words, value=told[figure])
-        if told:
+            if figure in status:
+                yield GaugeMetricFamily(f"ashiato_{name}", words, value=status[figure])
+        if status:
             words = "Number of times the event loop was blocked."
-            yield CounterMetricFamily("ashiato_loop_stalls", words, value=told["stalls"])
+            yield CounterMetricFamily("ashiato_loop_stalls", words, value=status["stalls"])
         yield self._circuit_states()
 
     def _circuit_states(self) -> Metric:
@@ -139,8 +139,8 @@ def is_allowed(authorization: str) -> bool:
 
 async def handle_request(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve one scrape at a time, in its own thread, so that no page waits."""
-    told = [value for name, value in scope["headers"] if name == b"authorization"]
-    authorization = told[0].decode("latin-1") if len(told) == 1 else ""
+    tokens = [value for name, value in scope["headers"] if name == b"authorization"]
+    authorization = tokens[0].decode("latin-1") if len(tokens) == 1 else ""
     loop = asyncio.get_running_loop()
     status, headers, body = await loop.run_in_executor(_thread, response, authorization)
     await send({"type": "http.response.start", "status": status, "headers": headers})

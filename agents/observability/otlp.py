@@ -66,8 +66,8 @@ class Exporter:
 
     def send(self, spans: Sequence[TraceSpan]) -> bool:
         self._messages.texts.clear()
-        told = [readable(span, self.resource) for span in spans]
-        if self._exporter.export(told) is not SpanExportResult.SUCCESS:
+        readable_spans = [readable(span, self.resource) for span in spans]
+        if self._exporter.export(readable_spans) is not SpanExportResult.SUCCESS:
             self.lost += len(spans)
             self._note_outage()
             return False

@@ -87,11 +87,11 @@ class SpanBuilder:
         subject: TraceIdentity,
         *,
         with_content: bool = False,
-        shown: ContentFilter = lambda value: value,
+        content_filter: ContentFilter = lambda value: value,
     ) -> None:
         self.subject = subject
         self.with_content = with_content
-        self.shown = shown
+        self.content_filter = content_filter
         self.seq = 0
         self._open: dict[str, TraceSpan] = {}
         self._sent: dict[str, list[Mapping[str, Any]]] = {}
@@ -130,7 +130,7 @@ class SpanBuilder:
     def _on_task(self, event: Event) -> None:
         """Start the span of a plan, task or evaluation, with its work below it."""
         kind, name = event.data["kind"], event.data["name"] if self.with_content else ""
-        named = f"{kind} {self.shown(name)}".strip()
+        named = f"{kind} {self.content_filter(name)}".strip()
         span = self._start_span(_step_key(event), event, named, parent=self._parent_key(event))
         of = "EVALUATOR" if kind == "evaluation" else "CHAIN"
         span.attributes |= {"openinference.span.kind": of, "gen_ai.agent.name": event.agent}
@@ -157,7 +157,7 @@ class SpanBuilder:
 
     def _messages(self, whose: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         before = self._sent.get(whose, [])
-        new = map(self.shown, request.get("messages", ()))
+        new = map(self.content_filter, request.get("messages", ()))
         self._sent[whose] = [*before[: request.get("kept", 0)], *new]
         return self._sent[whose]
 
@@ -181,7 +181,7 @@ class SpanBuilder:
             "tool.name": name,
         }
         if self.with_content:
-            arguments = _serialize(self.shown(event.data["function"]["arguments"]))
+            arguments = _serialize(self.content_filter(event.data["function"]["arguments"]))
             span.attributes |= {
                 "gen_ai.tool.call.arguments": arguments,
                 "input.value": arguments,
@@ -195,7 +195,7 @@ class SpanBuilder:
         if data["is_error"]:
             self._set_error(span, "tool_error", data["content"] if self.with_content else "")
         if self.with_content:
-            result = _serialize(self.shown(data["content"]))
+            result = _serialize(self.content_filter(data["content"]))
             span.attributes |= {"gen_ai.tool.call.result": result, "output.value": result}
 
     def _on_usage(self, event: Event) -> None:
@@ -311,12 +311,12 @@ class SpanBuilder:
             )
 
     def _set_error(self, span: TraceSpan, kind: str, sentence: str) -> None:
-        span.failure = mask_secrets(self.shown(sentence))[:MAX_CONTENT_CHARS]
+        span.failure = mask_secrets(self.content_filter(sentence))[:MAX_CONTENT_CHARS]
         span.attributes["error.type"] = kind
 
     def _say(self, span: TraceSpan, way: str, text: Any, role: str) -> None:
         if self.with_content and text:
-            text = self.shown(text)
+            text = self.content_filter(text)
             message = {"role": role, "parts": [{"type": "text", "content": text}]}
             span.attributes[f"gen_ai.{way}.messages"] = _serialize([message])
             span.attributes[f"{way}.value"] = _serialize(text)

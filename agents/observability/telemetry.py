@@ -128,14 +128,14 @@ class SinkWorker:
         due: float | None = None
         while True:
             try:
-                heard = self.queue.get(timeout=due and max(0.0, due - time.monotonic()))
+                item = self.queue.get(timeout=due and max(0.0, due - time.monotonic()))
             except Empty:
                 due = None
                 self._flush()
                 continue
-            if heard is None:
+            if item is None:
                 break
-            run, events, size = heard
+            run, events, size = item
             self._process(run, events)
             with self._lock:
                 self.bytes -= size
@@ -209,8 +209,8 @@ class SpanSink:
         return builder
 
     def _new_builder(self, run: Run) -> SpanBuilder:
-        shown = {} if self.with_personal else {"shown": masking.mask_value}
-        return SpanBuilder(_trace_identity(run), with_content=self.with_content, **shown)
+        options = {} if self.with_personal else {"content_filter": masking.mask_value}
+        return SpanBuilder(_trace_identity(run), with_content=self.with_content, **options)
 
 
 def _create_sinks(environment: Any) -> list[Sink]:

@@ -217,12 +217,12 @@ class _StepSignature:
 
     def __init__(self, step: StepView) -> None:
         is_tool = step.kind == TOOL
-        said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
+        text = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
         self.step = step
         sub_agent = step.agent_name if step.depth else ""
         is_named = is_tool or step.kind in PLAN_KINDS
         self.name = (step.kind, step.depth, sub_agent, step.action if is_named else "")
-        self.signs = frozenset(split_words(said[:MAX_SIGNATURE_CHARS])[:MAX_SIGNATURE_WORDS])
+        self.signs = frozenset(split_words(text[:MAX_SIGNATURE_CHARS])[:MAX_SIGNATURE_WORDS])
 
 
 _Pair = tuple[_StepSignature | None, _StepSignature | None]
@@ -321,8 +321,8 @@ def _setting(started: RunStart, name: str) -> str:
 
 
 def _message_count(history: Sequence[Any]) -> str:
-    said = ngettext("%(count)d message", "%(count)d messages", len(history))
-    return said % {"count": len(history)}
+    sentence = ngettext("%(count)d message", "%(count)d messages", len(history))
+    return sentence % {"count": len(history)}
 
 
 def _fallback_models(run: Run) -> str:

@@ -120,7 +120,7 @@ class RecordedCalls:
 
     def __init__(self, recorded: Iterable[Mapping[str, Any]]) -> None:
         self.expected: list[str] = []
-        self.made: list[str] = []
+        self.calls: list[str] = []
         self._results: dict[str, list[ToolResult]] = {}
         for row in recorded:
             key = call_key(row["tool"], row["arguments"])
@@ -129,7 +129,7 @@ class RecordedCalls:
 
     def answer(self, tool: str, input: ToolInput) -> ToolResult:
         key = call_key(tool, input)
-        self.made.append(key)
+        self.calls.append(key)
         results = self._results.get(key)
         if results is None:
             return ToolResult(error=NOT_RECORDED, mendable=True)
@@ -137,7 +137,7 @@ class RecordedCalls:
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
-        return tuple(key for key in self.made if key not in self._results)
+        return tuple(key for key in self.calls if key not in self._results)
 
     async def registry(
         self,
@@ -212,7 +212,7 @@ async def evaluate(example: Example, agent: Agent, model: str = "") -> ExampleRe
     ending = last.data
     return result(
         answer=ending["answer"],
-        calls=overlap(recorded_calls.expected, recorded_calls.made),
+        calls=overlap(recorded_calls.expected, recorded_calls.calls),
         likeness=text_similarity(example.expected, ending["answer"])
         if example.expected
         else None,

@@ -37,16 +37,16 @@ def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
     )
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
-    told = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", is_masked))
-    yield from _json_list("approvals", told)
+    rows = (_approval_dict(row, is_masked) for row in _paginate(approvals, "step", is_masked))
+    yield from _json_list("approvals", rows)
     yield ",\n"
     yield from _json_list(
         "absences", map(_absence_dict, run.absences.order_by("left_at", "pk"))
     )
     yield ",\n"
     events = run.events.exclude(type__in=DELTA_TYPES)
-    told = (_event_dict(row, is_masked) for row in _paginate(events, "seq", is_masked))
-    yield from _json_list("events", told)
+    rows = (_event_dict(row, is_masked) for row in _paginate(events, "seq", is_masked))
+    yield from _json_list("events", rows)
     yield "}\n"
 
 
@@ -60,9 +60,9 @@ def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
     yield f"\n## {_('Steps')}\n"
     for step in _paginate(run.steps.all(), "number", is_masked):
         yield _step_markdown(StepView(step, view.run, "trace", job=view.job(step)))
-    if told := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
+    if lines := [_absence_line(row, run) for row in run.absences.order_by("left_at", "pk")]:
         heading = _("Page disconnections")
-        yield f"\n## {heading}\n\n{''.join(told)}"
+        yield f"\n## {heading}\n\n{''.join(lines)}"
 
 
 def _mask_row(row: Any, is_masked: bool) -> Any:
@@ -94,7 +94,7 @@ def _isoformat(moment: datetime | None) -> str | None:
 
 def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
     named = ("dialect", "road", "version", "history", "answer", "output", "status")
-    told = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
+    names = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
     took = ("tool_calls", "seconds", "waited")
     person = run.user.get_username() if run.user and not is_masked else None
     origin = {"run": run.origin_id, "step": run.origin_step, "overrides": run.overrides}
@@ -105,7 +105,7 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
         "agent_version": run.agent_version,
         "model": run.model,
         "question": run.query,
-        **{name: getattr(run, name) for name in (*named, *told, *took)},
+        **{name: getattr(run, name) for name in (*named, *names, *took)},
         "origin": origin if run.is_rerun else None,
         "usage": _usage_dict(run),
         "started_at": _isoformat(run.started_at),
@@ -115,9 +115,9 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
 
 def _step_dict(step: AgentStep) -> dict[str, Any]:
     named = ("number", "parent", "depth", "turn", "kind", "status", "call_id", "thought")
-    told = ("action", "action_input", "observation", "request", "attempts", "notes")
+    names = ("action", "action_input", "observation", "request", "attempts", "notes")
     return {
-        **{name: getattr(step, name) for name in (*named, *told)},
+        **{name: getattr(step, name) for name in (*named, *names)},
         "agent": step.agent_name,
         "usage": _usage_dict(step),
         "started_at": _isoformat(step.started_at),
@@ -151,16 +151,18 @@ def _absence_dict(absence: Absence) -> dict[str, Any]:
 
 
 def _absence_line(absence: Absence, run: Run) -> str:
-    told = (
+    sentence = (
         f"{duration(elapsed_ms(run, time))}: {words}" for time, words in absence_events(absence)
     )
-    return f"- {' · '.join(told)}\n"
+    return f"- {' · '.join(sentence)}\n"
 
 
 def _event_dict(row: RunEvent, is_masked: bool) -> dict[str, Any]:
-    told = row.value.to_dict()
+    values = row.value.to_dict()
     hidden = PERSON_FIELDS if is_masked else ()
-    return told | {"data": {n: value for n, value in told["data"].items() if n not in hidden}}
+    return values | {
+        "data": {n: value for n, value in values["data"].items() if n not in hidden}
+    }
 
 
 def _summary(view: RunView) -> str:

@@ -56,34 +56,34 @@ def known_values(user: User) -> dict[str, list[str]]:
     return used
 
 
-def suggestions(user: User, asked: Filter) -> list[FilterProblem]:
+def suggestions(user: User, run_filter: Filter) -> list[FilterProblem]:
     """Return unknown names, each with the closest known one."""
     used = known_values(user)
     return [
         problem
-        for term in asked.terms
+        for term in run_filter.terms
         for value in term.values
         if isinstance(value, NamePattern) and not value.is_beginning
-        if (problem := _suggestion(asked, term, value.text, used.get(term.field, ())))
+        if (problem := _suggestion(run_filter, term, value.text, used.get(term.field, ())))
     ]
 
 
 def _suggestion(
-    asked: Filter, term: Term, name: str, used: Sequence[str]
+    run_filter: Filter, term: Term, name: str, used: Sequence[str]
 ) -> FilterProblem | None:
     near = get_close_matches(name, used, 1)
     if not near or name.lower() in map(str.lower, used):
         return None
     sentence = _("No match for “%(name)s”. Did you mean %(near)s?")
-    instead = asked.source_text(term).replace(name, near[0])
-    said = sentence % {"name": name, "near": near[0]}
-    return FilterProblem(sentence=said, start=term.start, end=term.end, instead=instead)
+    instead = run_filter.source_text(term).replace(name, near[0])
+    text = sentence % {"name": name, "near": near[0]}
+    return FilterProblem(sentence=text, start=term.start, end=term.end, instead=instead)
 
 
-def _field_values(asked: FilterField, used: Mapping[str, list[str]]) -> list[dict[str, str]]:
-    if asked.choices:
-        return [{"value": name, "about": str(label)} for name, label in asked.choices.items()]
-    return [{"value": name, "about": ""} for name in used.get(asked.name, ())]
+def _field_values(field: FilterField, used: Mapping[str, list[str]]) -> list[dict[str, str]]:
+    if field.choices:
+        return [{"value": name, "about": str(label)} for name, label in field.choices.items()]
+    return [{"value": name, "about": ""} for name in used.get(field.name, ())]
 
 
 def _tool_names(marks: str) -> Iterable[str]:

@@ -68,35 +68,35 @@ def _make_field(
 def _choice_field(
     name: str, about: Any, choices: Mapping[str, Any], which: ToQuery
 ) -> FilterField:
-    made = _make_field(
+    field = _make_field(
         name, about, next(iter(choices)), filter_values.choice_parser(choices), which
     )
-    return replace(made, choices=choices)
+    return replace(field, choices=choices)
 
 
 def _range_filter(column: str) -> Callable[[Range], Q]:
     """Return a filter of a column by range."""
 
-    def which(asked: Range) -> Q:
+    def which(range: Range) -> Q:
         found = Q()
-        if asked.low is not None:
-            found &= Q(**{f"{column}__{'gte' if asked.has_low else 'gt'}": asked.low})
-        if asked.high is not None:
-            found &= Q(**{f"{column}__{'lte' if asked.has_high else 'lt'}": asked.high})
+        if range.low is not None:
+            found &= Q(**{f"{column}__{'gte' if range.has_low else 'gt'}": range.low})
+        if range.high is not None:
+            found &= Q(**{f"{column}__{'lte' if range.has_high else 'lt'}": range.high})
         return found
 
     return which
 
 
-def _active_time(asked: Range) -> Q:
+def _active_time(range: Range) -> Q:
     """Filter by active time; a live run has none yet, so "not longer than" is true of it."""
-    return Q(seconds__isnull=False) & _range_filter("active")(asked)
+    return Q(seconds__isnull=False) & _range_filter("active")(range)
 
 
 def _name_filter(column: str) -> Callable[[NamePattern], Q]:
-    def which(asked: NamePattern) -> Q:
-        how = "istartswith" if asked.is_beginning else "iexact"
-        return Q(**{f"{column}__{how}": asked.text})
+    def which(pattern: NamePattern) -> Q:
+        how = "istartswith" if pattern.is_beginning else "iexact"
+        return Q(**{f"{column}__{how}": pattern.text})
 
     return which
 
@@ -120,11 +120,13 @@ def _status(name: str) -> Q:
     return Q(status__in=Run.LIVE) if name == LIVE else Q(status=name)
 
 
-def _agent(asked: NamePattern) -> Q:
+def _agent(pattern: NamePattern) -> Q:
     """Filter by agent name as spelled, for which the database has statistics."""
-    spelt = Agent.objects.filter(_name_filter("name")(asked)).values("name")
+    spelt = Agent.objects.filter(_name_filter("name")(pattern)).values("name")
     there = (
-        Q(agent_name__startswith=asked.text) if asked.is_beginning else Q(agent_name=asked.text)
+        Q(agent_name__startswith=pattern.text)
+        if pattern.is_beginning
+        else Q(agent_name=pattern.text)
     )
     return there | Q(agent_name__in=spelt)
 
@@ -152,11 +154,11 @@ def _kind(name: str) -> Q:
     return _step_filter(name, kind=name)
 
 
-def _tool(asked: NamePattern) -> Q:
-    how = "istartswith" if asked.is_beginning else "iexact"
-    name = search_tag(AgentStep.Kind.TOOL, asked.text)
-    step = {"kind": AgentStep.Kind.TOOL, f"action__{how}": asked.text}
-    return _step_filter(name, not asked.is_beginning, **step)
+def _tool(pattern: NamePattern) -> Q:
+    how = "istartswith" if pattern.is_beginning else "iexact"
+    name = search_tag(AgentStep.Kind.TOOL, pattern.text)
+    step = {"kind": AgentStep.Kind.TOOL, f"action__{how}": pattern.text}
+    return _step_filter(name, not pattern.is_beginning, **step)
 
 
 def _guardrail(name: str) -> Q:
@@ -166,9 +168,9 @@ def _guardrail(name: str) -> Q:
     return _step_filter(search_tag(kind, name), kind=kind, action=name)
 
 
-def _user(asked: NamePattern) -> Q:
+def _user(pattern: NamePattern) -> Q:
     return Q(
-        user__in=get_user_model().objects.filter(_name_filter("username")(asked)).values("pk")
+        user__in=get_user_model().objects.filter(_name_filter("username")(pattern)).values("pk")
     )
 
 
@@ -178,8 +180,8 @@ def _rating(name: str) -> Q:
     return _runs_with(Rating.objects.filter(is_good=name == "up"))
 
 
-def _label(asked: NamePattern) -> Q:
-    return _runs_with(Label.objects.filter(_name_filter("name")(asked)))
+def _label(pattern: NamePattern) -> Q:
+    return _runs_with(Label.objects.filter(_name_filter("name")(pattern)))
 
 
 def _flag(name: str) -> Q:
@@ -339,8 +341,8 @@ def allowed_fields(*, is_reviewer: bool) -> dict[str, FilterField]:
 
 def _public_fields() -> dict[str, FilterField]:
     had = {name: about for name, about in HAS_CHOICES.items() if name not in REVIEWER_ONLY}
-    shown = {name: each for name, each in FIELDS.items() if not each.refusal}
-    return shown | {"has": _choice_field("has", FIELDS["has"].about, had, _has)}
+    public = {name: each for name, each in FIELDS.items() if not each.refusal}
+    return public | {"has": _choice_field("has", FIELDS["has"].about, had, _has)}
 
 
 PUBLIC_FIELDS = _public_fields()

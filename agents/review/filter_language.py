@@ -148,18 +148,18 @@ class _FilterParser:
     def _parse_field_term(
         self, term: Term, named: re.Match[str]
     ) -> tuple[Term, tuple[Any, ...]]:
-        said = list(self._parse_alternatives())
-        asked = self._find_field(named)
-        if asked is None:
+        alternatives = list(self._parse_alternatives())
+        field = self._find_field(named)
+        if field is None:
             return term, ()
-        said = self._limit_alternatives(said)
-        term = replace(term, field=asked.name)
-        if not any(text for text, *_ in said):
-            about = {"field": f"{asked.name}:", "example": asked.example}
+        alternatives = self._limit_alternatives(alternatives)
+        term = replace(term, field=field.name)
+        if not any(text for text, *_ in alternatives):
+            about = {"field": f"{field.name}:", "example": field.example}
             missing = _("Add a value after %(field)s, e.g. %(example)s.") % about
             self.trouble(missing, term.start, self.at)
             return term, ()
-        values = [self._parse_value(asked, *each) for each in said if each[0]]
+        values = [self._parse_value(field, *each) for each in alternatives if each[0]]
         return term, tuple(value for value in values if value is not None)
 
     def _parse_alternatives(self) -> Iterator[tuple[str, int, int]]:
@@ -173,14 +173,14 @@ class _FilterParser:
             self.at += 1
 
     def _limit_alternatives(
-        self, said: list[tuple[str, int, int]]
+        self, alternatives: list[tuple[str, int, int]]
     ) -> list[tuple[str, int, int]]:
         """Limit the alternatives, each of which costs the database a lookup."""
-        if len(said) > MAX_ALTERNATIVES:
+        if len(alternatives) > MAX_ALTERNATIVES:
             sentence = _("Only the first %(count)d alternatives are used.")
-            start = said[MAX_ALTERNATIVES][1]
+            start = alternatives[MAX_ALTERNATIVES][1]
             self.trouble(sentence % {"count": MAX_ALTERNATIVES}, start, self.at)
-        return said[:MAX_ALTERNATIVES]
+        return alternatives[:MAX_ALTERNATIVES]
 
     def _is_at_quote(self) -> bool:
         return self.plain[self.at : self.at + 1] in CLOSING_QUOTES
@@ -228,13 +228,13 @@ class _FilterParser:
     def _allowed_fields(self) -> dict[str, FilterField]:
         return filter_fields.allowed_fields(is_reviewer=self.is_reviewer)
 
-    def _parse_value(self, asked: FilterField, text: str, start: int, end: int) -> Any:
+    def _parse_value(self, field: FilterField, text: str, start: int, end: int) -> Any:
         try:
-            return asked.read(text)
+            return field.read(text)
         except BadValue as error:
-            about = {"field": asked.name, "value": text, "takes": error}
+            about = {"field": field.name, "value": text, "takes": error}
             sentence = _("%(field)s can't be “%(value)s”. %(takes)s") % about
-            near = get_close_matches(text.lower(), asked.choices, 1)
+            near = get_close_matches(text.lower(), field.choices, 1)
             self.trouble(sentence, start, end, near[0] if near else "")
             return None
 

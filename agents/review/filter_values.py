@@ -55,9 +55,9 @@ def choice_parser(choices: Mapping[str, Any]) -> ValueParser:
     """Return a parser for these choices, by value or label."""
 
     def read(text: str) -> str:
-        asked = text.casefold()
+        folded = text.casefold()
         for name, label in choices.items():
-            if asked in (name, str(label).casefold()):
+            if folded in (name, str(label).casefold()):
                 return name
         raise BadValue(_("Use one of: %(choices)s.") % {"choices": ", ".join(choices)})
 

@@ -69,10 +69,10 @@ class RerunForm(forms.Form):
     @property
     def options(self) -> RerunOptions:
         offered = [name for name in RerunOptions.__slots__ if name in self.fields]
-        said = asdict(self.now) | {name: self.cleaned_data[name] for name in offered}
+        values = asdict(self.now) | {name: self.cleaned_data[name] for name in offered}
         # Browsers send CRLF, and the run had LF.
         return RerunOptions(
-            **said | {"instructions": said["instructions"].replace("\r\n", "\n")}
+            **values | {"instructions": values["instructions"].replace("\r\n", "\n")}
         )
 
 

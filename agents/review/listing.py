@@ -92,11 +92,11 @@ class RunPage:
         return _load_rows([found.pk for found in self.found[:PAGE_SIZE]], self.reader)
 
 
-def page(user: User, asked: Filter, cursor: Cursor) -> RunPage:
-    look = RunSearch(user, asked)
+def page(user: User, run_filter: Filter, cursor: Cursor) -> RunPage:
+    look = RunSearch(user, run_filter)
     if cursor.newer is not None:
-        return page(user, asked, Cursor(older=look.above(cursor.newer)))
-    strides = _scan_ranges(user, asked, cursor.older)
+        return page(user, run_filter, Cursor(older=look.above(cursor.newer)))
+    strides = _scan_ranges(user, run_filter, cursor.older)
     found, last = look.found(strides)
     is_early = len(found) <= PAGE_SIZE or last > strides[-1].start and len(found) <= MAX_MATCHES
     is_unread = is_early and Run.objects.filter(pk__lt=last).exists()
@@ -111,11 +111,13 @@ def page(user: User, asked: Filter, cursor: Cursor) -> RunPage:
 class RunSearch:
     """One search; text matches are checked against what its reader can see."""
 
-    def __init__(self, user: User, asked: Filter) -> None:
-        self.user, self.asked = user, asked
-        self.is_discreet = search_masking.is_needed(user, asked)
+    def __init__(self, user: User, run_filter: Filter) -> None:
+        self.user, self.run_filter = user, run_filter
+        self.is_discreet = search_masking.is_needed(user, run_filter)
         apply = (
-            partial(search_masking.prefilter, user, asked) if self.is_discreet else asked.apply
+            partial(search_masking.prefilter, user, run_filter)
+            if self.is_discreet
+            else run_filter.apply
         )
         self.runs = apply(Run.objects.for_user(user))
         is_long = self.is_discreet and is_reviewer(user)
@@ -133,21 +135,21 @@ class RunSearch:
             if len(found) >= self.most:
                 break
         last = found[-1].pk if len(found) >= self.most else strides[-1].start
-        kept = self._readable_pks(run.pk for run in found)
-        return [run for run in found if run.pk in kept], last
+        readable = self._readable_pks(run.pk for run in found)
+        return [run for run in found if run.pk in readable], last
 
     def first(self, runs: QuerySet[Run]) -> int | None:
         """Return the first readable match."""
         pks = self._fetch_pks(runs, self.most if self.is_discreet else 1)
-        kept = self._readable_pks(pks)
-        return next((pk for pk in pks if pk in kept), None)
+        readable = self._readable_pks(pks)
+        return next((pk for pk in pks if pk in readable), None)
 
     def above(self, pk: int) -> int | None:
         """Return where the page before a run starts; None if that is the first page."""
         most = self.most if self.is_discreet else PAGE_SIZE + 1
         pks = self._fetch_pks(self.runs.filter(pk__gt=pk).order_by("pk"), most)
-        kept = self._readable_pks(pks)
-        before = [each for each in pks if each in kept]
+        readable = self._readable_pks(pks)
+        before = [each for each in pks if each in readable]
         if len(before) > PAGE_SIZE:
             return before[PAGE_SIZE - 1] + 1
         return pks[-1] + 1 if self.is_discreet and len(pks) == most else None
@@ -158,7 +160,7 @@ class RunSearch:
     def _readable_pks(self, pks: Iterable[int]) -> set[int]:
         if not self.is_discreet:
             return set(pks)
-        return search_masking.readable_pks(self.user, self.asked, pks)
+        return search_masking.readable_pks(self.user, self.run_filter, pks)
 
 
 def neighbours(user: User, query: str, pk: int) -> tuple[int | None, int | None]:
@@ -175,11 +177,11 @@ def is_reviewer(user: User) -> bool:
     return user.has_perm("agents.review_runs")
 
 
-def _scan_ranges(user: User, asked: Filter, older: int | None) -> list[range]:
+def _scan_ranges(user: User, run_filter: Filter, older: int | None) -> list[range]:
     """Return the id ranges to search, newest first; a user's own runs in one."""
     end = _newest_pk() + 1
     top = min(older or end, end)
-    if not asked.terms or not is_reviewer(user):
+    if not run_filter.terms or not is_reviewer(user):
         return [range(0, top)]
     ends = [top, *(max(0, top - back) for back in SCAN_DISTANCES)]
     return [range(low, high) for high, low in pairwise(ends) if low < high]
@@ -191,13 +193,13 @@ def _newest_pk() -> int:
 
 def _load_rows(pks: list[int], reader: Any) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*DEFERRED_FIELDS)
-    said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
+    ratings = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
     return [
         RunRow(
             view=RunView(run if is_participant(run, reader) else mask_row(run), place="trace"),
-            ups=said.count((run.pk, True)),
-            downs=said.count((run.pk, False)),
+            ups=ratings.count((run.pk, True)),
+            downs=ratings.count((run.pk, False)),
             is_flagged=run.pk in flagged,
         )
         for run in _newest_first(load_origins(runs))

@@ -56,7 +56,7 @@ class ReplayProjection(Projection):
         self.last = run
         self.run = copy(run)
         vars(self.run).update(INITIAL_RUN)
-        self._asked: dict[int, Approval] = {}
+        self._approvals: dict[int, Approval] = {}
         self._names = dict(run.approvals.values_list("step", "pk"))
         self._list: list[AgentStep] = []
         self._questions: list[Approval] = []
@@ -126,12 +126,12 @@ class ReplayProjection(Projection):
 
     def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
         pk = self._names.get(step, 0)
-        self._asked[step] = Approval(pk=pk, run=self.run, step=step, **question)
-        self._questions[:] = self._asked.values()
+        self._approvals[step] = Approval(pk=pk, run=self.run, step=step, **question)
+        self._questions[:] = self._approvals.values()
 
     def decide(self, run: int, step: int, **word: Any) -> None:
         who = get_user_model().objects.filter(pk=word.pop("decided_by")).first()
-        question = self._asked[step]
+        question = self._approvals[step]
         vars(question).update(word)
         question.decided_by = who
 
@@ -185,8 +185,8 @@ class ReplayRunView(LiveRunView):
     def next(self, event: Event) -> str:
         """Return frames for the next event."""
         self.projection.apply_events([event])
-        told = [event.to_dict()]
-        return self.words(told) if self.are_deltas(told) else self.changes(told)
+        events = [event.to_dict()]
+        return self.words(events) if self.are_deltas(events) else self.changes(events)
 
     def _row(self) -> Run:
         """Return the run; its final text is the only one that isn't masked yet."""

@@ -136,9 +136,9 @@ class ReplayTimeline:
         for event in events:
             is_end = event.type is EventType.RUN_FINISHED
             if (
-                said := _describe_end(self.run) if is_end else describe_event(event)
+                text := _describe_end(self.run) if is_end else describe_event(event)
             ) is not None:
-                yield self._make_marker(event, *said)
+                yield self._make_marker(event, *text)
 
     def _make_marker(self, event: Event, kind: SegmentKind, words: str) -> Marker:
         ms = elapsed_ms(self.run, event.time)

@@ -77,15 +77,15 @@ def has_real_runs() -> bool:
     return Run.objects.exclude(user__in=people).exists()
 
 
-def seed_runs(runs: int, events: int, told: Callable[[str], None], seed: int = 7) -> None:
+def seed_runs(runs: int, events: int, report: Callable[[str], None], seed: int = 7) -> None:
     random = Random(seed)
     people = [_get_user(number) for number in range(USER_COUNT)]
     extra = max(0, round(events / max(runs, 1)) - AVERAGE_EVENTS)
-    kept = _save_stories(random, min(runs, STORY_COUNT), people, 1 + extra)
-    told(f"{len(kept)} sample runs created")
-    copies = _plan_copies(random, kept, people, runs - len(kept))
-    _insert_copies(copies, told)
-    _add_feedback(random, since=min(kept))
+    stories = _save_stories(random, min(runs, STORY_COUNT), people, 1 + extra)
+    report(f"{len(stories)} sample runs created")
+    copies = _plan_copies(random, stories, people, runs - len(stories))
+    _insert_copies(copies, report)
+    _add_feedback(random, since=min(stories))
     _reset_sequences()
 
 
@@ -106,38 +106,38 @@ def _save_stories(random: Random, count: int, people: list, words: int) -> dict[
     """Save the first runs, one after the other on the first day."""
     agents = {agent.name: agent for agent in Agent.objects.all()}
     began = timezone.now() - timedelta(days=DAYS)
-    kept = {}
+    saved = {}
     for number in range(count):
-        told = make_story(random, 1_000 + number, words)
+        story = make_story(random, 1_000 + number, words)
         run = Run(
             user=random.choice(people),
             topic=f"seed.{number}",
-            agent=agents.get(told.agent),
-            agent_name=told.agent,
-            model=told.model,
-            query=told.query,
-            history=told.history,
+            agent=agents.get(story.agent),
+            agent_name=story.agent,
+            model=story.model,
+            query=story.query,
+            history=story.history,
             status=Run.Status.COMPLETED,
         )
         kept_at = began + timedelta(seconds=number * 20)
-        save_story(run, told, kept_at)
-        kept[run.pk] = kept_at
-    return kept
+        save_story(run, story, kept_at)
+        saved[run.pk] = kept_at
+    return saved
 
 
 def _plan_copies(
-    random: Random, kept: dict[int, datetime], people: list, count: int
+    random: Random, saved: dict[int, datetime], people: list, count: int
 ) -> list[RunCopy]:
     """Return which story is copied when, in order."""
     last = Run.objects.aggregate(last=Max("pk"))["last"] or 0
-    first_day = max(kept.values()) + timedelta(hours=1)
+    first_day = max(saved.values()) + timedelta(hours=1)
     moments = sorted(_random_times(random, first_day, count))
-    stories = random.choices(list(kept), k=count)
+    stories = random.choices(list(saved), k=count)
     return [
         RunCopy(
             run=last + 1 + at,
             story=story,
-            later=int((moment - kept[story]).total_seconds()),
+            later=int((moment - saved[story]).total_seconds()),
             person=random.choice(people).pk,
         )
         for at, (moment, story) in enumerate(zip(moments, stories, strict=True))
@@ -156,12 +156,12 @@ def _random_times(random: Random, first: datetime, count: int) -> Iterator[datet
         yield day + timedelta(seconds=hour * 3600 + random.randrange(3600))
 
 
-def _insert_copies(copies: list[RunCopy], told: Callable[[str], None]) -> None:
+def _insert_copies(copies: list[RunCopy], report: Callable[[str], None]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(PLAN_TABLE_SQL)
     for at in range(0, len(copies), BATCH_SIZE):
         _insert_batch(copies[at : at + BATCH_SIZE])
-        told(f"{min(at + BATCH_SIZE, len(copies))} of {len(copies)} copied")
+        report(f"{min(at + BATCH_SIZE, len(copies))} of {len(copies)} copied")
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE seed_plan")
 
@@ -202,8 +202,8 @@ def _shift_sql(column: str) -> str:
 
 def _add_feedback(random: Random, since: int) -> None:
     """Add feedback to the new runs."""
-    made = Run.objects.filter(pk__gte=since, user__username__startswith=USERNAME_PREFIX)
-    runs = list(made.order_by("pk").values_list("pk", "user_id"))
+    new_runs = Run.objects.filter(pk__gte=since, user__username__startswith=USERNAME_PREFIX)
+    runs = list(new_runs.order_by("pk").values_list("pk", "user_id"))
     rated, flagged = _sample(random, runs, 0.05), _sample(random, runs, 0.01)
     Rating.objects.bulk_create([_random_rating(random, *each) for each in rated], BATCH_SIZE)
     Review.objects.bulk_create([_random_review(random, run) for run, _ in flagged], BATCH_SIZE)

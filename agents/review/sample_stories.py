@@ -134,11 +134,13 @@ def _make_call(random: Random, tool: str, number: int) -> StoryCall:
 def _random_history(random: Random, number: int) -> list[dict[str, Any]]:
     """Return an earlier conversation, for every third run."""
     talks = random.randint(1, 4) if random.random() < 0.33 else 0
-    said = []
+    messages = []
     for query, answer, _ in random.choices(CONVERSATIONS, k=talks):
-        said.append({"role": "user", "content": query.format(n=number)})
-        said.append({"role": "assistant", "content": answer.format(n=number) + FILLER[False]})
-    return said
+        messages.append({"role": "user", "content": query.format(n=number)})
+        messages.append(
+            {"role": "assistant", "content": answer.format(n=number) + FILLER[False]}
+        )
+    return messages
 
 
 class StoryEvents:
@@ -161,16 +163,16 @@ class StoryEvents:
 
     def _start_data(self) -> dict[str, Any]:
         story = self.story
-        asked = {"query": story.query, "path": [story.agent], "model": story.model}
+        data = {"query": story.query, "path": [story.agent], "model": story.model}
         how = {"dialect": "native", "road": "direct", "max_steps": 10}
-        return asked | how | {"instructions": "Help the shop's customers.", "tools": []}
+        return data | how | {"instructions": "Help the shop's customers.", "tools": []}
 
     def _guardrail_event(self) -> Event:
         self.step += 1
         is_blocked = self.story.ending is StopReason.BLOCKED
-        said = {"action": "block" if is_blocked else "warn", "details": {"pattern": "numbers"}}
+        data = {"action": "block" if is_blocked else "warn", "details": {"pattern": "numbers"}}
         reason = "This looks like a card number."
-        return self._emit(EventType.GUARDRAIL, step=self.step, turn=0, reason=reason, **said)
+        return self._emit(EventType.GUARDRAIL, step=self.step, turn=0, reason=reason, **data)
 
     def _tool_turn(self, call: StoryCall) -> Iterator[Event]:
         yield self._step_start_event()
@@ -219,10 +221,10 @@ class StoryEvents:
     def _finish_event(self) -> Event:
         story = self.story
         calls, advice = len(story.calls), "Try again." if story.detail else ""
-        said = {"answer": story.answer, "detail": story.detail, "advice": advice}
+        data = {"answer": story.answer, "detail": story.detail, "advice": advice}
         reason = {"stopped_reason": story.ending.value, "turns": self.turn}
         return self._emit(
-            EventType.RUN_FINISHED, **said, **reason, tool_calls=calls, output=None
+            EventType.RUN_FINISHED, **data, **reason, tool_calls=calls, output=None
         )
 
     def _emit(self, type: EventType, /, **data: Any) -> Event:

@@ -17,27 +17,27 @@ from .filter_language import Filter, Term
 SEARCHED_COLUMNS = {"": ("query", "answer"), "error": ("detail",)}
 
 
-def is_needed(user: User, asked: Filter) -> bool:
-    return any(_is_text_term(term) for term in asked.terms) and not user.has_perm(
+def is_needed(user: User, run_filter: Filter) -> bool:
+    return any(_is_text_term(term) for term in run_filter.terms) and not user.has_perm(
         UNMASK_PERMISSION
     )
 
 
-def prefilter(user: User, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
+def prefilter(user: User, run_filter: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
     """Return runs that may match; `readable_pks` checks those of others."""
     runs = runs.alias(**filter_fields.QUERY_ALIASES)
     others = ~Q(user=user, origin_step=None)
-    for term in asked.terms:
+    for term in run_filter.terms:
         is_open = term.is_not and _is_text_term(term)
         runs = runs.filter(others | term.which if is_open else term.which)
     return runs
 
 
-def readable_pks(user: User, asked: Filter, pks: Iterable[int]) -> set[int]:
+def readable_pks(user: User, run_filter: Filter, pks: Iterable[int]) -> set[int]:
     """Return which of these match in the form this user can read."""
     runs = Run.objects.filter(pk__in=list(pks))
     own = set(runs.filter(user=user, origin_step=None).values_list("pk", flat=True))
-    terms = [term for term in asked.terms if _is_text_term(term)]
+    terms = [term for term in run_filter.terms if _is_text_term(term)]
     others = runs.exclude(pk__in=own).only(
         "user", "origin", "origin_step", "query", "answer", "detail"
     )

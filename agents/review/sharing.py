@@ -72,10 +72,10 @@ def create_link(run: Run, user: User, level: str, hours: str, *, is_masked: bool
     if not _can_create(Level(level), is_masked):
         raise ShareLinkRejected(_("To share everything, unmask this run first."))
     token, lasts = secrets.token_urlsafe(TOKEN_BYTES), int(hours)
-    made = {"run": run, "level": level, "made_by": user, "digest": token_digest(token)}
+    fields = {"run": run, "level": level, "made_by": user, "digest": token_digest(token)}
     with errors.reraise_as(ShareLinkRejected), transaction.atomic():
         ends = timezone.now() + timedelta(hours=lasts)
-        link = ShareLink.objects.create(expires_at=ends, **made)
+        link = ShareLink.objects.create(expires_at=ends, **fields)
         audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=lasts)
     return token
 

@@ -96,8 +96,8 @@ class StepDetails:
         if self.step.parent is None:
             return self.run.answer
         ended = self.run.events.filter(type=EventType.STEP, data__step=self.step.number)
-        told = (ended.values_list("data", flat=True).last() or {}).get("answer", "")
-        return masking.mask_value(told) if self.is_masked else told
+        answer = (ended.values_list("data", flat=True).last() or {}).get("answer", "")
+        return masking.mask_value(answer) if self.is_masked else answer
 
     @cached_property
     def prompt(self) -> Prompt | None:
@@ -107,9 +107,9 @@ class StepDetails:
         before: list[Message] = []
         for request in self._previous_requests():
             before = [*before[: request["kept"]], *request["messages"]]
-        kept, new = self.step.request["kept"], self.step.request["messages"]
-        trimmed = [message for message in before[kept:] if message not in new]
-        return Prompt([*before[:kept], *new], kept, trimmed)
+        unchanged, new = self.step.request["kept"], self.step.request["messages"]
+        trimmed = [message for message in before[unchanged:] if message not in new]
+        return Prompt([*before[:unchanged], *new], unchanged, trimmed)
 
     @cached_property
     def aliases(self) -> dict[str, str]:
@@ -138,9 +138,13 @@ class StepDetails:
 
     @cached_property
     def _definitions(self) -> Mapping[str, dict[str, Any]]:
-        begun = self.run.events.filter(type__in=[EventType.RUN_STARTED, EventType.HANDOFF])
-        begun = begun.filter(agent=self.step.agent_name, seq__lte=self.step.first_seq)
-        started = begun.order_by("-seq").values_list("data", flat=True).first() or {}
+        start_events = self.run.events.filter(
+            type__in=[EventType.RUN_STARTED, EventType.HANDOFF]
+        )
+        start_events = start_events.filter(
+            agent=self.step.agent_name, seq__lte=self.step.first_seq
+        )
+        started = start_events.order_by("-seq").values_list("data", flat=True).first() or {}
         return {tool["function"]["name"]: tool for tool in started.get("tools", ())}
 
     @cached_property
@@ -152,10 +156,10 @@ class StepDetails:
         """The exact request, as JSON."""
         if self.prompt is None:
             return format_json(self.step.action_input) if self.step.action else ""
-        asked = self.step.request or {}
-        sent = {"model": asked.get("provider_model") or asked.get("model", self.run.model)}
+        request = self.step.request or {}
+        sent = {"model": request.get("provider_model") or request.get("model", self.run.model)}
         sent |= {"messages": self.prompt.messages, "tools": self.tools}
-        return format_json(sent | (asked.get("parameters") or {}))
+        return format_json(sent | (request.get("parameters") or {}))
 
     @cached_property
     def guardrails(self) -> list[AgentStep]:
@@ -196,8 +200,8 @@ class StepDetails:
     @cached_property
     def raw(self) -> str:
         """The step's events; streamed text only as a count."""
-        told = [self._mask_row(event) for event in self._visible_events[:MAX_EVENTS]]
-        events = [event.value.to_dict() for event in told]
+        masked = [self._mask_row(event) for event in self._visible_events[:MAX_EVENTS]]
+        events = [event.value.to_dict() for event in masked]
         return format_json(events)
 
     @cached_property
@@ -220,8 +224,8 @@ class StepDetails:
 
 def count_replaced_values(run: Run) -> int:
     """Return how many values the run's models weren't sent."""
-    asked = run.steps.filter(request__has_key="replaced").order_by()
-    found = asked.values_list("request__replaced", flat=True)
+    steps = run.steps.filter(request__has_key="replaced").order_by()
+    found = steps.values_list("request__replaced", flat=True)
     return len({alias for replaced in found for alias in replaced})
 
 
@@ -231,8 +235,8 @@ def is_masked_at_rest(run: Run) -> bool:
         return run.overrides[DRAFT_KEY].get("personal_data") == Agent.PersonalData.UNKEPT
     if run.agent_version is None:
         return False
-    begun = AgentVersion.objects.filter(agent=run.agent_id, number=run.agent_version)
-    return begun.filter(snapshot__personal_data=Agent.PersonalData.UNKEPT).exists()
+    versions = AgentVersion.objects.filter(agent=run.agent_id, number=run.agent_version)
+    return versions.filter(snapshot__personal_data=Agent.PersonalData.UNKEPT).exists()
 
 
 def _message_text(message: Message) -> str:

@@ -92,19 +92,19 @@ async def decide(user: Approver, pk: int, word: Decision) -> Run:
 def _apply(user: Approver, pk: int, word: Decision) -> tuple[Run, Event, bool]:
     mine = _decidable_approvals(user)
     with errors.reraise_as(DecisionRejected):
-        shown = mine.select_related("run").get(pk=pk)
-        _validate(shown, shown.run, word)
+        row = mine.select_related("run").get(pk=pk)
+        _validate(row, row.run, word)
         # Before the transaction, because a long plan takes a while to parse.
-        changed = _edited_arguments(shown, shown.run, word)
+        changed = _edited_arguments(row, row.run, word)
     with errors.reraise_as(DecisionRejected), transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=shown.run_id)
+        run = Run.objects.select_for_update().get(pk=row.run_id)
         approval = mine.get(pk=pk)  # again, now that the row is locked
         _validate(approval, run, word)
         event = _resolved_event(approval, run, user, *_mask_for_storage(run, word, changed))
         event_store.save([(run.pk, event)])
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
-        told = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
-        audit.record(user, audit.DECIDED, run, changed=changed is not None, **told)
+        details = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
+        audit.record(user, audit.DECIDED, run, changed=changed is not None, **details)
         return woken or run, event, woken is not None
 
 
@@ -116,8 +116,8 @@ def _decidable_approvals(user: Approver) -> QuerySet[Approval]:
 
 def _validate(approval: Approval, run: Run, word: Decision) -> None:
     if not approval.is_waiting:
-        said = approval.get_verdict_display()
-        raise DecisionRejected(_("Already decided: %(verdict)s.") % {"verdict": said})
+        verdict = approval.get_verdict_display()
+        raise DecisionRejected(_("Already decided: %(verdict)s.") % {"verdict": verdict})
     if word.digest != approval.digest:
         raise DecisionRejected(
             _("This request has changed since you opened the page. Reload the page.")
@@ -157,9 +157,9 @@ def _resolved_event(
     approval: Approval, run: Run, user: Approver, word: Decision, changed: str | None
 ) -> Event:
     questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
-    asked = questions.latest("seq").value  # it may have been requested again after a restart
-    factory = event_store.event_factory(run, asked.agent)
-    factory.parent = asked.data.get("parent")
+    request = questions.latest("seq").value  # it may have been requested again after a restart
+    factory = event_store.event_factory(run, request.agent)
+    factory.parent = request.data.get("parent")
     return factory(
         EventType.APPROVAL_RESOLVED,
         id=approval.call_id,
@@ -235,8 +235,8 @@ def _reject_constant(constant: str) -> None:
 
 def _tool_schema(run: Run, approval: Approval) -> dict[str, Any]:
     """Return the tool's schema as the model was given it."""
-    told = [EventType.RUN_STARTED, EventType.HANDOFF]
-    events = RunEvent.objects.filter(run=run, type__in=told, agent=approval.agent_name)
+    types = [EventType.RUN_STARTED, EventType.HANDOFF]
+    events = RunEvent.objects.filter(run=run, type__in=types, agent=approval.agent_name)
     for data in events.order_by("-seq").values_list("data", flat=True):
         for tool in data["tools"]:
             if tool["function"]["name"] == approval.tool:

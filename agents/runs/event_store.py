@@ -107,7 +107,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     emit = partial(event_factory(run, run.agent_name), **_end_fields(run, ending))
     if run.is_waiting:
         ending = replace(ending, is_sure=True)  # nothing runs while an approval is pending
-    asked = dict(
+    requested = dict(
         run.approvals.filter(verdict=Approval.Verdict.WAITING).values_list("step", "why")
     )
     live, calls = (
@@ -117,7 +117,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     events = [
         event
         for step in live
-        for event in _closing_events(emit, run, step, ending, asked.get(step.number, ""))
+        for event in _closing_events(emit, run, step, ending, requested.get(step.number, ""))
     ]
     events += _unstarted_events(emit, run)
     events.append(
@@ -231,8 +231,8 @@ def streamed_thought(run: Run, step: AgentStep, until: int | None = None) -> str
     events = run.events.filter(type__in=kinds, seq__gte=step.first_seq)
     if until is not None:
         events = events.filter(seq__lte=until)
-    told = events.order_by("seq").values_list("data", flat=True)
-    return "".join(data["content"] for data in told if data["step"] == step.number)
+    deltas = events.order_by("seq").values_list("data", flat=True)
+    return "".join(data["content"] for data in deltas if data["step"] == step.number)
 
 
 def transcript(run: Run) -> list[Message]:
@@ -257,8 +257,8 @@ def _question(run: Run) -> str:
     if search_tag(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
         return run.query
     masks = run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, action="mask", parent=None)
-    said = (step.action_input.get("text") for step in masks if step.action_input)
-    return next((text for text in said if text is not None), run.query)
+    texts = (step.action_input.get("text") for step in masks if step.action_input)
+    return next((text for text in texts if text is not None), run.query)
 
 
 def _final_answer(run: Run) -> str:
@@ -270,7 +270,7 @@ def _final_answer(run: Run) -> str:
 
 
 def _tool_messages(calls: Sequence[AgentStep]) -> list[Message]:
-    asked = [
+    tool_calls = [
         {
             "id": step.call_id,
             "type": "function",
@@ -282,7 +282,7 @@ def _tool_messages(calls: Sequence[AgentStep]) -> list[Message]:
         {"role": "tool", "tool_call_id": step.call_id, "content": _tool_result(step)}
         for step in calls
     ]
-    return [{"role": "assistant", "content": None, "tool_calls": asked}, *answers]
+    return [{"role": "assistant", "content": None, "tool_calls": tool_calls}, *answers]
 
 
 def _arguments(step: AgentStep) -> dict[str, Any]:

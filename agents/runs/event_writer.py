@@ -58,7 +58,7 @@ class _Entry:
     """An entry to save: an event, or the end of a run that can't end itself."""
 
     run: Run
-    kept: asyncio.Future[None]
+    saved: asyncio.Future[None]
     pk: int = field(init=False)  # the run's, read more often than anything else
     event: Event | None = None
     ending: event_store.Ending | None = None
@@ -75,7 +75,7 @@ class EventWriter:
         self._entries: list[_Entry] = []
         self._over: set[int] = set()
         self._is_closed = False
-        self._asked: float | None = None
+        self._waiting_since: float | None = None
         self._longest = 0.0
         self._active_runs = 0
         self._wake = asyncio.Event()
@@ -106,7 +106,9 @@ class EventWriter:
 
     def lag(self) -> float:
         """Return the longest wait for a commit since the last call; thread-safe."""
-        waiting = time.monotonic() - asked if (asked := self._asked) is not None else 0.0
+        waiting = (
+            time.monotonic() - since if (since := self._waiting_since) is not None else 0.0
+        )
         longest, self._longest = max(self._longest, waiting), 0.0
         return longest
 
@@ -127,9 +129,9 @@ class EventWriter:
         if self._is_closed or entry.pk in self._over:
             raise RunIsOver
         self._entries.append(entry)
-        self._asked = self._asked or time.monotonic()
+        self._waiting_since = self._waiting_since or time.monotonic()
         self._wake.set()
-        return entry.kept
+        return entry.saved
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
@@ -141,11 +143,11 @@ class EventWriter:
             batch, self._entries = self._entries, []
             if not batch:
                 continue  # woken only to stop
-            taken = time.monotonic()
+            started = time.monotonic()
             late = loop.call_later(LATE_SECONDS, self._on_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
             late.cancel()
-            self._record_lag(taken)
+            self._record_lag(started)
             for run, events in _group_by_run(batch):
                 await publish(run, events)
             _resolve_futures(batch)
@@ -166,11 +168,11 @@ class EventWriter:
             _publish_late({entry.run.topic for entry in batch})
         )
 
-    def _record_lag(self, taken: float) -> None:
+    def _record_lag(self, started: float) -> None:
         """Record how long a batch's oldest entry waited; remaining entries were added later."""
-        if self._asked is not None:
-            self._longest = max(self._longest, time.monotonic() - self._asked)
-        self._asked = taken if self._entries else None
+        if self._waiting_since is not None:
+            self._longest = max(self._longest, time.monotonic() - self._waiting_since)
+        self._waiting_since = started if self._entries else None
 
 
 class RunEventBuffer:
@@ -198,12 +200,12 @@ class RunEventBuffer:
 
     def leave(self) -> None:
         """Stop waiting; events in flight are saved anyway."""
-        for kept in self._under_way:
-            kept.add_done_callback(_log_failure)
+        for future in self._under_way:
+            future.add_done_callback(_log_failure)
 
 
-def _log_failure(kept: asyncio.Future[None]) -> None:
-    error = None if kept.cancelled() else kept.exception()
+def _log_failure(future: asyncio.Future[None]) -> None:
+    error = None if future.cancelled() else future.exception()
     if error is not None and not isinstance(error, RunIsOver):
         logger.error("Can't save an event.", exc_info=error)
 
@@ -302,12 +304,12 @@ def _group_by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
 
 def _resolve_futures(batch: Iterable[_Entry]) -> None:
     for entry in batch:
-        if entry.kept.done():
+        if entry.saved.done():
             continue
         if entry.error is None:
-            entry.kept.set_result(None)
+            entry.saved.set_result(None)
         else:
-            entry.kept.set_exception(entry.error)
+            entry.saved.set_exception(entry.error)
 
 
 def _new_future() -> asyncio.Future[None]:

@@ -145,12 +145,14 @@ class RunExecutor:
 
     async def _apply_stop_requests(self) -> None:
         """Cancel the runs that should stop, once each."""
-        if not (asked := dict(self.runs)):
+        if not (current := dict(self.runs)):
             return
-        to_stop, lost = await self.event_writer.ask(leases.stop_requests, list(asked.values()))
+        to_stop, lost = await self.event_writer.ask(
+            leases.stop_requests, list(current.values())
+        )
         for pk in to_stop | lost:
             # The run may have ended meanwhile, and even been resumed in another task.
-            if self.runs.get(pk) is asked[pk] and not self.tasks[pk].cancelling():
+            if self.runs.get(pk) is current[pk] and not self.tasks[pk].cancelling():
                 self.tasks[pk].cancel(*([LOST] if pk in lost else []))
 
 

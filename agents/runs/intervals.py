@@ -15,10 +15,10 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
     return joined
 
 
-def subtract(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
+def subtract(intervals: list[Interval], excluded: list[Interval]) -> list[Interval]:
     """Return what is left of intervals after removing others."""
     left = intervals
-    for start, end in taken:
+    for start, end in excluded:
         left = [
             part
             for first, last in left

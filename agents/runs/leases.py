@@ -92,10 +92,10 @@ def request_stop(run: Run) -> bool:
 
 def stop_requests(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
     """Return which of these runs should stop, and which belong to another process now."""
-    asked = {run.pk: run.epoch for run in runs}
-    rows = Run.objects.live().filter(pk__in=asked).values_list("pk", "epoch", "is_to_stop")
-    ours = {pk: is_to_stop for pk, epoch, is_to_stop in rows if asked[pk] == epoch}
-    return {pk for pk, is_to_stop in ours.items() if is_to_stop}, asked.keys() - ours.keys()
+    epochs = {run.pk: run.epoch for run in runs}
+    rows = Run.objects.live().filter(pk__in=epochs).values_list("pk", "epoch", "is_to_stop")
+    ours = {pk: is_to_stop for pk, epoch, is_to_stop in rows if epochs[pk] == epoch}
+    return {pk for pk, is_to_stop in ours.items() if is_to_stop}, epochs.keys() - ours.keys()
 
 
 def find_abandoned() -> list[Run]:

@@ -47,15 +47,15 @@ class PlanCapabilities:
 
     @classmethod
     def of(cls, approval: Approval) -> Self:
-        begun = RunEvent.objects.filter(
+        start_events = RunEvent.objects.filter(
             run=approval.run_id,
             type__in=[EventType.RUN_STARTED, EventType.HANDOFF],
             agent=approval.agent_name,
         )
         # The agent that writes the plan can have the same name as the one that executes it, and
         # has no tools.
-        told = begun.order_by("-seq").values_list("data__tools", flat=True)
-        tools = next(filter(None, told), ())
+        tool_lists = start_events.order_by("-seq").values_list("data__tools", flat=True)
+        tools = next(filter(None, tool_lists), ())
         functions = {tool["function"]["name"]: tool["function"] for tool in tools}
         # The question tool lists the roles that can be asked; agents have the roles of its
         # steps.
@@ -81,11 +81,11 @@ class PlanCapabilities:
 
     def arguments(self, step: Mapping[str, Any]) -> list[str]:
         """Return the names of a step's arguments, given or possible."""
-        given = list(step.get("arguments") or {})
+        names = list(step.get("arguments") or {})
         if step.get("agent"):
-            return list(dict.fromkeys(["task", *given]))
+            return list(dict.fromkeys(["task", *names]))
         known = self.tools.get(step.get("tool", ""), {}).get("properties") or {}
-        return list(dict.fromkeys([*given, *known]))
+        return list(dict.fromkeys([*names, *known]))
 
     def is_text(self, tool: str, name: str) -> bool:
         """Whether the argument is plain text."""
@@ -163,25 +163,25 @@ class PlanForm:
         self.typed = _normalize_newlines(form.get(f"arguments-{approval.pk}", ""))
         self.name = f"plan-{approval.pk}"
         self.means = means
-        self.shown = PlanDraft.of(original_plan(approval))
+        self.original = PlanDraft.of(original_plan(approval))
 
     @cached_property
     def draft(self) -> PlanDraft:
         if self.name not in self.form:
-            return self.shown
-        known = {step.key: step for step in self.shown.steps}
+            return self.original
+        known = {step.key: step for step in self.original.steps}
         keys = [
             int(key) for key in self._field_text("").split() if key.isascii() and key.isdigit()
         ]
         keys = list(dict.fromkeys(keys))[: MAX_EDITABLE_STEPS + MAX_ADDED_STEPS]
         steps = [self._read_step(known.get(key) or self._new_step(key)) for key in keys]
-        return replace(self.shown, steps=steps)
+        return replace(self.original, steps=steps)
 
     @property
     def is_json(self) -> bool:
         """Whether the plan was edited as JSON, which then takes precedence."""
         return bool(self.typed) and _parse_value(self.typed) not in (
-            self.shown.facts,
+            self.original.facts,
             self.written,
         )
 
@@ -192,9 +192,14 @@ class PlanForm:
     def problems(self, found: Problems) -> Problems:
         """Return the problems of each step in the form, by key."""
         if self.is_json:
-            return {WHOLE_PLAN: [sentence for said in found.values() for sentence in said]}
+            return {
+                WHOLE_PLAN: [sentence for sentences in found.values() for sentence in sentences]
+            }
         steps = self.draft.kept_steps
-        by_key = {steps[at].key if at >= 0 else WHOLE_PLAN: said for at, said in found.items()}
+        by_key = {
+            steps[at].key if at >= 0 else WHOLE_PLAN: sentences
+            for at, sentences in found.items()
+        }
         unasked = [step.key for step in steps if step.facts.get("ask") == ""]
         return by_key | {key: [_("Enter a question.")] for key in unasked}
 
@@ -220,12 +225,12 @@ class PlanForm:
         return DraftStep(key=key, facts={"name": called, kind: name}, is_new=True)
 
     def _arguments(self, step: DraftStep) -> Iterator[tuple[str, Any]]:
-        given = step.facts.get("arguments", {})
+        arguments = step.facts.get("arguments", {})
         for name in self.means.arguments(step.facts):
-            was = given.get(name)
+            was = arguments.get(name)
             before = _normalize_newlines(value_text(was))
             text = self._field_text(f"-{step.key}-argument-{name}", before)
-            if name in given and text == before:
+            if name in arguments and text == before:
                 yield name, was
             elif text.strip():
                 is_text = isinstance(was, str) or self._is_text(step, name, was)
@@ -299,8 +304,8 @@ def _argument_problems(
     called = {step.tool for step in plan.steps} & means.tools.keys()
     schemas = {name: _usable_schema(means.tools[name]) for name in called}
     steps = [(at, step) for at, step in enumerate(plan.steps) if at not in found]
-    said = ((at, _step_violations(step, schemas.get(step.tool))) for at, step in steps)
-    return dict(islice(((at, faults) for at, faults in said if faults), MAX_PROBLEMS))
+    violations = ((at, _step_violations(step, schemas.get(step.tool))) for at, step in steps)
+    return dict(islice(((at, faults) for at, faults in violations if faults), MAX_PROBLEMS))
 
 
 def _usable_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -306,9 +306,9 @@ def _on_status(rows: Projection, run: int, event: Event) -> None:
 
 def _fallback_request(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request as sent to the fallback model."""
-    kept = {name: value for name, value in request.items() if name != "provider_model"}
+    fields = {name: value for name, value in request.items() if name != "provider_model"}
     behind = {name: note[name] for name in ("provider_model",) if name in note}
-    return {**kept, "model": note["to"], **behind}
+    return {**fields, "model": note["to"], **behind}
 
 
 def _on_usage(rows: Projection, run: int, event: Event) -> None:
@@ -433,7 +433,10 @@ def _on_run_finished(rows: Projection, run: int, event: Event) -> None:
 
 def waited_seconds(waits: Iterable[tuple[datetime, datetime | None]], until: datetime) -> float:
     """Return how many seconds people were waited for, counting overlaps once."""
-    spans = [(asked.timestamp(), (said or until).timestamp()) for asked, said in waits]
+    spans = [
+        (requested.timestamp(), (answered or until).timestamp())
+        for requested, answered in waits
+    ]
     return total_length(union((start, min(end, until.timestamp())) for start, end in spans))
 
 

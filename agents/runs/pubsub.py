@@ -41,8 +41,8 @@ async def publish(topic: str, kind: str, **facts: Any) -> None:
         here.tell(kind, facts)
     if _has_shared_layer():
         text = json.dumps(facts, ensure_ascii=False)
-        told = {"type": "told", "by": PROCESS_TOKEN, "kind": kind, "facts": text}
-        await _others.tell(topic, told)
+        message = {"type": "told", "by": PROCESS_TOKEN, "kind": kind, "facts": text}
+        await _others.tell(topic, message)
 
 
 class _RemoteProcesses:
@@ -55,12 +55,12 @@ class _RemoteProcesses:
     def __init__(self) -> None:
         self.away_until = 0.0
 
-    async def tell(self, topic: str, told: dict[str, Any]) -> None:
+    async def tell(self, topic: str, message: dict[str, Any]) -> None:
         if time.monotonic() < self.away_until:
             return
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                await get_channel_layer().group_send(topic, told)
+                await get_channel_layer().group_send(topic, message)
         except Exception as error:  # whatever the error, it isn't worth failing a run
             self.away_until = time.monotonic() + BACKOFF_SECONDS
             logger.warning("Can't publish to other processes: %r", error)
@@ -132,9 +132,9 @@ class _Topic:
                 self.tell(REFRESH_KIND, {})  # messages may have been missed meanwhile
             self.is_joined.set()
             while True:
-                told = await layer.receive(channel)
-                if told["by"] != PROCESS_TOKEN:  # own messages were delivered directly
-                    self.tell(told["kind"], json.loads(told["facts"]))
+                message = await layer.receive(channel)
+                if message["by"] != PROCESS_TOKEN:  # own messages were delivered directly
+                    self.tell(message["kind"], json.loads(message["facts"]))
         finally:
             await layer.group_discard(self.name, channel)
 

@@ -126,15 +126,15 @@ def prepare_draft_run(
     draft: Agent, description: AgentSpec, *, query: str, topic: str, user: User
 ) -> Run:
     """Create a run of an unsaved draft of an agent."""
-    kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
-    kept |= {
+    columns: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
+    columns |= {
         "overrides": {agent_factory.DRAFT_KEY: description},
         "history": [],
         "parameters": {},
     }
     model = planner_factory.model_name(draft)
     with transaction.atomic():
-        run = _create_run(draft, query=query, topic=topic, user=user, model=model, **kept)
+        run = _create_run(draft, query=query, topic=topic, user=user, model=model, **columns)
         _enqueue(run)
     return run
 
@@ -149,10 +149,10 @@ def _check_quota(user: User | None) -> None:
 def _create_run(agent: Agent, /, **columns: Any) -> Run:
     workflow = columns.get("workflow")
     columns = {"agent": agent, "agent_version": agent.version or None} | columns
-    asked = {name: columns[name] for name in ("query", "history", "parameters")}
+    original = {name: columns[name] for name in ("query", "history", "parameters")}
     run = Run(
         **columns
-        | {name: masking.mask_for_storage(agent, value) for name, value in asked.items()},
+        | {name: masking.mask_for_storage(agent, value) for name, value in original.items()},
         agent_name=agent_factory.workflow_agent_name(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         # With a plan, turns don't measure progress.
@@ -162,7 +162,7 @@ def _create_run(agent: Agent, /, **columns: Any) -> Run:
     )
     run.save(force_insert=True)
     clocks.get_clock(run.pk)
-    run.unsaved_values = asked
+    run.unsaved_values = original
     return run
 
 

@@ -158,15 +158,15 @@ async def fetch(
     """
     if method not in METHODS:
         raise EgressRefused(f"The method {method!r} isn't allowed.")
-    asked = _Request(method, validate_url(url), dict(headers or {}), content)
+    request = _Request(method, validate_url(url), dict(headers or {}), content)
     try:
         async with asyncio.timeout(policy.timeout), create_client(policy) as http:
-            return await _follow_redirects(http, asked)
+            return await _follow_redirects(http, request)
     except TimeoutError as error:
-        late = f"{asked.url.host} didn't respond within {policy.timeout:g} s."
+        late = f"{request.url.host} didn't respond within {policy.timeout:g} s."
         raise EgressFailed(late) from error
     except UnicodeEncodeError as error:
-        raise EgressFailed(_malformed_message(asked.url.host), was_sent=False) from error
+        raise EgressFailed(_malformed_message(request.url.host), was_sent=False) from error
     except httpx2.HTTPError as error:
         raise _explain(error) from error
 
@@ -299,13 +299,13 @@ class _Body(httpx2.AsyncByteStream):
         return headers
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        received = given = 0
+        received = decoded = 0
         with _translate_errors(), self._translate_zlib_errors():
             async for data in self._reply.aiter_stream():
                 received += len(data)
                 for piece in self._gzip.pieces(data) if self._gzip else [data]:
-                    given += len(piece)
-                    self._check_size(given)
+                    decoded += len(piece)
+                    self._check_size(decoded)
                     yield piece
                 self._check_size(received)
         if self._gzip and received and not self._gzip.is_whole:
@@ -363,43 +363,43 @@ class _Request:
     content: bytes | None
 
 
-async def _follow_redirects(http: httpx2.AsyncClient, asked: _Request) -> Response:
+async def _follow_redirects(http: httpx2.AsyncClient, request: _Request) -> Response:
     for _ in range(MAX_REDIRECTS + 1):
-        response = await _send(http, asked)
+        response = await _send(http, request)
         place = response.headers.get("location", "")
         if (
             response.status not in REDIRECT_STATUSES
-            or asked.method not in SAFE_METHODS
+            or request.method not in SAFE_METHODS
             or not place
         ):
             return response
-        asked = _redirect_request(asked, place)
+        request = _redirect_request(request, place)
     raise EgressFailed(f"Too many redirects (more than {MAX_REDIRECTS}).")
 
 
-async def _send(http: httpx2.AsyncClient, asked: _Request) -> Response:
+async def _send(http: httpx2.AsyncClient, request: _Request) -> Response:
     async with http.stream(
-        asked.method, asked.url, headers=asked.headers, content=asked.content
+        request.method, request.url, headers=request.headers, content=request.content
     ) as reply:
         content = await reply.aread()
     return Response(status=reply.status_code, headers=dict(reply.headers), content=content)
 
 
-def _redirect_request(asked: _Request, place: str) -> _Request:
+def _redirect_request(request: _Request, place: str) -> _Request:
     """Return the next request; another origin only gets public headers."""
     try:
-        url = validate_url(asked.url.join(place))
+        url = validate_url(request.url.join(place))
     except (httpx2.InvalidURL, ValueError) as error:
-        raise EgressRefused(f"{asked.url.host} redirects to an invalid URL.") from error
-    if asked.url.scheme == "https" and url.scheme == "http":
+        raise EgressRefused(f"{request.url.host} redirects to an invalid URL.") from error
+    if request.url.scheme == "https" and url.scheme == "http":
         raise EgressRefused(
-            f"{asked.url.host} redirects from https to http, which isn't allowed."
+            f"{request.url.host} redirects from https to http, which isn't allowed."
         )
-    is_same = (asked.url.scheme, asked.url.netloc) == (url.scheme, url.netloc)
-    kept = {
-        k: v for k, v in asked.headers.items() if is_same or k.lower() in CROSS_ORIGIN_HEADERS
+    is_same = (request.url.scheme, request.url.netloc) == (url.scheme, url.netloc)
+    headers = {
+        k: v for k, v in request.headers.items() if is_same or k.lower() in CROSS_ORIGIN_HEADERS
     }
-    return _Request(asked.method, url, kept, None)
+    return _Request(request.method, url, headers, None)
 
 
 def _to_httpcore(request: httpx2.Request) -> httpcore2.Request:

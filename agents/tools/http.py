@@ -126,22 +126,22 @@ class HttpTool:
         ours = {"Accept": "application/json, text/*"}
         if has_body:
             ours["Content-Type"] = "application/json"
-        given = {name.lower() for name in self._headers}
-        return {k: v for k, v in ours.items() if k.lower() not in given} | self._headers
+        names = {name.lower() for name in self._headers}
+        return {k: v for k, v in ours.items() if k.lower() not in names} | self._headers
 
     def _validate_input(self, input: ToolInput) -> dict[str, Any]:
         """Return the arguments by name; raise ValueError with the violations."""
         first = list(self.parameters.get("properties", {}))[:1]
-        given = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
-        if len(_to_json(given)) > MAX_INPUT_BYTES:
+        arguments = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
+        if len(_to_json(arguments)) > MAX_INPUT_BYTES:
             raise ValueError(f"The input is larger than {MAX_INPUT_BYTES:,} bytes.")
         try:
-            problems = json_schema.violations(self.parameters, given)
+            problems = json_schema.violations(self.parameters, arguments)
         except (json_schema.TooManyChecks, RecursionError) as error:
             raise ValueError("The input is too large or nested too deeply to check.") from error
         if problems:
             raise ValueError(f"{'; '.join(problems)}.")
-        return given
+        return arguments
 
     def _error_result(self, error: EgressRefused | EgressFailed) -> ToolResult:
         was_sent = isinstance(error, EgressFailed) and error.was_sent
@@ -166,8 +166,8 @@ class HttpTool:
                 f"Done. The response was empty ({_format_status(response.status)})."
             )
         is_data = "json" in kind
-        shown = self._mask_secrets(_pretty_json(text)) if is_data else text
-        return ToolResult(_truncate(shown), is_data=is_data)
+        visible = self._mask_secrets(_pretty_json(text)) if is_data else text
+        return ToolResult(_truncate(visible), is_data=is_data)
 
     def _mask_secrets(self, text: str) -> str:
         for secret in self._secrets:
@@ -216,8 +216,8 @@ class _Endpoint:
         return _safe_path(filled), rest
 
     def build_url(self, path: str, arguments: Mapping[str, Any]) -> str:
-        if taken := arguments.keys() & dict(self.query):
-            raise ValueError(f"{min(taken)!r} is already part of the endpoint URL.")
+        if duplicates := arguments.keys() & dict(self.query):
+            raise ValueError(f"{min(duplicates)!r} is already part of the endpoint URL.")
         more = urlencode(list(_query_pairs(arguments)))
         query = "&".join(part for part in (self.parts.query, more) if part)
         url = self.parts._replace(path=path, query=query).geturl()
@@ -242,13 +242,13 @@ def _parse_function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parse_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
-    given = function.get("parameters", {})
-    if given in (None, {}):
-        given = {"type": "object", "properties": {}}
-    if not isinstance(given, Mapping) or given.get("type") != "object":
+    schema = function.get("parameters", {})
+    if schema in (None, {}):
+        schema = {"type": "object", "properties": {}}
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
         raise ValueError("The function parameters must be a JSON Schema of type object.")
     try:
-        usable = json_schema.validate_schema(given)
+        usable = json_schema.validate_schema(schema)
     except BadSchema as error:
         raise ValueError(f"The function parameters aren't valid: {error}") from error
     if not usable.keys() & OPEN_KEYWORDS:
@@ -369,8 +369,8 @@ def _decode(content: bytes, charset: str) -> str:
 
 
 def _status_error(host: str, status: int, text: str) -> ToolResult:
-    said = " ".join(text.split())
-    short = said if len(said) <= MAX_ERROR_CHARS else f"{said[:MAX_ERROR_CHARS]}…"
+    detail = " ".join(text.split())
+    short = detail if len(detail) <= MAX_ERROR_CHARS else f"{detail[:MAX_ERROR_CHARS]}…"
     answer = _format_status(status)
     error = (
         f"{host} returned HTTP {answer}: {short}"

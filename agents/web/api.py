@@ -60,10 +60,10 @@ async def _stream(
         if row is None:
             yield ": still here\n\n"
             continue
-        shown = row if masker is None else await asyncio.to_thread(masker.event, row)
-        if shown.seq <= after:
+        visible = row if masker is None else await asyncio.to_thread(masker.event, row)
+        if visible.seq <= after:
             continue
-        event = shown.value
+        event = visible.value
         data = json.dumps(event.to_dict(), ensure_ascii=False)
         yield f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
 

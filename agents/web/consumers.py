@@ -102,8 +102,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.rate_limit = TokenBucket(FRAME_BURST, FRAMES_PER_SECOND)
         self.patience = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
-        self.asked = parse_qs(query, keep_blank_values=True)
-        self.language = _language(self.scope, self.asked.get("language", [""])[0])
+        self.query_params = parse_qs(query, keep_blank_values=True)
+        self.language = _language(self.scope, self.query_params.get("language", [""])[0])
         await self.accept()
         if first_frames.is_full():
             await self.close(TRY_AGAIN_LATER)
@@ -112,7 +112,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if topic is None:
             await self.close(NOT_FOUND)
             return
-        person, page = self.scope["user"].pk, self.asked.get("page", [""])[0]
+        person, page = self.scope["user"].pk, self.query_params.get("page", [""])[0]
         name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
         try:
             self.stack.enter_context(connections.track_socket(person, name, self._on_replaced))
@@ -363,8 +363,8 @@ class RunConsumer(LiveConsumer):
     async def send_initial(self) -> None:
         try:
             async with first_frames.acquire_slot():
-                shown = await self.show(self.initial_frames, ask=database.run_deferred)
-            if shown is None:
+                frames = await self.show(self.initial_frames, ask=database.run_deferred)
+            if frames is None:
                 await self._end(self.last_word)
         except audit.NotRecorded:
             await self._end(TRY_AGAIN_LATER)
@@ -382,7 +382,7 @@ class RunConsumer(LiveConsumer):
         live_view.masker, self.live_views[run.pk] = masker, live_view
         # The page of a finished run needs no update, unless it was away: then there may be new
         # feedback.
-        if "over" in self.asked and "away" not in self.asked and not run.is_live:
+        if "over" in self.query_params and "away" not in self.query_params and not run.is_live:
             live_view.is_live = False
             return ""
         return live_view.snapshot()

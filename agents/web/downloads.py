@@ -11,8 +11,8 @@ CHUNK_BYTES = 64 * 1024
 
 
 def download(pieces: Iterator[str | bytes], name: str, type: str) -> StreamingHttpResponse:
-    told = _stream(pieces, translation.get_language())
-    response = StreamingHttpResponse(told, content_type=type)
+    stream = _stream(pieces, translation.get_language())
+    response = StreamingHttpResponse(stream, content_type=type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "no-store"
     return response
@@ -26,10 +26,10 @@ async def _stream(pieces: Iterator[str | bytes], language: str) -> AsyncIterator
 
 def _next_chunk(pieces: Iterator[str | bytes], language: str) -> bytes:
     """Return the next chunk, of a size worth sending."""
-    taken = bytearray()
+    chunk = bytearray()
     with translation.override(language):
         for piece in pieces:
-            taken += piece.encode() if isinstance(piece, str) else piece
-            if len(taken) >= CHUNK_BYTES:
+            chunk += piece.encode() if isinstance(piece, str) else piece
+            if len(chunk) >= CHUNK_BYTES:
                 break
-    return bytes(taken)
+    return bytes(chunk)

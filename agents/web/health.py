@@ -103,13 +103,13 @@ class _Probe:
     def __init__(self, ask: Callable[[], bool]) -> None:
         self._ask = ask
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="health")
-        self._asked: Future[bool] | None = None
+        self._pending: Future[bool] | None = None
 
     async def is_ok(self) -> bool:
-        if self._asked is None or self._asked.done():
-            self._asked = self._thread.submit(self._run_check)
+        if self._pending is None or self._pending.done():
+            self._pending = self._thread.submit(self._run_check)
         answered, _ = await asyncio.wait(
-            [asyncio.wrap_future(self._asked)], timeout=TIMEOUT_SECONDS
+            [asyncio.wrap_future(self._pending)], timeout=TIMEOUT_SECONDS
         )
         return any(each.result() for each in answered)
 

@@ -30,9 +30,9 @@ def approvals(request: UserRequest) -> HttpResponse:
 def new_approvals(request: UserRequest) -> HttpResponse:
     """Return new and withdrawn approvals for an open list."""
     waiting = _waiting_views(request)
-    shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
-    gone = shown - {str(view.pk) for view in waiting}
-    new = [view for view in waiting if str(view.pk) not in shown]
+    known = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
+    gone = known - {str(view.pk) for view in waiting}
+    new = [view for view in waiting if str(view.pk) not in known]
     if not gone and not new:
         return HttpResponse(status=204)
     return render(

@@ -89,8 +89,8 @@ def _litellm_providers() -> list[str]:
         for agent in agents
         for s in planner_factory.model_chain(agent, planner_factory.model_name(agent))
     ]
-    asked = [
+    litellm_setups = [
         s for s in setups if getattr(planner_factory.build_llm(s), "route", "") == "litellm"
     ]
-    names = [setup.row.model if setup.row else setup.name for setup in asked]
+    names = [setup.row.model if setup.row else setup.name for setup in litellm_setups]
     return sorted({parameters.provider_prefix(name) for name in names})

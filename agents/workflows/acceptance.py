@@ -37,8 +37,8 @@ class AcceptanceRequest:
     @property
     def seal(self) -> str:
         """The seal that binds an answer to these terms."""
-        told = json.dumps(terms(self.schedule, self.version), sort_keys=True)
-        return salted_hmac(SALT, told, algorithm="sha256").hexdigest()
+        payload = json.dumps(terms(self.schedule, self.version), sort_keys=True)
+        return salted_hmac(SALT, payload, algorithm="sha256").hexdigest()
 
     @property
     def why_held(self) -> str:
@@ -120,9 +120,9 @@ def update_acceptance(schedule: Schedule, by: User | None) -> bool:
     now = terms(schedule, version)
     is_known = all(accepted.get(name) == now[name] for name in ("person", "workflow"))
     is_unseen = is_known and accepted["version"] != version.number
-    kept = accepted if is_unseen else now
-    kept = {name: value for name, value in kept.items() if name != SWITCHED_OFF}
-    schedule.accepted = kept if schedule.enabled else {**kept, SWITCHED_OFF: True}
+    new_terms = accepted if is_unseen else now
+    new_terms = {name: value for name, value in new_terms.items() if name != SWITCHED_OFF}
+    schedule.accepted = new_terms if schedule.enabled else {**new_terms, SWITCHED_OFF: True}
     Schedule.objects.filter(pk=schedule.pk).update(accepted=schedule.accepted)
     return not is_unseen
 
@@ -134,15 +134,15 @@ def record_answer(schedule: Schedule, by: User, seal: str, *, is_accepted: bool)
     found = build_request(row.get(pk=schedule.pk, user=by))
     if found is None or not constant_time_compare(found.seal, seal):
         raise StaleAcceptance
-    told = {"name": str(schedule), "version": found.version.number}
+    details = {"name": str(schedule), "version": found.version.number}
     if is_accepted:
         now = terms(found.schedule, found.version)
         Schedule.objects.filter(pk=schedule.pk).update(accepted=now, trouble="")
-        audit.record(by, audit.SCHEDULE_ACCEPTED, schedule, **told)
+        audit.record(by, audit.SCHEDULE_ACCEPTED, schedule, **details)
     else:
         # Enabling it again must not count as acceptance.
         Schedule.objects.filter(pk=schedule.pk).update(enabled=False, accepted=None)
-        audit.record(by, audit.SCHEDULE_DECLINED, schedule, **told)
+        audit.record(by, audit.SCHEDULE_DECLINED, schedule, **details)
 
 
 def _format_value(value: Any) -> str:

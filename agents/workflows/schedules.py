@@ -83,6 +83,6 @@ def _prepare_run(schedule: Schedule) -> Run:
     version = schedule.workflow.newest
     if held := acceptance.why_held(schedule, version):
         raise start.WorkflowNotStarted(held)
-    given = start.format_parameters(schedule.parameters)
-    wish = start.build_request(schedule.workflow, given, schedule.user, version=version)
+    parameters = start.format_parameters(schedule.parameters)
+    wish = start.build_request(schedule.workflow, parameters, schedule.user, version=version)
     return start.prepare_run(wish, schedule.user, f"schedule.{schedule.pk}")

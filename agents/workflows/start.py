@@ -45,17 +45,19 @@ class StartRequest:
     @property
     def query(self) -> str:
         """The command that starts it."""
-        given = [f"{name}={_quote(format_value(v))}" for name, v in self.parameters.items()]
-        return " ".join([COMMAND_NAME, _quote(self.version.workflow.name), *given])
+        assignments = [
+            f"{name}={_quote(format_value(v))}" for name, v in self.parameters.items()
+        ]
+        return " ".join([COMMAND_NAME, _quote(self.version.workflow.name), *assignments])
 
 
 def parse_command(text: str, user: User) -> StartRequest | None:
     """Return what a message starts, if it is the command; raise WorkflowNotStarted."""
     if (command := COMMAND_PATTERN.match(text.strip())) is None:
         return None
-    name, given = _parse_arguments(command[1])
+    name, parameters = _parse_arguments(command[1])
     mine = Workflow.objects.for_user(user).filter(enabled=True)
-    return build_request(find_workflow(name, mine), given, user)
+    return build_request(find_workflow(name, mine), parameters, user)
 
 
 def find_workflow(name: str, mine: QuerySet[Workflow]) -> Workflow:
@@ -70,7 +72,7 @@ def find_workflow(name: str, mine: QuerySet[Workflow]) -> Workflow:
 
 def build_request(
     workflow: Workflow,
-    given: Mapping[str, str],
+    parameters: Mapping[str, str],
     user: User | None = None,
     *,
     version: WorkflowVersion | None = None,
@@ -83,16 +85,16 @@ def build_request(
     problems = definition.problems or resources.available(user).missing(definition.plan)
     if problems:
         raise WorkflowNotStarted(translate(problems[0].message))
-    return StartRequest(version=version, parameters=resolve_parameters(definition, given))
+    return StartRequest(version=version, parameters=resolve_parameters(definition, parameters))
 
 
-def resolve_parameters(definition: PlanDefinition, given: Mapping[str, str]) -> dict[str, Any]:
+def resolve_parameters(definition: PlanDefinition, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return all parameters, with the types of their defaults; raise WorkflowNotStarted."""
     declared = definition.plan.parameters
-    for name in given.keys() - declared.keys():
+    for name in texts.keys() - declared.keys():
         near = get_close_matches(name, declared, n=1)
         raise WorkflowNotStarted(_unknown_parameter_message(name, near))
-    values = {name: _convert_parameter(name, given[name], declared[name]) for name in given}
+    values = {name: _convert_parameter(name, texts[name], declared[name]) for name in texts}
     found = {**declared, **values}
     for name, value in found.items():
         if value is None:
@@ -125,15 +127,15 @@ def prepare_run(wish: StartRequest, user: User | None, topic: str) -> Run:
 def _parse_arguments(text: str) -> tuple[str, dict[str, str]]:
     """Return a name, possibly with spaces, and the parameters after it."""
     name: list[str] = []
-    given: dict[str, list[str]] = {}
+    assignments: dict[str, list[str]] = {}
     words = name
     for found in WORD_PATTERN.finditer(text):
         key, *values = found.groups()
         if key:
-            words = given.setdefault(key, [])
+            words = assignments.setdefault(key, [])
         else:
             words.append(_unescape(values))
-    return " ".join(name), {key: " ".join(words) for key, words in given.items()}
+    return " ".join(name), {key: " ".join(words) for key, words in assignments.items()}
 
 
 def _unescape(values: Iterable[str | None]) -> str:

@@ -98,8 +98,8 @@ def _save_version(
         Workflow.objects.filter(pk=workflow.pk).update(**_definition_fields(definition))
         workflow.refresh_from_db()
     workflow.versions.create(number=base + 1, text=text, author=user)
-    told = {"name": workflow.name, "version": base + 1}
-    audit.record(user, audit.WORKFLOW_SAVED, workflow, **told)
+    details = {"name": workflow.name, "version": base + 1}
+    audit.record(user, audit.WORKFLOW_SAVED, workflow, **details)
     return workflow
 
 

@@ -107,9 +107,9 @@ class WorkflowPreview:
     @cached_property
     def _parameters(self) -> tuple[dict[str, Any], str]:
         declared = self.definition.plan.parameters
-        given = {name: text for name, text in self.typed.items() if name in declared}
+        values = {name: text for name, text in self.typed.items() if name in declared}
         try:
-            return start.resolve_parameters(self.definition, given), ""
+            return start.resolve_parameters(self.definition, values), ""
         except start.WorkflowNotStarted as reason:
             return {}, str(reason)
 
@@ -219,14 +219,14 @@ def completions(request: UserRequest) -> JsonResponse:
 def version(request: UserRequest, pk: int, number: int) -> HttpResponse:
     """Display a version and its changes."""
     found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
-    shown = _get_version(found, number)
-    before = found.versions.filter(number__lt=shown.number).order_by("-number").first()
+    visible = _get_version(found, number)
+    before = found.versions.filter(number__lt=visible.number).order_by("-number").first()
     context = {
         "workflow": found,
-        "version": shown,
+        "version": visible,
         "before": before,
         "newest": _get_newest(found),
-        "lines": list(versions.diff_lines(before.text, shown.text)) if before else [],
+        "lines": list(versions.diff_lines(before.text, visible.text)) if before else [],
     }
     return render(request, "workflows/version.html", context)
 
@@ -284,10 +284,10 @@ def _visible_schedules(
 ) -> list[Schedule]:
     """Return all schedules for editors, and their own for others."""
     rows = found.schedules.filter(enabled=True).select_related("user")
-    shown = list(rows if _may_edit(request) else rows.filter(user=request.user))
-    for row in shown:
+    schedules = list(rows if _may_edit(request) else rows.filter(user=request.user))
+    for row in schedules:
         vars(row)["held"] = acceptance.why_held(row, newest)
-    return shown
+    return schedules
 
 
 def _may_edit(request: UserRequest) -> bool:

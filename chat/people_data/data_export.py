@@ -211,10 +211,10 @@ def _paginate(rows: QuerySet[Any]) -> Iterator[Any]:
 
 
 def _table_json(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[str]:
-    told = (
+    entries = (
         {name: _json_value(getattr(row, name)) for name in columns} for row in _paginate(rows)
     )
-    yield from _json_list(told)
+    yield from _json_list(entries)
 
 
 def _json_list(items: Iterable[Any]) -> Iterator[str]:

@@ -93,12 +93,12 @@ class Report:
                 self.left,
             ),
         ]
-        told = [
-            said % {"found": _format_counts(lines)}
-            for said, lines in parts
+        sentences = [
+            heading % {"found": _format_counts(lines)}
+            for heading, lines in parts
             if _format_counts(lines)
         ]
-        return [*told, *([_storage_messages()[self.storage]] if self.storage else [])]
+        return [*sentences, *([_storage_messages()[self.storage]] if self.storage else [])]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _storage_messages() -> dict[str, str]:
 
 
 def plan(user: User) -> ErasurePlan:
-    own, said = ChatSession.objects.owned_by(user), Message.objects.filter(author=user)
+    own, messages = ChatSession.objects.owned_by(user), Message.objects.filter(author=user)
     theirs = Run.objects.filter(_runs_filter(user))
     return ErasurePlan(
         goes=[
@@ -136,7 +136,7 @@ def plan(user: User) -> ErasurePlan:
             ),
             ErasureCount(
                 what=_("Messages in other users' chats"),
-                count=said.exclude(session__user=user).count(),
+                count=messages.exclude(session__user=user).count(),
             ),
             ErasureCount(what=_("Runs"), count=theirs.count()),
             ErasureCount(
@@ -205,13 +205,13 @@ def begin(user: User, by: User | None) -> None:
 
 def finish(user: User) -> Report:
     """Erase everything that is left."""
-    said = _PersonTexts(user)
+    texts = _PersonTexts(user)
     removed = _count_rows(user)
     since = quotations.latest_pks()
     near = _related_runs(user)
     # Not in the rows the text is known from: an interrupted erasure needs them again.
-    found = said.redact(near, {}, but=_source_rows(user))
-    _anonymize_decisions(user, said)
+    found = texts.redact(near, {}, but=_source_rows(user))
+    _anonymize_decisions(user, texts)
     _anonymize_feedback(user)
     for chat in ChatSession.objects.owned_by(user):
         queue.clear(chat)
@@ -225,13 +225,13 @@ def finish(user: User) -> Report:
     while batched_delete.delete_run_batch(Run.objects.filter(_runs_filter(user))):
         pass
     # Runs started meanwhile were given the earlier history.
-    found += said.redact(near | _related_runs(user, said.topics), since, but={})
-    left = said.left()
+    found += texts.redact(near | _related_runs(user, texts.topics), since, but={})
+    left = texts.left()
     _leave_sessions(user)
     with transaction.atomic():
         _delete_account(user)
         # Without an actor: the entry for the start names them.
-        person = said.person
+        person = texts.person
         lines = {"removed": removed, "replaced": _to_counts(found), "left": _to_counts(left)}
         audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
     return Report(**lines, storage=free_space.wipe(_table_names()))
@@ -280,8 +280,8 @@ class _PersonTexts:
         self.person, self.topics = audit.person(user), _topics(user)
         own = set(_authored_texts(user))
         own -= quotations.texts_by_others(user, own)
-        told = Run.objects.filter(message__author=user).exclude(message__session__user=user)
-        answers = set(told.exclude(answer="").values_list("answer", flat=True))
+        runs = Run.objects.filter(message__author=user).exclude(message__session__user=user)
+        answers = set(runs.exclude(answer="").values_list("answer", flat=True))
         name = user.get_username()
         self.near = quotations.QuotationMatcher(
             own | answers,
@@ -328,12 +328,12 @@ class _PersonTexts:
                 count += AgentStep.objects.filter(pk=step.pk).update(observation=text)
             events = RunEvent.objects.filter(run=about["run"], type=EventType.STEP)
             for event in events.filter(data__step=about["step"]):
-                told = str(event.data.get("observation", ""))
+                observation = str(event.data.get("observation", ""))
                 data = {
                     **event.data,
-                    "observation": told.replace(about["reason"], quotations.REDACTED),
+                    "observation": observation.replace(about["reason"], quotations.REDACTED),
                 }
-                if told and data != event.data:
+                if observation and data != event.data:
                     RunEvent.objects.filter(pk=event.pk).update(data=data)
         return count
 
@@ -390,8 +390,8 @@ def _string_values(value: Any) -> Iterator[str]:
 
 def _topics(user: User) -> set[str]:
     """Return topics in which the user wrote or decided something."""
-    said = Message.objects.filter(author=user).exclude(session__user=user)
-    chats = ChatSession.objects.filter(pk__in=said.values("session"))
+    messages = Message.objects.filter(author=user).exclude(session__user=user)
+    chats = ChatSession.objects.filter(pk__in=messages.values("session"))
     shared = Run.objects.filter(message__session__in=chats)
     decided = Run.objects.filter(approvals__decided_by=user)
     found = (shared | decided).values_list("topic", flat=True)
@@ -460,19 +460,19 @@ def _leave_sessions(user: User) -> None:
         sharing.leave(chat, user)
 
 
-def _anonymize_decisions(user: User, said: "_PersonTexts") -> None:
+def _anonymize_decisions(user: User, texts: "_PersonTexts") -> None:
     """Keep decisions for the run's sake, but not who made them or their text."""
     for approval in _decisions(user):
         with transaction.atomic():
-            told = approval.run.events.filter(
+            events = approval.run.events.filter(
                 type=EventType.APPROVAL_RESOLVED, data__by=user.pk
             )
-            for event in told:
+            for event in events:
                 data = event.data | {"by": None, "by_name": "", "reason": ""}
                 RunEvent.objects.filter(pk=event.pk).update(data=data)
             Approval.objects.filter(pk=approval.pk).update(
-                arguments=said.near.without(approval.arguments),
-                new_arguments=said.near.without(approval.new_arguments),
+                arguments=texts.near.without(approval.arguments),
+                new_arguments=texts.near.without(approval.new_arguments),
                 reason="",
                 decided_by=None,
             )

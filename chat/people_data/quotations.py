@@ -103,10 +103,10 @@ class QuotationMatcher:
         answers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`phrases` match at any length; `answers` are the answers by call."""
-        told = {text.strip() for text in texts} - {"", REDACTED}
+        quoted = {text.strip() for text in texts} - {"", REDACTED}
         self._answers = {call: text for call, text in answers.items() if text}
-        self.short = {text for text in told if len(text) < MIN_TEXT_CHARS}
-        whole = told - self.short
+        self.short = {text for text in quoted if len(text) < MIN_TEXT_CHARS}
+        whole = quoted - self.short
         self._all = "\n".join(whole)
         pieces = {piece for text in whole for piece in _text_variants(text)} | {*phrases}
         self._forms: dict[str, list[str]] = {}
@@ -352,9 +352,9 @@ def _pk_pages(rows: QuerySet[Any]) -> Iterator[list[int]]:
 
 
 def _redact_delta_group(words: QuotationMatcher, bits: list[RunEvent]) -> int:
-    said = "".join(str(bit.data.get("content", "")) for bit in bits)
-    left = words.without(said)
-    if left == said:
+    text = "".join(str(bit.data.get("content", "")) for bit in bits)
+    left = words.without(text)
+    if left == text:
         return 0
     for at, bit in enumerate(bits):
         data = bit.data | {"content": left if at == 0 else ""}
@@ -367,10 +367,10 @@ def texts_by_others(user: User, texts: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for some in _batches(texts, PAGE_SIZE):
         theirs = Message.objects.exclude(author=user).filter(text__in=some)
-        asked = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=some)
+        runs = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=some)
         found |= {
             *theirs.values_list("text", flat=True),
-            *asked.values_list("query", flat=True),
+            *runs.values_list("query", flat=True),
         }
     return found
 

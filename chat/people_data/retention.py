@@ -127,11 +127,11 @@ def _cutoff(now: datetime, days: int | None) -> datetime | None:
 def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
     stays = protected_runs(before)
     old = ChatSession.objects.filter(updated_at__lt=before).order_by("pk")
-    kept = Message.objects.filter(session=OuterRef("pk"), run__in=stays)
+    kept_messages = Message.objects.filter(session=OuterRef("pk"), run__in=stays)
     alone = Run.objects.filter(started_at__lt=before, message=None)
     theirs = Run.objects.filter(message__session__in=old, pk__in=stays)
     count = theirs.count() + alone.filter(pk__in=stays).count()
-    sessions, runs = old.exclude(Exists(kept)), alone.exclude(pk__in=stays)
+    sessions, runs = old.exclude(Exists(kept_messages)), alone.exclude(pk__in=stays)
     inside = Run.objects.filter(message__session__in=sessions)
     gone = sessions.count(), inside.count() + runs.count(), count
     if not dry_run:

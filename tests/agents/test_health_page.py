@@ -247,7 +247,7 @@ def test_the_page_says_which_versions_there_are(root):
 def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(agent):
     good = found("Models")
     with CIRCUITS.of("model:demo").attempt() as attempt:
-        attempt.record_failure("down", asked=600)
+        attempt.record_failure("down", retry_after=600)
     for _ in range(9):
         if not CIRCUITS.of("model:demo").is_refusing:
             with CIRCUITS.of("model:demo").attempt() as attempt:

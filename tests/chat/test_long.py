@@ -219,7 +219,7 @@ def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
     chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
     stamp, watched = EventFactory("helper"), LiveRunView(run.pk, viewer=chat.user.pk)
     watched.begin(run)
-    watched.begun = None
+    watched.new_run = None
     for at in range(0, min(len(answer), 60_000), 1_000):
         event = stamp(EventType.DELTA, content=answer[at : at + 1_000], step=1)
         event_store.save([(run.pk, event)])

@@ -134,8 +134,8 @@ def test_once_closed_the_next_pause_is_a_short_one_again(breaker, clock):
 
 def test_it_is_left_alone_for_as_long_as_it_asks(clock):
     patient, endless = (CircuitBreaker("model:x", clock=clock) for _ in range(2))
-    fail(patient, 5, asked=90)
-    fail(endless, 5, asked=86_400)
+    fail(patient, 5, retry_after=90)
+    fail(endless, 5, retry_after=86_400)
 
     assert (patient.state().retry_in, endless.state().retry_in) == (90, 600)
 

@@ -516,4 +516,4 @@ def test_what_is_held_back_for_long_is_not_read_anew_for_every_word(monkeypatch)
     shown = [growing.feed("abc.") for _ in range(2000)]
 
     assert sum(read) < 20 * 4 * len(shown)
-    assert growing.shown + "".join(shown) + growing.rest() == "Write to ‹email›."
+    assert growing.released + "".join(shown) + growing.rest() == "Write to ‹email›."

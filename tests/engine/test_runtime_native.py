@@ -144,7 +144,7 @@ async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was
 
 async def test_tokens_that_come_together_are_told_together():
     turns = [*(delta(content=f"{n} ") for n in range(500)), finish("stop")]
-    agent = runtime(Chunks(turns), pace=0.01)
+    agent = runtime(Chunks(turns), batch_seconds=0.01)
 
     events = [event async for event in agent.stream("?")]
 

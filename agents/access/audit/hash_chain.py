@@ -88,8 +88,8 @@ class Link:
     def _payload(self) -> bytes:
         at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
         who, what = (self.person, self.place), (self.action, self.subject, self.detail)
-        told = [1, self.number, self.previous, self.key, at, *who, *what]
-        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+        values = [1, self.number, self.previous, self.key, at, *who, *what]
+        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
 
 def append(entries: Sequence[AuditEntry]) -> None:

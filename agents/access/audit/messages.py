@@ -193,10 +193,10 @@ def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
 def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
     """Return what a user did."""
     what = subject_label(entry, people)
-    told = SENTENCES.get(entry.action)
-    if told is None:
+    template = SENTENCES.get(entry.action)
+    if template is None:
         return f"{actor_name(entry)}: {entry.action} {what}"
-    return str(told) % {"who": actor_name(entry), "what": what}
+    return str(template) % {"who": actor_name(entry), "what": what}
 
 
 def actor_name(entry: AuditEntry) -> str:
@@ -233,10 +233,10 @@ def summarize_detail(detail: Any, people: Mapping[str, str], subject: str = "") 
 def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> list[str]:
     """Return the details of an entry, each as `label: value`."""
     kind = subject.partition(":")[0]
-    told = dict(detail) if isinstance(detail, dict) else {}
-    changes = told.pop("changes", {})
-    told.pop("name", None)
-    lines = [_detail_line(name, value, people, kind) for name, value in sorted(told.items())]
+    values = dict(detail) if isinstance(detail, dict) else {}
+    changes = values.pop("changes", {})
+    values.pop("name", None)
+    lines = [_detail_line(name, value, people, kind) for name, value in sorted(values.items())]
     if isinstance(changes, list):
         return [*lines, *(_label(name, kind) for name in changes)]
     return [

@@ -52,8 +52,8 @@ def client_info(request: HttpRequest | None = None) -> dict[str, str]:
     if request is None:
         return {}
     browser = sanitize(request.META.get("HTTP_USER_AGENT", ""))[:MAX_BROWSER_CHARS]
-    told = {"address": client_address(request), "browser": browser}
-    return {name: text for name, text in told.items() if text}
+    info = {"address": client_address(request), "browser": browser}
+    return {name: text for name, text in info.items() if text}
 
 
 def client_address(request: HttpRequest) -> str:
@@ -63,9 +63,9 @@ def client_address(request: HttpRequest) -> str:
     is the client. Anything before it may be made up.
     """
     found = parse_address(request.META.get("REMOTE_ADDR") or "")
-    told = request.headers.get("X-Forwarded-For", "").split(",")
-    while told and found is not None and _is_trusted_proxy(found):
-        if (before := parse_address(told.pop())) is None:
+    forwarded = request.headers.get("X-Forwarded-For", "").split(",")
+    while forwarded and found is not None and _is_trusted_proxy(found):
+        if (before := parse_address(forwarded.pop())) is None:
             break
         found = before
     return str(found or "")
@@ -99,5 +99,5 @@ def mask_address(address: str) -> str:
 
 def sanitize(text: str) -> str:
     """Remove what a database rejects or a terminal would interpret."""
-    shown = "".join(sign if sign.isprintable() else " " for sign in text)
-    return shown.encode(errors="replace").decode()
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    return printable.encode(errors="replace").decode()

@@ -61,7 +61,7 @@ def account_page(request: UserRequest) -> HttpResponse:
     return _render_account(request)
 
 
-def _render_account(request: UserRequest, status: int = 200, **told: Any) -> HttpResponse:
+def _render_account(request: UserRequest, status: int = 200, **context: Any) -> HttpResponse:
     user, here = request.user, request.session.session_key
     seen = Visit.objects.for_user(user)
     about = {
@@ -74,7 +74,7 @@ def _render_account(request: UserRequest, status: int = 200, **told: Any) -> Htt
         "visits": [(visit, sessions.device_name(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
-        **told,
+        **context,
     }
     return render(request, "people/account.html", about, status=status)
 
@@ -118,7 +118,7 @@ def _verify_identity(request: UserRequest, user: User) -> bool:
     return is_right
 
 
-def _render_confirm(request: UserRequest, status: int = 200, **told: str) -> HttpResponse:
+def _render_confirm(request: UserRequest, status: int = 200, **message: str) -> HttpResponse:
     user = request.user
     about = {
         "has_password": user.has_usable_password() and not factors.has_second_factor(user),
@@ -126,7 +126,7 @@ def _render_confirm(request: UserRequest, status: int = 200, **told: str) -> Htt
         "has_passkey": user.passkeys.exists(),
         "service": sign_in.sso_name() if user.identities.exists() else "",
         "onward": sign_in.url_after_confirmation(request),
-        **told,
+        **message,
     }
     return render(request, "people/confirm.html", about, status=status)
 
@@ -142,9 +142,9 @@ def confirm_options(request: UserRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def confirm_passkey(request: UserRequest) -> HttpResponse:
-    def take(told: dict[str, Any]) -> str:
+    def take(data: dict[str, Any]) -> str:
         try:
-            passkeys.verify_assertion(request, told["answer"], request.user)
+            passkeys.verify_assertion(request, data["answer"], request.user)
         except passkeys.PasskeyRejected:
             record_passkey_failure(request, request.user.get_username())
             raise
@@ -212,10 +212,10 @@ def set_up_authenticator(request: UserRequest) -> HttpResponse:
             request, request.user, secret, "people:app", problem=WRONG_CODE
         )
     del request.session[NEW_SECRET_KEY]
-    made = factors.add_authenticator(request.user, secret, step)
+    codes = factors.add_authenticator(request.user, secret, step)
     request.session[MFA_SESSION_KEY] = True
     messages.success(request, _("Authenticator app set up."))
-    return _render_codes(request, made)
+    return _render_codes(request, codes)
 
 
 @never_cache
@@ -245,10 +245,10 @@ def renew_recovery_codes(request: UserRequest) -> HttpResponse:
     return _render_codes(request, factors.create_recovery_codes(request.user))
 
 
-def _render_codes(request: UserRequest, made: list[str]) -> HttpResponse:
-    if not made:
+def _render_codes(request: UserRequest, codes: list[str]) -> HttpResponse:
+    if not codes:
         return redirect("people:account")
-    return render_recovery_codes(request, made, reverse("people:account"))
+    return render_recovery_codes(request, codes, reverse("people:account"))
 
 
 @never_cache
@@ -264,9 +264,9 @@ def passkey_options(request: UserRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def add_passkey(request: UserRequest) -> HttpResponse:
-    def take(told: dict[str, Any]) -> str:
-        name = str(told.get("name", "")).replace("\0", "").encode("utf-8", "replace").decode()
-        passkeys.register(request, request.user, told["answer"], name)
+    def take(data: dict[str, Any]) -> str:
+        name = str(data.get("name", "")).replace("\0", "").encode("utf-8", "replace").decode()
+        passkeys.register(request, request.user, data["answer"], name)
         messages.success(request, _("Passkey added."))
         return reverse("people:account")
 

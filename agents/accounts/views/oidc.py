@@ -17,13 +17,13 @@ def begin(request: HttpRequest) -> HttpResponse:
     if not sign_in.sso_name():
         return redirect("login")
     try:
-        place, kept = oidc.start_login(
+        place, cookie = oidc.start_login(
             request, sign_in.next_url(request), is_fresh="fresh" in request.GET
         )
     except oidc.OidcError as reason:
         return render_sign_in(request, problem=str(reason))
     response = HttpResponseRedirect(place)
-    oidc.set_state_cookie(response, kept)
+    oidc.set_state_cookie(response, cookie)
     return response
 
 
@@ -33,15 +33,15 @@ def back(request: HttpRequest) -> HttpResponse:
     if not sign_in.sso_name():
         return redirect("login")
     try:
-        kept = oidc.load_login_state(request)
-        found = oidc.fetch_claims(request, kept)
+        login_state = oidc.load_login_state(request)
+        found = oidc.fetch_claims(request, login_state)
         user = oidc.get_or_create_user(found)
     except oidc.OidcError as reason:
         return render_sign_in(request, problem=str(reason))
     if oidc.is_multi_factor(found):
         sign_in.complete(request, user, "oidc", twice=True)
-        response: HttpResponse = redirect(kept.onward)
+        response: HttpResponse = redirect(login_state.onward)
     else:
-        response = after_first_factor(request, user, "oidc", kept.onward)
+        response = after_first_factor(request, user, "oidc", login_state.onward)
     response.delete_cookie(oidc.COOKIE_NAME, path=reverse("people:oidc"))
     return response

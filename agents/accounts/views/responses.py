@@ -30,9 +30,9 @@ def result_response(
 
 def _parse_body(request: HttpRequest) -> dict[str, Any]:
     try:
-        told = json.loads(request.body)
+        data = json.loads(request.body)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict) or not isinstance(told.get("answer"), dict):
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("answer"), dict):
         raise PasskeyRejected(_("The page sent an invalid request. Reload it and try again."))
-    return told
+    return data

@@ -107,10 +107,10 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 
 def _render_second_factor(
-    request: HttpRequest, user: User, status: int = 200, **told: str
+    request: HttpRequest, user: User, status: int = 200, **message: str
 ) -> HttpResponse:
     has_app = hasattr(user, "authenticator")
-    about = {"has_app": has_app, "has_passkey": user.passkeys.exists(), **told}
+    about = {"has_app": has_app, "has_passkey": user.passkeys.exists(), **message}
     about["next"] = sign_in_service.next_url(request)
     return render(request, "people/second.html", about, status=status)
 
@@ -128,14 +128,14 @@ def set_up_mfa(request: HttpRequest) -> HttpResponse:
     step = totp.matching_step(secret, request.POST.get("code", "")[:100])
     if step is None:
         return render_authenticator(request, user, secret, "people:set_up", problem=WRONG_CODE)
-    made = factors.add_authenticator(user, secret, step)
+    codes = factors.add_authenticator(user, secret, step)
     del request.session[NEW_SECRET_KEY]
     sign_in_service.complete(request, user, "totp", twice=True)
-    return render_recovery_codes(request, made, sign_in_service.next_url(request))
+    return render_recovery_codes(request, codes, sign_in_service.next_url(request))
 
 
 def render_authenticator(
-    request: HttpRequest, user: User, secret: str, action: str, **told: Any
+    request: HttpRequest, user: User, secret: str, action: str, **message: Any
 ) -> HttpResponse:
     address = totp.provisioning_uri(secret, user.get_username())
     about = {
@@ -145,7 +145,7 @@ def render_authenticator(
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
         "next": sign_in_service.next_url(request),
-        **told,
+        **message,
     }
     return render(request, "people/app.html", about)
 
@@ -169,10 +169,10 @@ def passkey_options(request: HttpRequest) -> HttpResponse:
 def sign_in_with_passkey(request: HttpRequest) -> HttpResponse:
     """Sign in with a passkey alone, which verifies the user itself."""
 
-    def take(told: dict[str, Any]) -> str:
+    def take(data: dict[str, Any]) -> str:
         known = sign_in_service.pending_user(request)
         try:
-            user = passkeys.verify_assertion(request, told["answer"], known)
+            user = passkeys.verify_assertion(request, data["answer"], known)
         except passkeys.PasskeyRejected:
             record_passkey_failure(request, known.get_username() if known else "")
             raise
@@ -236,10 +236,10 @@ def _invited_user(uid: str, token: str, *, is_held: bool = False) -> Any:
     return user if is_valid else None
 
 
-def render_sign_in(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
+def render_sign_in(request: HttpRequest, status: int = 200, **message: Any) -> HttpResponse:
     about = {
         "next": sign_in_service.next_url(request),
         "service": sign_in_service.sso_name(),
-        **told,
+        **message,
     }
     return render(request, "registration/login.html", about, status=status)

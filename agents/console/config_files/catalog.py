@@ -125,10 +125,10 @@ class AgentKind(ResourceKind):
         return editable_columns(self.model, without=[self.named, "tools"])
 
     def describe(self, row: Any) -> ResourceValues:
-        told = agent_spec.describe(row)
+        values = agent_spec.describe(row)
         return {
             name: normalize_newlines(value)
-            for name, value in told.items()
+            for name, value in values.items()
             if name != self.named
         }
 
@@ -139,7 +139,7 @@ class AgentKind(ResourceKind):
         """Accept a bare name for a tool without settings."""
         if not isinstance(tools := values.get("tools"), dict):
             return values
-        return {**values, "tools": {name: given or {} for name, given in tools.items()}}
+        return {**values, "tools": {name: settings or {} for name, settings in tools.items()}}
 
     def mismatches(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().mismatches(values)
@@ -147,8 +147,8 @@ class AgentKind(ResourceKind):
         if not isinstance(tools, dict):
             yield ValidationIssue(("tools",), _("Must map tool names to their settings."))
             return
-        for name, given in tools.items():
-            yield from _setting_issues(name, given)
+        for name, settings in tools.items():
+            yield from _setting_issues(name, settings)
 
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         yield from super().missing_references(values)
@@ -161,9 +161,9 @@ class AgentKind(ResourceKind):
     def data(self, row: Any, values: ResourceValues) -> ResourceValues:
         pks = dict(ToolRegistration.objects.values_list("name", "pk"))
         sent = super().data(row, values)
-        for name, given in values["tools"].items():
-            told = {"is_given": "on", **given}
-            sent |= {f"tool-{pks[name]}-{key}": value for key, value in told.items()}
+        for name, settings in values["tools"].items():
+            data = {"is_given": "on", **settings}
+            sent |= {f"tool-{pks[name]}-{key}": value for key, value in data.items()}
         return sent
 
     def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
@@ -192,8 +192,8 @@ class AgentKind(ResourceKind):
 
 
 def _source(values: ResourceValues) -> Source:
-    told = values.get("source")
-    return Source(told) if told in Source.values else Source.HTTP
+    source = values.get("source")
+    return Source(source) if source in Source.values else Source.HTTP
 
 
 def _is_definition(value: Any) -> bool:
@@ -228,11 +228,11 @@ def _pin_definition(row: Any, definition: ResourceValues) -> None:
     row.save(update_fields=["definition", "pending"])
 
 
-def _setting_issues(name: str, given: Any) -> Iterator[ValidationIssue]:
-    if not isinstance(given, dict):
+def _setting_issues(name: str, settings: Any) -> Iterator[ValidationIssue]:
+    if not isinstance(settings, dict):
         yield ValidationIssue(("tools", name), _("Must be a mapping of settings, or empty."))
         return
-    for key, value in given.items():
+    for key, value in settings.items():
         if key not in TOOL_SETTINGS:
             yield ValidationIssue(("tools", name, key), unknown_key_message(key))
         elif why := ConfigColumn(field=AgentTool._meta.get_field(key)).mismatch(value):

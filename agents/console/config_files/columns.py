@@ -98,8 +98,8 @@ def editable_columns(
 ) -> list[ConfigColumn]:
     """Return the editable columns in order, and others asked for."""
     fields = [*model._meta.concrete_fields, *model._meta.many_to_many]
-    taken = [f for f in fields if f.name in more or (f.editable and not f.primary_key)]
-    return [ConfigColumn(field=field) for field in taken if field.name not in without]
+    columns = [f for f in fields if f.name in more or (f.editable and not f.primary_key)]
+    return [ConfigColumn(field=field) for field in columns if field.name not in without]
 
 
 def not_found_message(kind: Any, name: str) -> str:

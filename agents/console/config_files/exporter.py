@@ -42,9 +42,9 @@ def readable_kinds(user: ConfigUser) -> list[str]:
 
 
 def dump_yaml(things: dict[str, dict[str, Any]]) -> str:
-    told = {HEADER: FORMAT_VERSION, **things}
+    document = {HEADER: FORMAT_VERSION, **things}
     text: str = yaml.dump(
-        told, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=YAML_WIDTH
+        document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=YAML_WIDTH
     )
     return text
 

@@ -64,10 +64,10 @@ class WorkflowKind(ResourceKind):
         return {**values, "schedules": whole}
 
     def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
-        told = {name: values[name] for name in values if name != "schedules"}
+        own_values = {name: values[name] for name in values if name != "schedules"}
         now: list[ResourceValues] = before.get("schedules", [])
         times = values.get("schedules", now)
-        is_other = any(before.get(name) != value for name, value in told.items())
+        is_other = any(before.get(name) != value for name, value in own_values.items())
         return is_other or _sort_schedules(times) != now
 
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
@@ -86,8 +86,8 @@ class WorkflowKind(ResourceKind):
         if row.enabled != values.get("enabled", row.enabled):
             row.enabled = values["enabled"]
             row.save(update_fields=["enabled"])
-        told = {"schedules": values["schedules"]} if "schedules" in values else {}
-        if not self.differs(self.describe(row), told):
+        details = {"schedules": values["schedules"]} if "schedules" in values else {}
+        if not self.differs(self.describe(row), details):
             return []
         return list(_save_schedules(row, values["schedules"], user))
 
@@ -100,9 +100,9 @@ def _sort_schedules(times: Iterable[ResourceValues]) -> list[ResourceValues]:
 
 
 def _describe_schedule(schedule: Schedule) -> ResourceValues:
-    told = {"person": schedule.user.get_username(), "cron": schedule.cron}
+    values = {"person": schedule.user.get_username(), "cron": schedule.cron}
     return {
-        **told,
+        **values,
         "parameters": normalize_newlines(schedule.parameters),
         "enabled": schedule.enabled,
     }
@@ -168,8 +168,8 @@ def _save_schedule(
     console = admin.site.get_model_admin(Schedule)
     fields = ["workflow", *FIELD_KEYS]
     classes = {"parameters": console.formfield_overrides[models.JSONField]["form_class"]}
-    made = modelform_factory(Schedule, console.form, fields, field_classes=classes)
-    form = made(_schedule_data(schedule, values), instance=schedule)
+    form_class = modelform_factory(Schedule, console.form, fields, field_classes=classes)
+    form = form_class(_schedule_data(schedule, values), instance=schedule)
     if form.is_valid():
         form.save()
         return

@@ -130,7 +130,7 @@ class _KindImport:
         self.rows = kind.named_rows(locked=True)
         self.before = {name: kind.describe(row) for name, row in self.rows.items()}
         self.problems: dict[str, list[PlanProblem]] = {name: [] for name in self.entries}
-        self.told: dict[str, ResourceValues] = {}
+        self.values_by_name: dict[str, ResourceValues] = {}
 
     def check(self) -> None:
         """Validate each entry; unchanged ones are skipped."""
@@ -145,11 +145,11 @@ class _KindImport:
                     [ValidationIssue((), _("You don't have permission to add this."))],
                 )
             if not self.problems[name]:
-                self.told[name] = values
+                self.values_by_name[name] = values
 
     def begin(self) -> None:
         """Create new rows before any is filled, because they can refer to each other."""
-        for name, values in self.told.items():
+        for name, values in self.values_by_name.items():
             if name in self.before:
                 if self._is_changed(name):
                     self.kind.prepare(self.rows[name], values)
@@ -161,7 +161,7 @@ class _KindImport:
                 self._add_problems(self.entries[name], name, wrong)
 
     def finish(self) -> None:
-        for name, values in self.told.items():
+        for name, values in self.values_by_name.items():
             if name in self.rows and self._is_changed(name):
                 wrong = self.kind.keep(self.rows[name], values, self.user)
                 self._add_problems(self.entries[name], name, wrong)
@@ -180,7 +180,11 @@ class _KindImport:
         self, name: str, before: ResourceValues, after: ResourceValues, row: Any
     ) -> ImportItem:
         problems = self.problems.get(name, [])
-        needs = self.kind.needs(row, self.told[name]) if row and name in self.told else []
+        needs = (
+            self.kind.needs(row, self.values_by_name[name])
+            if row and name in self.values_by_name
+            else []
+        )
         return ImportItem(
             kind=self.kind,
             name=name,
@@ -201,7 +205,7 @@ class _KindImport:
 
     def _is_changed(self, name: str) -> bool:
         before = self.before.get(name)
-        return before is None or self.kind.differs(before, self.told[name])
+        return before is None or self.kind.differs(before, self.values_by_name[name])
 
     def _absent_names(self) -> list[str]:
         return [name for name in self.before if name not in self.entries]
@@ -241,14 +245,14 @@ def _section_problems(file: ConfigFile, sentences: dict[str, str]) -> Iterator[P
 
 def _seal(text: str, user: ConfigUser, remove: bool, things: Iterable[ImportItem]) -> str:
     """Return a seal over the preview, which changes with the text or the rows."""
-    shown = [(t.kind.key, t.name, t.state, t.before, t.after) for t in things]
-    whole = json.dumps([text, remove, user.pk, shown], sort_keys=True)
+    previewed = [(t.kind.key, t.name, t.state, t.before, t.after) for t in things]
+    whole = json.dumps([text, remove, user.pk, previewed], sort_keys=True)
     return salted_hmac(SALT, whole, algorithm="sha256").hexdigest()
 
 
 def _record_import(outcome: ImportResult, user: ConfigUser) -> None:
-    told: ResourceValues = {}
+    details: ResourceValues = {}
     for state in APPLIED_STATES:
         if things := outcome.of(state):
-            told[state] = {f"{t.kind.key}: {t.name}": t.changed_fields for t in things}
-    audit.record(user_or_none(user), audit.CONFIG_IMPORTED, AUDIT_SUBJECT, **told)
+            details[state] = {f"{t.kind.key}: {t.name}": t.changed_fields for t in things}
+    audit.record(user_or_none(user), audit.CONFIG_IMPORTED, AUDIT_SUBJECT, **details)

@@ -59,8 +59,8 @@ class ResourceKind:
         return editable_columns(self.model, without=[self.named])
 
     def describe(self, row: Any) -> ResourceValues:
-        told = self.columns(self.complete(row, {}))
-        return {column.name: column.of(row) for column in told}
+        columns = self.columns(self.complete(row, {}))
+        return {column.name: column.of(row) for column in columns}
 
     def allowed_keys(self, values: ResourceValues) -> list[str]:
         """Return the known keys."""
@@ -74,8 +74,8 @@ class ResourceKind:
 
     def differs(self, before: ResourceValues, values: ResourceValues) -> bool:
         """Whether any value differs from the row."""
-        told = [column for column in self.columns(values) if column.name in values]
-        return any(c.differs(before.get(c.name), values[c.name]) for c in told)
+        columns = [column for column in self.columns(values) if column.name in values]
+        return any(c.differs(before.get(c.name), values[c.name]) for c in columns)
 
     def prepare(self, row: Any, values: ResourceValues) -> None:
         """Prepare a row before any of its kind is changed."""
@@ -111,8 +111,8 @@ class ResourceKind:
         classes = {f.name: others for f in fields if isinstance(f, models.JSONField) and others}
         base = type("Form", (console.form,), {"user": user})
         names = [self.named, *(field.name for field in fields)]
-        made = modelform_factory(self.model, base, names, field_classes=classes)
-        form = made(self.data(row, values), instance=row)
+        form_class = modelform_factory(self.model, base, names, field_classes=classes)
+        form = form_class(self.data(row, values), instance=row)
         for name in {*names[1:]} & form.fields.keys():
             field = form.fields[name]
             if isinstance(field, forms.CharField):
@@ -121,18 +121,18 @@ class ResourceKind:
 
     def data(self, row: Any, values: ResourceValues) -> ResourceValues:
         """Return the form data for these values, without secrets."""
-        told = [c for c in self.columns(values) if not c.is_secret and c.name in values]
-        sent = {column.field.name: column.form_value(values[column.name]) for column in told}
+        columns = [c for c in self.columns(values) if not c.is_secret and c.name in values]
+        sent = {column.field.name: column.form_value(values[column.name]) for column in columns}
         return {self.named: getattr(row, self.named), **sent}
 
     def needs(self, row: Any, values: ResourceValues) -> list[str]:
         """Return the secrets that the file names and the row lacks."""
         found: list[str] = []
         for column in self.columns(values):
-            told = values.get(column.name) if column.is_secret else None
-            if isinstance(told, list):
-                found += [name for name in told if name not in column.of(row)]
-            elif told and not column.of(row):
+            value = values.get(column.name) if column.is_secret else None
+            if isinstance(value, list):
+                found += [name for name in value if name not in column.of(row)]
+            elif value and not column.of(row):
                 found.append(str(column.field.verbose_name))
         return found
 
@@ -146,8 +146,8 @@ class ResourceKind:
         return []
 
     def _form_issues(self, form: Any) -> Iterator[ValidationIssue]:
-        told = self.columns(self.complete(form.instance, {}))
-        by_field = {"given": "tools"} | {column.field.name: column.name for column in told}
+        columns = self.columns(self.complete(form.instance, {}))
+        by_field = {"given": "tools"} | {column.field.name: column.name for column in columns}
         for field, sentences in form.errors.items():
             key = by_field.get(field, "")
             for sentence in sentences:

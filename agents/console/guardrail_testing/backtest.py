@@ -104,8 +104,8 @@ def backtest(
         outcome = _scan_runs(user, rule, size, agents)
     finally:
         _at_work.release()
-    shown = {example.run for example in outcome.examples}
-    audit.record_views(user, Run.objects.filter(pk__in=shown), "backtest")
+    example_runs = {example.run for example in outcome.examples}
+    audit.record_views(user, Run.objects.filter(pk__in=example_runs), "backtest")
     return outcome
 
 
@@ -131,8 +131,8 @@ def _scan_runs(
 
 def _masked_runs(user: AnyUser, batch: Sequence[int]) -> frozenset[int]:
     """Return which of these runs are masked for this user."""
-    told = Run.objects.filter(pk__in=batch).only("user", "topic", "origin", "origin_step")
-    runs = masking.load_origins(told)
+    loaded = Run.objects.filter(pk__in=batch).only("user", "topic", "origin", "origin_step")
+    runs = masking.load_origins(loaded)
     return frozenset(run.pk for run in runs if not masking.is_participant(run, user))
 
 
@@ -189,9 +189,9 @@ def _conversation_texts(runs: QuerySet, rule: Pattern) -> Iterator[RunText]:
 def _tool_texts(steps: QuerySet, rule: Pattern) -> Iterator[RunText]:
     short = steps.annotate(found=Left("observation", MAX_TEXT_CHARS))
     rows = short.values_list("run_id", "agent_name", "action_input", "found")
-    for run, agent, given, found in rows.iterator():
+    for run, agent, input, found in rows.iterator():
         if rule.applies_to("tool_input"):
-            yield RunText(run=run, stage="tool_input", agent=agent, value=given)
+            yield RunText(run=run, stage="tool_input", agent=agent, value=input)
         if rule.applies_to("tool_output"):
             yield RunText(run=run, stage="tool_output", agent=agent, value=found)
 

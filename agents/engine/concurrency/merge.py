@@ -48,8 +48,8 @@ class EventMerger:
         try:
             async with aclosing(events):
                 async for event in events:
-                    taken = asyncio.get_running_loop().create_future()
-                    self._items.put_nowait((name, event, taken))
-                    await taken
+                    consumed = asyncio.get_running_loop().create_future()
+                    self._items.put_nowait((name, event, consumed))
+                    await consumed
         finally:
             self._items.put_nowait((name, None, None))

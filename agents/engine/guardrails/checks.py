@@ -111,8 +111,8 @@ class Guardrails:
         if (finding := self._check_length(text, stage)) is not None:
             return Inspection(text=text, findings=(finding,))
         screen = self._stream_guard(stage)
-        shown = screen.whole(text)
-        return Inspection(text=shown, findings=tuple(screen.findings))
+        result_text = screen.whole(text)
+        return Inspection(text=result_text, findings=tuple(screen.findings))
 
     def inspect_value(self, value: Any, stage: Stage) -> Inspection:
         """Inspect data: every string, number and key in it."""
@@ -270,17 +270,17 @@ def _map_strings(value: Any, look: Callable[[str], str]) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     text = str(value)
-    shown = look(text)
-    return value if shown == text else shown
+    mapped = look(text)
+    return value if mapped == text else mapped
 
 
 def _map_fields(value: dict[str, Any], look: Callable[[str], str]) -> dict[str, Any]:
     """Apply `look` to keys and values; keys that become equal get a number."""
     changed: dict[str, Any] = {}
     for name, item in value.items():
-        shown = look(name)
-        shown = f"{shown} {len(changed)}" if shown in changed else shown
-        changed[shown] = _map_strings(item, look)
+        mapped = look(name)
+        mapped = f"{mapped} {len(changed)}" if mapped in changed else mapped
+        changed[mapped] = _map_strings(item, look)
     return changed
 
 

@@ -79,12 +79,12 @@ def strip_invisible_value(value: Any) -> Any:
 
 def strip_invisible_message(message: Mapping[str, Any]) -> dict[str, Any]:
     """Remove invisible characters from a message, except from parts the provider signed."""
-    shown = dict(message)
-    if shown.get("content"):
-        shown["content"] = strip_invisible_value(shown["content"])
-    if calls := shown.get("tool_calls"):
-        shown["tool_calls"] = [_strip_call(call) for call in calls]
-    return shown
+    stripped = dict(message)
+    if stripped.get("content"):
+        stripped["content"] = strip_invisible_value(stripped["content"])
+    if calls := stripped.get("tool_calls"):
+        stripped["tool_calls"] = [_strip_call(call) for call in calls]
+    return stripped
 
 
 def _strip_call(call: Mapping[str, Any]) -> dict[str, Any]:

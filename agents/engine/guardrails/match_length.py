@@ -187,7 +187,7 @@ def _matched_breaks(atom: str) -> frozenset[str]:
     options = re2.Options()
     options.log_errors = False
     try:
-        made = re2.compile(atom, options)
+        regex = re2.compile(atom, options)
     except re2.error:
         return BREAK_CHARS
-    return frozenset(character for character in BREAK_CHARS if made.search(character))
+    return frozenset(character for character in BREAK_CHARS if regex.search(character))

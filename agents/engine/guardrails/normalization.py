@@ -134,9 +134,9 @@ class NormalizedText:
 class StreamNormalizer:
     """Normalizes a text while it is streamed: its source or, with `shown`, as rendered."""
 
-    def __init__(self, *, shown: bool = False) -> None:
+    def __init__(self, *, as_rendered: bool = False) -> None:
         self.plain = NormalizedText()
-        self._shown = shown
+        self._shown = as_rendered
         self._markup = ""
         self._place = 0  # position of the first character of pending markup
         self._last = " "  # the character before it
@@ -223,21 +223,21 @@ def normalize(text: str) -> NormalizedText:
     """Return the normalized source of a text."""
     if _is_simple(text):
         return NormalizedText(text=text, starts=range(len(text)), ends=range(1, len(text) + 1))
-    return _normalize_text(text, shown=False)
+    return _normalize_text(text, as_rendered=False)
 
 
 def readings(text: str) -> list[NormalizedText]:
     """Return all distinct readings of a text; all but the first have their `changes`."""
-    source = shown = normalize(text)
+    source = rendered = normalize(text)
     found = [source]
     if MARKUP_CHARS.search(text) or WIDE_GAP.search(text) or _has_strikethrough(source.text):
-        shown = _normalize_text(text, shown=True)
-        if shown.text != source.text or not shown.has_same_positions(source):
-            found.append(shown)
-    alike = fold(shown.text)
-    if alike != shown.text:
-        changes = sorted([*shown.changes, *foldable_positions(shown.text)])
-        found.append(replace(shown, text=alike, changes=changes))
+        rendered = _normalize_text(text, as_rendered=True)
+        if rendered.text != source.text or not rendered.has_same_positions(source):
+            found.append(rendered)
+    alike = fold(rendered.text)
+    if alike != rendered.text:
+        changes = sorted([*rendered.changes, *foldable_positions(rendered.text)])
+        found.append(replace(rendered, text=alike, changes=changes))
     return found
 
 
@@ -245,11 +245,11 @@ def _has_strikethrough(text: str) -> bool:
     return not text.isascii() and STRUCK_THROUGH.search(text) is not None
 
 
-def _normalize_text(text: str, *, shown: bool) -> NormalizedText:
-    reading = StreamNormalizer(shown=shown)
+def _normalize_text(text: str, *, as_rendered: bool) -> NormalizedText:
+    reading = StreamNormalizer(as_rendered=as_rendered)
     reading.feed(text, is_over=True)
     read = reading.plain
-    if shown:
+    if as_rendered:
         struck = [match.start() for match in STRUCK_THROUGH.finditer(text)]
         read.changes = [
             bisect_left(read.starts, at) for at in sorted([*reading._changes, *struck])
@@ -263,7 +263,7 @@ def _decided_end(text: str) -> int:
         PARTIAL_GAP.search(text),
         PARTIAL_TOKEN.search(text, max(0, len(text) - MAX_HELD_CHARS)),
     )
-    at = min((begun.start() for begun in found if begun), default=len(text))
+    at = min((match.start() for match in found if match), default=len(text))
     return at if len(text) - at <= MAX_HELD_CHARS else len(text)
 
 
@@ -357,7 +357,7 @@ def _last_letter_start(text: str, classes: str) -> int:
 LETTER_RUNS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
 
 
-def _compose(letters: NormalizedText, classes: str, shown: bool) -> NormalizedText:
+def _compose(letters: NormalizedText, classes: str, as_rendered: bool) -> NormalizedText:
     """Compose each letter with its combining marks into its usual form."""
     found = NormalizedText()
     texts: list[str] = []
@@ -371,7 +371,7 @@ def _compose(letters: NormalizedText, classes: str, shown: bool) -> NormalizedTe
         seen = [at for at in range(start, end) if classes[at] != "u"]
         if not seen:
             continue
-        form = _compose_letter("".join(letters.text[at] for at in seen), shown)
+        form = _compose_letter("".join(letters.text[at] for at in seen), as_rendered)
         texts.append(form)
         found.starts += [letters.starts[seen[0]]] * len(form)
         found.ends += [letters.ends[seen[-1]]] * len(form)
@@ -379,15 +379,21 @@ def _compose(letters: NormalizedText, classes: str, shown: bool) -> NormalizedTe
     return found
 
 
-def _compose_letter(letters: str, shown: bool) -> str:
+def _compose_letter(letters: str, as_rendered: bool) -> str:
     return (
-        _short_form(letters, shown) if len(letters) < 4 else _compose_uncached(letters, shown)
+        _short_form(letters, as_rendered)
+        if len(letters) < 4
+        else _compose_uncached(letters, as_rendered)
     )
 
 
-def _compose_uncached(letters: str, shown: bool) -> str:
+def _compose_uncached(letters: str, as_rendered: bool) -> str:
     form = "".join(map(_replace_unusable, unicodedata.normalize("NFKC", letters)))
-    if shown and all(unicodedata.category(mark)[0] == "M" for mark in form[1:]) and form[1:]:
+    if (
+        as_rendered
+        and all(unicodedata.category(mark)[0] == "M" for mark in form[1:])
+        and form[1:]
+    ):
         # A struck-through letter reads as the plain letter, even one with an accent.
         bare = unicodedata.normalize("NFD", form[0])[0]
         return bare if bare.isascii() and bare.isalnum() else form

@@ -126,17 +126,17 @@ def compile_pattern(pattern: str) -> Any:
         raise BadPattern(f"Patterns can be up to {MAX_PATTERN_CHARS} characters long.")
     if r"\C" in pattern.replace(r"\\", ""):
         raise BadPattern(r"Patterns can't contain \C (single-byte match).")
-    made = compile_re2(pattern)
-    if made.search("") is not None:
+    regex = compile_re2(pattern)
+    if regex.search("") is not None:
         raise BadPattern("This pattern matches everything, even empty text.")
-    return made
+    return regex
 
 
 def try_pattern(pattern: str) -> None:
     """Reject patterns that compile but are too slow or match empty text."""
     compile_pattern(pattern)
-    made, began = compile_re2(_with_line_breaks(pattern)), time.thread_time()
-    for found in chain.from_iterable(map(made.finditer, SAMPLE_TEXTS)):
+    regex, began = compile_re2(_with_line_breaks(pattern)), time.thread_time()
+    for found in chain.from_iterable(map(regex.finditer, SAMPLE_TEXTS)):
         if found.start() == found.end():
             raise BadPattern(
                 "This pattern has zero-length matches. Make it match at least one character."

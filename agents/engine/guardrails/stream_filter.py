@@ -148,7 +148,7 @@ class StreamFilter:
         self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
         endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}
         self._endless = dict.fromkeys(endless, False)  # whether it was received
-        self._source, self._page = StreamNormalizer(), StreamNormalizer(shown=True)
+        self._source, self._page = StreamNormalizer(), StreamNormalizer(as_rendered=True)
         self._views = [NormalizedView(self._rules) for _ in range(READING_COUNT)]
         self._new: list[str] = []
         self._unread = 0
@@ -210,9 +210,9 @@ class StreamFilter:
         hidden = self._find_hidden(self._views, _equivalent_views(self._views, is_over), until)
         if self.blocked_by is not None:
             return ""
-        shown = "".join(self._visible_pieces(hidden, until))
+        visible = "".join(self._visible_pieces(hidden, until))
         self._release(until)
-        return shown
+        return visible
 
     def _normalize(self, piece: str, *, is_over: bool) -> None:
         source, page, alike = self._views

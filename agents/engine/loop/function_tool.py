@@ -53,8 +53,8 @@ class FunctionTool:
     def _validate_input(self, input: ToolInput) -> dict[str, Any]:
         """Return validated arguments by name; a bare string is the first argument."""
         names = list(self._arguments.model_fields)
-        given = {names[0]: input} if isinstance(input, str) and names else input
-        checked = self._arguments.model_validate(given or {})
+        arguments = {names[0]: input} if isinstance(input, str) and names else input
+        checked = self._arguments.model_validate(arguments or {})
         return {name: getattr(checked, name) for name in names}
 
 

@@ -130,10 +130,10 @@ class HandoffRun:
 
     def _sub_agent_events(self) -> Events:
         event_factory = self.caller.emit.child(self.handoff.agent, self.step)
-        begun = any(
+        has_started = any(
             event.data.get("parent") == self.step for event in self.caller.recorded_events
         )
-        if begun:
+        if has_started:
             run_state = rebuild(self.caller.recorded_events, event_factory, AgentState())
         else:
             run_state = RunState(event_factory, AgentState(), self.task)

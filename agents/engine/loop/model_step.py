@@ -85,9 +85,9 @@ class ModelStep:
         is_thought = bool(plan.calls) or self.is_aloud
         words = plan.final_answer if is_thought else None
         thought = "\n\n".join(filter(None, (plan.thought, words)))
-        told = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn)]
+        events = [emit(EventType.USAGE, step=step, model=call.planner.model, **turn)]
         if is_thought:
-            told.append(emit(EventType.THOUGHT, step=step, content=thought))
+            events.append(emit(EventType.THOUGHT, step=step, content=thought))
         ended = emit(
             EventType.STEP,
             step=step,
@@ -99,7 +99,7 @@ class ModelStep:
             started=started.isoformat(),
             **self._open_calls(plan),
         )
-        return [*told, ended, *(guardrail_event(self.run_state, f) for f in call.findings)]
+        return [*events, ended, *(guardrail_event(self.run_state, f) for f in call.findings)]
 
     def _open_calls(self, plan: PlanResult) -> dict[str, Any]:
         """Open the calls of this turn and save them, so that a paused run can resume."""
@@ -115,18 +115,18 @@ class ModelStep:
     def _repair_events(self, error: PlanParseError) -> list[Event]:
         """Show the model its mistake; it has its remaining steps to correct it."""
         self.run_state.repairs += 1
-        said, step, emit = (
+        text, step, emit = (
             "".join(self.call.text_parts),
             self.run_state.step,
             self.run_state.emit,
         )
         messages: list[Message] = [
-            {"role": "assistant", "content": said or "…"},
+            {"role": "assistant", "content": text or "…"},
             {"role": "user", "content": f"{OBSERVATION_PREFIX}Error: {error}"},
         ]
         for message in messages:
             self.run_state.say(message)
-        thought = [emit(EventType.THOUGHT, step=step, content=said)] if said else []
+        thought = [emit(EventType.THOUGHT, step=step, content=text)] if text else []
         about = {"kind": "thought", "status": "failed", "error": str(error)}
         return [*thought, emit(EventType.STEP, step=step, **about, messages=messages)]
 
@@ -156,19 +156,19 @@ def _record_request(
     run_state: RunState, request: ModelRequest, planner: ReActPlanner
 ) -> dict[str, Any]:
     """Return the request as recorded: its new messages and the number already sent."""
-    kept = 0
+    unchanged = 0
     for old, new in zip(run_state.sent, request.messages, strict=False):
         if old != new:
             break
-        kept += 1
+        unchanged += 1
     run_state.sent = request.messages
     names = [tool["function"]["name"] for tool in request.tools or ()]
-    replaced = planner.aliases(request.messages[kept:])
+    replaced = planner.aliases(request.messages[unchanged:])
     return {
         "model": planner.model,
         **planner.provider_info,
-        "kept": kept,
-        "messages": request.messages[kept:],
+        "kept": unchanged,
+        "messages": request.messages[unchanged:],
         "tools": names,
         "parameters": dict(request.parameters),
         **({"replaced": replaced} if replaced else {}),

@@ -65,7 +65,9 @@ class OutputStep:
         self.finding: GuardrailResult | None = None
         self.findings: list[GuardrailResult] = []
         self._form = schema.response_format()
-        self._asked: list[Message] = [{"role": "user", "content": schema.instructions()}]
+        self._repair_messages: list[Message] = [
+            {"role": "user", "content": schema.instructions()}
+        ]
 
     async def events(self) -> Events:
         failures = 0
@@ -143,19 +145,23 @@ class OutputStep:
         draft = AgentState.from_dict(self.run_state.state.to_dict())
         if self.words:
             draft.add_message("assistant", self.words)
-        request = _reserve_tokens(planner, self._asked).request(self.run_state.query, draft, [])
+        request = _reserve_tokens(planner, self._repair_messages).request(
+            self.run_state.query, draft, []
+        )
         parameters = {
             k: v for k, v in request.parameters.items() if k not in TOOL_ONLY_PARAMETERS
         }
         if self._form is not None:
             parameters["response_format"] = self._form
-        messages = _append_messages(request.messages, planner.pseudonymize(self._asked))
+        messages = _append_messages(
+            request.messages, planner.pseudonymize(self._repair_messages)
+        )
         return replace(request, messages=messages, parameters=parameters)
 
     def _request_repair(self, text: str, error: str) -> None:
         excerpt = replace_surrogates(text)[:MAX_QUOTED_CHARS] or "…"
         wish = f"{error} Write the complete JSON again so that it matches the schema."
-        self._asked += [
+        self._repair_messages += [
             {"role": "assistant", "content": excerpt},
             {"role": "user", "content": wish},
         ]
@@ -221,10 +227,10 @@ def _reserve_tokens(planner: ReActPlanner, messages: Sequence[Message]) -> ReAct
     return narrow
 
 
-def _append_messages(messages: Sequence[Message], asked: Sequence[Message]) -> list[Message]:
+def _append_messages(messages: Sequence[Message], extra: Sequence[Message]) -> list[Message]:
     """Append messages; some models reject two messages of the same role in a row."""
     *before, last = messages or [{"role": "", "content": ""}]
     if last["role"] != "user" or not isinstance(last["content"], str):
-        return [*messages, *asked]
-    first, *rest = asked
+        return [*messages, *extra]
+    first, *rest = extra
     return [*before, {**last, "content": f"{last['content']}\n\n{first['content']}"}, *rest]

@@ -14,9 +14,9 @@ from .tool_step import PREVIEW_CHARS
 def close_interrupted_calls(run_state: RunState) -> list[Event]:
     """Close interrupted steps; an interrupted turn is repeated."""
     cut = run_state.cut
-    told = [_end_event(run_state, data) for data in cut.unended.values()]
+    events = [_end_event(run_state, data) for data in cut.unended.values()]
     if cut.model_step is not None:
-        told += [
+        events += [
             run_state.emit(EventType.THOUGHT, step=cut.model_step, content=""),
             run_state.emit(
                 EventType.STEP,
@@ -28,7 +28,7 @@ def close_interrupted_calls(run_state: RunState) -> list[Event]:
             ),
         ]
         run_state.turn -= not cut.is_shaping
-    return told
+    return events
 
 
 def mark_uncertain_calls(run_state: RunState, registry: ToolRegistry) -> None:
@@ -41,12 +41,12 @@ def mark_uncertain_calls(run_state: RunState, registry: ToolRegistry) -> None:
         tool = registry.get(call.name) if registry.has(call.name) else None
         if tool is None or isinstance(tool, Handoff):
             continue
-        is_begun = call.id in run_state.begun and call.id not in run_state.barred
+        is_begun = call.id in run_state.started_calls and call.id not in run_state.barred
         is_lost = is_begun and effect(tool) == "at_most_once"
         if is_lost:
             run_state.unsure.add(call.id)
         if is_lost or run_state.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
-            run_state.verdicts.pop(call.id, None)
+            run_state.decisions.pop(call.id, None)
             run_state.pending.discard(call.id)
             run_state.shared.discard(call.id)
 

@@ -123,15 +123,15 @@ class RunLoop:
 
     def _resume_events(self) -> list[Event]:
         """Close what was started before the interruption."""
-        run_state, told = self.run_state, list[Event]()
+        run_state, events = self.run_state, list[Event]()
         if (
             run_state.emit.parent is None
             and run_state.recorded_events[-1].type is not EventType.APPROVAL_RESOLVED
         ):
-            told.append(resume_event(run_state))
-        told += close_interrupted_calls(run_state)
+            events.append(resume_event(run_state))
+        events += close_interrupted_calls(run_state)
         mark_uncertain_calls(run_state, self.agent.tools)
-        return told
+        return events
 
     async def _first_events(self) -> list[Event]:
         """Check the query, or continue with the decision made before an interruption."""
@@ -159,16 +159,16 @@ class RunLoop:
         # it.
         is_masked = inspected.text != query and not inspected.is_blocked
         masked = {"text": inspected.text} if is_masked else {}
-        told = list[Event]()
+        events = list[Event]()
         for finding in inspected.findings:
-            told.append(guardrail_event(self.run_state, finding, **masked))
+            events.append(guardrail_event(self.run_state, finding, **masked))
             masked = {}
         if inspected.is_blocked:
             detail = inspected.result.reason
-            told.append(finish_event(self.run_state, StopReason.BLOCKED, detail=detail))
+            events.append(finish_event(self.run_state, StopReason.BLOCKED, detail=detail))
         elif is_masked:
             self.run_state.replace_query(inspected.text)
-        return told
+        return events
 
     def _resume_error(self, error: Data) -> Event:
         return finish_event(
@@ -182,7 +182,7 @@ class RunLoop:
     def _failure_events(self, error: AgentError) -> list[Event]:
         # A failed run keeps what was said so far; at a limit, that isn't the answer yet.
         call = None if isinstance(error, LimitReached) else self.model_call
-        told = error_event(self.run_state, error)
+        event = error_event(self.run_state, error)
         ended = finish_event(
             self.run_state,
             stop_reason(error),
@@ -190,7 +190,7 @@ class RunLoop:
             detail=str(error),
             advice=error.advice,
         )
-        return [told, ended]
+        return [event, ended]
 
     def _choose_step(self) -> Step:
         """Return the first step of a new turn; raise MaxStepsExceeded after the last one."""

@@ -43,9 +43,9 @@ class RunState:
     sent: list[Message] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
     open: tuple[ToolCall, ...] = ()
-    begun: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)
-    verdicts: dict[str, ApprovalDecision] = field(default_factory=dict)
+    started_calls: dict[str, int] = field(default_factory=dict)
+    requested_approvals: dict[str, int] = field(default_factory=dict)
+    decisions: dict[str, ApprovalDecision] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
     tools: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class RunState:
         """Add a call's result and close the call."""
         self.state.add_message("tool", observation, tool_call_id=call.id)
         self.open = tuple(other for other in self.open if other.id != call.id)
-        self.begun.pop(call.id, None)
+        self.started_calls.pop(call.id, None)
 
 
 @dataclass(slots=True)
@@ -182,10 +182,10 @@ def _on_approval_requested(run_state: RunState, data: Data) -> None:
     id = data["id"]
     if data["why"] == "unknown":
         run_state.unsure.add(id)
-        run_state.begun.pop(id, None)
-    elif id not in run_state.asked:
+        run_state.started_calls.pop(id, None)
+    elif id not in run_state.requested_approvals:
         run_state.progress.record(_tool_call(data))
-    run_state.asked[id] = data["step"]
+    run_state.requested_approvals[id] = data["step"]
     # As displayed for approval: what a rule masked then stays masked, even if the rules change.
     run_state.open = tuple(
         _tool_call(data) if call.id == id else call for call in run_state.open
@@ -193,7 +193,7 @@ def _on_approval_requested(run_state: RunState, data: Data) -> None:
     run_state.tools[id] = data["tool"]
     run_state.reasons[id] = data["why"]
     run_state.pending.add(id)
-    run_state.verdicts.pop(id, None)
+    run_state.decisions.pop(id, None)
     run_state.cut.is_decided = True
 
 
@@ -207,19 +207,21 @@ def _on_approval_resolved(run_state: RunState, data: Data) -> None:
             verdict.of(call) if call.id == id else call for call in run_state.open
         )
     else:
-        run_state.verdicts[id] = verdict
+        run_state.decisions[id] = verdict
 
 
 def _on_tool_call(run_state: RunState, data: Data) -> None:
-    made = _tool_call(data)
-    run_state.begun[made.id] = data["step"]
+    tool_call = _tool_call(data)
+    run_state.started_calls[tool_call.id] = data["step"]
     if data.get("is_barred"):
-        run_state.barred.add(made.id)
+        run_state.barred.add(tool_call.id)
     # As it was made: a person may have edited it, and approval is about that version.
-    run_state.open = tuple(made if call.id == made.id else call for call in run_state.open)
+    run_state.open = tuple(
+        tool_call if call.id == tool_call.id else call for call in run_state.open
+    )
     run_state.cut.is_decided = True
-    if made.id not in run_state.asked:
-        run_state.progress.record(made)
+    if tool_call.id not in run_state.requested_approvals:
+        run_state.progress.record(tool_call)
 
 
 def _on_tool_response(run_state: RunState, data: Data) -> None:

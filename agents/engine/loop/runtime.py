@@ -116,15 +116,15 @@ class AgentRuntime:
     async def rerun(
         self,
         recorded: Sequence[Event],
-        kept: Sequence[Event] = (),
+        kept_events: Sequence[Event] = (),
         history: AgentState | None = None,
     ) -> Events:
         """Replay another run's events without executing anything, then continue live.
 
         `kept` are the events already replayed, if the rerun was interrupted.
         """
-        replayed = list(kept) or [self._start_event(recorded[0])]
-        if not kept:
+        replayed = list(kept_events) or [self._start_event(recorded[0])]
+        if not kept_events:
             yield replayed[0]
         for event in map(mark_replayed, recorded[len(replayed) :]):
             replayed.append(event)

@@ -134,15 +134,15 @@ class DuplicateDetectionPolicy:
         decision = self.inner.decide(plan, progress)
         if not isinstance(decision, ContinueWithTools):
             return decision
-        asked = Progress(Counter(progress.calls))
+        counted = Progress(Counter(progress.calls))
         for call in decision.calls:
-            if asked.count_equal(call) >= self.max_duplicates:
+            if counted.count_equal(call) >= self.max_duplicates:
                 times = self.max_duplicates + 1
                 return TerminateImmediately(
                     StopReason.DUPLICATE,
                     f"The agent called {call.name!r} {times} times with the same input.",
                 )
-            asked.record(call)
+            counted.record(call)
         return decision
 
 

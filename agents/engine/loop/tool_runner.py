@@ -53,17 +53,17 @@ class ToolRunner:
 
         Others start once they are recorded.
         """
-        begun = {
+        tasks = {
             call.id: asyncio.create_task(self.use(call))
             for call in self._read_only_calls(calls)
         }
         try:
-            yield begun
+            yield tasks
         finally:
-            for task in begun.values():
+            for task in tasks.values():
                 task.cancel()
-            if begun:
-                await asyncio.wait(begun.values())
+            if tasks:
+                await asyncio.wait(tasks.values())
 
     def _read_only_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         if len(calls) < 2:

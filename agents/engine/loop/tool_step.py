@@ -62,9 +62,9 @@ class ToolStep:
         )
         clock = self.run_state.emit.clock
         began = clock.now()
-        async with self.tool_runner.run_concurrently(self._approved_calls(ready)) as begun:
+        async with self.tool_runner.run_concurrently(self._approved_calls(ready)) as tasks:
             for call in ready:
-                pending = begun.get(call.id)
+                pending = tasks.get(call.id)
                 about = self._call_fields(call, began if pending else clock.now())
                 if (settled := self._settled_events(call, about)) is not None:
                     for event in settled:
@@ -103,9 +103,9 @@ class ToolStep:
         if not self.guardrails.applies_to("tool_input"):
             return
         for call in self.run_state.open:
-            verdict = self.run_state.verdicts.get(call.id)
-            made = verdict.of(call) if verdict else call
-            size, value = len(made.arguments), made.readable
+            verdict = self.run_state.decisions.get(call.id)
+            effective_call = verdict.of(call) if verdict else call
+            size, value = len(effective_call.arguments), effective_call.readable
             inspect = self.guardrails.inspect_value
             inspected = await run_in_thread_if_large(size, inspect, value, "tool_input")
             self._findings[call.id] = inspected.findings
@@ -121,10 +121,10 @@ class ToolStep:
             changed if o.id == call.id else o for o in self.run_state.open
         )
         if verdict is not None and verdict.arguments is not None:
-            self.run_state.verdicts[call.id] = replace(verdict, arguments=arguments)
+            self.run_state.decisions[call.id] = replace(verdict, arguments=arguments)
 
     def _needs_approval(self, call: ToolCall) -> bool:
-        is_settled = call.id in self.run_state.verdicts or call.id in self.run_state.barred
+        is_settled = call.id in self.run_state.decisions or call.id in self.run_state.barred
         return not is_settled and self._approval_reason(call) is not None
 
     def _approval_reason(self, call: ToolCall) -> ApprovalReason | None:
@@ -142,7 +142,7 @@ class ToolStep:
         ]
 
     def _approval_request(self, call: ToolCall, why: ApprovalReason) -> Event:
-        step = self.run_state.asked[call.id] = self._call_step(call)
+        step = self.run_state.requested_approvals[call.id] = self._call_step(call)
         self.run_state.pending.add(call.id)
         tool = fingerprint(self.tool_runner.registry.get(call.name))
         return self.run_state.emit(
@@ -168,7 +168,7 @@ class ToolStep:
     def _approved_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls to make: approved, and edited if a person changed them."""
         free = [call for call in calls if call.id not in self.run_state.barred]
-        verdicts = [(call, self.run_state.verdicts.get(call.id)) for call in free]
+        verdicts = [(call, self.run_state.decisions.get(call.id)) for call in free]
         return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
 
     def _call_fields(self, call: ToolCall, started: datetime) -> dict[str, Any]:
@@ -177,7 +177,9 @@ class ToolStep:
 
     def _call_step(self, call: ToolCall) -> int:
         """Return the call's step, which exists if it was started or has an approval request."""
-        step = self.run_state.begun.get(call.id) or self.run_state.asked.get(call.id)
+        step = self.run_state.started_calls.get(
+            call.id
+        ) or self.run_state.requested_approvals.get(call.id)
         if step is None:
             step = self.run_state.next_step()
             self.run_state.progress.record(call)
@@ -185,14 +187,14 @@ class ToolStep:
 
     def _approved_call(self, call: ToolCall) -> ToolCall:
         """Return the call with a person's changes, if any."""
-        verdict = self.run_state.verdicts.get(call.id)
+        verdict = self.run_state.decisions.get(call.id)
         return verdict.of(call) if verdict else call
 
     def _settled_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event] | None:
         """Return the result of a call that a guardrail or a person has settled, or None."""
         if call.id in self.run_state.barred:
             return self._blocked_events(call, about)
-        verdict = self.run_state.verdicts.get(call.id)
+        verdict = self.run_state.decisions.get(call.id)
         if verdict is not None and self._asks_person(call):
             return self._answer_events(call, verdict, about)
         if verdict is not None and not verdict.is_approved:
@@ -202,7 +204,7 @@ class ToolStep:
     def _start_events(
         self, call: ToolCall, made: ToolCall, handoff: HandoffRun | None, about: dict[str, Any]
     ) -> list[Event]:
-        if call.id in self.run_state.begun:
+        if call.id in self.run_state.started_calls:
             return []
         # A handoff has no effect itself; the calls of the other agent may.
         effect = "" if handoff else self._effect(made)
@@ -211,10 +213,10 @@ class ToolStep:
         return [called, *self._guardrail_events(made, about, findings)]
 
     async def _run_call(
-        self, made: ToolCall, pending: asyncio.Task[FallbackResult] | None, step: int
+        self, effective_call: ToolCall, pending: asyncio.Task[FallbackResult] | None, step: int
     ) -> FallbackResult:
-        task = pending or asyncio.create_task(self.tool_runner.use(made))
-        return await await_result(task, step, self._effect(made))
+        task = pending or asyncio.create_task(self.tool_runner.use(effective_call))
+        return await await_result(task, step, self._effect(effective_call))
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
         function = {"name": call.name, "arguments": call.arguments}
@@ -244,7 +246,7 @@ class ToolStep:
         self, call: ToolCall, made: ToolCall, outcome: FallbackResult, about: dict[str, Any]
     ) -> list[Event]:
         result, is_error = outcome.result, outcome.result.is_error
-        verdict, text = self.run_state.verdicts.get(call.id), _truncate(result.text)
+        verdict, text = self.run_state.decisions.get(call.id), _truncate(result.text)
         observation = verdict.annotate(text) if verdict else text
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
@@ -262,7 +264,7 @@ class ToolStep:
 
     def _status_events(self, call: ToolCall, outcome: FallbackResult, step: int) -> list[Event]:
         """Report a fallback tool, or that the tool is degraded."""
-        emit, told = self.run_state.emit, list[Event]()
+        emit, events = self.run_state.emit, list[Event]()
         if outcome.stand_in is not None:
             fallback = emit(
                 EventType.STATUS,
@@ -272,26 +274,26 @@ class ToolStep:
                 message=outcome.reason,
                 step=step,
             )
-            told.append(fallback)
+            events.append(fallback)
         if outcome.degraded:
-            told.append(
+            events.append(
                 emit(EventType.STATUS, kind=StatusKind.DEGRADED, tool=call.name, step=step)
             )
-        return told
+        return events
 
     def _blocked_events(self, call: ToolCall, about: dict[str, Any]) -> list[Event]:
         """Report a call that a guardrail blocked; the model learns why and continues."""
-        findings, told = self._findings[call.id], list[Event]()
-        if call.id not in self.run_state.begun:
-            told.append(self._call_event(call, about, effect="", is_barred=True))
-            told += self._guardrail_events(call, about, findings)
+        findings, events = self._findings[call.id], list[Event]()
+        if call.id not in self.run_state.started_calls:
+            events.append(self._call_event(call, about, effect="", is_barred=True))
+            events += self._guardrail_events(call, about, findings)
         reason = Inspection(findings=findings).result.reason
         observation = (
             f"Error: the tool wasn't called. {reason} "
             "Don't repeat the call. Continue without it or with other arguments."
         )
         return [
-            *told,
+            *events,
             self._response_event(call, observation, True, 0, about),
             self._step_event(call, "blocked", observation, about),
         ]
@@ -370,12 +372,14 @@ def with_unique_ids(
     calls: Sequence[ToolCall], history: Sequence[Message]
 ) -> tuple[ToolCall, ...]:
     """Give calls unique ids, because a shared id would assign a result to the wrong call."""
-    taken = {made["id"] for m in history for made in m.get("tool_calls") or ()} | {"react"}
+    used_ids = {tool_call["id"] for m in history for tool_call in m.get("tool_calls") or ()} | {
+        "react"
+    }
     unique: list[ToolCall] = []
     for call in calls:
-        is_taken = call.id in taken
+        is_taken = call.id in used_ids
         unique.append(replace(call, id=f"call_{uuid4().hex[:12]}") if is_taken else call)
-        taken.add(unique[-1].id)
+        used_ids.add(unique[-1].id)
     return tuple(unique)
 
 

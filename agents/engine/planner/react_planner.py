@@ -243,20 +243,20 @@ class ReActPlanner:
                 async for batch in batches:
                     if not batch:
                         yield SlowNotice(self.deadlines.slow)
-                    for said in _restore(_read_batch(reader, batch), restorer):
-                        yield said
+                    for delta in _restore(_read_batch(reader, batch), restorer):
+                        yield delta
                     if reader.is_done:
                         break
-            for said in _restore(_join_deltas([reader.rest()]), restorer):
-                yield said
+            for delta in _restore(_join_deltas([reader.rest()]), restorer):
+                yield delta
             plan = reader.result()
         except AgentError:
             # Text still held back belongs to what was said.
-            for said in restorer.rest() if restorer else ():
-                yield said
+            for delta in restorer.rest() if restorer else ():
+                yield delta
             raise
-        for said in restorer.rest() if restorer else ():
-            yield said
+        for delta in restorer.rest() if restorer else ():
+            yield delta
         yield restorer.plan(plan) if restorer else plan
 
     def _system_instructions(self) -> tuple[str, ...]:
@@ -273,9 +273,9 @@ class ReActPlanner:
         """Return the tokens left for the history, besides the fixed parts and the answer."""
         if self.window is None:
             return None
-        said = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
+        tokens = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
         answer: int = self.parameters.get("max_tokens", DEFAULT_ANSWER_TOKENS)
-        return max(0, self.window - said - answer)
+        return max(0, self.window - tokens - answer)
 
 
 def _read_batch(reader: "_NativeReader", batch: Sequence[Chunk]) -> list[TextDelta]:
@@ -345,9 +345,9 @@ class _ReactReader(_NativeReader):
     def feed(self, chunk: Chunk) -> list[VisibleText]:
         return self._parse_pieces(super().feed(chunk))
 
-    def _parse_pieces(self, shown: Iterable[VisibleText]) -> list[VisibleText]:
+    def _parse_pieces(self, visible: Iterable[VisibleText]) -> list[VisibleText]:
         pieces: list[VisibleText] = []
-        for kind, text in shown:
+        for kind, text in visible:
             pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
         return pieces
 
@@ -397,13 +397,13 @@ def _join_paragraphs(*texts: str) -> str:
 
 def _join_deltas(pieces: Iterable[Iterable[VisibleText]]) -> list[TextDelta]:
     """Join consecutive pieces of the same kind."""
-    said: list[TextDelta] = []
+    joined: list[TextDelta] = []
     for kind, text in chain.from_iterable(pieces):
-        if said and said[-1].kind == kind:
-            said[-1] = TextDelta(kind, said[-1].text + text)
+        if joined and joined[-1].kind == kind:
+            joined[-1] = TextDelta(kind, joined[-1].text + text)
         else:
-            said.append(TextDelta(kind, text))
-    return said
+            joined.append(TextDelta(kind, text))
+    return joined
 
 
 def _tool_specification(tool: str | Tool) -> dict[str, Any]:

@@ -69,9 +69,9 @@ async def batched(
         while not pump.done() or ready:
             await wake.wait()
             wake.clear()
-            taken, ready[:] = ready[:], []
-            if taken:
-                yield taken
+            batch, ready[:] = ready[:], []
+            if batch:
+                yield batch
                 alarm.postpone()
                 await _wait_for_batch(pump, batch_seconds)
             elif alarm.check_deadlines():
@@ -171,12 +171,12 @@ async def _close_stream(chunks: AsyncIterator[Chunk]) -> None:
 
 def _append_chunk(chunk: Chunk, ready: list[Chunk]) -> None:
     """Merge consecutive text chunks, so that readers have less to do."""
-    said = _chunk_text(chunk) if ready else None
-    before = _chunk_text(ready[-1]) if said is not None else None
-    if said is None or before is None:
+    text = _chunk_text(chunk) if ready else None
+    before = _chunk_text(ready[-1]) if text is not None else None
+    if text is None or before is None:
         ready.append(chunk)
     else:
-        ready[-1] = TextChunk(before + said)
+        ready[-1] = TextChunk(before + text)
 
 
 def _chunk_text(chunk: Chunk) -> str | None:
@@ -193,8 +193,8 @@ def _chunk_text(chunk: Chunk) -> str | None:
         or _choice_index(choices[0])
     ):
         return None
-    said = delta.get("content")
-    return said if isinstance(said, str) else None
+    text = delta.get("content")
+    return text if isinstance(text, str) else None
 
 
 def _choice_index(choice: Chunk) -> int:

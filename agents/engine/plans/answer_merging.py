@@ -152,9 +152,9 @@ class AnswerMerger:
 
     def _handoff_run(self, number: int) -> HandoffRun:
         name = JUDGE if self.merge == "judge" else MODERATOR
-        told = INSTRUCTIONS + (JUDGE_INSTRUCTIONS if self.merge == "judge" else "")
+        instructions = INSTRUCTIONS + (JUDGE_INSTRUCTIONS if self.merge == "judge" else "")
         form = OutputSchema(self._answer_schema(), name=AGREEMENT)
-        reader = self.context.agent.in_role(name, told, form)
+        reader = self.context.agent.in_role(name, instructions, form)
         handoff = Handoff(name, lambda: reader, is_role=True)
         return HandoffRun(handoff, self._question(), self.context.step_state(number), number)
 
@@ -225,10 +225,10 @@ def _comparable_value(member: PanelMember) -> Any:
     return member.answer if member.output is None else member.output
 
 
-def _merge_groups(exact: AnswerGroups, said: Sequence[Sequence[str]]) -> AnswerGroups:
+def _merge_groups(exact: AnswerGroups, reply_groups: Sequence[Sequence[str]]) -> AnswerGroups:
     """Merge exact groups with those that a model considers equal."""
     groups, seen = exact, set[str]()
-    for names in said:
+    for names in reply_groups:
         new = set(names) - seen
         seen |= new
         together = [group for group in groups if new & set(group)]

@@ -125,7 +125,10 @@ class StepAttempts:
             self._last = _to_result(known)
             return None
         mark_uncertain_calls(run_state, agent.tools)
-        is_new = call.id not in run_state.begun and call.id not in run_state.asked
+        is_new = (
+            call.id not in run_state.started_calls
+            and call.id not in run_state.requested_approvals
+        )
         if is_new and (
             why := self.context.reached_limit() or self.context.exceeded_tool_limit(call.name)
         ):
@@ -160,10 +163,10 @@ class StepAttempts:
         step = self.step
         if step.ask:
             about = {"role": step.role, "approves": step.approves}
-            said = {name: value for name, value in about.items() if value}
+            values = {name: value for name, value in about.items() if value}
             return AskPersonTool.name, {
                 "question": to_text(interpolate(step.ask, self.names)),
-                **said,
+                **values,
             }
         arguments = interpolate(dict(step.arguments), self.names)
         if step.agent:

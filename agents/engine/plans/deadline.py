@@ -82,22 +82,22 @@ class TimeLimitedStream:
             self._open.pop(event.data["step"], None)
 
     def _closing_events(self) -> Iterator[Event]:
-        for begun in reversed(self._open.values()):
-            emit = self.emit.child(begun.agent, begun.data["parent"])
-            about = {"step": begun.data["step"], "turn": begun.data["turn"]}
-            if begun.type is EventType.TOOL_CALL:
-                yield emit(EventType.TOOL_RESPONSE, **self._timeout_response(begun), **about)
-            kind = begun.data.get("kind", "tool")
-            yield emit(EventType.STEP, kind=kind, status=_final_status(begun), **about)
+        for started in reversed(self._open.values()):
+            emit = self.emit.child(started.agent, started.data["parent"])
+            about = {"step": started.data["step"], "turn": started.data["turn"]}
+            if started.type is EventType.TOOL_CALL:
+                yield emit(EventType.TOOL_RESPONSE, **self._timeout_response(started), **about)
+            kind = started.data.get("kind", "tool")
+            yield emit(EventType.STEP, kind=kind, status=_final_status(started), **about)
 
-    def _timeout_response(self, begun: Event) -> dict[str, Any]:
-        said = f"Error: {self._timeout_message(_final_status(begun) == 'unknown')}"
-        call = begun.data
+    def _timeout_response(self, started: Event) -> dict[str, Any]:
+        message = f"Error: {self._timeout_message(_final_status(started) == 'unknown')}"
+        call = started.data
         return {
             "tool_call_id": call["id"],
             "name": call["function"]["name"],
-            "content": said,
-            "content_preview": said[:PREVIEW_CHARS],
+            "content": message,
+            "content_preview": message[:PREVIEW_CHARS],
             "is_error": True,
             "attempts": 1,
             "started": call["started"],

@@ -139,8 +139,8 @@ class _DefinitionReader:
             self.note(sentence, written)
             return ExecutionStep()
         self._check_fields(written, STEP_FIELDS)
-        given = {name: written.value[name] for name in STEP_FIELDS if name in written.value}
-        facts = {name: FIELD_READERS[name](self, value, name) for name, value in given.items()}
+        fields = {name: written.value[name] for name in STEP_FIELDS if name in written.value}
+        facts = {name: FIELD_READERS[name](self, value, name) for name, value in fields.items()}
         usable = {name: value for name, value in facts.items() if value is not None}
         return ExecutionStep(**usable)
 

@@ -129,8 +129,8 @@ class OutcomeCheck:
         return EvaluationResult(is_met=is_met, reason=reason)
 
     def _question(self) -> str:
-        shown = to_text(self.output)
-        cut = shown if len(shown) <= MAX_SHOWN_CHARS else f"{shown[:MAX_SHOWN_CHARS]} [… cut]"
+        text = to_text(self.output)
+        cut = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]} [… cut]"
         what = self.step.tool or self.step.agent or "a person"
         return (
             f"Step: {self.step.name} ({what})\n"

@@ -31,7 +31,7 @@ class PlanExecution:
         context: PlanContext,
         plan: ExecutionPlan,
         *,
-        kept: Mapping[str, StepOutcome] | None = None,
+        reused: Mapping[str, StepOutcome] | None = None,
         outer: Names | None = None,
         parent: int | None = None,
         halts: bool = False,
@@ -50,8 +50,8 @@ class PlanExecution:
         self.names = {**outside, "steps": steps, "parameters": parameters}
         self._places = {step.name: at for at, step in enumerate(self.plan.steps)}
         self._before = {step.name: self._prerequisites(step) for step in self.plan.steps}
-        for name in (kept or {}).keys() & self._places.keys():
-            self._record(name, (kept or {})[name])
+        for name in (reused or {}).keys() & self._places.keys():
+            self._record(name, (reused or {})[name])
         self._waits_for = {n: set(b - self.outcomes.keys()) for n, b in self._before.items()}
         self._lets_begin: dict[str, list[str]] = {name: [] for name in self._places}
         for name, before in self._before.items():
@@ -73,11 +73,11 @@ class PlanExecution:
                     yield event
                 if not len(merger):
                     break
-                name, said = await merger.next()
-                if said is None:
+                name, item = await merger.next()
+                if item is None:
                     self._on_task_end(name)
                 else:
-                    yield said
+                    yield item
         finally:
             await merger.close()
 

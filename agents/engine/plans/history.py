@@ -49,10 +49,10 @@ class RecordedEvents:
         return sorted(found, key=lambda event: event.seq)
 
     def _index(self, event: Event) -> None:
-        told = event.data
-        if event.type is EventType.TASK and told["kind"] == "task":
-            self._tasks[told.get("parent"), told["name"], told["plan"]] = told["step"]
+        data = event.data
+        if event.type is EventType.TASK and data["kind"] == "task":
+            self._tasks[data.get("parent"), data["name"], data["plan"]] = data["step"]
         elif event.type is EventType.STEP:
-            self._ends[told["step"]] = event
+            self._ends[data["step"]] = event
         elif event.type is EventType.TOOL_RESPONSE:
-            self._responses[told["tool_call_id"]] = event
+            self._responses[data["tool_call_id"]] = event

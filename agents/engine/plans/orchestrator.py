@@ -108,7 +108,7 @@ class PlannedRunLoop(RunLoop):
     def _execution(self, context: PlanContext, plan: ExecutionPlan) -> PlanExecution:
         kept = self.before[-1].reusable_outcomes(plan) if self.before else {}
         assigned = assign_roles(plan, self.agent.roles)
-        return PlanExecution(context, assigned, kept=kept, halts=True)
+        return PlanExecution(context, assigned, reused=kept, halts=True)
 
     def _execution_events(self, execution: PlanExecution) -> list[Event]:
         """Return the final events, unless an answer or another plan follows."""

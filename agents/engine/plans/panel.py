@@ -98,8 +98,10 @@ class PanelRunLoop(RunLoop):
         return await super()._follow_up(step)
 
     def _build_plan(self) -> ExecutionPlan:
-        said = format_history(self.state.get_messages(), self.run_state.query)
-        question = f"{said}Question: {self.run_state.query}" if said else self.run_state.query
+        history = format_history(self.state.get_messages(), self.run_state.query)
+        question = (
+            f"{history}Question: {self.run_state.query}" if history else self.run_state.query
+        )
         # By reference, because the user's text isn't a template.
         task, seconds = {"task": "${parameters.question}"}, self.agent.most_seconds
         steps = [
@@ -175,8 +177,8 @@ class PanelPoll:
         """Return structured answers by the row of the step that asked for them."""
         calls = {e.data["step"]: e.data for e in self._told if e.type is EventType.TOOL_CALL}
         returns = [e.data for e in self._told if e.type is EventType.HANDOFF_RETURN]
-        asked = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
-        return {call.get("parent"): data.get("output") for call, data in asked}
+        pairs = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
+        return {call.get("parent"): data.get("output") for call, data in pairs}
 
 
 _MEMBER_EVENTS = {EventType.TOOL_CALL, EventType.HANDOFF_RETURN}

@@ -175,18 +175,18 @@ class PlanWriter:
         for event in self.context.recorded.under(
             self.context.run_state.emit.parent, EventType.TASK
         ):
-            told = event.data
-            is_this = told["kind"] == PLAN and told["attempt"] == attempt
-            if is_this and told["plan"] == self.context.version:
-                number: int = told["step"]
+            data = event.data
+            is_this = data["kind"] == PLAN and data["attempt"] == attempt
+            if is_this and data["plan"] == self.context.version:
+                number: int = data["step"]
                 return number
         return None
 
     def _recorded_plan(self, number: int) -> ExecutionPlan | None:
         """Return the plan as last recorded."""
         events = self.context.recorded.under(self.context.run_state.emit.parent, EventType.PLAN)
-        told = [event.data for event in events if event.data["step"] == number]
-        return ExecutionPlan.from_dict(told[-1]) if told else None
+        recorded = [event.data for event in events if event.data["step"] == number]
+        return ExecutionPlan.from_dict(recorded[-1]) if recorded else None
 
     def _restore_result(self, end: Mapping[str, Any], plan: ExecutionPlan | None) -> None:
         match end["status"]:
@@ -291,10 +291,10 @@ class PlanWriter:
         return None
 
     def _was_asked(self, number: int) -> bool:
-        asked = self.context.recorded.under(
+        requests = self.context.recorded.under(
             self.context.run_state.emit.parent, EventType.APPROVAL_REQUESTED
         )
-        return any(event.data["step"] == number for event in asked)
+        return any(event.data["step"] == number for event in requests)
 
     def _request_approval(self, number: int, plan: ExecutionPlan) -> list[Event]:
         if self._was_asked(number):
@@ -332,9 +332,9 @@ def _format_tool(tool: Tool) -> str:
 
 def format_history(messages: Sequence[Message], query: str) -> str:
     """Format the shortened history; the question itself is passed separately."""
-    said = [m for m in messages if m["role"] in {"user", "assistant"} and m.get("content")]
-    said = [m for m in said if m["content"] != query][-MAX_HISTORY_MESSAGES:]
-    lines = [f"{m['role']}: {str(m['content'])[:MAX_SHOWN_CHARS]}" for m in said]
+    visible = [m for m in messages if m["role"] in {"user", "assistant"} and m.get("content")]
+    visible = [m for m in visible if m["content"] != query][-MAX_HISTORY_MESSAGES:]
+    lines = [f"{m['role']}: {str(m['content'])[:MAX_SHOWN_CHARS]}" for m in visible]
     return "Said before:\n" + "\n".join(lines) + "\n\n" if lines else ""
 
 

@@ -27,8 +27,8 @@ def normal_form(value: Any) -> str:
         )
     text = unicodedata.normalize("NFKC", value).casefold().replace("−", "-")
     text = _STRAY_MINUS.sub(" ", _STRAY_POINT.sub(" ", _NUMBER.sub(_normalize_number, text)))
-    kept = "".join(c if _is_significant(c) else " " for c in text)
-    return _CJK_SPACES.sub("", " ".join(kept.split()))
+    significant = "".join(c if _is_significant(c) else " " for c in text)
+    return _CJK_SPACES.sub("", " ".join(significant.split()))
 
 
 def group_equal(answers: Mapping[str, Any]) -> list[list[str]]:

@@ -65,21 +65,21 @@ class WorkflowRunLoop(RunLoop):
 
     def _plan_events(self, context: PlanContext, plan: ExecutionPlan) -> list[Event]:
         """Yield the plan's row, unless it is already recorded."""
-        recorded, told = context.recorded, list[Event]()
+        recorded, details = context.recorded, list[Event]()
         rows = recorded.under(self.emit.parent, EventType.TASK)
         known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
         number = known or context.next_step()
         about = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
         if known is None:
             task = self.emit(EventType.TASK, **about, name=PLAN, work=PLAN, attempt=1)
-            told.append(task)
+            details.append(task)
         if not any(recorded.under(self.emit.parent, EventType.PLAN)):
             more = {"by": self.agent.name, "changes": {}, "feedback": []}
-            told.append(self.emit(EventType.PLAN, **about, **plan.to_dict(), **more))
+            details.append(self.emit(EventType.PLAN, **about, **plan.to_dict(), **more))
         if recorded.end(number) is None:
             words = plan.description
-            told.append(self.emit(EventType.STEP, **about, status="done", observation=words))
-        return told
+            details.append(self.emit(EventType.STEP, **about, status="done", observation=words))
+        return details
 
     def _finish_event(self, execution: PlanExecution) -> Event:
         if execution.is_waiting:

@@ -72,18 +72,18 @@ class StreamingMasker:
         self._text = ""
         self._shown = 0
         self._looks_at = 0
-        self.shown = self.feed(text)
+        self.released = self.feed(text)
 
     def feed(self, piece: str) -> str:
         """Add a piece and return what can be released."""
         self._text += piece
         if len(self._text) < self._looks_at:
             return ""
-        shown = self._release(len(self._text) - self.window)
+        released = self._release(len(self._text) - self.window)
         # Held text is scanned again each time, so the more there is, the less often.
         held = len(self._text) - self._shown - self.window
         self._looks_at = len(self._text) + held // 8
-        return shown
+        return released
 
     def rest(self) -> str:
         """Return the text still held back, once the stream has ended."""

@@ -196,17 +196,17 @@ class StreamingRestorer:
         """Add a piece and return what can be released."""
         self._held += piece
         text, start = self._before + self._held, len(self._before)
-        begun = PARTIAL_ALIAS.search(text, start) if self._pseudonymizer.has_aliases else None
-        return self._release(begun.start() - start if begun else len(self._held))
+        partial = PARTIAL_ALIAS.search(text, start) if self._pseudonymizer.has_aliases else None
+        return self._release(partial.start() - start if partial else len(self._held))
 
     def rest(self) -> str:
         """Return the text still held back, once the stream has ended."""
         return self._release(len(self._held))
 
     def _release(self, until: int) -> str:
-        shown, self._held = self._held[:until], self._held[until:]
-        before, self._before = self._before, (self._before + shown)[-1:]
-        return self._pseudonymizer.restore(before + shown, len(before))
+        released, self._held = self._held[:until], self._held[until:]
+        before, self._before = self._before, (self._before + released)[-1:]
+        return self._pseudonymizer.restore(before + released, len(before))
 
 
 class PlanRestorer:

@@ -31,11 +31,11 @@ class CircuitPolicy:
     def should_open(self, failures: int) -> bool:
         return self.failures is not None and failures >= self.failures
 
-    def seconds(self, times: int, asked: float) -> float:
+    def seconds(self, times: int, retry_after: float) -> float:
         """Return the pause for the nth opening in a row, or `asked` if that is longer."""
         # Jitter, so that processes that gave up together don't return together.
         pause = self.pause * 2.0 ** min(times - 1, 30) * random.uniform(0.8, 1)
-        return min(self.most, max(pause, asked))
+        return min(self.most, max(pause, retry_after))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,21 +104,21 @@ class CircuitBreaker:
             self._round += 1
             self._since = datetime.now(UTC)
 
-    def _record_failure(self, round: int, error: str, asked: float) -> None:
+    def _record_failure(self, round: int, error: str, retry_after: float) -> None:
         # An attempt from before it opened must not double the pause.
         if round != self._round:
             return
         self._failures += 1
         self._error = mask(error).text  # operators read it, and it may quote a question
         if self._until is not None or self.policy.should_open(self._failures):
-            self._open(asked)
+            self._open(retry_after)
 
-    def _open(self, asked: float) -> None:
+    def _open(self, retry_after: float) -> None:
         if self._until is None:
             self._since = datetime.now(UTC)
         self._opened += 1
         self._round += 1
-        self._until = self.clock() + self.policy.seconds(self._opened, asked)
+        self._until = self.clock() + self.policy.seconds(self._opened, retry_after)
 
     def _retry_in(self) -> float:
         return 0.0 if self._until is None else max(0.0, self._until - self.clock())
@@ -147,9 +147,9 @@ class Attempt:
     def record_success(self) -> None:
         self.breaker._record_success(self.round)
 
-    def record_failure(self, error: str, *, asked: float = 0) -> None:
+    def record_failure(self, error: str, *, retry_after: float = 0) -> None:
         """Record a failure; `asked` is the pause the provider requested, in seconds."""
-        self.breaker._record_failure(self.round, error, asked)
+        self.breaker._record_failure(self.round, error, retry_after)
 
 
 class Circuits:
@@ -175,20 +175,20 @@ class Circuits:
         """
         reaching = self.of(f"provider:{provider}").attempt()
         hearing = self.of(f"model:{model}").attempt()
-        with reaching as reached, hearing as heard:
+        with reaching as reached, hearing as attempt:
             try:
                 yield
             except AgentError as error:
                 if error.is_outage:
-                    heard.record_failure(
-                        str(error), asked=getattr(error, "retry_after", None) or 0
+                    attempt.record_failure(
+                        str(error), retry_after=getattr(error, "retry_after", None) or 0
                     )
                 # A provider that answers, even with an error, may have other models that work.
                 if isinstance(error, AgentConnectionError):
                     reached.record_failure(str(error))
                 raise
             reached.record_success()
-            heard.record_success()
+            attempt.record_success()
 
     def are_refusing(self, provider: str, model: str) -> bool:
         keys = (f"provider:{provider}", f"model:{model}")

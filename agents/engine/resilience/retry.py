@@ -21,9 +21,9 @@ class RetryPolicy:
         """Return the seconds before the next attempt, or None if it would be useless."""
         if attempt > self.max_retries or not error.is_passing:
             return None
-        asked: float | None = getattr(error, "retry_after", None)
-        if asked is not None:
-            return asked if asked <= self.most else None
+        retry_after: float | None = getattr(error, "retry_after", None)
+        if retry_after is not None:
+            return retry_after if retry_after <= self.most else None
         # Jitter, so that runs that failed together don't retry together.
         pause: float = min(self.most, self.pause * 2**attempt)
         return pause * random.uniform(0.5, 1)

@@ -71,8 +71,8 @@ class Turn:
 
     def message(self, calls: Sequence[ToolCall] = ()) -> Message:
         """Return the turn as a history message, with the calls that are made."""
-        made = {"tool_calls": [call.wire() for call in calls]} if calls else {}
-        return {"role": "assistant", "content": self.content or None, **made, **self.kept}
+        extra = {"tool_calls": [call.wire() for call in calls]} if calls else {}
+        return {"role": "assistant", "content": self.content or None, **extra, **self.kept}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,17 +167,17 @@ class Assembler:
             self._finish_reason = reason
 
     def _read_delta(self, delta: Mapping[str, Any]) -> list[VisibleText]:
-        shown: list[VisibleText] = []
+        visible: list[VisibleText] = []
         if thought := _reasoning_text(delta):
-            shown.append(("thought", thought))
+            visible.append(("thought", thought))
         content = delta.get("content")
         if content and isinstance(content, str):
-            shown += self._tag.feed(content)
+            visible += self._tag.feed(content)
         elif content:
-            shown += self._read_parts(content)
+            visible += self._read_parts(content)
         if refusal := delta.get("refusal"):
-            shown += self._read_refusal(text_or_empty(refusal))
-        return self._store(shown)
+            visible += self._read_refusal(text_or_empty(refusal))
+        return self._store(visible)
 
     def _read_parts(self, content: Any) -> Iterator[VisibleText]:
         """Yield the texts in a list of typed parts; thinking may be nested."""
@@ -194,11 +194,11 @@ class Assembler:
         self._is_refusal = self._is_refusal or bool(words)
         return [("answer", words)] if words else []
 
-    def _store(self, shown: list[VisibleText]) -> list[VisibleText]:
-        for kind, words in shown:
+    def _store(self, visible: list[VisibleText]) -> list[VisibleText]:
+        for kind, words in visible:
             self._texts[kind].append(words)
             self._size += len(words)
-        return shown
+        return visible
 
 
 _EMPTY_CHOICE: Mapping[str, Any] = {}
@@ -224,8 +224,8 @@ def _reasoning_text(delta: Mapping[str, Any]) -> str:
     if blocks := delta.get("thinking_blocks"):
         return "".join(words for block in mappings(blocks) for words in _thinking_texts(block))
     if details := delta.get("reasoning_details"):
-        said = (detail.get("text") or detail.get("summary") for detail in mappings(details))
-        return "".join(map(text_or_empty, said))
+        texts = (detail.get("text") or detail.get("summary") for detail in mappings(details))
+        return "".join(map(text_or_empty, texts))
     return ""
 
 

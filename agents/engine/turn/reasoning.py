@@ -45,17 +45,17 @@ class ReasoningCollector:
 
     def message_fields(self, *, is_signed: bool) -> dict[str, Any]:
         """Return the assistant's message fields; plain text only if nothing is signed."""
-        kept: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if blocks := _join_blocks(self._blocks):
-            kept["thinking_blocks"] = blocks
+            fields["thinking_blocks"] = blocks
         if details := _join_details(self._details):
-            kept["reasoning_details"] = details
+            fields["reasoning_details"] = details
         if self._signatures:
-            kept["provider_specific_fields"] = {"thought_signatures": self._signatures}
+            fields["provider_specific_fields"] = {"thought_signatures": self._signatures}
         words = "".join(self._words)
-        if words and not kept and not is_signed:
-            kept["reasoning_content"] = replace_surrogates(words)
-        return kept
+        if words and not fields and not is_signed:
+            fields["reasoning_content"] = replace_surrogates(words)
+        return fields
 
 
 def provider_call_fields(*parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _join_blocks(fragments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
             continue
         words.append(text_or_empty(fragment.get("thinking")))
         if signature := text_or_empty(fragment.get("signature")):
-            said = replace_surrogates("".join(words))
-            blocks.append({"type": "thinking", "thinking": said, "signature": signature})
+            text = replace_surrogates("".join(words))
+            blocks.append({"type": "thinking", "thinking": text, "signature": signature})
             words = []
     return blocks
 

@@ -99,7 +99,7 @@ class ToolCallAssembler:
         calls: dict[str, ToolCall] = {}
         for call in self._all:
             if call.has_content:
-                whole = call.whole(f"{reply} {len(calls)}", taken=calls)
+                whole = call.whole(f"{reply} {len(calls)}", used_ids=calls)
                 calls[whole.id] = whole
         return tuple(calls.values())
 
@@ -235,9 +235,9 @@ class _PartialCall:
         if fragment.arguments and not is_repeated:
             self.arguments.append(fragment.arguments)
 
-    def whole(self, seed: str, taken: Container[str]) -> ToolCall:
+    def whole(self, seed: str, used_ids: Container[str]) -> ToolCall:
         arguments = "".join(self.arguments).strip() or "{}"
-        is_usable = self.id and self.id not in taken and len(self.id) <= MAX_ID_CHARS
+        is_usable = self.id and self.id not in used_ids and len(self.id) <= MAX_ID_CHARS
         id = self.id if is_usable else _generate_id(f"{seed} {self.name} {arguments}")
         return ToolCall(id=id, name=self.name.strip(), arguments=arguments, kept=self.kept)
 

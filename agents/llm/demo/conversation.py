@@ -150,15 +150,17 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
         message_text(message) for message in messages if message["role"] == "system"
     )
     is_react = not tools and "Action Input:" in system
-    given = [tool["function"] for tool in tools or ()]
-    fields = [(f["name"], f.get("description") or "", f.get("parameters") or {}) for f in given]
+    functions = [tool["function"] for tool in tools or ()]
+    fields = [
+        (f["name"], f.get("description") or "", f.get("parameters") or {}) for f in functions
+    ]
     offered = [Offer(*each) for each in fields]
     exchanges = _exchanges(messages)
-    *begun, now = _current(exchanges)
-    first = begun[0] if begun else now
+    *previous, now = _current(exchanges)
+    first = previous[0] if previous else now
     before = takewhile(lambda exchange: exchange is not first, exchanges)
     earlier = [exchange.question for exchange in before if not exchange.question.is_continue]
-    found = [finding for exchange in begun for finding in _findings(exchange.messages)]
+    found = [finding for exchange in previous for finding in _findings(exchange.messages)]
     done = [finding for finding in found if finding.text not in {INTERRUPTED, NOT_STARTED}]
     return Situation(
         question=first.question,
@@ -204,21 +206,23 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     users = [at for at in users if not message_text(messages[at]).startswith(_OBSERVATION)]
     parts = [(messages[a], messages[a + 1 : b]) for a, b in pairwise([*users, len(messages)])]
     # A handed-off task may quote the conversation before its question.
-    asked = [(re.sub(_QUOTED, "", message_text(first)), rest) for first, rest in parts]
-    exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in asked]
+    questions = [(re.sub(_QUOTED, "", message_text(first)), rest) for first, rest in parts]
+    exchanges = [_Exchange(Question(text[:MAX_QUESTION]), rest) for text, rest in questions]
     return exchanges or [_Exchange(Question(""), messages)]
 
 
 def _current(exchanges: Sequence[_Exchange]) -> list[_Exchange]:
     """Return the last exchange, after the unanswered ones that it continues."""
     *past, now = exchanges
-    begun: list[_Exchange] = []
+    open_exchanges: list[_Exchange] = []
     for exchange in past:
         if exchange.question.is_continue:
-            begun = [*begun, exchange] if begun and not exchange.answer else []
+            open_exchanges = (
+                [*open_exchanges, exchange] if open_exchanges and not exchange.answer else []
+            )
         elif not exchange.answer:
-            begun = [exchange]
-    return [*begun, now] if now.question.is_continue else [now]
+            open_exchanges = [exchange]
+    return [*open_exchanges, now] if now.question.is_continue else [now]
 
 
 def _findings(messages: Sequence[Message]) -> Iterable[Finding]:

@@ -95,8 +95,8 @@ class Form:
         part = {key: rule for shape in reversed(shapes) for key, rule in shape.items()}
         words, is_number = {*name.split("_")}, _is_number(shapes)
         longest, choices = part.get("maxLength"), part.get("enum", ())
-        said = f"{self.prose}\n{self.question}".lower()
-        yield from (each for each in choices if str(each).lower().replace("_", " ") in said)
+        text = f"{self.prose}\n{self.question}".lower()
+        yield from (each for each in choices if str(each).lower().replace("_", " ") in text)
         only = self.rows[0] if len(self.rows) == 1 else {}
         yield from [only[name]] if name in only else []
         yield from list(only.values())[-1:] if is_number else []

@@ -189,16 +189,16 @@ def _residue(text: str) -> str:
 def matches(slots: Slots) -> Iterator[str]:
     """Yield intents that are similar enough to the question, most similar first."""
     nouns = [*LIBRARY["groups"], *LIBRARY["measures"], "sold", "who", "tables"]
-    asked = _features(slots) if slots.has(*nouns) else {}
-    scores = [(_similarity(asked, phrasing), name) for name, phrasing in _phrasings()]
+    features = _features(slots) if slots.has(*nouns) else {}
+    scores = [(_similarity(features, phrasing), name) for name, phrasing in _phrasings()]
     best = sorted((pair for pair in scores if pair[0] >= THRESHOLD), key=lambda pair: -pair[0])
     yield from dict.fromkeys(name for _, name in best)
 
 
 def is_greeting(text: str) -> bool:
-    asked = _grams(text.strip(" !?.。、！？"))
+    grams = _grams(text.strip(" !?.。、！？"))
     known = map(_grams, LIBRARY["greetings"])
-    return any(_similarity(asked, phrasing) > GREETING_THRESHOLD for phrasing in known)
+    return any(_similarity(grams, phrasing) > GREETING_THRESHOLD for phrasing in known)
 
 
 @cache

@@ -64,9 +64,13 @@ class DemoModel:
         is_call = turn.tool and situation.dialect == "native"
         finish = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if is_call else "stop"}
         yield {**about, "choices": [finish]}
-        asked, said = len(text) // 4 + 1, len(deltas)
-        usage = {"prompt_tokens": asked, "completion_tokens": said}
-        yield {**about, "choices": [], "usage": {**usage, "total_tokens": asked + said}}
+        prompt_tokens, completion_tokens = len(text) // 4 + 1, len(deltas)
+        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+        yield {
+            **about,
+            "choices": [],
+            "usage": {**usage, "total_tokens": prompt_tokens + completion_tokens},
+        }
 
     def _turn(
         self, messages: list[Any], situation: Situation, form: forms.FormRequest | None
@@ -134,10 +138,10 @@ def _answer(situation: Situation, plan: DemoPlan | None = None) -> str:
     if not findings:
         return results.fallback(situation)
     good = [finding for finding in findings if not finding.is_error]
-    told = [results.found(each, question) for each in good]
-    told = [plan.answer(good)] if plan and good else told
+    sentences = [results.found(each, question) for each in good]
+    sentences = [plan.answer(good)] if plan and good else sentences
     failed = [results.failure(findings[-1], question)] if findings[-1].is_error else []
-    return "\n\n".join([*told, *failed])
+    return "\n\n".join([*sentences, *failed])
 
 
 def _deltas(turn: DemoTurn, dialect: str, mark: str) -> Iterator[dict[str, Any]]:

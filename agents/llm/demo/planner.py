@@ -47,10 +47,12 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
     brief = message_text(messages[-1]) if messages else ""
     found = _BRIEF.search(brief)
     question, past = (found["question"], found["past"]) if found else (brief, "")
-    said = re.findall(r"^user: (.+)$", brief[: found.start()] if found else "", re.MULTILINE)
+    questions = re.findall(
+        r"^user: (.+)$", brief[: found.start()] if found else "", re.MULTILINE
+    )
     situation = Situation(
         question=Question(question[: conversation.MAX_QUESTION]),
-        earlier=Question(said[-1]) if said else None,
+        earlier=Question(questions[-1]) if questions else None,
         tools=(*conversation.listed_tools(system, "arguments"), *_agents(system)),
         today=today,
         is_planner=True,
@@ -60,13 +62,13 @@ def write(messages: Sequence[Message], today: date) -> tuple[str, dict[str, Any]
     roles = listed[1].split(", ") if listed else []
     # The person asked is one of the user's own, or has a role.
     who = "|".join(["(?:my|our|the) [a-z]+(?: [a-z]+)?", *map(re.escape, roles)])
-    asked = re.search(_ASK.replace("WHO", who), question, re.IGNORECASE)
-    before = situation.about(question[: asked.start()].strip(" 、。,;")) if asked else situation
+    match = re.search(_ASK.replace("WHO", who), question, re.IGNORECASE)
+    before = situation.about(question[: match.start()].strip(" 、。,;")) if match else situation
     plan = plans.find(before) if before.question.text else DemoPlan(lambda _: "")
     broken = _FAILED.search(past)
     written = _plan_data(plan, situation, (broken[1] or broken[2]) if broken else "")
-    if asked and not written.get("cancel"):
-        written["steps"].append(_person(asked, written["steps"], situation.question, roles))
+    if match and not written.get("cancel"):
+        written["steps"].append(_person(match, written["steps"], situation.question, roles))
     return situation.question.say("think_replan" if past else "think_plan"), written
 
 
@@ -127,8 +129,8 @@ def _reference(step: DemoStep, part: str) -> str:
 
 
 def _agents(system: str) -> list[Offer]:
-    said = re.search(r"^Agents: (.+)$", system, re.MULTILINE)
-    names = re.findall(r"(?:^|; )([^\s:;]+): Ask the agent \1\.", said[1]) if said else []
+    match = re.search(r"^Agents: (.+)$", system, re.MULTILINE)
+    names = re.findall(r"(?:^|; )([^\s:;]+): Ask the agent \1\.", match[1]) if match else []
     return [Offer(f"{HANDOFF_PREFIX}{name}", "", Handoff.parameters) for name in names]
 
 
@@ -139,10 +141,12 @@ def answer(messages: Sequence[Message], today: date) -> Situation | None:
     if report is None:
         return None
     before = last[: report.start()].strip()
-    said = [{"role": "user", "content": before}] if before else []
-    situation = conversation.read([*messages[:-1], *said], None)
-    told = re.split(r"^## (.+) \((\w+)\)$", report["results"], flags=re.MULTILINE)[1:]
-    outcomes = list(zip(told[::3], told[1::3], map(str.strip, told[2::3]), strict=True))
+    history = [{"role": "user", "content": before}] if before else []
+    situation = conversation.read([*messages[:-1], *history], None)
+    sections = re.split(r"^## (.+) \((\w+)\)$", report["results"], flags=re.MULTILINE)[1:]
+    outcomes = list(
+        zip(sections[::3], sections[1::3], map(str.strip, sections[2::3]), strict=True)
+    )
     found = {name: Finding(name, name, text) for name, s, text in outcomes if s == "done"}
     again = situation._replace(tools=_TOOLS, today=today, is_planner=True)
     plan = plans.find(again._replace(works=found.__contains__)) if outcomes else None

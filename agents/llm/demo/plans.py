@@ -71,8 +71,10 @@ def _handoff(situation: Situation) -> DemoPlan | None:
     if not (found := next(filter(None, matches), None)):
         return None
     spelled = {name.lower(): name for name in agents}
-    asked = [spelled[name.lower()] for name in re.findall(one, found["who"], re.IGNORECASE)]
-    names, task = list(dict.fromkeys(asked)), found["task"].strip(' 　\n「」『』“”"')
+    agent_names = [
+        spelled[name.lower()] for name in re.findall(one, found["who"], re.IGNORECASE)
+    ]
+    names, task = list(dict.fromkeys(agent_names)), found["task"].strip(' 　\n「」『』“”"')
     steps = []
     for name in names:
         title = question.say("handoff_name", agent=name, task=short(task))
@@ -163,8 +165,8 @@ def _intent(situation: Situation) -> DemoPlan | None:
     if database is None:
         return None
     explains = situation.is_planner and _WHY.search(question.text) is not None
-    asked = question.part(_WHY.sub(" ", question.text)) if explains else question
-    read = intents.read(asked, situation.today)
+    part = question.part(_WHY.sub(" ", question.text)) if explains else question
+    read = intents.read(part, situation.today)
     if explains and not (read.periods or read.has("top", "bottom", "compare")):
         return None  # "Why do sales differ?" is a question for the documents
     shop = ShopPlans(situation, read, database, explains)

@@ -102,20 +102,20 @@ def answer(query: ShopQuery, finding: Finding) -> str:
     rows, title, say = parse(finding.text), query.title, question.say
     if rows is None or rows.is_empty:
         return say("no_data", title=title)
-    shown = [[label(cell, question) for cell in row] for row in rows.rows]
+    cells = [[label(cell, question) for cell in row] for row in rows.rows]
     if query.is_value:
-        return say("value", title=title, value=shown[0][-1], counter=query.counter)
+        return say("value", title=title, value=cells[0][-1], counter=query.counter)
     if query.intent == "ranking":
-        one = shop.query("ranking", query.slots._replace(limit=1)) if len(shown) > 1 else query
-        head = say("first", title=one.title, name=shown[0][0], value=shown[0][-1])
+        one = shop.query("ranking", query.slots._replace(limit=1)) if len(cells) > 1 else query
+        head = say("first", title=one.title, name=cells[0][0], value=cells[0][-1])
     elif query.intent == "breakdown":
-        order = sorted(range(len(shown)), key=lambda at: rows.rows[at][-1] or 0)
-        (low, least), (top, most) = shown[order[0]], shown[order[-1]]
+        order = sorted(range(len(cells)), key=lambda at: rows.rows[at][-1] or 0)
+        (low, least), (top, most) = cells[order[0]], cells[order[-1]]
         head = say("range", title=title, top=top, most=most, low=low, least=least)
     else:
-        key = {1: "list_one", PAGE: "list_cut"}.get(len(shown), "list")
-        head = say(key, title=title, count=len(shown))
-    is_short = len(shown) == 1 and query.intent == "ranking"
+        key = {1: "list_one", PAGE: "list_cut"}.get(len(cells), "list")
+        head = say(key, title=title, count=len(cells))
+    is_short = len(cells) == 1 and query.intent == "ranking"
     return head if is_short else f"{head}\n\n{table(rows, question)}"
 
 
@@ -136,10 +136,10 @@ def table(rows: Rows, question: Question) -> str:
         cells = [row[at] for row in rows.rows[:MAX_ROWS]]
         is_numeric = bool(cells) and all(map(is_number, cells))
         places = 0 if not is_numeric or all(cell == int(cell) for cell in cells) else 2
-        shown = [f"{c:,.{places}f}" if is_numeric else label(c, question) for c in cells]
+        formatted = [f"{c:,.{places}f}" if is_numeric else label(c, question) for c in cells]
         plain = name.replace("_", " ")
         japanese = LIBRARY["headings"].get(name.lower(), plain)
-        columns.append([japanese if question.is_japanese else plain.capitalize(), *shown])
+        columns.append([japanese if question.is_japanese else plain.capitalize(), *formatted])
         rules.append("---:" if is_numeric else "---")
     clean = [[c.replace("|", "\\|").replace("\n", " ") for c in column] for column in columns]
     heads, *body = zip(*clean, strict=True)

@@ -66,10 +66,10 @@ class ShopPlans:
         steps.append(calculation(self.situation, "⟦0 sum⟧ / ⟦1⟧ * 100", name))
 
         def answer(findings: Findings) -> str:
-            told = list(map(results.answer, (part, whole), findings))
+            sentences = list(map(results.answer, (part, whole), findings))
             percents = [results.percentage(finding.text) for finding in findings[2:]]
-            told += [self.say("share", percent=percent) for percent in percents]
-            return ("\n\n" if "\n" in told[0] else self.say("space")).join(told)
+            sentences += [self.say("share", percent=percent) for percent in percents]
+            return ("\n\n" if "\n" in sentences[0] else self.say("space")).join(sentences)
 
         return self._validate_plan(steps, answer)
 
@@ -100,35 +100,37 @@ class ShopPlans:
     def _pair(self) -> list[ShopQuery]:
         """Return the newer and the older query, or one per place."""
         intent = "ranking" if self.slots.has("top", "bottom") else "total"
-        asked = query(intent, self.slots._replace(limit=1))
+        base = query(intent, self.slots._replace(limit=1))
         if self.slots.pair:
-            return [asked.with_slots(values=(place,)) for place in self.slots.pair]
+            return [base.with_slots(values=(place,)) for place in self.slots.pair]
         first, *others = self.slots.periods or [intents.year(self.situation.today.year)]
         last, at = first.start.year - 1, first.start.month
         before = intents.year(last) if first.is_year else intents.month(last, at)
         spans = sorted([first, *others, before][:2], key=lambda span: span.start)
-        return [asked.with_slots(periods=(span,)) for span in reversed(spans)]
+        return [base.with_slots(periods=(span,)) for span in reversed(spans)]
 
-    def _elsewhen(self, asked: ShopQuery) -> list[ShopQuery]:
+    def _elsewhen(self, base: ShopQuery) -> list[ShopQuery]:
         year, number = self.situation.today.year, self.situation.today.month
         spans = [intents.month(year, number - ago) for ago in range(3)]
-        if asked.slots.periods[0].is_year:
+        if base.slots.periods[0].is_year:
             spans = [intents.year(year - ago) for ago in range(3)]
-        return [asked.with_slots(periods=(span,)) for span in spans]
+        return [base.with_slots(periods=(span,)) for span in spans]
 
     def _comparison_text(self, pair: Sequence[ShopQuery], findings: Findings) -> str:
         """Describe both figures, the change and, if asked, its reasons."""
-        told = list(map(results.answer, pair, findings))
+        sentences = list(map(results.answer, pair, findings))
         at = 3 if self.situation.is_planner else 2
         for percent in (results.percentage(f.text, "+") for f in findings[at : at + 1]):
             gap = results.number(float(results.figure(findings[2].text) or 0))
             key = "difference" if self.situation.is_planner else "change"
-            told.append(self.say(key, gap=gap, percent=percent))
+            sentences.append(self.say(key, gap=gap, percent=percent))
         span = None if self.slots.pair else pair[0].slots.periods[0]
         if span and span.end > self.situation.today and len(findings) > 2:
             name = span.japanese if self.question.is_japanese else span.english[3:]
-            told.append(self.say("not_over", period=name))
-        return "\n\n".join([self.say("space").join(told), *map(self._reason, findings[4:])])
+            sentences.append(self.say("not_over", period=name))
+        return "\n\n".join(
+            [self.say("space").join(sentences), *map(self._reason, findings[4:])]
+        )
 
     def _reason(self, finding: Finding) -> str:
         if rows := results.parse(finding.text):
@@ -163,11 +165,16 @@ class ShopPlans:
         tool = self.situation.tool("search", "query")
         return [search(self.situation, tool, self._why())._replace(expected="")] if tool else []
 
-    def _step(self, asked: ShopQuery, thought: str = "query", expected: str = "") -> DemoStep:
-        title, expected = asked.title, expected or ("value" if asked.is_value else "row")
+    def _step(
+        self, shop_query: ShopQuery, thought: str = "query", expected: str = ""
+    ) -> DemoStep:
+        title, expected = (
+            shop_query.title,
+            expected or ("value" if shop_query.is_value else "row"),
+        )
         thought = self.say(f"think_{thought}", title=title)
         expected = self.say(f"expect_{expected}", title=title)
-        return DemoStep(title, self.database, asked.sql, thought, expected)
+        return DemoStep(title, self.database, shop_query.sql, thought, expected)
 
     def _validate_plan(
         self,

@@ -105,12 +105,12 @@ class Command(TerminalCommand):
         )
         self.stderr.flush()
         try:
-            said = sys.stdin.readline()
+            line = sys.stdin.readline()
         except KeyboardInterrupt:
-            said = ""
-        word = said.strip().lower()
+            line = ""
+        word = line.strip().lower()
         # For a call that may have been made, no answer isn't a decision.
-        if not said or (call.is_unknown and word not in {"again", "done"}):
+        if not line or (call.is_unknown and word not in {"again", "done"}):
             raise _waiting_error(call.run_id)
         return Decision(digest=call.digest, is_approved=word in {"y", "yes", "again"})
 

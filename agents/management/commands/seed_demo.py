@@ -63,10 +63,10 @@ def make_account() -> str | None:
     people = get_user_model().objects
     if people.exists():
         return None
-    given = settings.ENVIRONMENT.admin_password
-    password = given.get_secret_value() if given else secrets.token_urlsafe(9)
+    configured = settings.ENVIRONMENT.admin_password
+    password = configured.get_secret_value() if configured else secrets.token_urlsafe(9)
     people.create_superuser(settings.ENVIRONMENT.admin_name, password=password)
-    return password if given is None else "from ASHIATO_ADMIN_PASSWORD"
+    return password if configured is None else "from ASHIATO_ADMIN_PASSWORD"
 
 
 def make_agents() -> None:

@@ -75,5 +75,5 @@ def check_model() -> None:
 
 
 def _display_host(host: str) -> str:
-    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
-    return f"[{shown}]" if ":" in shown else shown
+    display = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    return f"[{display}]" if ":" in display else display

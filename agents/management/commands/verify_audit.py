@@ -38,8 +38,8 @@ class Command(BaseCommand):
 
 def read_anchor(path: Path) -> Anchor:
     try:
-        told = json.loads(path.read_text())
-        return Anchor(number=int(told["number"]), seal=str(told["seal"]))
+        data = json.loads(path.read_text())
+        return Anchor(number=int(data["number"]), seal=str(data["seal"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CommandError(f"Can't read the anchor {path}: {error}") from error
 

@@ -77,8 +77,8 @@ def _read_text(file: str) -> str:
         raise CommandError(f"Can't read {file}: {error}") from error
 
 
-def _prepare_run(name: str, given: Iterable[str]) -> Run:
-    pairs = [text.partition("=") for text in given]
+def _prepare_run(name: str, assignments: Iterable[str]) -> Run:
+    pairs = [text.partition("=") for text in assignments]
     if unclear := [key for key, sign, _value in pairs if not sign]:
         raise CommandError(f"--param must be KEY=VALUE, not {unclear[0]!r}.")
     try:

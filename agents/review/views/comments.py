@@ -37,8 +37,8 @@ def comment_thread(request: UserRequest, pk: int, step: int) -> HttpResponse:
     run = get_object_or_404(comments.commentable_runs(request.user), pk=pk)
     if step >= MAX_STEP_NUMBER or (step and not run.steps.filter(number=step).exists()):
         raise Http404
-    said = CommentThread.of(run, step, request.user.pk, most=None)
-    return render(request, "trace/comments.html", {"thread": said})
+    thread = CommentThread.of(run, step, request.user.pk, most=None)
+    return render(request, "trace/comments.html", {"thread": thread})
 
 
 @require_POST

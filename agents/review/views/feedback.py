@@ -58,20 +58,20 @@ def _render_rating(request: UserRequest, run: Run, problem: str) -> HttpResponse
 
 
 def _parse_rating(request: UserRequest, run: Run) -> feedback.RatingInput:
-    said = request.POST.get("rating", "bad")
+    rating = request.POST.get("rating", "bad")
     return feedback.RatingInput(
-        is_good={"good": True, "none": None}.get(said, False),
+        is_good={"good": True, "none": None}.get(rating, False),
         reason=_parse_reason(request, run),
         comment=request.POST.get(f"comment-{run.pk}", ""),
-        asks_reviewer=said == "flag",
+        asks_reviewer=rating == "flag",
     )
 
 
 def _parse_reason(request: UserRequest, run: Run) -> str:
     """Return the pressed reason, unless pressed before; otherwise the saved one."""
-    kept = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
+    saved = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
     pressed = request.POST.get("reason")
-    return kept if pressed is None else "" if pressed == kept else pressed
+    return saved if pressed is None else "" if pressed == saved else pressed
 
 
 def reviewer_action(view: Callable[..., None]) -> Callable[..., HttpResponse]:

@@ -38,27 +38,28 @@ BUILT_IN_VIEWS = {
 @require_GET
 def run_list(request: UserRequest) -> HttpResponse:
     is_part = request.htmx and not request.htmx.history_restore_request
-    asked = _parse_filter(request)
+    run_filter = _parse_filter(request)
     cursor = Cursor(
         older=_parse_number(request, "older"), newer=_parse_number(request, "newer")
     )
-    page = listing.page(request.user, asked, cursor)
+    page = listing.page(request.user, run_filter, cursor)
     topics = Membership.objects.shared_topics(request.user)
     context = {
         "is_part": is_part,
-        "asked": asked,
+        "asked": run_filter,
         "page": page,
         "charts": [] if cursor != Cursor() else build_charts(page.found[:MAX_MATCHES]),
         "is_first": cursor == Cursor(),
-        "chips": _chips(asked),
+        "chips": _chips(run_filter),
         "problems": _problems(
-            asked, [] if page.found else filter_completion.suggestions(request.user, asked)
+            run_filter,
+            [] if page.found else filter_completion.suggestions(request.user, run_filter),
         ),
-        "ready_made": _view_links(asked, BUILT_IN_VIEWS.items()),
+        "ready_made": _view_links(run_filter, BUILT_IN_VIEWS.items()),
         "saved": SavedView.objects.filter(user=request.user),
         "fields": filter_completion.available_fields(request.user),
         "show_people": is_reviewer(request.user) or bool(topics),
-        "within": f"?{urlencode({'within': asked.text})}" if asked.text else "",
+        "within": f"?{urlencode({'within': run_filter.text})}" if run_filter.text else "",
         "counted": _count_text(page, cursor),
     }
     response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
@@ -110,32 +111,34 @@ def _parse_number(request: UserRequest, name: str) -> int | None:
     return min(int(text), MAX_PK) if is_number else None
 
 
-def _chips(asked: Filter) -> list[dict[str, Any]]:
+def _chips(run_filter: Filter) -> list[dict[str, Any]]:
     """Return each term with the URL of the list without it."""
     return [
         {
-            "text": asked.source_text(term),
+            "text": run_filter.source_text(term),
             "is_not": term.is_not,
-            "url": list_url(asked.without(term)),
+            "url": list_url(run_filter.without(term)),
         }
-        for term in asked.terms
+        for term in run_filter.terms
     ]
 
 
-def _problems(asked: Filter, more: list[FilterProblem]) -> list[dict[str, str]]:
+def _problems(run_filter: Filter, more: list[FilterProblem]) -> list[dict[str, str]]:
     return [
         {
             "sentence": problem.sentence,
             "instead": problem.instead,
-            "url": list_url(asked.with_suggestion(problem)) if problem.instead else "",
+            "url": list_url(run_filter.with_suggestion(problem)) if problem.instead else "",
         }
-        for problem in (*asked.problems, *more)
+        for problem in (*run_filter.problems, *more)
     ]
 
 
-def _view_links(asked: Filter, views: Iterable[tuple[str, LazyText]]) -> list[dict[str, Any]]:
+def _view_links(
+    run_filter: Filter, views: Iterable[tuple[str, LazyText]]
+) -> list[dict[str, Any]]:
     return [
-        {"name": name, "url": list_url(query), "is_current": query == asked.text}
+        {"name": name, "url": list_url(query), "is_current": query == run_filter.text}
         for query, name in views
     ]
 

@@ -116,8 +116,8 @@ def _answer_text(found: ReadableRun) -> str:
     """Return the answer, or the text so far while it is streamed."""
     if not found.row.is_live:
         return found.run.answer
-    said = event_store.streamed_answer(found.row)
-    return masking.mask_text(said) if found.is_masked else said
+    streamed = event_store.streamed_answer(found.row)
+    return masking.mask_text(streamed) if found.is_masked else streamed
 
 
 def _correction_text(found: ReadableRun) -> str:

@@ -79,9 +79,9 @@ def _shared_context(link: ShareLink) -> dict[str, object]:
 
 
 def _render_panel(
-    request: UserRequest, found: ReadableRun, told: dict[str, str], status: int = 200
+    request: UserRequest, found: ReadableRun, message: dict[str, str], status: int = 200
 ) -> HttpResponse:
-    context = {"view": found.view(), "is_open": True, **told}
+    context = {"view": found.view(), "is_open": True, **message}
     # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
         response = render(request, "trace/_share.html", context)

@@ -323,8 +323,8 @@ def _format_size(data: str) -> str:
 def _truncate(text: str) -> str:
     if len(text) <= MAX_TEXT_CHARS:
         return text
-    kept = MAX_TEXT_CHARS - TRUNCATION_CHARS
-    return f"{text[:kept]}\n[… {len(text) - kept:,} more characters cut]"
+    limit = MAX_TEXT_CHARS - TRUNCATION_CHARS
+    return f"{text[:limit]}\n[… {len(text) - limit:,} more characters cut]"
 
 
 async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:

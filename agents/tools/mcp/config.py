@@ -282,7 +282,7 @@ def _type_name(value: Any) -> str:
 
 
 def _transport_problems(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    said = entry.get("type", entry.get("transport"))
+    transport = entry.get("type", entry.get("transport"))
     addressed = any(entry.get(key) for key in URL_FIELDS)
     if bool(entry.get("command")) == addressed:
         yield (
@@ -290,12 +290,12 @@ def _transport_problems(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
             if addressed
             else f"{name!r} has neither command nor url. Enter one."
         )
-    elif isinstance(said, str):
-        meant = TRANSPORTS.get(said.lower())
+    elif isinstance(transport, str):
+        meant = TRANSPORTS.get(transport.lower())
         if meant is None:
-            yield f"The type of {name!r} must be stdio, http or sse, not {said!r}."
+            yield f"The type of {name!r} must be stdio, http or sse, not {transport!r}."
         elif (meant == "stdio") == addressed:
-            yield f"The type of {name!r} is {said!r}, which doesn't match its command or URL."
+            yield f"The type of {name!r} is {transport!r}, which doesn't match its command or URL."
 
 
 def _build_config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
@@ -320,9 +320,9 @@ def _build_config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
 
 
 def _infer_transport(entry: Mapping[str, Any], url: str) -> Transport:
-    said = entry.get("type", entry.get("transport"))
-    if isinstance(said, str):
-        return TRANSPORTS[said.lower()]
+    transport = entry.get("type", entry.get("transport"))
+    if isinstance(transport, str):
+        return TRANSPORTS[transport.lower()]
     if not url:
         return "stdio"
     return "sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http"

@@ -184,11 +184,11 @@ class Connection:
 
     async def _refresh_tools(self) -> None:
         """List the current tools; concurrent callers share one request."""
-        asked = time.monotonic()
+        started = time.monotonic()
         async with self._refreshing:
-            if self._listed_at >= asked:
+            if self._listed_at >= started:
                 return
-            client, begun = self._client, time.monotonic()
+            client, started = self._client, time.monotonic()
             try:
                 tools = await self._mcp.list_tools(client)
             except self._mcp.FAILURES as error:
@@ -199,7 +199,7 @@ class Connection:
                     f"{self.config.name} didn't list its tools, so the tool wasn't called. "
                     f"{reason}"
                 ) from error
-            self._listed_at = begun
+            self._listed_at = started
             if tools != self.health.tools:
                 self._update_health(tools=tools)
 
@@ -256,11 +256,11 @@ class Connection:
             self._update_health(state="stopped")
 
     async def _list_tools(self, client: Any) -> None:
-        asked = time.perf_counter()
+        started = time.perf_counter()
         tools = await self._mcp.list_tools(client)
         self._client = client
         self._update_health(
-            state="ready", error="", tools=tools, latency=time.perf_counter() - asked
+            state="ready", error="", tools=tools, latency=time.perf_counter() - started
         )
 
     async def _back_off(self, failures: int, reason: str) -> None:

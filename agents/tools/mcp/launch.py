@@ -164,21 +164,21 @@ def script_paths(config: ServerConfig) -> list[str]:
 
 def launch_warnings(config: ServerConfig) -> list[str]:
     """Return warnings about what can be started but should be reviewed."""
-    said = []
+    warnings = []
     if sum(map(len, config.args)) > LONG_ARGUMENTS_CHARS:
         size = sum(map(len, config.args))
-        said.append(f"The arguments are too long to review ({size:,} characters).")
+        warnings.append(f"The arguments are too long to review ({size:,} characters).")
     try:
         launch = _parse_launch(_program_name(config.command), config.args)
     except UnsafeCommand:
-        return said
+        return warnings
     loose = [package for package in launch.packages if not is_pinned_package(package)]
     loose += [launch.image] if launch.image and not is_pinned_image(launch.image) else []
     for name in loose:
-        said.append(
+        warnings.append(
             f"{name[:100]} has no pinned version, so a new release can change what runs."
         )
-    return said
+    return warnings
 
 
 def _check_arguments(config: ServerConfig) -> None:
@@ -335,8 +335,8 @@ def _parse_runner(name: str, args: Sequence[str]) -> Launch:
     rest = list(args)
     found: tuple[str, ...] = ()
     if name == "uv":
-        given = parse_options(name, args, UV)
-        rest, found = list(given.rest), given.of(*FOLDER_OPTIONS)
+        parsed = parse_options(name, args, UV)
+        rest, found = list(parsed.rest), parsed.of(*FOLDER_OPTIONS)
     for verb, options in RUNNERS[name].items():
         if tuple(rest[: len(verb)]) == verb:
             launch = _parse_package(f"{name} {' '.join(verb)}", rest[len(verb) :], options)
@@ -347,15 +347,15 @@ def _parse_runner(name: str, args: Sequence[str]) -> Launch:
 
 def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
     """Parse a package runner; the package must be named and not be a shell or code."""
-    given = parse_options(name, args, options)
-    packages, files = given.of(*options.packages), given.of(*FOLDER_OPTIONS)
-    module = given.of("-m", "--module")
+    parsed = parse_options(name, args, options)
+    packages, files = parsed.of(*options.packages), parsed.of(*FOLDER_OPTIONS)
+    module = parsed.of("-m", "--module")
     if module:
         _check_module(name, module[0])
         return Launch(files=files, packages=packages)
-    if not given.rest:
+    if not parsed.rest:
         raise UnsafeCommand(f"{name} needs a package")
-    what, *rest = given.rest
+    what, *rest = parsed.rest
     if name.startswith("npm "):  # which also takes options after the package
         own = rest[: rest.index("--")] if "--" in rest else rest
         if any(arg.startswith("-") for arg in own):
@@ -376,11 +376,11 @@ def _parse_container(name: str, args: Sequence[str]) -> Launch:
     if not rest or rest[0] != "run":
         what = repr(rest[0][:40]) if rest else "nothing"
         raise UnsafeCommand(f"{name} can only be used as {name} run, not with {what}")
-    given = parse_options(f"{name} run", rest[1:], CONTAINER)
-    if not given.rest:
+    parsed = parse_options(f"{name} run", rest[1:], CONTAINER)
+    if not parsed.rest:
         raise UnsafeCommand(f"{name} run needs an image")
-    mounts = (*given.of("-v", "--volume"), *map(_mount_source, given.of("--mount")))
-    return Launch(image=given.rest[0], mounts=mounts)
+    mounts = (*parsed.of("-v", "--volume"), *map(_mount_source, parsed.of("--mount")))
+    return Launch(image=parsed.rest[0], mounts=mounts)
 
 
 def _mount_source(mount: str) -> str:

@@ -77,8 +77,8 @@ def _split_option(arg: str, options: Options) -> tuple[str, str | None]:
         return option, value if sign else None
     if not arg.startswith("--") and arg[:2] in options.values:
         return arg[:2], arg[2:].removeprefix("=")
-    shown = option if arg.startswith("--") else arg
-    return _reject(shown[:40])
+    display = option if arg.startswith("--") else arg
+    return _reject(display[:40])
 
 
 def _reject(option: str) -> tuple[str, str | None]:

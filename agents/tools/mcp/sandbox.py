@@ -105,26 +105,26 @@ def prepare_home(config: ServerConfig) -> Path | None:
     return at
 
 
-def delete_home(kept: Path) -> None:
+def delete_home(data_dir: Path) -> None:
     """Delete a server's persistent folder."""
-    for folder in (kept, _user_home(kept)):
+    for folder in (data_dir, _user_home(data_dir)):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def sandbox_argv(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]:
+def sandbox_argv(config: ServerConfig, data_dir: Path, passing: Path) -> tuple[str, ...]:
     """Return the argv with its sandbox; `passing` is deleted when the server ends."""
     for refusal in refusals(config):
         raise refusal
     argv = launch.resolve_argv(config)
     match isolation_level(config):
         case "bubblewrap":
-            return (*_bubblewrap_args(config, kept, passing), *argv)
+            return (*_bubblewrap_args(config, data_dir, passing), *argv)
         case "landlock":
-            read, write = _readable_paths(config), _writable_paths(config, kept, passing)
+            read, write = _readable_paths(config), _writable_paths(config, data_dir, passing)
             return _confine_argv(argv, read=["/proc", *read], write=[*write, *DEVICES])
         case "user":
             uid = _server_uid(config)
-            for folder in {kept, passing}:
+            for folder in {data_dir, passing}:
                 _chown_tree(folder, uid)
             return _confine_argv(argv, uid=uid)
     return argv
@@ -176,13 +176,15 @@ NAMESPACE_ARGS = (
 )
 
 
-def _bubblewrap_args(config: ServerConfig, kept: Path, passing: Path) -> Iterator[str]:
+def _bubblewrap_args(config: ServerConfig, data_dir: Path, passing: Path) -> Iterator[str]:
     yield shutil.which("bwrap") or "bwrap"
     yield from NAMESPACE_ARGS
     yield from ("--bind", str(passing), "/tmp")
     binds: dict[Path, str] = {}
     wanted = [(Path(path), "--ro-bind-try") for path in _readable_paths(config)]
-    wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, kept, passing)]
+    wanted += [
+        (Path(path), "--bind-try") for path in _writable_paths(config, data_dir, passing)
+    ]
     # Nested paths are mounted after their parents, or not at all if nothing would change: a
     # link there leads to what is mounted under its own name.
     for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
@@ -190,7 +192,7 @@ def _bubblewrap_args(config: ServerConfig, kept: Path, passing: Path) -> Iterato
         if around != way:
             binds[path] = way
             yield from (way, str(path), str(path))
-    yield from ("--chdir", config.cwd or str(kept / "work"), "--")
+    yield from ("--chdir", config.cwd or str(data_dir / "work"), "--")
 
 
 # Files
@@ -206,10 +208,10 @@ def _readable_paths(config: ServerConfig) -> list[str]:
     return _with_real_paths([*found, *opened])
 
 
-def _writable_paths(config: ServerConfig, kept: Path, passing: Path) -> list[str]:
+def _writable_paths(config: ServerConfig, data_dir: Path, passing: Path) -> list[str]:
     opened = [Path(each.path) for each in config.folders if each.is_writable]
     return _with_real_paths(
-        [*opened, *([Path(config.cwd)] if config.cwd else []), kept, passing]
+        [*opened, *([Path(config.cwd)] if config.cwd else []), data_dir, passing]
     )
 
 
@@ -245,8 +247,8 @@ def _path_installations() -> Iterator[Path]:
 def _launcher_paths(config: ServerConfig) -> Iterator[Path]:
     """Yield the program's installation, its interpreter's, and its script's folder."""
     yield from _program_paths(Path(launch.resolve_argv(config)[0]), MAX_LINKS)
-    for given in launch.script_paths(config):
-        path = Path(given)
+    for script in launch.script_paths(config):
+        path = Path(script)
         yield path
         if path.is_dir():
             continue
@@ -329,8 +331,8 @@ def _server_uid(config: ServerConfig) -> int:
     return FIRST_UID + int.from_bytes(mark[:4]) % UID_COUNT
 
 
-def _user_home(kept: Path) -> Path:
-    return USER_HOMES / hashlib.sha256(os.fsencode(kept)).hexdigest()[:16]
+def _user_home(data_dir: Path) -> Path:
+    return USER_HOMES / hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
 
 
 def _chown_tree(folder: Path, uid: int) -> None:

@@ -75,8 +75,8 @@ def _supervise(command: list[str], liveness_pipe: int, signals: int) -> int:
     _detach_streams()
     while True:
         ready, _, _ = select.select([liveness_pipe, signals], [], [])
-        heard = set(os.read(signals, 512)) if signals in ready else set()
-        if liveness_pipe in ready or heard & STOP_SIGNALS:
+        received = set(os.read(signals, 512)) if signals in ready else set()
+        if liveness_pipe in ready or received & STOP_SIGNALS:
             return 0
         if server in (ended := _reap()):
             return ended[server]
@@ -107,12 +107,12 @@ def _terminate_all() -> None:
         os.killpg(0, signal.SIGTERM)
         time.sleep(GRACE_SECONDS)
         os.killpg(0, signal.SIGKILL)
-    begun = time.monotonic()
+    started = time.monotonic()
     _reap()
     # Not to bubblewrap, which would kill the server at once instead of letting it end.
     _signal_descendants(signal.SIGTERM, spare=b"bwrap")
-    while _descendants() and time.monotonic() - begun < GRACE_SECONDS + KILL_SECONDS:
-        if time.monotonic() - begun > GRACE_SECONDS:
+    while _descendants() and time.monotonic() - started < GRACE_SECONDS + KILL_SECONDS:
+        if time.monotonic() - started > GRACE_SECONDS:
             _signal_descendants(signal.SIGKILL)
         time.sleep(0.02)
         _reap()

@@ -69,8 +69,10 @@ class ApprovalView:
     @property
     def question(self) -> str:
         """The question, in the agent's words."""
-        asked = decode_json(self.approval.arguments)
-        return str(asked.get("question", "")) if isinstance(asked, dict) else self.readable
+        arguments = decode_json(self.approval.arguments)
+        return (
+            str(arguments.get("question", "")) if isinstance(arguments, dict) else self.readable
+        )
 
     @property
     def question_parts(self) -> list[OutputView]:
@@ -80,8 +82,12 @@ class ApprovalView:
     @property
     def shared_with(self) -> str:
         """The group a question would be sent to."""
-        asked = decode_json(self.approval.arguments)
-        return reveal_invisible(str(asked.get("role", ""))) if isinstance(asked, dict) else ""
+        arguments = decode_json(self.approval.arguments)
+        return (
+            reveal_invisible(str(arguments.get("role", "")))
+            if isinstance(arguments, dict)
+            else ""
+        )
 
     @property
     def asker_name(self) -> str:
@@ -249,9 +255,9 @@ class EditedStep:
 
     @property
     def arguments(self) -> list[tuple[str, str]]:
-        given = self.draft.facts.get("arguments", {})
+        values = self.draft.facts.get("arguments", {})
         names = self.approval.means.arguments(self.draft.facts)
-        return [(name, value_text(given.get(name))) for name in names]
+        return [(name, value_text(values.get(name))) for name in names]
 
     @property
     def others(self) -> list[tuple[str, bool]]:

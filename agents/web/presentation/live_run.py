@@ -67,7 +67,7 @@ class LiveRunView:
     speaker: str = ""  # agent of the last event
     markdown: StreamingMarkdown = field(default_factory=BoundedMarkdown)
     masker: Masker | None = None  # masks personal data for this page
-    begun: Run | None = None  # the row of a run that was just created
+    new_run: Run | None = None  # the row of a run that was just created
 
     # A plan of a thousand steps takes long to render, so it is sent less often.
     rest: ClassVar[float] = 8.0
@@ -88,7 +88,7 @@ class LiveRunView:
 
     def begin(self, run: Run) -> RunView:
         """Start with a run that was just created and has no events."""
-        self.seq, self.has_asked, self.begun = 0, False, run
+        self.seq, self.has_asked, self.new_run = 0, False, run
         return self._reset_view(run)
 
     def feedback_frames(self) -> str:
@@ -197,8 +197,8 @@ class LiveRunView:
         answer, thoughts = _collect_deltas(events)
         if self.masker is None:
             return answer, thoughts
-        shown = {step: self.masker.add(step, text) for step, text in thoughts.items()}
-        return self.masker.add(ANSWER_STEP, answer), shown
+        masked = {step: self.masker.add(step, text) for step, text in thoughts.items()}
+        return self.masker.add(ANSWER_STEP, answer), masked
 
     def _redraw(self, run: Run, answer: str) -> SafeString:
         """Render the whole run again, because its status changed."""
@@ -217,8 +217,8 @@ class LiveRunView:
             row = template_cache.step_row(view)
             frames.append(row if view.number in self.rows else self._insert_row(view, row))
             self._track_row(view)
-        said = {n: text for n, text in thoughts.items() if n not in named}
-        return frames + [self._thought_frame(step, text) for step, text in said.items()]
+        texts = {n: text for n, text in thoughts.items() if n not in named}
+        return frames + [self._thought_frame(step, text) for step, text in texts.items()]
 
     def _visible_steps(self, steps: list[StepView]) -> list[StepView]:
         is_chat = self.place == "chat"
@@ -241,7 +241,7 @@ class LiveRunView:
 
     def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
         """Return the current row; at a run's start it is known without reading."""
-        run, self.begun = self.begun, None
+        run, self.new_run = self.new_run, None
         if run is None or [event["type"] for event in events] != START_TYPES:
             return self._row()
         started, step = (event["data"] for event in events)
@@ -285,9 +285,9 @@ class LiveRunView:
     def _thought_frame(self, step: int, text: str) -> SafeString:
         if step not in self.streaming_steps:
             return SafeString()
-        shown = self.thought.get(step, 0)
-        text = text[: max(0, MAX_THOUGHT_CHARS - shown)]
-        self.thought[step] = shown + len(text)
+        sent = self.thought.get(step, 0)
+        text = text[: max(0, MAX_THOUGHT_CHARS - sent)]
+        self.thought[step] = sent + len(text)
         if not text:
             return SafeString()
         target = f"beforeend:#step-{self._step_key(step)}-live"
@@ -299,11 +299,11 @@ class LiveRunView:
     def _answer_frame(self, text: str) -> str:
         if not text:
             return ""
-        taken = self.markdown.taken
+        shown_chars = self.markdown.shown_chars
         ended = self.markdown.feed(text)
         if self.markdown.left_out:
             # A truncated answer doesn't grow; only its length is updated.
-            tail = self._tail() if self.markdown.taken > taken else ""
+            tail = self._tail() if self.markdown.shown_chars > shown_chars else ""
             tail += self._more_frame()
         else:
             tail = self._tail()
@@ -319,7 +319,10 @@ class LiveRunView:
     def _more_frame(self) -> str:
         """Return a frame with the length of the hidden rest."""
         markdown, about = self.markdown, {"pk": str(self.run_pk), "is_live": True}
-        about |= {"size": markdown.taken + markdown.left_out, "shown": markdown.taken}
+        about |= {
+            "size": markdown.shown_chars + markdown.left_out,
+            "shown": markdown.shown_chars,
+        }
         return _render(
             "run/_answer_more.html", about | {"href": text_url(self.run_pk, "answer")}
         )
@@ -327,10 +330,10 @@ class LiveRunView:
     def _restart_answer(self, events: Sequence[dict[str, Any]]) -> str:
         """Start the answer over, because the text was a thought."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
-        said = _collect_deltas(events[last + 1 :])[0]
-        said = self.masker.begin(ANSWER_STEP, said) if self.masker else said
+        text = _collect_deltas(events[last + 1 :])[0]
+        text = self.masker.begin(ANSWER_STEP, text) if self.masker else text
         was_cut = bool(self.markdown.left_out)
-        self.markdown = BoundedMarkdown(said, f"answer-{self.run_pk}")
+        self.markdown = BoundedMarkdown(text, f"answer-{self.run_pk}")
         words = f'class="frozen" hx-swap-oob="true">{self.markdown.frozen_html}'
         more = self._more_frame() if was_cut or self.markdown.left_out else ""
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}{more}'

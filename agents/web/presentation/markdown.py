@@ -185,14 +185,14 @@ class StreamingMarkdown:
     long one is rendered at growing intervals, with new text appended as plain text.
     """
 
-    left_out = taken = 0  # characters, if the text is truncated
+    left_out = shown_chars = 0  # characters, if the text is truncated
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
         self.tail = ""
         self.work = 0  # weight of everything rendered so far
         self._credit_used = 0  # of it, in large blocks
         self._name = name
-        self._said: list[str] = []
+        self._parts: list[str] = []
         self._ended: list[str] = []
         self._spent = LimitUsage()
         self._given = self._length = self._lines = self._bars = 0
@@ -201,13 +201,13 @@ class StreamingMarkdown:
 
     def _reset_tail(self, tail: str) -> None:
         self.tail, self._weight, self._plain = tail, weight(tail), 0
-        self._head, self._read, self._told = SafeString(), 0, 0
+        self._head, self._read, self._sent_chars = SafeString(), 0, 0
         self._is_due = self._weight <= SMALL_WEIGHT  # whether the tail may be rendered now
 
     def feed(self, text: str) -> SafeString:
         """Add text and return HTML of the blocks that are finished."""
         text = text.replace("\0", "")
-        self._said.append(text)
+        self._parts.append(text)
         self._append(text)
         if "\n" not in text or not self._may_have_ended(len(text)):
             return SafeString()
@@ -275,14 +275,14 @@ class StreamingMarkdown:
             self._render_tail()
         if self._weight <= SMALL_WEIGHT:
             return self._head
-        self._told = len(self.tail)
+        self._sent_chars = len(self.tail)
         return _append_rest(self._head, self.tail[self._read :], self._name)
 
     def take_more(self) -> SafeString | None:
         """Return new text to append, or None if the tail must be replaced."""
-        if self._is_due or not self._told:
+        if self._is_due or not self._sent_chars:
             return None
-        new, self._told = self.tail[self._told :], len(self.tail)
+        new, self._sent_chars = self.tail[self._sent_chars :], len(self.tail)
         return mark_safe(escape(new))
 
     def _render_tail(self) -> None:
@@ -297,7 +297,7 @@ class StreamingMarkdown:
     def is_whole(self, text: str) -> bool:
         """Whether this is the whole text and no block depends on another one."""
         is_apart = "]:" not in text and not self._is_too_large
-        return is_apart and "".join(self._said) == text.replace("\0", "")
+        return is_apart and "".join(self._parts) == text.replace("\0", "")
 
     @property
     def is_short(self) -> bool:
@@ -323,7 +323,7 @@ class BoundedMarkdown(StreamingMarkdown):
     """Streaming Markdown up to the limit of a page. Text beyond it is only counted."""
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
-        self.left_out = self.taken = 0  # characters
+        self.left_out = self.shown_chars = 0  # characters
         self._room, self._html = (
             MAX_ANSWER_CHARS,
             0,
@@ -333,19 +333,19 @@ class BoundedMarkdown(StreamingMarkdown):
     def feed(self, text: str) -> SafeString:
         ended: list[str] = []
         while text and self._room:
-            piece = text[: min(self._room, CHECK_CHARS - self.taken % CHECK_CHARS)]
+            piece = text[: min(self._room, CHECK_CHARS - self.shown_chars % CHECK_CHARS)]
             text = text[len(piece) :]
             ended.append(super().feed(piece))
             self._count(len(piece), len(ended[-1]))
         self.left_out += len(text)
         return mark_safe("".join(ended))
 
-    def _count(self, taken: int, html: int) -> None:
+    def _count(self, shown_chars: int, html: int) -> None:
         """Count text; the limit is checked at the same positions, however it is split."""
-        self.taken += taken
-        self._room -= taken
+        self.shown_chars += shown_chars
+        self._room -= shown_chars
         self._html += html
-        if self.taken % CHECK_CHARS == 0 and self._html > MAX_ANSWER_HTML_CHARS:
+        if self.shown_chars % CHECK_CHARS == 0 and self._html > MAX_ANSWER_HTML_CHARS:
             self._room = 0
 
     def render_cost(self, text: str) -> int:

@@ -44,8 +44,8 @@ class PlanLine:
     @property
     def values(self) -> list[tuple[str, str]]:
         question = {_("Question"): reveal_invisible(self.step.ask)} if self.step.ask else {}
-        given = {**question, **self.step.arguments}
-        return [(name, format_value(value)) for name, value in given.items()]
+        arguments = {**question, **self.step.arguments}
+        return [(name, format_value(value)) for name, value in arguments.items()]
 
     @property
     def change_label(self) -> str:
@@ -61,10 +61,10 @@ class PlanLine:
         if self.change == "removed":
             return f"- {self.step.name} ({self.change_label})"
         about = " · ".join(filter(None, [self.what, self.change_label, *self.terms]))
-        given = [f"   {name}: {one_line(text)}" for name, text in self.values]
+        lines = [f"   {name}: {one_line(text)}" for name, text in self.values]
         if self.step.expected_outcome:
-            given.append(f"   {_('Expected')}: {self.step.expected_outcome}")
-        return "\n".join([f"{self.place}. {self.step.name} ({about})", *given])
+            lines.append(f"   {_('Expected')}: {self.step.expected_outcome}")
+        return "\n".join([f"{self.place}. {self.step.name} ({about})", *lines])
 
 
 CHANGE_LABELS: dict[str, Callable[[], str]] = {

@@ -67,8 +67,8 @@ class PlanFacts:
 
     @property
     def feedback(self) -> list[str]:
-        said = self.facts.get("feedback") or ()
-        return [translate(BRACKETED_PERIOD.sub(")", sentence)) for sentence in said]
+        feedback = self.facts.get("feedback") or ()
+        return [translate(BRACKETED_PERIOD.sub(")", sentence)) for sentence in feedback]
 
     @property
     def why(self) -> str:
@@ -193,7 +193,7 @@ class PlanView:
         return self.versions[-2::-1]
 
     @classmethod
-    def of(cls, run: Run, place: str, shown: StepFilter) -> "PlanView | None":
+    def of(cls, run: Run, place: str, step_filter: StepFilter) -> "PlanView | None":
         """Load few columns of few rows, because it is repeated while the plan runs."""
         rows = [row for row in _plans(run) if row.parent is None]
         written = [row for row in rows if PlanFacts.of(row)]
@@ -204,8 +204,8 @@ class PlanView:
             PlanVersion(
                 number=place_of + 1,
                 of=len(written),
-                facts=PlanFacts.of(shown(row)),
-                states=standing.states(place_of, row.turn, PlanFacts.of(shown(row)).plan),
+                facts=PlanFacts.of(step_filter(row)),
+                states=standing.states(place_of, row.turn, PlanFacts.of(step_filter(row)).plan),
                 href=lambda number: _step_href(run, place, number),
                 workflow=run.workflow,
             )
@@ -239,8 +239,8 @@ class _StepStates:
         if (found := self.known.get((turn, step.name))) is not None:
             number, status = found
             is_held_up = status == Status.RUNNING and self.run.is_waiting
-            shown = Status.WAITING.value if is_held_up else status
-            return StepState(status=shown, number=number, note=self._item_note(number))
+            state = Status.WAITING.value if is_held_up else status
+            return StepState(status=state, number=number, note=self._item_note(number))
         return self._earlier_state(place, turn, step) or StepState()
 
     def _item_note(self, number: int) -> str:

@@ -141,13 +141,13 @@ class RunView:
         )
 
     def _waterfall_steps(self, waterfall: Waterfall) -> list[StepView]:
-        asked = {row.step: self.approval_view(row) for row in waterfall.approvals}
+        approvals = {row.step: self.approval_view(row) for row in waterfall.approvals}
         return [
             StepView(
                 self.visible_row(step),
                 self.run,
                 self.place,
-                approval=asked.get(step.number),
+                approval=approvals.get(step.number),
                 bar=waterfall.bar(step),
                 waits=tuple(self.waits.get(step.number, ())),
                 thread=self.thread(step.number),
@@ -231,8 +231,8 @@ class RunView:
         if speaker == self.run.agent_name:
             return ""
         named = [s for s in self.steps if s.is_open and s.path]
-        heard = [s for s in named if speaker in {"", s.agent_name}]
-        return heard[-1].full_path if heard else ""
+        speaking = [s for s in named if speaker in {"", s.agent_name}]
+        return speaking[-1].full_path if speaking else ""
 
     def thread(self, step: int = 0) -> CommentThread | None:
         """Return the comments on a step or on the run; None if comments are off."""
@@ -277,12 +277,12 @@ class RunView:
 
     @cached_property
     def markdown(self) -> StreamingMarkdown:
-        said = "" if self.is_unstarted else event_store.streamed_answer(self.run, self.until)
-        shown = said if self.masker is None else self.masker.begin(ANSWER_STEP, said)
+        text = "" if self.is_unstarted else event_store.streamed_answer(self.run, self.until)
+        visible = text if self.masker is None else self.masker.begin(ANSWER_STEP, text)
         markdown_class = (
             StreamingMarkdown if self.place in FULL_ANSWER_PLACES else BoundedMarkdown
         )
-        return markdown_class(shown, f"answer-{self.run.pk}")
+        return markdown_class(visible, f"answer-{self.run.pk}")
 
     @property
     def frozen_html(self) -> SafeString:
@@ -308,7 +308,7 @@ class RunView:
 
     @property
     def answer_shown(self) -> int:
-        return self.markdown.taken if self.run.is_live else self._answer_excerpt[1]
+        return self.markdown.shown_chars if self.run.is_live else self._answer_excerpt[1]
 
     @property
     def answer_left_out(self) -> int:
@@ -391,8 +391,8 @@ class RunView:
         """How long the run waited for people, or has so far."""
         if not self.run.is_live:
             return self.run.waited * 1000
-        asked = [(row.asked_at, row.decided_at) for row in self.questions]
-        return projection.waited_seconds(asked, self._now) * 1000
+        intervals = [(row.asked_at, row.decided_at) for row in self.questions]
+        return projection.waited_seconds(intervals, self._now) * 1000
 
     @property
     def has_waited(self) -> bool:
@@ -475,8 +475,8 @@ class RunView:
     def rating(self) -> Any:
         """The user's rating."""
         is_shown = self.is_judged and self.masker is None and not self.run.is_live
-        given = self.run.ratings.all() if is_shown else ()
-        return next((row for row in given if row.user_id == self.run.user_id), None)
+        ratings = self.run.ratings.all() if is_shown else ()
+        return next((row for row in ratings if row.user_id == self.run.user_id), None)
 
     @cached_property
     def judgement(self) -> Any:
@@ -503,14 +503,14 @@ class RunView:
 def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
     """Return a run's rows, or `only` some, with their approvals."""
     run, until = view.run, view.until
-    asked = {row.step: view.approval_view(row) for row in view.questions}
+    approvals = {row.step: view.approval_view(row) for row in view.questions}
     return [
         StepView(
             view.visible_row(step),
             run,
             view.place,
             until,
-            asked.get(step.number),
+            approvals.get(step.number),
             masker=view.masker,
             now=view.now,
             waits=tuple(view.waits.get(step.number, ())),
@@ -525,15 +525,15 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
 
 
 def visible_steps(
-    steps: Sequence[StepView], folded: set[int], shown: Set[int] = frozenset()
+    steps: Sequence[StepView], folded: set[int], numbers: Set[int] = frozenset()
 ) -> list[StepView]:
     """Return the rows that fit in a chat besides those `shown`: the first that started.
 
     Work for the items of a list is omitted, unless it waits for approval.
     """
-    room = MAX_CHAT_STEPS - len(shown - folded)
+    room = MAX_CHAT_STEPS - len(numbers - folded)
     for view in sorted(steps, key=lambda view: view.number):
-        if view.number in shown or view.number in folded:
+        if view.number in numbers or view.number in folded:
             continue
         if room <= 0 or is_folded(view.step, folded):
             folded.add(view.number)

@@ -28,11 +28,13 @@ class SideEffects:
         steps = list(steps)
         parents = {step.parent for step in steps}
         calls = [step for step in steps if step.kind == AgentStep.Kind.TOOL]
-        made = [c for c in calls if c.status not in NOT_EXECUTED and c.number not in parents]
+        executed = [
+            c for c in calls if c.status not in NOT_EXECUTED and c.number not in parents
+        ]
         return cls(
-            changes=[call for call in made if call.has_effects],
-            reads=sum(call.effect == Effect.READ for call in made),
-            unclear=sum(not call.effect for call in made),
+            changes=[call for call in executed if call.has_effects],
+            reads=sum(call.effect == Effect.READ for call in executed),
+            unclear=sum(not call.effect for call in executed),
             not_started=[c for c in calls if c.status == Status.UNSTARTED and c.has_effects],
         )
 

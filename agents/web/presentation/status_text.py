@@ -57,8 +57,8 @@ def ending_sentence(run: Run, *, is_shared: bool = False) -> str:
 def _declined_sentence(step: str, person: str, words: str | None) -> str:
     about = {"step": step, "person": person}
     ended = _("%(person)s rejected “%(step)s”, so the workflow ended here.") % about
-    said = _("Comment: “%(words)s”.") % {"words": words}
-    return f"{ended} {said}" if words else ended
+    quote = _("Comment: “%(words)s”.") % {"words": words}
+    return f"{ended} {quote}" if words else ended
 
 
 def note_sentence(facts: dict[str, Any]) -> str:

@@ -178,10 +178,17 @@ class StepView:
     @property
     def _question_intent(self) -> str:
         """Return the question to a person or a group."""
-        asked = self.step.action_input
-        asked = asked if isinstance(asked, dict) else {"question": format_compact(asked)}
-        question = reveal_invisible(inline_text(str(asked.get("question", ""))))
-        about = {"question": question, "role": reveal_invisible(str(asked.get("role") or ""))}
+        arguments = self.step.action_input
+        arguments = (
+            arguments
+            if isinstance(arguments, dict)
+            else {"question": format_compact(arguments)}
+        )
+        question = reveal_invisible(inline_text(str(arguments.get("question", ""))))
+        about = {
+            "question": question,
+            "role": reveal_invisible(str(arguments.get("role") or "")),
+        }
         if about["role"]:
             return _("Question for “%(role)s”: %(question)s") % about
         return _("Question for the user: %(question)s") % about
@@ -259,8 +266,8 @@ class StepView:
     def _evaluation_intent(self) -> str:
         if "is_met" not in self.facts:
             return _("Checking the result: %(name)s") % {"name": self.step.action}
-        said = _("As expected: %(why)s") if self.is_met else _("Not as expected: %(why)s")
-        return said % {"why": translate(self.facts.get("reason", ""))}
+        sentence = _("As expected: %(why)s") if self.is_met else _("Not as expected: %(why)s")
+        return sentence % {"why": translate(self.facts.get("reason", ""))}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -300,7 +307,11 @@ class StepView:
         took = milliseconds(began, ended)
         if took is None or ended is None or not self.waits:
             return took
-        within = [(max(asked, began), said) for asked, said in self.waits if asked < ended]
+        within = [
+            (max(requested, began), answered)
+            for requested, answered in self.waits
+            if requested < ended
+        ]
         return max(0.0, took - projection.waited_seconds(within, ended) * 1000)
 
     @property
@@ -323,7 +334,8 @@ class StepView:
     def bar_waits(self) -> list[tuple[float, float]]:
         """Position and width of waits on its bar."""
         return [
-            (self._clock_percent(asked), self._width(asked, said)) for asked, said in self.waits
+            (self._clock_percent(requested), self._width(requested, answered))
+            for requested, answered in self.waits
         ]
 
     def _width(self, start: datetime, end: datetime | None) -> float:
@@ -402,9 +414,9 @@ class StepView:
             return ""
         if self.words is not None:
             return self.words[:MAX_THOUGHT_CHARS]
-        said = event_store.streamed_thought(self.run, self.step, self.until)
-        told = said if self.masker is None else self.masker.begin(self.step.number, said)
-        return told[:MAX_THOUGHT_CHARS]
+        text = event_store.streamed_thought(self.run, self.step, self.until)
+        visible = text if self.masker is None else self.masker.begin(self.step.number, text)
+        return visible[:MAX_THOUGHT_CHARS]
 
     def _clock_percent(self, moment: datetime) -> float:
         """Return the position on the timeline, in percent."""

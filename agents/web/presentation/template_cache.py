@@ -120,9 +120,9 @@ def _header_format(
         waited=waited.total_seconds(),
     )
     view = RunView(run, place, speaker=agent, now=ended)
-    said = None if waits_now else ended
+    end = None if waits_now else ended
     verdict = Approval.Verdict.WAITING if waits_now else Approval.Verdict.APPROVED
-    question = Approval(asked_at=ended - waited, decided_at=said, verdict=verdict)
+    question = Approval(asked_at=ended - waited, decided_at=end, verdict=verdict)
     vars(view)["questions"] = [question] if has_waited else []
     places = {"turns": str(TURN_PLACEHOLDER)}
     if has_waited:

@@ -206,8 +206,8 @@ def _is_significant(part: str) -> bool:
 
 
 def _group_pieces(pieces: Iterable[tuple[str, bool]]) -> tuple[DiffPiece, ...]:
-    said = [piece for piece in pieces if piece[0]]
-    groups = groupby(said, key=lambda piece: piece[1])
+    visible = [piece for piece in pieces if piece[0]]
+    groups = groupby(visible, key=lambda piece: piece[1])
     return tuple(
         DiffPiece("".join(text for text, _ in group), changed) for changed, group in groups
     )

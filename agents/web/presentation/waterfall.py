@@ -96,7 +96,7 @@ class Waterfall:
         self.gaps = [
             gap for gap in self._idle_intervals() if gap[1] - gap[0] > LONG_WAIT_SECONDS
         ]
-        self.kept = self.whole - sum(end - start for start, end in self.gaps)
+        self.busy = self.whole - sum(end - start for start, end in self.gaps)
         self._beside = Counter(map(_parallel_key, filter(_was_started, self.steps)))
 
     @property
@@ -178,13 +178,13 @@ class Waterfall:
 
     def _compressed_percent_at(self, moment: float) -> float:
         """Return a moment's position on the timeline with compressed waits."""
-        short = GAP_SHARE * max(self.kept, 0.001)
+        short = GAP_SHARE * max(self.busy, 0.001)
         passed = moment
         for start, end in self.gaps:
             if moment > start:
                 share = min(1.0, (moment - start) / (end - start))
                 passed -= min(moment, end) - start - share * short
-        return passed / (self.kept + short * len(self.gaps)) * 100
+        return passed / (self.busy + short * len(self.gaps)) * 100
 
     def _interval(self, start: datetime, end: datetime | None) -> Interval:
         """Return the interval in seconds since the run's start, clamped to the run."""

@@ -132,13 +132,13 @@ async def _evaluate_all(
 
 
 async def _evaluate(example: Example, agent: Agent | None, model: str) -> ExampleResult:
-    asked = agent or example.agent
-    if asked is None:
+    agent_name = agent or example.agent
+    if agent_name is None:
         gone = f"The agent {example.agent_name} was deleted. Choose one with --agent."
         return ExampleResult(
             name=example.name, agent=example.agent_name, model=model, problem=gone
         )
-    trial = await examples.evaluate(example, asked, model)
+    trial = await examples.evaluate(example, agent_name, model)
     if agent is None and not model:
         await database.run(examples.save_score, example, trial.score)
     return trial
