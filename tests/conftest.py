@@ -26,7 +26,7 @@ def _close_connections(**about):
 
 
 # Longer than any machine takes to deliver an event.
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 ORIGIN = (b"origin", b"http://testserver")
 
 
@@ -142,7 +142,7 @@ async def until(run, type):
     """Wait until an event of this type is saved."""
     from agents.runs import pubsub
 
-    async with asyncio.timeout(PATIENCE), aclosing(pubsub.events(run)) as events:
+    async with asyncio.timeout(TIMEOUT_SECONDS), aclosing(pubsub.events(run)) as events:
         async for event in events:
             if event is not None and event.type == type:
                 return
@@ -164,7 +164,7 @@ async def checked(run):
     return run
 
 
-async def frames_until(socket, words, seconds=PATIENCE):
+async def frames_until(socket, words, seconds=TIMEOUT_SECONDS):
     """Return all frames up to one that contains this text."""
     frames = []
     async with asyncio.timeout(seconds):

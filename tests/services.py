@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 # Redis and PostgreSQL run as an unprivileged user; PostgreSQL refuses to run as root.
 NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}
 
@@ -51,7 +51,7 @@ class PostgreSQL:
 
     def _answers(self) -> bool:
         ask = [self.programs / "pg_isready", "-q", "-h", self.folder]
-        return subprocess.run(ask, check=False, timeout=PATIENCE).returncode == 0
+        return subprocess.run(ask, check=False, timeout=TIMEOUT_SECONDS).returncode == 0
 
 
 class Redis:
@@ -168,14 +168,14 @@ def _stopped(process: subprocess.Popen | None, sign: int) -> None:
         return
     process.send_signal(sign)
     try:
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT_SECONDS)
 
 
 def _wait(is_there: Callable[[], bool], service: "PostgreSQL | Redis") -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not is_there():
         if service.process.poll() is not None or time.monotonic() > end:
             raise NotThere((service.folder / "log").read_text()[-2000:])

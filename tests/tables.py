@@ -13,7 +13,7 @@ from django.db import connection, connections
 from tests import first_start
 
 TEMPLATE = "migrated"
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _connect_to(name: Path | str) -> None:
 
 
 def _close_async_thread() -> None:
-    SyncToAsync.single_thread_executor.submit(connections.close_all).result(PATIENCE)
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result(TIMEOUT_SECONDS)
 
 
 def _run(statement: str) -> None:

@@ -136,7 +136,7 @@ def test_the_database_and_its_log_are_closed_to_others(tmp_path):
     assert "ashiato.sqlite3-wal" in found.stdout
 
 
-def test_a_secret_key_that_was_not_written_to_its_end_is_made_anew(tmp_path):
+def test_a_secret_key_that_was_not_written_to_its_end_is_made_again(tmp_path):
     (tmp_path / "secret_key").touch()
 
     assert len(Environment(data=tmp_path, secret_key=None).load_secret_key()) >= 50

@@ -24,7 +24,7 @@ from tests.collector import Collector
 from tests.faults.product import Product
 from tests.wire import serve_in_thread
 
-PATIENCE = 60
+TIMEOUT_SECONDS = 60
 ROWS = 6  # of each model, whose pages of the console are looked at
 OURS = ("environment server",)
 SESSIONS = ("database django_session.session_key", "database people_visit.session_id")
@@ -142,7 +142,7 @@ class Sweep:
         self.wait()
 
     def wait(self) -> None:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_SECONDS
         while "running" in self._statuses():
             assert time.monotonic() < end
             time.sleep(0.05)

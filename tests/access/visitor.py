@@ -12,7 +12,7 @@ from tests.access.sentinels import Found
 
 LINK = re.compile(r'(?:href|hx-get|src)="([^"#]+)')
 OF_A_KIND = 6  # pages that only differ in their numbers
-MOST = 600
+MAX_LINKS = 600
 
 
 class Visitor:
@@ -39,7 +39,7 @@ class Visitor:
         """Visit every page reachable by links, a few of each kind."""
         waiting, kinds = deque(starts), Counter[str]()
         seen = set(waiting)
-        while waiting and len(seen) < MOST:
+        while waiting and len(seen) < MAX_LINKS:
             address = waiting.popleft()
             kinds[re.sub(r"\d+", "#", address)] += 1
             if kinds[re.sub(r"\d+", "#", address)] > OF_A_KIND:

@@ -85,7 +85,7 @@ async def test_an_approved_call_is_made_and_the_run_ends_as_ever(waiting, letter
     assert (waiting.verdict, waiting.decided_by_id) == ("approved", person.pk)
 
 
-async def test_a_run_can_be_decided_after_the_server_was_started_anew(waiting, letter, person):
+async def test_a_run_can_be_decided_after_the_server_was_started_again(waiting, letter, person):
     await runs.shut_down()
     taken = await runs.recover_abandoned()
 

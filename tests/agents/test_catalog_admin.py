@@ -343,7 +343,7 @@ def test_a_stand_in_that_fits_is_kept(root):
     assert own("weather").fallback == own("calculator")
 
 
-def test_a_tool_that_was_mended_is_tried_at_once(root):
+def test_a_tool_that_was_fixed_is_tried_at_once(root):
     row = over_http()
     fail("tool:weather")
     root.post(page("change", row.pk), typed(endpoint="https://better.example/{city}"))
@@ -431,7 +431,7 @@ def test_only_a_panel_that_writes_answers_in_a_form(root, agent, merge, is_kept)
     assert Agent.objects.filter(name="writer").exists() == is_kept
 
 
-def test_an_agent_is_no_colleague_of_itself(root, agent):
+def test_an_agent_is_no_sub_agent_of_itself(root, agent):
     form = root.get(page("change", agent.pk, of="agent")).context["adminform"].form
     response = root.post(
         page("change", agent.pk, of="agent"), agent_form(name="helper", handoffs=[agent.pk])
@@ -441,7 +441,7 @@ def test_an_agent_is_no_colleague_of_itself(root, agent):
     assert "handoffs" in errors(response)
 
 
-def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_colleague(root, agent):
+def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_sub_agent(root, agent):
     assert agent.handoff_tool_name == Handoff(agent.name, lambda: None).name
     tool = over_http(name=agent.handoff_tool_name)
     given = {f"tool-{tool.pk}-is_given": "on"}
@@ -452,7 +452,7 @@ def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_colleague(root, age
     assert not Agent.objects.filter(name="writer").exists()
 
 
-def test_neither_a_colleague_nor_a_tool_is_renamed_to_the_name_of_the_other(root, agent):
+def test_neither_a_sub_agent_nor_a_tool_is_renamed_to_the_name_of_the_other(root, agent):
     caller = Agent.objects.create(name="caller")
     caller.handoffs.add(agent)
     tool = over_http(name="ask_writer")

@@ -132,7 +132,7 @@ def test_a_loop_that_hangs_now_is_named():
     assert found("Event loops").advice == "Blocked right now: 1@here."
 
 
-def test_a_journal_that_lags_needs_a_look():
+def test_a_event_writer_that_lags_needs_a_look():
     process(journal_lag=0.2)
     assert found("Event storage").is_good
 

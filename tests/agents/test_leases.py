@@ -20,7 +20,7 @@ from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import approvals, event_store, event_writer, executor, leases
 from agents.runs.event_writer import EventWriter, RunIsOver
-from tests.conftest import PATIENCE, asked, checked, until
+from tests.conftest import TIMEOUT_SECONDS, asked, checked, until
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -127,7 +127,7 @@ async def interrupted(monkeypatch, scripted, effect):
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await tool.begun.wait()
     await runs.shut_down()
     tool.let_go.set()
@@ -179,7 +179,7 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
     approval = await Approval.objects.aget(run=run)
     first = approvals.Decision(digest=approval.digest, is_approved=True)
     await approvals.decide(person, approval.pk, first)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         await tool.begun.wait()
     await runs.shut_down()
     tool.let_go.set()
@@ -208,7 +208,7 @@ async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
 
 
-async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypatch):
+async def test_whoever_reads_the_event_writer_hears_that_a_run_was_given_up(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MAX_CRASHES)
     heard = []

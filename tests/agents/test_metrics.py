@@ -208,7 +208,7 @@ def test_what_is_told_again_is_not_counted_again():
     assert registry.get_sample_value("ashiato_runs_started_total") == 0
 
 
-def test_what_cannot_be_counted_is_no_harm_to_the_journal(caplog):
+def test_what_cannot_be_counted_is_no_harm_to_the_event_writer(caplog):
     EventCounters(CollectorRegistry()).hear(Run(pk=7), [Event(type=EventType.USAGE, data={})])
 
     assert "Can't update the metrics for run 7." in caplog.text

@@ -232,7 +232,7 @@ FACTS = {
         ),
     ],
 )
-def test_it_is_said_in_words_where_each_head_stands(changes, labels):
+def test_the_stance_of_each_member_is_said_in_words(changes, labels):
     view = panel_view.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
 
     assert [head.label for head in view.members] == labels
@@ -240,7 +240,7 @@ def test_it_is_said_in_words_where_each_head_stands(changes, labels):
     assert view.title.startswith("Panel of 4 agents · ")
 
 
-async def test_the_end_of_a_replay_and_the_trace_show_the_same_heads(panel, administrator):
+async def test_the_end_of_a_replay_and_the_trace_show_the_same_members(panel, administrator):
     run = await asked("How many orders were refunded?", agent=panel, user=administrator)
     last = await run.events.acount()
     client = AsyncClient()

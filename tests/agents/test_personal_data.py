@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "samples", "workshop"),
 ]
 
-ROADS = {"direct": DirectModel, "litellm": LiteLLMModel}
+MODELS_BY_ROUTE = {"direct": DirectModel, "litellm": LiteLLMModel}
 MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
 QUESTION = f"What is the phone of {MAIL}? Her account number is {ACCOUNT}."
 SQL = f"SELECT '‹email 1›' AS mail, '‹account 1›' AS paid_by, '{PHONE}' AS phone"
@@ -52,29 +52,31 @@ def ask_for(rule, **more):
     Agent.objects.update(personal_data=rule, **more)
 
 
-LOOK = json.dumps({"sql": SQL}, ensure_ascii=False)
+QUERY_ARGUMENTS = json.dumps({"sql": SQL}, ensure_ascii=False)
 
 
 def reply(request, dialect):
     """Queries the database with its input, and answers with the result."""
     has_looked = PHONE[-4:] in str(request.body) or "‹phone 1›" in str(request.body)
     if dialect == "native":
-        return say(ANSWER, chunks=9) if has_looked else call(("database", LOOK))
+        return say(ANSWER, chunks=9) if has_looked else call(("database", QUERY_ARGUMENTS))
     if has_looked:
         return say(f"Thought: I know ‹phone 1›.\nFinal Answer: {ANSWER}", chunks=9)
-    return say(f"Thought: I look.\nAction: database\nAction Input: {LOOK}", chunks=9)
+    return say(f"Thought: I look.\nAction: database\nAction Input: {QUERY_ARGUMENTS}", chunks=9)
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("route", MODELS_BY_ROUTE)
 async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
-    road, dialect, monkeypatch
+    route, dialect, monkeypatch
 ):
     await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt")
 
     async with WireServer(lambda request: reply(request, dialect)) as server:
         monkeypatch.setattr(
-            planner_factory, "llm_by_name", lambda name: ROADS[road]("key", server.url)
+            planner_factory,
+            "llm_by_name",
+            lambda name: MODELS_BY_ROUTE[route]("key", server.url),
         )
         run = await checked(await asked(QUESTION))
 
@@ -148,7 +150,7 @@ async def test_whoever_may_not_see_personal_data_is_not_told_what_was_replaced(s
     assert await sync_to_async(count_replaced_values)(run) == 2
 
 
-async def test_colleagues_are_bound_by_what_the_agent_promised(scripted):
+async def test_sub_agents_are_bound_by_what_the_agent_promised(scripted):
     await sync_to_async(ask_for)("hidden")
     lead = await Agent.objects.acreate(name="lead", personal_data="hidden")
     helper = await Agent.objects.aget(name="helper")

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.usefixtures("workshop"),
 ]
 
-ROADS = {"direct": DirectModel, "litellm": LiteLLMModel}
+MODELS_BY_ROUTE = {"direct": DirectModel, "litellm": LiteLLMModel}
 
 
 @pytest.fixture(params=["native", "react"])
@@ -51,13 +51,15 @@ def reply(request, dialect: str):
     return say(said if dialect == "native" else f"Final Answer: {said}", chunks=3)
 
 
-@pytest.mark.parametrize("road", ROADS)
-async def test_a_plan_that_fails_its_check_is_written_anew_and_succeeds(
-    planner, monkeypatch, road
+@pytest.mark.parametrize("route", MODELS_BY_ROUTE)
+async def test_a_plan_that_fails_its_check_is_written_again_and_succeeds(
+    planner, monkeypatch, route
 ):
     async with WireServer(lambda request: reply(request, planner.dialect)) as server:
         monkeypatch.setattr(
-            planner_factory, "llm_by_name", lambda name: ROADS[road]("key", server.url)
+            planner_factory,
+            "llm_by_name",
+            lambda name: MODELS_BY_ROUTE[route]("key", server.url),
         )
         run = await checked(await asked("What is 6 times 7?"))
 

@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 from tests.bench.processes import child, free_port, wait_for_port
 
 LIMIT = 1.0
-WITHIN = 10
+TIMEOUT_SECONDS = 10
 # A Daphne as the product starts it, with shorter waits, and an application that takes its time.
 SERVER = f"""
 import asyncio, sys
@@ -57,7 +57,7 @@ def server(tmp_path_factory):
 
 
 def connected(server):
-    return closing(socket.create_connection(("127.0.0.1", server.port), WITHIN))
+    return closing(socket.create_connection(("127.0.0.1", server.port), TIMEOUT_SECONDS))
 
 
 def answer(line):
@@ -73,7 +73,7 @@ def dripped(line, head, drop, pause=LIMIT / 4):
     began = time.monotonic()
     line.sendall(head)
     line.settimeout(pause)
-    while time.monotonic() - began < WITHIN:
+    while time.monotonic() - began < TIMEOUT_SECONDS:
         try:
             line.sendall(drop)
             if line.recv(100) == b"":
@@ -164,7 +164,7 @@ def test_a_quiet_socket_stays_open(server):
         time.sleep(LIMIT * 2)
         page.send("still here")
 
-        assert page.recv(WITHIN) == "still here"
+        assert page.recv(TIMEOUT_SECONDS) == "still here"
 
 
 def test_no_client_says_where_the_site_begins(server):
@@ -181,4 +181,4 @@ def test_no_client_says_where_the_site_begins(server):
     about = {"Daphne-Root-Path": "/evil"}
     with connect(f"ws://127.0.0.1:{server.port}/", additional_headers=about) as line:
         line.send("hello")
-        assert line.recv(WITHIN) == "hello"
+        assert line.recv(TIMEOUT_SECONDS) == "hello"

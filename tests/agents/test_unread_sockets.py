@@ -13,8 +13,8 @@ from websockets.sync.client import connect
 from tests.bench.processes import child, free_port, resident_mb, wait_for_port
 
 FRAME, FRAMES = 500_000, 100
-WITHIN = 20
-PATIENCE = 2
+TIMEOUT_SECONDS = 20
+GRACE_SECONDS = 2
 # A Daphne as the product starts it, with an application that sends more than anyone may owe.
 SERVER = f"""
 import asyncio, sys
@@ -36,7 +36,7 @@ async def application(scope, receive, send):
         pass
 
 endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
-sockets.READ_TIMEOUT_SECONDS = {PATIENCE}
+sockets.READ_TIMEOUT_SECONDS = {GRACE_SECONDS}
 sockets.install_socket_class()
 class Patient(sockets.BackpressureMixin, Server):
     pass
@@ -88,14 +88,14 @@ def test_who_never_reads_is_let_go_and_costs_little_memory(server):
     before = resident_mb(server)
     with ExitStack() as stack:
         readers = [stack.enter_context(opened(server)) for _ in range(20)]
-        assert all(is_let_go(reader, WITHIN) for reader in readers)
+        assert all(is_let_go(reader, TIMEOUT_SECONDS) for reader in readers)
 
     whole = len(readers) * FRAMES * FRAME / 1e6
     assert resident_mb(server) - before < whole / 2
 
 
 def test_who_reads_a_kilobyte_a_second_is_let_go(server):
-    end = time.monotonic() + WITHIN
+    end = time.monotonic() + TIMEOUT_SECONDS
     with opened(server) as reader:
         while not is_let_go(reader) and time.monotonic() < end:
             reader.recv(100)
@@ -107,9 +107,9 @@ def test_who_reads_a_kilobyte_a_second_is_let_go(server):
 def test_who_reads_gets_everything_while_others_do_not(server):
     url = f"ws://127.0.0.1:{server.port}/"
     with opened(server) as deaf, connect(url, max_size=None, compression=None) as page:
-        frames = [page.recv(WITHIN) for _ in range(FRAMES)]
+        frames = [page.recv(TIMEOUT_SECONDS) for _ in range(FRAMES)]
 
-        assert is_let_go(deaf, WITHIN)
+        assert is_let_go(deaf, TIMEOUT_SECONDS)
     assert [frame[:3] for frame in frames] == [f"{number:03}" for number in range(FRAMES)]
     assert {len(frame) for frame in frames} == {FRAME + 3}
 
@@ -117,7 +117,7 @@ def test_who_reads_gets_everything_while_others_do_not(server):
 def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
     before = resident_mb(server)
     with asked(server) as reader:
-        time.sleep(PATIENCE / 2)
+        time.sleep(GRACE_SECONDS / 2)
         assert resident_mb(server) - before < FRAMES * FRAME / 1e6 / 2
         read = bytearray()
         while piece := reader.recv(1_000_000):
@@ -132,4 +132,4 @@ def test_who_asks_and_never_reads_is_let_go(server):
     with ExitStack() as stack:
         readers = [stack.enter_context(asked(server)) for _ in range(5)]
 
-        assert all(is_let_go(reader, WITHIN) for reader in readers)
+        assert all(is_let_go(reader, TIMEOUT_SECONDS) for reader in readers)

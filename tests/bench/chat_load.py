@@ -11,7 +11,7 @@ from tests.bench.rounds import percentile
 from tests.bench.tabs import KINDS, Tab
 
 SPREAD = 1.0
-PATIENCE = 60
+TIMEOUT_SECONDS = 60
 
 
 async def load(order: dict) -> None:
@@ -21,7 +21,9 @@ async def load(order: dict) -> None:
         _say({"connected": len(tabs)})
         await asyncio.to_thread(sys.stdin.readline)
         asking = [tab.ask(SPREAD * n / len(tabs)) for n, tab in enumerate(tabs)]
-        await asyncio.wait([asyncio.create_task(each) for each in asking], timeout=PATIENCE)
+        await asyncio.wait(
+            [asyncio.create_task(each) for each in asking], timeout=TIMEOUT_SECONDS
+        )
         _say(_seen(tabs, order["tokens"]))
         await asyncio.to_thread(sys.stdin.readline)
 

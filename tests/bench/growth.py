@@ -17,7 +17,7 @@ from tests.bench.rounds import Size
 
 TIMES = 4
 TRIES = 3
-PATIENCE = 60
+TIMEOUT_SECONDS = 60
 ENDED = 'class="run" data-status="completed"'
 ABOUT = """\
 Growth: what one message, and one page, costs the server when a session holds so many messages,
@@ -78,7 +78,7 @@ async def _ask(server: Product, place: dict, times: int) -> None:
     url = f"ws://{server.origin}/ws/chat/{place['chat']}/?after={place['last']}"
     headers = {"Origin": f"http://{server.origin}", "Cookie": place["cookie"]}
     async with (
-        asyncio.timeout(PATIENCE),
+        asyncio.timeout(TIMEOUT_SECONDS),
         ClientSession() as session,
         session.ws_connect(url, headers=headers, compress=0) as socket,
     ):
@@ -93,5 +93,5 @@ def _look(server: Product, place: dict, path: str, times: int) -> None:
     url = f"http://{server.origin}{path.format(**place)}"
     for _ in range(times):
         request = urllib.request.Request(url, headers={"Cookie": place["cookie"]})
-        with urllib.request.urlopen(request, timeout=PATIENCE) as page:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as page:
             page.read()

@@ -12,7 +12,7 @@ from tests.bench.rounds import percentile
 AT_ONCE = 25
 UP_TO_DATE = 'id="composer-state"'
 REFUSED = 'id="notice"'
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 
 
 class Page:
@@ -47,7 +47,7 @@ class Page:
         self._words, self._shown_at = words, asyncio.get_running_loop().create_future()
 
     async def _shown(self) -> float:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await self._shown_at
 
     async def _read(self, socket: ClientWebSocketResponse) -> None:

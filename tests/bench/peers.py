@@ -27,7 +27,7 @@ PACKAGES = {
 }
 SOCKET = "/ws/socket.io/?EIO=4&transport=websocket"
 STARTS_WITHIN = 300
-MOST_CHATS = 50
+MAX_CHATS = 50
 ABOUT = f"""\
 Peers: the chats of others beside ours, as in the table of the chat, with answers of
 {PLAN.tokens} tokens, {PLAN.rate} a second. Chainlit keeps nothing and knows no people; Open
@@ -56,7 +56,7 @@ QUIET = {
 
 def measure(size: Size) -> list[dict]:
     """Measure one round: the slow ones are too slow for the variance to matter."""
-    size = replace(size, rounds=1, chats=tuple(n for n in size.chats if n <= MOST_CHATS))
+    size = replace(size, rounds=1, chats=tuple(n for n in size.chats if n <= MAX_CHATS))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ashiato-bench-")))
         llm = stack.enter_context(fake_llm(PLAN.model))

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60
+TIMEOUT_SECONDS = 60
 # Variables that would affect or redirect what is measured.
 FOREIGN = ("ASHIATO_", "PYTHONDONTWRITEBYTECODE", "HOST", "PORT", "DJANGO_", "LITELLM_")
 FOREIGN_ENDS = ("_PROXY", "_proxy", "_API_KEY", "_BASE_URL")
@@ -67,7 +67,7 @@ def free_port() -> int:
 
 
 def wait_for_page(
-    url: str, process: psutil.Popen, log: Path | None = None, patience: float = PATIENCE
+    url: str, process: psutil.Popen, log: Path | None = None, patience: float = TIMEOUT_SECONDS
 ) -> None:
     """Wait until the page is served."""
     _wait(lambda: _is_served(url), process, log, patience)
@@ -106,7 +106,7 @@ def _wait(
     is_there: Callable[[], bool],
     process: psutil.Popen,
     log: Path | None,
-    patience: float = PATIENCE,
+    patience: float = TIMEOUT_SECONDS,
 ) -> None:
     end = time.monotonic() + patience
     while not is_there():

@@ -16,7 +16,7 @@ from tests.scaled.fleet import services_in
 
 ONE, TWO = "1 web, 1 worker", "2 web, 1 worker"
 FLEETS = {ONE: 1, TWO: 2}
-MOST_CHATS = 100
+MAX_CHATS = 100
 ABOUT = """\
 Scaled: the table of the chat on PostgreSQL and Redis, with one web process and with two, whose
 people are spread over both; a worker drives the runs. CPU and memory are those of all our
@@ -37,7 +37,7 @@ class Fleet(Server):
 
 
 def measure(size: Size) -> list[dict]:
-    levels = [count for count in size.chats if count <= MOST_CHATS]
+    levels = [count for count in size.chats if count <= MAX_CHATS]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ashiato-bench-")))
         llm = stack.enter_context(fake_llm())

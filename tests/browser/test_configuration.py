@@ -44,7 +44,7 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
     )
 
 
-def test_a_refused_line_is_told_mended_and_taken_by_keys_alone(page: Page, watch):
+def test_a_refused_line_is_told_fixed_and_taken_by_keys_alone(page: Page, watch):
     written(page, "ashiato: 1\npatterns:\n  by-file:\n    pattern: '(a'\n")
     expect(page.locator(".part.refused .problems")).to_contain_text("line 4")
     expect(page.get_by_role("button", name="Apply")).to_have_count(0)

@@ -51,7 +51,7 @@ def test_matches_are_marked_while_one_types(page: Page):
     expect(trial.locator(".problem")).to_contain_text("missing )")
 
 
-def test_a_pattern_is_tested_on_the_past_before_it_is_kept(page: Page):
+def test_a_pattern_is_tested_on_past_runs_before_it_is_saved(page: Page):
     answered(page, "What is 4711 + 1?")
     draft(page, "4711")
 

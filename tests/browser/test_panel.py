@@ -11,7 +11,7 @@ FIGURE = "How many orders were refunded?"
 
 
 @pytest.mark.journey
-def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
+def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
     run = asked(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")
 
@@ -31,7 +31,7 @@ def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
     assert_equals_its_reload(page)
 
 
-def test_heads_that_agree_are_said_to(page: Page):
+def test_members_that_agree_are_said_to(page: Page):
     run = asked(page, "panel", "How do I approve a tool call?")
     expect(run).to_have_attribute("data-status", "completed")
 

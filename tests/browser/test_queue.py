@@ -64,7 +64,7 @@ def test_what_waits_is_there_after_a_reload_and_a_restart(slow_page: Page, slow_
     expect(slow_page.locator("#messages .question p")).to_have_text([LOOKUP, SUM])
 
 
-def test_a_message_taken_back_is_written_anew(slow_page: Page):
+def test_a_message_taken_back_is_written_again(slow_page: Page):
     busy(slow_page)
     ask(slow_page, "What is 2 + 33?")
     ask(slow_page, "Never mind")

@@ -11,7 +11,7 @@ from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.workflows import versions
 from chat import messages
-from tests.conftest import PATIENCE, checked
+from tests.conftest import TIMEOUT_SECONDS, checked
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -58,7 +58,7 @@ async def said(session, user, text, number):
 async def stopped(person):
     await sync_to_async(versions.save)(FLOW, person)
     message = await said(None, person, "/workflow Two steps", 1)
-    await asyncio.wait_for(Held.is_held.wait(), PATIENCE)
+    await asyncio.wait_for(Held.is_held.wait(), TIMEOUT_SECONDS)
     await runs.stop(message.run)
     return message, await checked(message.run)
 

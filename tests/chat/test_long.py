@@ -39,8 +39,8 @@ NASTY = {
     "tables": "|" * 100 + "\n" + "|-" * 99 + "|\n" + ("|" * 100 + "\n") * 900,
     "letters": "あ" * 100_000,
 }
-MOST_PAGE = 500_000
-MOST_QUERIES = 30
+MAX_PAGE_BYTES = 500_000
+MAX_QUERIES = 30
 
 
 def said(chat, count, *, text="6 * 7", answer="42", **step):
@@ -86,7 +86,7 @@ def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat,
 
     page, shown, at = page_of(client, chat), [], ""
     while True:
-        assert size(page) <= MOST_PAGE
+        assert size(page) <= MAX_PAGE_BYTES
         shown += re.findall(r'id="message-(\d+)"', page)[::-1]
         if (link := re.search(r'class="button earlier" href="(\?before=\d+)"', page)) is None:
             break
@@ -105,8 +105,8 @@ def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
         page = page_of(client, chat)
 
     assert page.count('class="message"') == 30
-    assert len(asked) <= MOST_QUERIES
-    assert size(page) <= MOST_PAGE
+    assert len(asked) <= MAX_QUERIES
+    assert size(page) <= MAX_PAGE_BYTES
     assert "Load earlier messages" in page
 
 
@@ -198,7 +198,7 @@ async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat,
     watched = LiveRunView(run.pk)
     now = await sync_to_async(watched.snapshot)()
     assert f"first {MAX_ANSWER_CHARS:,} characters; {len(words) * pieces:,} so far." in now
-    assert size(now) < MOST_PAGE
+    assert size(now) < MAX_PAGE_BYTES
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
         LiveRunView(message.run_id, viewer=chat.user.pk).snapshot(),
     )
 
-    assert size(page) <= MOST_PAGE
+    assert size(page) <= MAX_PAGE_BYTES
     assert "This run is too long to display in full here." in page
     assert page.count('class="step"') == 59
     assert frame.partition("<ol")[2].partition("</ol>")[0] in page
@@ -338,7 +338,7 @@ def test_of_many_long_comments_the_newest_are_shown_and_all_are_behind_a_link(
 
     assert size(whole) <= MAX_FRAME_BYTES
     assert size(said_of) <= MAX_FRAME_BYTES
-    assert size(page) <= MOST_PAGE
+    assert size(page) <= MAX_PAGE_BYTES
     for html in (whole, said_of, page):
         assert f'href="{link}"' in html
         assert "Show all 60 comments" in html

@@ -183,7 +183,7 @@ async def test_the_next_model_is_asked_where_there_is_one():
     assert events[-1].data["answer"] == "Here."
 
 
-async def test_a_colleague_that_fails_comes_back_with_why():
+async def test_a_sub_agent_that_fails_comes_back_with_why():
     helper = runtime(Adapter(ValueError(SECRET)), name="helper")
     lead = ScriptedModel(Says.call("ask_helper", task="Find it."), Says(answer="It failed."))
     events = await told(runtime(lead, tools=[Handoff("helper", lambda: helper)]))

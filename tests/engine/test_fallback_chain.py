@@ -13,7 +13,7 @@ from agents.engine.events import EventFactory, EventType
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
-from tests.engine.test_toolbox import archive, broken
+from tests.engine.test_tool_runner import archive, broken
 
 
 def planner(name, *script, dialect="native"):

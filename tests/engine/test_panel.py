@@ -332,7 +332,7 @@ async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merg
 
 
 @pytest.mark.slow
-async def test_a_panel_can_be_a_colleague_and_is_taken_over_as_one(panel, dialect):
+async def test_a_panel_can_be_a_sub_agent_and_is_taken_over_as_one(panel, dialect):
     def build():
         heads = panel({"a": "42", "b": "41"}, "Both (a, b).", DIFFER)
         says = [Says.call("ask_panel", task="What is it?"), Says(answer="Both.")]

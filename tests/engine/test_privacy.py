@@ -508,7 +508,7 @@ def test_a_country_without_account_numbers_has_none():
     assert mask("It is ZZ89370400440532013000.").text == "It is ZZ89370400440532013000."
 
 
-def test_what_is_held_back_for_long_is_not_read_anew_for_every_word(monkeypatch):
+def test_what_is_held_back_for_long_is_not_read_again_for_every_word(monkeypatch):
     read = []
     monkeypatch.setattr(masking, "find", lambda text: read.append(len(text)) or find(text))
     growing = StreamingMasker("Write to a@b.c.")

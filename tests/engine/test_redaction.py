@@ -12,14 +12,14 @@ from tests.engine.test_takeover import Steady, check
 
 MAIL, ACCOUNT = "ann@example.com", "7654321"
 QUESTION = f"Look up {MAIL}, account number {ACCOUNT}."
-LOOK = Says.call("read", f"I look up {MAIL}.", text=f"{MAIL} or {ACCOUNT}")
+LOOKUP_CALL = Says.call("read", f"I look up {MAIL}.", text=f"{MAIL} or {ACCOUNT}")
 FOUND = Says(
     f"{ACCOUNT} is hers.", answer=f"Write to {MAIL} about {ACCOUNT}. " + "And so on. " * 20
 )
 
 
 def agent(dialect, tool):
-    planner = ReActPlanner(Steady(dialect, LOOK, FOUND), "steady", dialect=dialect)
+    planner = ReActPlanner(Steady(dialect, LOOKUP_CALL, FOUND), "steady", dialect=dialect)
     return AgentRuntime(planner, ToolRegistry([tool]), Guardrails(), FallbackStrategy(pause=0))
 
 

@@ -18,7 +18,7 @@ from agents.engine.loop.model_call import ModelCall
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.llm.litellm_model import LiteLLMModel
 from tests.engine.conftest import Echo
-from tests.engine.test_breaker import Clock
+from tests.engine.test_circuit_breaker import Clock
 from tests.wire import WireServer, call, closed_port, cut, fail, say
 
 # Imports LiteLLM, which takes seconds.

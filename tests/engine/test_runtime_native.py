@@ -176,7 +176,7 @@ async def test_a_model_that_invents_observations_is_cut_short():
     assert (result.answer, result.steps[0].observation) == ("x", "x")
 
 
-async def test_a_reply_in_no_known_form_is_sent_back_to_be_mended():
+async def test_a_reply_in_no_known_form_is_sent_back_to_be_fixed():
     script = [delta(content="Thought: hmm"), finish("stop")]
     answer = [delta(content="Final Answer: x"), finish("stop")]
     llm = Chunks(script, answer)

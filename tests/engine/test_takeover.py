@@ -193,7 +193,7 @@ async def test_a_structured_answer_is_not_lost_wherever_the_run_is_cut_off(diale
         assert events[-1].data["output"] == {"n": 1}, cut
 
 
-async def test_a_colleague_spends_the_budget_of_whoever_asked_it(dialect):
+async def test_a_sub_agent_spends_the_budget_of_whoever_asked_it(dialect):
     helper = agent(dialect, Reads("read"), Echo("write"), name="helper")
     script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")
     lead = agent(
@@ -228,7 +228,7 @@ def _later(event, hours):
     return replace(event, time=event.time + timedelta(hours=hours))
 
 
-async def test_a_colleague_that_was_cut_off_goes_on_as_well(dialect):
+async def test_a_sub_agent_that_was_cut_off_goes_on_as_well(dialect):
     def lead():
         helper = agent(dialect, Reads("read"), Echo("write"), name="helper")
         script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")

@@ -24,7 +24,7 @@ from tests.faults.ground import Ground, Result, Untold
 from tests.faults.kinds import opened
 from tests.faults.rows import ROWS, Row
 
-MOST_TOLD = 20
+MAX_REPORTED = 20
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     wrong = [f"{id} {what}" for id, found in results.items() for what in found.violations]
     minutes = (time.monotonic() - began) / 60
     _say(f"\n{histories} histories, {len(wrong)} violations, {minutes:.1f} minutes.")
-    _say("\n".join(wrong[:MOST_TOLD]))
+    _say("\n".join(wrong[:MAX_REPORTED]))
     sys.exit(1 if wrong else 0)
 
 

@@ -16,7 +16,7 @@ ENDS = 60
 SHORT, PASTES = 23, 5
 PASTE = "x" * 160_000
 CROWDS = (20, 100)
-MOST_SOCKETS = 20
+MAX_SOCKETS = 20
 ASKED = 25
 ACKNOWLEDGED = 0.3
 BUSY = 3  # factor over the idle latency, if that is high
@@ -115,7 +115,7 @@ async def f39(ground: Ground, times: int) -> Result:
             most = max(ACKNOWLEDGED, BUSY * quiet)
             about = f"{size} sockets: acknowledged after {late:.2f} s, else {quiet:.2f} s"
             result.violations += unless(late <= most, about)
-            is_limited = size <= MOST_SOCKETS or TOO_MANY in codes
+            is_limited = size <= MAX_SOCKETS or TOO_MANY in codes
             result.violations += unless(is_limited, "nobody was turned away")
             result.slowest = max(result.slowest, late)
     await calm.close()

@@ -24,7 +24,7 @@ async def test_f16_a_model_that_drips_for_ever_is_ended(holds):
     await holds(asking.f16)
 
 
-async def test_f17_garbage_of_a_model_ends_in_words_or_is_mended(holds):
+async def test_f17_garbage_of_a_model_ends_in_words_or_is_fixed(holds):
     await holds(asking.f17)
 
 

@@ -34,7 +34,7 @@ async def test_a_price_of_ours_wins_over_the_table_even_if_it_is_nothing(price, 
     assert usage["cost"] == dollars
 
 
-def test_it_shows_the_road_and_the_address_of_what_is_beneath():
+def test_it_shows_the_route_and_the_address_of_what_is_beneath():
     llm = ConfiguredModel(
         DirectModel("key", "http://here/v1", batch_seconds=0.1), "openai/gpt-4.1"
     )

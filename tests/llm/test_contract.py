@@ -56,7 +56,7 @@ TOOLS = [{"type": "function", "function": FUNCTION}]
 
 
 @pytest.fixture(params=[DirectModel, LiteLLMModel], ids=["direct", "litellm"])
-def road(request):
+def route(request):
     return request.param
 
 
@@ -64,40 +64,40 @@ async def ask(llm, model=MODEL, messages=HELLO, **request):
     return [c async for c in llm.stream(model=model, messages=messages, **request)]
 
 
-async def turn(road, reply, **request):
+async def turn(route, reply, **request):
     async with WireServer([reply]) as server:
-        return assemble(await ask(road(KEY, server.url), **request))
+        return assemble(await ask(route(KEY, server.url), **request))
 
 
-async def failure(road, reply, **options):
+async def failure(route, reply, **options):
     async with WireServer([reply]) as server:
         with pytest.raises(AgentError) as caught:
-            await ask(road(KEY, server.url, **options))
+            await ask(route(KEY, server.url, **options))
     assert KEY not in str(caught.value)
     assert caught.value.__cause__ is None
     return caught.value
 
 
-def planner(road, server, **options):
-    return ReActPlanner(road(KEY, server.url), MODEL, **options)
+def planner(route, server, **options):
+    return ReActPlanner(route(KEY, server.url), MODEL, **options)
 
 
-async def test_text_comes_as_it_was_said(road):
-    said = await turn(road, say("こんにちは、 world", chunks=7))
+async def test_text_comes_as_it_was_said(route):
+    said = await turn(route, say("こんにちは、 world", chunks=7))
 
     assert (said.content, said.finish_reason) == ("こんにちは、 world", "stop")
     assert said.usage["total_tokens"] == USAGE["total_tokens"]
 
 
-async def test_thoughts_are_told_apart_from_the_answer(road):
-    said = await turn(road, say("Hello", reasoning="Let me see."))
+async def test_thoughts_are_told_apart_from_the_answer(route):
+    said = await turn(route, say("Hello", reasoning="Let me see."))
 
     assert (said.content, said.reasoning) == ("Hello", "Let me see.")
     assert said.kept == {"reasoning_content": "Let me see."}
 
 
-async def test_calls_in_fragments_become_whole(road):
-    said = await turn(road, call(("calculator", '{"sum": "1+1"}'), ("clock", "{}")))
+async def test_calls_in_fragments_become_whole(route):
+    said = await turn(route, call(("calculator", '{"sum": "1+1"}'), ("clock", "{}")))
 
     calls = [(c.id, c.name, c.input) for c in said.tool_calls]
     assert calls == [("call_0", "calculator", {"sum": "1+1"}), ("call_1", "clock", {})]
@@ -105,56 +105,56 @@ async def test_calls_in_fragments_become_whole(road):
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", "content_filter", "tired"])
-async def test_the_end_is_told_as_the_provider_told_it(road, finish):
-    said = await turn(road, say("ok", finish=finish))
+async def test_the_end_is_told_as_the_provider_told_it(route, finish):
+    said = await turn(route, say("ok", finish=finish))
 
     assert (said.content, said.finish_reason) == ("ok", finish)
 
 
-async def test_an_answer_that_was_not_streamed_is_an_answer(road):
+async def test_an_answer_that_was_not_streamed_is_an_answer(route):
     message = {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
     whole = json.dumps({"id": "1", "choices": choices, "usage": USAGE}).encode()
     headers = {"Content-Type": "application/json", "Content-Length": str(len(whole))}
-    said = await turn(road, Reply(parts=(whole,), headers=headers))
+    said = await turn(route, Reply(parts=(whole,), headers=headers))
 
     assert (said.content, said.reasoning, said.finish_reason) == ("Hello", "Hm.", "stop")
     assert said.usage["prompt_tokens"] == 11
 
 
-async def test_an_empty_answer_is_a_failure_worth_another_try(road):
+async def test_an_empty_answer_is_a_failure_worth_another_try(route):
     async with WireServer([say("")]) as server:
         with pytest.raises(EmptyReply):
-            await planner(road, server).plan("?", AgentState(), [])
+            await planner(route, server).plan("?", AgentState(), [])
 
 
-async def test_an_answer_that_was_withheld_is_told_as_such(road):
+async def test_an_answer_that_was_withheld_is_told_as_such(route):
     async with WireServer([say("", finish="content_filter")]) as server:
         with pytest.raises(ModelError, match="blocked the answer"):
-            await planner(road, server).plan("?", AgentState(), [])
+            await planner(route, server).plan("?", AgentState(), [])
 
 
-async def test_the_price_is_told_where_it_is_known(road):
+async def test_the_price_is_told_where_it_is_known(route):
     async with WireServer([say("ok")]) as server:
-        chunks = await ask(road(KEY, server.url), "openai/gpt-4.1-mini")
+        chunks = await ask(route(KEY, server.url), "openai/gpt-4.1-mini")
 
     assert assemble(chunks).usage["cost"] == pytest.approx(11 * 0.4e-6 + 7 * 1.6e-6)
 
 
-async def test_an_unknown_price_is_not_a_price_of_nothing(road):
-    assert "cost" not in (await turn(road, say("ok"))).usage
+async def test_an_unknown_price_is_not_a_price_of_nothing(route):
+    assert "cost" not in (await turn(route, say("ok"))).usage
 
 
-async def test_a_price_that_the_provider_told_is_believed(road):
+async def test_a_price_that_the_provider_told_is_believed(route):
     told = {**chunk({}), "choices": [], "usage": {**USAGE, "cost": 0.25}}
-    said = await turn(road, Reply(parts=(chunk({"content": "ok"}, "stop"), told)))
+    said = await turn(route, Reply(parts=(chunk({"content": "ok"}, "stop"), told)))
 
     assert said.usage["cost"] == 0.25
 
 
 @pytest.mark.parametrize("size", [1_000, pytest.param(50_000, marks=pytest.mark.thorough)])
-async def test_a_flood_of_chunks_is_read_to_its_end(road, size):
-    said = await turn(road, flood(size))
+async def test_a_flood_of_chunks_is_read_to_its_end(route, size):
+    said = await turn(route, flood(size))
 
     assert len(said.content) == size
 
@@ -175,8 +175,8 @@ async def test_a_flood_of_chunks_is_read_to_its_end(road, size):
         (fail(529, "Overloaded"), ProviderFailed, "returned an error (HTTP 529): Overloaded"),
     ],
 )
-async def test_a_refusal_says_in_words_what_it_was(road, reply, kind, words):
-    error = await failure(road, reply)
+async def test_a_refusal_says_in_words_what_it_was(route, reply, kind, words):
+    error = await failure(route, reply)
 
     assert type(error) is kind
     assert words in str(error)
@@ -184,43 +184,43 @@ async def test_a_refusal_says_in_words_what_it_was(road, reply, kind, words):
 
 
 @pytest.mark.parametrize("as_date", [False, True])
-async def test_a_rate_limit_says_how_long_to_wait(road, as_date):
+async def test_a_rate_limit_says_how_long_to_wait(route, as_date):
     wait = formatdate(time.time() + 3600, usegmt=True) if as_date else "3600"
-    error = await failure(road, fail(429, "Slow down", Retry_After=wait))
+    error = await failure(route, fail(429, "Slow down", Retry_After=wait))
 
     assert error.retry_after == pytest.approx(3600, abs=60)
 
 
-async def test_a_rate_limit_without_a_time_says_none(road):
-    error = await failure(road, fail(429, "Slow down"))
+async def test_a_rate_limit_without_a_time_says_none(route):
+    error = await failure(route, fail(429, "Slow down"))
 
     assert error.retry_after is None
     assert error.advice == "Try again later, or choose another model."
 
 
-async def test_an_error_in_the_middle_of_the_stream_is_told(road):
+async def test_an_error_in_the_middle_of_the_stream_is_told(route):
     event = f'data: {{"error": {{"message": "boom {KEY}", "code": 503}}}}\n\n'.encode()
-    error = await failure(road, spoil(say("one two", chunks=2), event, after=1))
+    error = await failure(route, spoil(say("one two", chunks=2), event, after=1))
 
     assert type(error) is ProviderFailed
     assert "boom ***" in str(error)
 
 
-async def test_a_refused_connection_names_the_address(road):
+async def test_a_refused_connection_names_the_address(route):
     port = closed_port()
     with pytest.raises(AgentConnectionError) as caught:
-        await ask(road(KEY, f"http://127.0.0.1:{port}/v1"))
+        await ask(route(KEY, f"http://127.0.0.1:{port}/v1"))
 
     where = f"Couldn't connect to the model {MODEL!r} at 127.0.0.1:{port}"
     assert str(caught.value) == f"{where}: the connection was refused."
 
 
-async def test_an_unknown_host_is_told_as_such(road):
+async def test_an_unknown_host_is_told_as_such(route):
     with pytest.raises(AgentConnectionError, match="at nowhere.invalid:80: the host name"):
-        await ask(road(KEY, "http://nowhere.invalid/v1"))
+        await ask(route(KEY, "http://nowhere.invalid/v1"))
 
 
-async def test_a_port_that_speaks_no_tls_is_told_as_such(road):
+async def test_a_port_that_speaks_no_tls_is_told_as_such(route):
     async def answer(reader, writer):
         writer.write(b"this is not TLS\r\n\r\n")
         writer.close()
@@ -229,53 +229,53 @@ async def test_a_port_that_speaks_no_tls_is_told_as_such(road):
     address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     async with server:
         with pytest.raises(AgentConnectionError, match="the TLS connection failed"):
-            await ask(road(KEY, address))
+            await ask(route(KEY, address))
 
 
-async def test_a_handshake_that_never_ends_is_a_failure_to_connect(road):
+async def test_a_handshake_that_never_ends_is_a_failure_to_connect(route):
     async with silent_port() as port:
-        llm = road(KEY, f"https://127.0.0.1:{port}/v1", connect_timeout=0.3)
+        llm = route(KEY, f"https://127.0.0.1:{port}/v1", connect_timeout=0.3)
         with pytest.raises(AgentConnectionError, match="the connection timed out"):
             await ask(llm)
 
 
 @pytest.mark.parametrize("after", [0, 2])
-async def test_a_cut_answer_is_a_broken_connection(road, after):
-    error = await failure(road, cut(say("one two three", chunks=3), after=after))
+async def test_a_cut_answer_is_a_broken_connection(route, after):
+    error = await failure(route, cut(say("one two three", chunks=3), after=after))
 
     assert type(error) is AgentConnectionError
     assert str(error) == f"The answer from {MODEL!r} was cut off."
 
 
-async def test_an_answer_that_ends_politely_without_an_end_was_cut_off(road):
-    error = await failure(road, Reply(parts=say("one two", chunks=2).parts[:2]))
+async def test_an_answer_that_ends_politely_without_an_end_was_cut_off(route):
+    error = await failure(route, Reply(parts=say("one two", chunks=2).parts[:2]))
 
     assert str(error) == f"The answer from {MODEL!r} was cut off."
 
 
-async def test_a_cut_after_the_finish_loses_nothing(road):
-    said = await turn(road, cut(say("one two", chunks=2), after=3))
+async def test_a_cut_after_the_finish_loses_nothing(route):
+    said = await turn(route, cut(say("one two", chunks=2), after=3))
 
     assert (said.content, said.finish_reason) == ("one two", "stop")
 
 
-async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer(road):
-    said = await asyncio.wait_for(turn(road, hang(say("one two", chunks=2), after=5)), 30)
+async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer(route):
+    said = await asyncio.wait_for(turn(route, hang(say("one two", chunks=2), after=5)), 30)
 
     assert said.content == "one two"
 
 
 @pytest.mark.parametrize("after", [0, 1])
-async def test_silence_ends_with_the_timeout(road, after):
-    error = await failure(road, hang(say("one two", chunks=2), after=after), timeout=0.3)
+async def test_silence_ends_with_the_timeout(route, after):
+    error = await failure(route, hang(say("one two", chunks=2), after=after), timeout=0.3)
 
     assert type(error) is ModelTimeout
     assert str(error) == f"{MODEL!r} didn't respond in time."
 
 
-async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(road):
+async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(route):
     async with WireServer([Reply(parts=(HANG,))]) as server:
-        asking = planner(road, server, deadlines=Deadlines(first=0.3))
+        asking = planner(route, server, deadlines=Deadlines(first=0.3))
         with pytest.raises(ModelTimeout, match="sent nothing for 0.3 s"):
             await asking.plan("?", AgentState(), [])
 
@@ -285,35 +285,35 @@ async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(
 @pytest.mark.parametrize(
     "garbage", [b"{oops", b"[1, 2]", b'{"choices": ["x"]}', b'{"choices": [{"delta": "x"}]}']
 )
-async def test_garbage_in_the_stream_is_a_failure_of_the_model(road, garbage):
+async def test_garbage_in_the_stream_is_a_failure_of_the_model(route, garbage):
     event = b"data: %b\n\n" % garbage
-    error = await failure(road, spoil(say("one two", chunks=2), event, after=1))
+    error = await failure(route, spoil(say("one two", chunks=2), event, after=1))
 
     assert type(error) is ModelError
     assert str(error) == f"{MODEL!r} sent an unreadable response."
 
 
-async def test_bytes_that_are_no_text_do_not_end_the_answer(road):
+async def test_bytes_that_are_no_text_do_not_end_the_answer(route):
     garbage = b'data: {"choices":[{"index":0,"delta":{"content":"\xff!"}}]}\n\n'
-    said = await turn(road, spoil(say("ab", chunks=2), garbage, after=1))
+    said = await turn(route, spoil(say("ab", chunks=2), garbage, after=1))
 
     assert said.content == "a\ufffd!b"
 
 
-async def test_what_is_no_event_is_passed_over(road):
+async def test_what_is_no_event_is_passed_over(route):
     between = b": OPENROUTER PROCESSING\r\n\r\nevent: x\r\nid: 7\r\nretry: 1\r\n\r\n"
-    said = await turn(road, spoil(say("ab", chunks=2), between, after=1))
+    said = await turn(route, spoil(say("ab", chunks=2), between, after=1))
 
     assert said.content == "ab"
 
 
-async def test_a_chunk_of_five_megabytes_arrives_whole(road):
-    assert len((await turn(road, say("x" * 5_000_000))).content) == 5_000_000
+async def test_a_chunk_of_five_megabytes_arrives_whole(route):
+    assert len((await turn(route, say("x" * 5_000_000))).content) == 5_000_000
 
 
-async def test_the_provider_is_left_when_the_stream_is_closed(road):
+async def test_the_provider_is_left_when_the_stream_is_closed(route):
     async with WireServer([hang(say("one two", chunks=2), after=1)]) as server:
-        chunks = road(KEY, server.url).stream(model=MODEL, messages=HELLO)
+        chunks = route(KEY, server.url).stream(model=MODEL, messages=HELLO)
         await anext(chunks)
         await chunks.aclose()
 
@@ -321,9 +321,9 @@ async def test_the_provider_is_left_when_the_stream_is_closed(road):
 
 
 @pytest.mark.parametrize("after", [0, 1])
-async def test_the_provider_is_left_when_the_run_is_cancelled(road, after):
+async def test_the_provider_is_left_when_the_run_is_cancelled(route, after):
     async with WireServer([hang(say("one two", chunks=2), after=after)]) as server:
-        asking = asyncio.create_task(ask(road(KEY, server.url)))
+        asking = asyncio.create_task(ask(route(KEY, server.url)))
         await asyncio.wait_for(server.asked(), 30)
         asking.cancel()
 
@@ -332,24 +332,24 @@ async def test_the_provider_is_left_when_the_run_is_cancelled(road, after):
             await asking
 
 
-async def test_a_failure_is_asked_for_once_only(road):
+async def test_a_failure_is_asked_for_once_only(route):
     async with WireServer([fail(500, "Oh no"), say("ok")]) as server:
         with pytest.raises(ModelError):
-            await ask(road(KEY, server.url))
+            await ask(route(KEY, server.url))
 
     assert len(server.requests) == 1
 
 
-async def test_a_key_of_the_environment_is_not_sent_to_an_address_of_ours(road, monkeypatch):
+async def test_a_key_of_the_environment_is_not_sent_to_an_address_of_ours(route, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     async with WireServer([say("ok")]) as server:
-        await ask(road(base_url=server.url))
+        await ask(route(base_url=server.url))
 
     assert KEY not in json.dumps(dict(server.requests[0].headers))
 
 
-def test_no_road_shows_its_key(road):
-    assert KEY not in repr(road(KEY, "http://x/v1"))
+def test_no_route_shows_its_key(route):
+    assert KEY not in repr(route(KEY, "http://x/v1"))
 
 
 # What is asked, of each provider in its own way.
@@ -401,7 +401,7 @@ MODELS = [
 ]
 
 
-async def asked(road, model, request):
+async def asked(route, model, request):
     """Return what a provider is sent; the reply isn't streamed unless requested."""
 
     def answer(request):
@@ -416,14 +416,14 @@ async def asked(road, model, request):
 
     async with WireServer(answer) as server:
         fresh = json.loads(json.dumps({"messages": HISTORY, **request}))
-        chunks = await ask(road(KEY, server.url), model, **fresh)
+        chunks = await ask(route(KEY, server.url), model, **fresh)
     assert assemble(chunks).content == "ok"
     return server.requests[-1]
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 @pytest.mark.parametrize("model", MODELS)
-async def test_both_roads_ask_the_same(model, request_):
+async def test_both_routes_ask_the_same(model, request_):
     direct = await asked(DirectModel, model, request_)
     litellm = await asked(LiteLLMModel, model, request_)
 

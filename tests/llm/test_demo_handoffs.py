@@ -130,7 +130,7 @@ async def test_the_answer_names_who_said_it(wish, answer, dialect):
         ),
     ],
 )
-async def test_a_colleague_that_could_not_finish_is_said_so(wish, said):
+async def test_a_sub_agent_that_could_not_finish_is_said_so(wish, said):
     broken = ScriptedModel(ModelError("The provider refused."))
 
     result = await lead(careful=broken).run(wish)

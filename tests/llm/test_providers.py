@@ -300,7 +300,7 @@ async def test_a_turn_without_a_word_is_never_an_answer(wire, reply):
     assert type(await failure(wire, reply)) is EmptyReply
 
 
-async def test_a_call_that_gemini_could_not_read_goes_back_to_be_mended():
+async def test_a_call_that_gemini_could_not_read_goes_back_to_be_fixed():
     malformed = gemini.reply([gemini.text("I look.")], [], stop="MALFORMED_FUNCTION_CALL")
 
     error = await failure(gemini, malformed)

@@ -14,7 +14,7 @@ from agents.accounts.roles import Role
 from agents.models import Run
 from agents.review import sharing
 from project.asgi import application
-from tests.conftest import ORIGIN, PATIENCE, tab, until
+from tests.conftest import ORIGIN, TIMEOUT_SECONDS, tab, until
 from tests.people.test_roles import saved
 
 pytestmark = [
@@ -32,9 +32,9 @@ def root(administrator, client):
 
 async def closed(socket):
     """Return the close code."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while True:
-            frame = await socket.receive_output(PATIENCE)
+            frame = await socket.receive_output(TIMEOUT_SECONDS)
             if frame["type"] == "websocket.close":
                 return frame["code"]
 
@@ -115,7 +115,7 @@ async def test_signing_out_closes_the_sockets_of_that_browser(chat, person):
 
         assert await closed(socket) == 4404
         await other.send_to(text_data='{"type": "stop", "run": 1}')
-        assert await other.receive_from(PATIENCE)
+        assert await other.receive_from(TIMEOUT_SECONDS)
 
 
 def test_a_share_link_dies_with_its_maker(root, person):

@@ -81,7 +81,7 @@ def test_a_run_that_ends_saves_how_long_it_waited(sent):
     assert (sent.seconds, sent.waited, sent.active) == (45, 40, 5)
 
 
-def test_its_head_says_both(sent):
+def test_its_header_says_both(sent):
     words = " ".join(re.sub("<[^>]+>", " ", run_header(RunView(sent))).split())
 
     assert "5.00 s waited 40.0 s" in words

@@ -190,7 +190,7 @@ async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeyp
     assert (trial.score, trial.problem) == (0.0, examples.NEEDS_PERSON)
 
 
-async def test_colleagues_are_asked_and_their_tools_are_recorded(reviewer):
+async def test_sub_agents_are_asked_and_their_tools_are_recorded(reviewer):
     helper = await Agent.objects.aget()
     lead = await Agent.objects.acreate(name="lead")
     await lead.handoffs.aadd(helper)

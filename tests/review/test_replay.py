@@ -268,7 +268,7 @@ async def test_a_run_that_ends_badly_has_a_moment_for_it(script, kind, words, sc
     assert words in last.words
 
 
-def test_a_takeover_is_a_moment_and_is_told_in_the_head_from_then_on(db):
+def test_a_takeover_is_a_moment_and_is_told_in_the_header_from_then_on(db):
     run = Run.objects.create(topic="a", query="?", agent_name="helper", takeovers=1)
     stamp = EventFactory("helper")
     about = {"turn": 1, "kind": "thought", "request": {}}

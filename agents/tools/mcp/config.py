@@ -295,7 +295,10 @@ def _transport_problems(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
         if meant is None:
             yield f"The type of {name!r} must be stdio, http or sse, not {transport!r}."
         elif (meant == "stdio") == addressed:
-            yield f"The type of {name!r} is {transport!r}, which doesn't match its command or URL."
+            yield (
+                f"The type of {name!r} is {transport!r}, "
+                "which doesn't match its command or URL."
+            )
 
 
 def _build_config(name: str, entry: Mapping[str, Any]) -> ServerConfig:

@@ -118,7 +118,7 @@ async def test_a_tool_for_others_is_not_offered(person, stranger, finance):
     assert "search" in await sync_to_async(offered)(others)
 
 
-async def test_a_colleague_for_others_is_not_offered(agent, person, stranger, ledger):
+async def test_a_sub_agent_for_others_is_not_offered(agent, person, stranger, ledger):
     await agent.handoffs.aadd(ledger)
 
     theirs = await asked("hello", user=person)

@@ -7,7 +7,7 @@ import pytest
 from agents.web import first_frames
 
 
-async def test_what_several_want_before_it_is_begun_is_made_once_and_later_anew(monkeypatch):
+async def test_what_several_want_before_it_is_begun_is_made_once_and_later_again(monkeypatch):
     made, held = [], asyncio.Event()
 
     async def greet():

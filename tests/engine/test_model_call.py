@@ -129,7 +129,7 @@ async def test_a_model_that_has_spoken_is_not_replaced():
     assert b.llm.requests == []
 
 
-async def test_a_reply_in_no_known_form_is_mended_and_not_replaced():
+async def test_a_reply_in_no_known_form_is_fixed_and_not_replaced():
     a = planner("a", Says(thought="Hmm."), dialect="react")
     heard = listening(a, planner("b"), guardrails=HIDES)
 

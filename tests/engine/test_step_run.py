@@ -181,7 +181,7 @@ async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
     assert why(events, "outer") == "Timed out after 0.05 s."
 
 
-async def test_whoever_plans_anew_learns_that_it_may_have_been_done():
+async def test_whoever_plans_again_learns_that_it_may_have_been_done():
     pay, look = Echo("pay", _hangs), Echo("look", _hangs)
     pay.effect, look.effect = "at_most_once", "read"
     steps = [step(name, name, timeout=0.05) for name in ("pay", "look")]

@@ -146,7 +146,7 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
 
 
 @pytest.mark.parametrize("name", sorted(tool_factory.BUILT_IN_TOOLS))
-async def test_every_tool_can_be_described_anew(name, agent):
+async def test_every_tool_can_be_described_again(name, agent):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name=name))
     await ToolRegistration.objects.filter(name=name).aupdate(description="In our words.")
 
@@ -178,7 +178,7 @@ async def test_an_agent_may_ask_those_it_was_given(scripted):
     ]
 
 
-async def test_a_colleague_that_is_switched_off_is_not_offered():
+async def test_a_sub_agent_that_is_switched_off_is_not_offered():
     agent = await Agent.objects.aget()
     other = await Agent.objects.acreate(name="other", enabled=False)
     await agent.handoffs.aadd(other)
@@ -225,7 +225,7 @@ async def test_an_endpoint_is_a_tool_and_one_that_is_not_described_is_left_out()
     assert not tools.has("broken")
 
 
-async def test_a_tool_that_is_called_like_a_colleague_does_not_break_every_run():
+async def test_a_tool_that_is_called_like_a_sub_agent_does_not_break_every_run():
     agent = await Agent.objects.aget()
     other = await Agent.objects.acreate(name="other")
     row = await ToolRegistration.objects.acreate(

@@ -145,7 +145,7 @@ def test_a_form_from_elsewhere_leads_to_the_run(run, person, page):
     assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
 
 
-def test_after_a_form_that_was_mended_one_comes_to_the_run(run, reviewer):
+def test_after_a_form_that_was_fixed_one_comes_to_the_run(run, reviewer):
     referer = {"Referer": f"http://testserver/traces/{run.pk}/notes/"}
 
     answer = browser(reviewer).post(

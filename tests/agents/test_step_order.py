@@ -45,7 +45,7 @@ def test_rows_that_come_in_any_order_stand_as_on_a_page_that_is_loaded():
 
 
 @pytest.mark.parametrize("rows", [[], SIDE_BY_SIDE])
-def test_what_is_shown_anew_is_all_that_is_shown(rows):
+def test_what_is_shown_again_is_all_that_is_shown(rows):
     outline = Outline()
     outline.add(Row(9))
 

@@ -99,7 +99,7 @@ async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
     row = await sync_to_async(ServerProcess.objects.get)()
 
     assert row.lateness > 0.1
-    assert "test_pulse.py:hang" in (await told(stalls=1)).stalled_in
+    assert "test_process_status.py:hang" in (await told(stalls=1)).stalled_in
 
 
 async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypatch, caplog):
@@ -141,7 +141,7 @@ def test_silence_is_measured_by_the_clock_of_the_database():
     assert timedelta(seconds=59) < silence < timedelta(seconds=90)
 
 
-async def test_the_journal_says_how_long_something_waited_to_be_kept(agent, monkeypatch):
+async def test_the_event_writer_says_how_long_an_event_waited_to_be_saved(agent, monkeypatch):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     journal = EventWriter()
     monkeypatch.setattr("agents.runs.event_writer._commit", lambda batch: time.sleep(0.3))

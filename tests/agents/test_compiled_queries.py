@@ -39,7 +39,7 @@ def asked(person):
     return Run.objects.create(topic="chat.1", query="6 * 7", user=person, history=[{"a": 1}])
 
 
-def test_its_blanks_are_filled_in_anew_each_time(asked):
+def test_its_blanks_are_filled_in_again_each_time(asked):
     other = Run.objects.create(topic="chat.2", query="1 + 1")
 
     assert runs_on("chat.1", 0) == [asked]

@@ -194,7 +194,7 @@ async def test_a_guardrail_can_be_switched_off(scripted, person):
     assert await run.steps.filter(kind="guardrail").acount() == 1
 
 
-async def test_what_was_blocked_is_said_anew_from_its_guardrail(tool, scripted, person):
+async def test_what_was_blocked_is_said_again_from_its_guardrail(tool, scripted, person):
     await GuardrailPattern.objects.acreate(name="No", pattern="forbidden", stage="output")
     scripted(Says(answer="This is forbidden, and always was and always will be."))
     run = await asked("Say it.", user=person)

@@ -63,7 +63,7 @@ def test_it_opens_after_five_failures_in_a_row_and_says_so(breaker):
     assert not refused.value.is_passing
 
 
-def test_a_success_in_between_begins_the_count_anew(breaker):
+def test_a_success_in_between_begins_the_count_again(breaker):
     fail(breaker, 4)
     succeed(breaker)
     fail(breaker, 4)

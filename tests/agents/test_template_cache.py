@@ -132,7 +132,7 @@ RUNS = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("place", ["chat", "trace"])
-def test_a_head_is_what_the_template_makes_of_it(language, place):
+def test_a_header_is_what_the_template_makes_of_it(language, place):
     with translation.override(language):
         for run in RUNS:
             view = RunView(run, place, speaker=run.agent_name, now=NOW, has_asked=False)
@@ -140,7 +140,7 @@ def test_a_head_is_what_the_template_makes_of_it(language, place):
 
 
 @pytest.mark.parametrize("verdict", ["waiting", "approved"])
-def test_a_head_says_how_long_people_are_or_were_waited_for(verdict):
+def test_a_header_says_how_long_people_are_or_were_waited_for(verdict):
     for run in RUNS:
         view = RunView(run, speaker=run.agent_name, now=NOW)
         said = None if verdict == "waiting" else NOW
@@ -149,7 +149,7 @@ def test_a_head_says_how_long_people_are_or_were_waited_for(verdict):
         assert run_header(view) == render_to_string("run/_run_head.html", {"view": view})
 
 
-def test_a_head_says_who_is_at_work_for_whom():
+def test_a_header_says_who_is_at_work_for_whom():
     step = replace(a_step(agent_name="critic"), path=("helper", "critic"))
     run = Run(pk=7, agent_name="helper", started_at=BEGAN)
     view = RunView(run, speaker="critic", now=NOW, has_asked=False)

@@ -210,12 +210,12 @@ class Customer(Echo):
         return ToolResult(f"{input['text']} has {PHONE}")
 
 
-LOOK = Says.call("read", "I look up ‹email 1›.", text="‹email 1›")
+LOOKUP_CALL = Says.call("read", "I look up ‹email 1›.", text="‹email 1›")
 CALLS = Says("Now I know ‹phone 1›.", answer="Call ‹phone 1›, or write to Email 1.")
 
 
 async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
-    llm, tool = Steady(dialect, LOOK, CALLS), Customer("read")
+    llm, tool = Steady(dialect, LOOKUP_CALL, CALLS), Customer("read")
 
     events = await collected(runtime(llm, dialect, tool).stream(f"Who is {MAIL}?"))
 
@@ -230,7 +230,7 @@ async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
 
 
 async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
-    llm = Steady(dialect, LOOK, CALLS)
+    llm = Steady(dialect, LOOKUP_CALL, CALLS)
 
     events = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
 
@@ -242,7 +242,7 @@ async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
 
 async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
     def whole():
-        return runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
+        return runtime(Steady(dialect, LOOKUP_CALL, CALLS), dialect, Customer("read"))
 
     told = await collected(whole().stream(f"Who is {MAIL}?"))
 
@@ -256,11 +256,11 @@ async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
 
 
 async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
-    llm = Steady(dialect, LOOK, CALLS)
+    llm = Steady(dialect, LOOKUP_CALL, CALLS)
     told = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
     at = [n for n, e in enumerate(told) if e.type is EventType.STEP_STARTED][1]
 
-    again = runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
+    again = runtime(Steady(dialect, LOOKUP_CALL, CALLS), dialect, Customer("read"))
     events = await collected(again.rerun([_kept(event) for event in told[:at]]))
 
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
@@ -271,19 +271,19 @@ async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dial
     """The oldest messages are not sent any more, and what came first in them had number 1."""
     state = AgentState(max_history=2)
     state.add_message("user", "I am bob@example.com.")
-    llm = Steady(dialect, LOOK, CALLS)
+    llm = Steady(dialect, LOOKUP_CALL, CALLS)
     told = await collected(
         runtime(llm, dialect, Customer("read")).stream(f"And {MAIL}?", state)
     )
     at = next(n for n, e in enumerate(told) if e.type is EventType.TOOL_RESPONSE)
 
-    later = Steady(dialect, LOOK, CALLS)
+    later = Steady(dialect, LOOKUP_CALL, CALLS)
     await collected(runtime(later, dialect, Customer("read")).resume(told[: at + 1]))
 
     assert later.requests[0]["messages"][1]["content"] == "And ‹email 2›?"
 
 
-async def test_a_colleague_is_told_aliases_too(dialect):
+async def test_a_sub_agent_is_told_aliases_too(dialect):
     discretion = Pseudonymizer()
     helper_llm = ScriptedModel(Says(answer="It is ‹phone 1›."), dialect=dialect)
     helper = runtime(helper_llm, dialect, discretion=discretion, name="helper")
@@ -335,7 +335,7 @@ async def test_what_waited_to_be_shown_is_shown_where_the_model_breaks_off():
     assert events[-1].data["answer"] == "Write to ‹ema"
 
 
-async def test_without_discretion_nothing_is_hidden(agent):
+async def test_without_a_pseudonymizer_nothing_is_replaced(agent):
     runtime = agent(Says(answer="Yes."))
 
     events = await collected(runtime.stream(f"Who is {MAIL}?"))

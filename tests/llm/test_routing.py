@@ -54,7 +54,7 @@ def test_a_server_that_nobody_has_placed_is_left_to_litellm():
     assert choose_route("hosted_vllm/qwen", {"HOSTED_VLLM_API_BASE": "http://x/v1"}) == "direct"
 
 
-def test_a_road_can_be_forced():
+def test_a_route_can_be_forced():
     assert choose_route("groq/llama", EVERY_KEY, forced="litellm") == "litellm"
     assert choose_route("openai/gpt-6.1-sol", EVERY_KEY, forced="direct") == "direct"
 

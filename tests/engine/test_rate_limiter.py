@@ -8,7 +8,7 @@ from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
 from agents.engine.resilience.rate_limiter import Limits, RateLimiter, TokenBucket
 from agents.engine.testing import Says, ScriptedModel
-from tests.engine.test_listening import failure, hear, listening, planner
+from tests.engine.test_model_call import failure, hear, listening, planner
 
 
 class Clock:
@@ -150,6 +150,6 @@ async def test_where_the_turn_does_not_come_the_next_model_is_asked():
     assert [(data["from"], data["to"]) for data in replaced] == [("fast", "other")]
 
 
-async def test_a_model_without_limits_has_no_gate():
+async def test_a_model_without_limits_has_no_rate_limiter():
     assert not Limits()
     assert notes(await hear(listening(planner("a", Says(answer="Yes."))))) == []
