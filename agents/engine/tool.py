@@ -16,6 +16,24 @@ TEXT_INPUT_SCHEMA: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """An image, a sound or a file in a tool's result, besides its text."""
+
+    data: bytes
+    mime_type: str
+    name: str = ""
+
+    @property
+    def kind(self) -> Literal["image", "audio", "file"]:
+        match self.mime_type.partition("/")[0]:
+            case "image":
+                return "image"
+            case "audio":
+                return "audio"
+        return "file"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """A tool's output or error.
@@ -30,6 +48,7 @@ class ToolResult:
     mendable: bool = False
     note: str = ""
     is_data: bool = False
+    attachments: tuple[Attachment, ...] = ()
 
     @property
     def is_error(self) -> bool:

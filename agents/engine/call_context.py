@@ -1,0 +1,106 @@
+"""What a tool can do while its call runs: report progress, ask the user, use the model.
+
+The run loop sets the context around each call; a tool finds it with `current()`. Outside a run
+it is `NO_CONTEXT`, which ignores reports and refuses the rest.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .errors import ToolError
+
+
+class QuestionUnavailable(ToolError):
+    """There is nobody to ask, or asking isn't allowed here."""
+
+
+class SamplingRefused(ToolError):
+    """The tool may not use the model; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question to the run's user, with the JSON schema of the form to fill in.
+
+    `source` is who asks, e.g. the MCP server's name. With a `url`, the user opens that page
+    instead of filling in a form.
+    """
+
+    source: str
+    message: str
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAnswer:
+    """The user's answer: accepted with content, declined, or closed without an answer."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingRequest:
+    """Messages that a tool wants the agent's model to answer."""
+
+    source: str
+    messages: Sequence[Mapping[str, Any]]
+    system: str = ""
+    max_tokens: int | None = None
+    temperature: float | None = None
+    stop: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingReply:
+    text: str
+    model: str
+    stop_reason: str = "endTurn"
+
+
+class CallContext:
+    """The context of a call that isn't part of a run."""
+
+    # Who the call is for, for tools that keep people or chats apart.
+    user_id: str = ""
+    chat_id: str = ""
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str = ""
+    ) -> None:
+        """Show progress in the call's step, and give the call its full timeout again."""
+
+    def report_retry(self, message: str, attempt: int, seconds: float) -> None:
+        """Show in the step that the call is repeated after `seconds`."""
+
+    def extend_timeout(self) -> None:
+        """Give the call its full timeout from now, e.g. once its server has started."""
+
+    async def ask(self, question: Question) -> QuestionAnswer:
+        """Ask the run's user and wait for the answer; raise QuestionUnavailable."""
+        raise QuestionUnavailable("Nobody can be asked outside a chat.")
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """Have the agent's model answer, within the run's budget; raise SamplingRefused."""
+        raise SamplingRefused("There is no model to ask outside a run.")
+
+
+NO_CONTEXT = CallContext()
+_current: ContextVar[CallContext] = ContextVar("call_context", default=NO_CONTEXT)
+
+
+def current() -> CallContext:
+    return _current.get()
+
+
+@contextmanager
+def use_context(context: CallContext) -> Iterator[None]:
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
