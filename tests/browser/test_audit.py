@@ -46,7 +46,7 @@ def test_an_entry_says_from_where_and_what(page: Page):
 def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
     answered(page, "What is 12.5% of 3480?")
     page.goto("/account/")
-    page.get_by_role("link", name="Download my data").click()
+    page.get_by_role("link", name="View my data").click()
     expect(page.get_by_role("heading", name="Your data")).to_be_visible()
 
     with page.expect_download() as taken:

@@ -59,7 +59,7 @@ def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
 
     page.locator("#step-3 summary").click()
     page.get_by_role("link", name="Run again from step 3").click()
-    expect(page.locator("#panel h2")).to_have_text(f"Run {run} again from step 3")
+    expect(page.locator("#panel h2")).to_have_text(f"Rerun run {run} from step 3")
     send(page)
     has_ended(page)
 
