@@ -3,6 +3,23 @@ from typing import Any, cast
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
+
+# Django's Japanese puts spaces around names; our catalog has its own wording for these.
+DJANGO_MESSAGES = (
+    gettext_noop("Add %s"),
+    gettext_noop("Change %s"),
+    gettext_noop("View %s"),
+    gettext_noop("Delete selected %(verbose_name_plural)s"),
+    gettext_noop("Successfully deleted %(count)d %(items)s."),
+    gettext_noop("The {name} “{obj}” was added successfully."),
+    gettext_noop("The {name} “{obj}” was changed successfully."),
+    gettext_noop("The {name} “{obj}” was changed successfully. You may edit it again below."),
+    gettext_noop("The %(name)s “%(obj)s” was deleted successfully."),
+    gettext_noop("None available"),
+    gettext_noop("permissions"),
+    gettext_noop(":"),
+)
 
 
 class Console(admin.AdminSite):

@@ -124,6 +124,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = ENVIRONMENT.language
 LANGUAGES = [("en", _("English")), ("ja", _("Japanese"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "project.formats"
 TIME_ZONE = ENVIRONMENT.time_zone
 USE_TZ = True
 

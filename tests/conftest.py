@@ -10,6 +10,7 @@ from django.core.signals import request_finished
 from django.db import connections
 from django.dispatch import receiver
 from django.test import Client
+from django.utils import translation
 
 # How long an example takes depends on the machine.
 hypothesis.settings.register_profile("ours", deadline=None)
@@ -28,6 +29,13 @@ def _close_connections(**about):
 # Longer than any machine takes to deliver an event.
 TIMEOUT_SECONDS = 30
 ORIGIN = (b"origin", b"http://testserver")
+
+
+@pytest.fixture(autouse=True)
+def _default_language():
+    """A request in another language leaves it active in the test's thread."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,15 @@
 """The admin console: administrators see everything, and their changes apply to the next run."""
 
+from datetime import datetime
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
+from django.utils.formats import date_format
 
 from agents.console.navigation import MENU
 from agents.models import (
@@ -287,3 +291,24 @@ def test_the_menu_names_only_what_is_there():
     registered = {model._meta.label for model in admin.site._registry}
 
     assert {label for part in MENU for label in part.rows} <= registered
+
+
+def test_titles_and_counts_have_no_spaces_around_japanese_names(root, agent):
+    root.cookies["django_language"] = "ja"
+
+    shown = root.get(f"/admin/agents/agent/{agent.pk}/change/").content.decode()
+    listed = root.get("/admin/agents/agent/").content.decode()
+
+    assert "<h1>エージェントを変更</h1>" in shown
+    assert "名前：" in shown
+    assert "選択したエージェントを削除" in listed
+    assert "エージェント：1件" in listed
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_dates_are_written_as_in_the_traces(language):
+    moment = datetime(2026, 11, 16, 22, 3)
+
+    with translation.override(language):
+        assert date_format(moment, "DATETIME_FORMAT") == "2026-11-16 22:03"
+        assert date_format(moment, "DATE_FORMAT") == "2026-11-16"

@@ -1,0 +1,3 @@
+from project.formats import DATE_FORMAT, DATETIME_FORMAT, TIME_FORMAT
+
+__all__ = ["DATE_FORMAT", "DATETIME_FORMAT", "TIME_FORMAT"]
