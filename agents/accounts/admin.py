@@ -27,13 +27,12 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.access.requests import signed_in_user
 from agents.console.model_admin import ConsoleAdmin
-from agents.models.rights import exclusive_to
+from agents.models.rights import Role, exclusive_to, group_label
 from agents.models.types import LazyText
 
 from . import factors, roles, sessions
 from .forms import PersonForm, can_edit_user, grantable_groups
 from .models import Visit
-from .roles import Role
 from .views.sign_in import sign_out
 
 if TYPE_CHECKING:
@@ -60,11 +59,16 @@ def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) ->
     )
 
 
+class GroupFilter(admin.RelatedFieldListFilter):
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        return [(group.pk, group_label(group)) for group in Group.objects.order_by("name")]
+
+
 class PersonAdmin(ConsoleAdmin):
     form = PersonForm
     change_form_template = "admin/people/person.html"
     list_display = ["username", "full_name", "role", "in_groups", "is_active", "last_seen"]
-    list_filter = ["is_active", "groups"]
+    list_filter = ["is_active", ("groups", GroupFilter)]
     search_fields = ["username", "first_name", "last_name", "email"]
     ordering = ["username"]
     actions = [sign_out_everywhere]
@@ -256,16 +260,20 @@ class PersonAdmin(ConsoleAdmin):
 class GroupAdmin(ConsoleAdmin):
     """Groups control who can use what. Only a superuser grants them other permissions."""
 
-    list_display = ["name", "what", "people"]
+    list_display = ["label", "what", "people"]
     search_fields = ["name"]
     filter_horizontal = ["permissions"]
-    readonly_fields = ["may", "people"]
+    readonly_fields = ["label", "may", "people"]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         if obj is not None and _is_role(obj):
-            return ["name", "may", "people"]
+            return ["label", "may", "people"]
         fields = ["name", "people"] if obj is not None else ["name"]
         return [*fields, "permissions"] if request.user.is_superuser else fields
+
+    @admin.display(description=_("name"), ordering="name")
+    def label(self, group: Group) -> LazyText:
+        return group_label(group)
 
     @admin.display(description=_("type"))
     def what(self, group: Group) -> LazyText:

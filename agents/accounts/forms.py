@@ -7,8 +7,9 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from agents.models.rights import Role
+
 from . import roles
-from .roles import Role
 
 NO_GROUPS_TEXT = _("No groups available. Agents and tools can be limited to certain groups.")
 

@@ -25,10 +25,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from agents.access import audit
+from agents.models.rights import Role
 
 from . import confusable_names, factors, oidc_client, roles, sessions
 from .models import Identity
-from .roles import Role
 
 COOKIE_NAME, SALT, LOGIN_SECONDS = "oidc", "agents.accounts.oidc", 600
 MAX_USERNAME_CHARS, MAX_SUBJECT_CHARS = 150, 255

@@ -5,11 +5,12 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission, User
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from agents.access.audit import request_context
+from agents.models.rights import Role
 
 REVIEW_PERMISSION = "review_runs"
 # Granted individually by a superuser; no role includes them.
@@ -18,12 +19,6 @@ INDIVIDUAL_PERMISSIONS = {
     "use_stdio_servers": _("Set up MCP servers that run on this machine (stdio)"),
 }
 APP_LABELS = ("agents", "review", "chat", "people", "auth")
-
-
-class Role(models.TextChoices):
-    PERSON = "person", _("User")
-    REVIEWER = "reviewer", _("Reviewer")
-    ADMINISTRATOR = "administrator", _("Administrator")
 
 
 DESCRIPTIONS = {

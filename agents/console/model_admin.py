@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 from django import forms
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +17,7 @@ from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
+from agents.models.rights import group_label
 from agents.models.secret import EncryptedValue, UnreadableSecret
 
 from .audited import AuditedMixin
@@ -28,6 +31,11 @@ SAVE_AGAIN_HINT = _(
     "Your changes aren't saved yet. Save again to overwrite, or reload the page to "
     "see the current values."
 )
+
+
+class GroupsField(forms.ModelMultipleChoiceField):
+    def label_from_instance(self, group: Group) -> Any:
+        return group_label(group)
 
 
 class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
@@ -45,6 +53,12 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
             {"seen": request.POST.get(SEEN_FIELD, "")},
         )
 
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
+        """Offer groups as checkboxes, because an installation has few."""
+        if db_field.related_model is Group:
+            options |= {"form_class": GroupsField, "widget": forms.CheckboxSelectMultiple}
+        return super().formfield_for_manytomany(db_field, request, **options)
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Use the model's name as title, because not every reader can change the list."""
         title = {"title": capfirst(self.opts.verbose_name_plural)}
@@ -58,6 +72,19 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
             raise PermissionDenied
         return super().history_view(request, object_id, extra_context)
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Leave out rows that only link two others: they have no name to display."""
+        rows, counts, missing, protected = super().get_deleted_objects(objs, request)
+        links = [
+            model._meta
+            for model in apps.get_models(include_auto_created=True)
+            if model._meta.auto_created
+        ]
+        names = {str(link.verbose_name_plural) for link in links}
+        left = {name: count for name, count in counts.items() if str(name) not in names}
+        prefixes = tuple(f"{capfirst(link.verbose_name)}: " for link in links)
+        return _without_prefixes(rows, prefixes), left, missing, protected
+
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         return super().get_changelist_form(request, **{"form": _ListRowForm, **options})
 
@@ -70,6 +97,16 @@ class ConsoleAdmin(AuditedMixin, admin.ModelAdmin):
                 _field_digests(_current_row(row), context["adminform"].form)
             )
         return super().render_change_form(request, context, *args, **about)
+
+
+def _without_prefixes(rows: list[Any], prefixes: tuple[str, ...]) -> list[Any]:
+    """Return the nested list without these lines."""
+    found = [
+        _without_prefixes(row, prefixes) if isinstance(row, list) else row
+        for row in rows
+        if isinstance(row, list) or not str(row).startswith(prefixes)
+    ]
+    return [row for row in found if row]
 
 
 class _ListRowForm(forms.ModelForm):

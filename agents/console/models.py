@@ -81,7 +81,6 @@ class LanguageModelForm(forms.ModelForm):
 
     class Meta:
         widgets = {
-            "groups": forms.CheckboxSelectMultiple,
             "model": forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
             "base_url": forms.TextInput(
                 attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}
@@ -344,7 +343,9 @@ class LanguageModelAdmin(ConsoleAdmin):
                 messages.warning(request, MODEL_STILL_USED % named)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        about = {"own": planner_factory.default_model(), **(extra_context or {})}
+        own = planner_factory.default_model()
+        default = {"model": translate(own.label), "source": translate(own.source)}
+        about = {"default": default, **(extra_context or {})}
         return super().changelist_view(request, about)
 
     # Testing

@@ -44,7 +44,6 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     list_filter = ["source", "server", "enabled"]
     list_select_related = ["server"]
     search_fields = ["name", "description", "endpoint"]
-    filter_horizontal = ["groups"]
     formfield_overrides = {models.JSONField: {"form_class": JsonObjectField}}
 
     @admin.display(description=_("provided by"), ordering="source")

@@ -10,7 +10,22 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 
+from .types import LazyText
+
 Row = TypeVar("Row", bound="Restricted")
+
+
+class Role(models.TextChoices):
+    """What a user can do; each role is also a group of this name."""
+
+    PERSON = "person", _("User")
+    REVIEWER = "reviewer", _("Reviewer")
+    ADMINISTRATOR = "administrator", _("Administrator")
+
+
+def group_label(group: Group) -> LazyText:
+    """Return a group's name, or the role's label in the reader's language."""
+    return Role(group.name).label if group.name in Role.values else group.name
 
 
 class RestrictedQuerySet(models.QuerySet[Row]):

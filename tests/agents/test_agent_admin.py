@@ -201,7 +201,7 @@ def test_the_list_costs_as_many_queries_for_many_agents(
 def test_an_agent_says_which_guardrails_apply_to_it(root, agent):
     html = root.get(page("change", agent.pk)).content.decode()
 
-    assert ">Private keys</a> (Block)" in html
+    assert ">Private keys</a> · Block" in html
 
 
 async def tried(tester, form, question="6 * 7"):
@@ -362,3 +362,14 @@ async def test_a_run_shows_the_version_of_its_agent_and_is_found_by_it(tester, a
     assert f'<a href="{page("version", agent.pk, 1)}">helper, version 1</a>' in html
     assert ('class="ask-cell"' in found, 'class="ask-cell"' in none) == (True, False)
     assert exported["run"]["agent_version"] == 1
+
+
+def test_the_page_that_asks_before_deleting_names_no_link_rows(root, agent):
+    other = Agent.objects.create(name="other")
+    other.handoffs.add(agent)
+
+    shown = root.get(f"/admin/agents/agent/{agent.pk}/delete/").content.decode()
+
+    assert f'Agent: <a href="/admin/agents/agent/{agent.pk}/change/">helper</a>' in shown
+    assert "relationship" not in shown
+    assert "object (" not in shown

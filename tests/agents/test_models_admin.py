@@ -420,3 +420,12 @@ def test_tests_are_posted_by_those_who_may_change_models(root, person):
     assert root.get(TEST).status_code == 405
     assert [client.post(at, FIELDS).status_code for at in (TEST, theirs, missing)] == [403] * 3
     assert root.post(missing, FIELDS).status_code == 404
+
+
+def test_the_default_model_is_named_in_the_readers_language(root):
+    root.cookies["django_language"] = "ja"
+
+    shown = root.get("/admin/agents/languagemodel/").content.decode()
+
+    assert "既定のデモモデル（" in shown
+    assert "no model is configured" not in shown

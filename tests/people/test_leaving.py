@@ -10,8 +10,8 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.accounts import roles, sessions
-from agents.accounts.roles import Role
 from agents.models import Run
+from agents.models.rights import Role
 from agents.review import sharing
 from project.asgi import application
 from tests.conftest import ORIGIN, TIMEOUT_SECONDS, tab, until

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from agents.accounts import confusable_names, factors, oidc, oidc_client, roles, totp
 from agents.accounts.models import Identity, Visit
-from agents.accounts.roles import Role
+from agents.models.rights import Role
 from tests.people.provider import CLIENT, SECRET, serving
 
 pytestmark = pytest.mark.django_db

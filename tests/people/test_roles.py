@@ -1,5 +1,7 @@
 """Roles in the console: who can do what, and who can change that."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
@@ -8,8 +10,8 @@ from django.test import Client
 
 from agents.accounts import factors, roles, totp
 from agents.accounts.models import Authenticator, Visit
-from agents.accounts.roles import Role
 from agents.models import Agent, AuditEntry
+from agents.models.rights import Role
 
 pytestmark = pytest.mark.django_db
 
@@ -305,3 +307,16 @@ def test_people_from_before_have_the_role_of_a_person(person, administrator):
     assert [group.name for group in person.groups.all()] == ["person"]
     assert not administrator.groups.exists()
     assert Group.objects.filter(name__in=Role.values).count() == 3
+
+
+def test_roles_have_their_labels_wherever_groups_are_listed(root, agent):
+    Group.objects.create(name="finance")
+    root.cookies["django_language"] = "ja"
+    places = ("agent/1/change/", "languagemodel/add/", "toolregistration/add/")
+    pages = [f"/admin/agents/{place}".replace("/1/", f"/{agent.pk}/") for place in places]
+
+    for way in (*pages, "/admin/auth/group/", "/admin/auth/user/"):
+        shown = root.get(way).content.decode()
+        assert "レビュアー" in shown, way
+        assert "finance" in shown, way
+        assert not re.search(r">\s*(person|reviewer|administrator)\s*<", shown), way
