@@ -1,9 +1,12 @@
 import ast
+import re
 from pathlib import Path
 
 from django.utils.translation import override
 
+from agents.access import audit
 from agents.access.audit import messages
+from agents.models import AuditEntry
 
 UNLABELLED = {"name", "changes"}  # part of the sentence, and the fields' own labels
 
@@ -55,3 +58,28 @@ def test_every_detail_that_is_recorded_has_a_label():
         for where, name in recorded
         if name not in UNLABELLED and name not in messages.DETAIL_LABELS
     } == set()
+
+
+def test_screens_and_rows_are_named_in_the_readers_language():
+    entry = AuditEntry(action=audit.VIEWED, subject="run:12", detail={})
+
+    assert messages.detail_lines({"door": "page"}, {}) == ["screen: run page"]
+    assert messages.subject_label(entry, {}) == "run 12"
+    with override("ja"):
+        assert messages.detail_lines({"door": "compare"}, {}) == ["画面：比較"]
+        assert messages.subject_label(entry, {}) == "実行12"
+        entry.detail = {"name": "helper"}
+        entry.subject = "agent:1"
+        assert messages.subject_label(entry, {}) == "エージェント「helper」"
+
+
+def test_every_screen_that_is_recorded_has_a_label():
+    paths = [path for top in ("agents", "chat") for path in Path(top).rglob("*.py")]
+    text = "\n".join(path.read_text() for path in paths)
+    calls = re.compile(r'(?:open_run|record_view|record_search)\([^)]*?"([a-z]+)"\)?$', re.M)
+    named = re.compile(r'^AUDIT_SOURCE = "([a-z]+)"', re.M)
+    # The door of open_run is "page" by default.
+    recorded = {*calls.findall(text), *named.findall(text), "page"}
+
+    assert len(recorded) > 7
+    assert recorded <= {*messages.SCREEN_LABELS}

@@ -180,7 +180,19 @@ METHOD_LABELS = {
     "recovery codes": gettext_lazy("recovery codes"),
     "totp": gettext_lazy("authenticator app"),
 }
-LABELLED_DETAILS = {"by", "way", "what"}
+SCREEN_LABELS = {
+    "admin": gettext_lazy("admin console"),
+    "api": gettext_lazy("API"),
+    "backtest": gettext_lazy("backtest"),
+    "compare": gettext_lazy("comparison"),
+    "export": gettext_lazy("export"),
+    "page": gettext_lazy("run page"),
+    "queue": gettext_lazy("review queue"),
+    "replay": gettext_lazy("replay"),
+    "rerun": gettext_lazy("rerun"),
+    "socket": gettext_lazy("live updates"),
+}
+VALUE_LABELS = dict.fromkeys(("by", "way", "what"), METHOD_LABELS) | {"door": SCREEN_LABELS}
 
 
 def person_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
@@ -214,7 +226,9 @@ def subject_label(entry: AuditEntry, people: Mapping[str, str]) -> str:
         return _("chat %(number)s") % {"number": key}
     label = _model_label(kind)
     name = entry.detail.get("name") if isinstance(entry.detail, dict) else ""
-    return f"{label} “{name}”" if name else f"{label} {key}".strip()
+    if name:
+        return _("%(kind)s “%(name)s”") % {"kind": label, "name": name}
+    return _("%(kind)s %(number)s") % {"kind": label, "number": key} if key else label
 
 
 def format_detail(detail: Any, people: Mapping[str, str]) -> str:
@@ -249,11 +263,8 @@ def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> l
 
 
 def _detail_line(name: str, value: Any, people: Mapping[str, str], kind: str) -> str:
-    words = (
-        METHOD_LABELS.get(value)
-        if name in LABELLED_DETAILS and isinstance(value, str)
-        else None
-    )
+    labels = VALUE_LABELS.get(name, {})
+    words = labels.get(value) if isinstance(value, str) else None
     return _labelled(name, words or _format_value(value, people), kind)
 
 
