@@ -1,5 +1,6 @@
 """Example workflows: a template to fill in, and one that runs as it is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
@@ -8,26 +9,26 @@ from agents.models.types import LazyText
 
 PIPELINE = """\
 workflow:
-  name: "アンケート集計レポート"
+  name: "%(name)s"
   steps:
-    - name: "回答収集"
-      tool: "survey_reader" # 登録済みのツール
-      condition: "always"   # 条件式も書けます
-    - name: "重複除去"
+    - name: "%(collect)s"
+      tool: "survey_reader" # %(registered)s
+      condition: "always"   # %(condition)s
+    - name: "%(clean)s"
       tool: "answer_cleaner"
-      depends_on: ["回答収集"] # 先に終えるステップ
-    - name: "集計"
+      depends_on: ["%(collect)s"] # %(first)s
+    - name: "%(count)s"
       tool: "answer_counter"
-      depends_on: ["重複除去"]
-      parallel: true # 同時に進めてよい
-    - name: "報告書作成"
+      depends_on: ["%(clean)s"]
+      parallel: true # %(parallel)s
+    - name: "%(write)s"
       tool: "report_writer"
-      depends_on: ["集計"]
+      depends_on: ["%(count)s"]
 """
 
 SALES = """\
-name: Best products
-description: The best-selling products, summarized after you approve the figures.
+name: "%(name)s"
+description: "%(description)s"
 parameters:
   count: 3
 steps:
@@ -40,13 +41,13 @@ steps:
         GROUP BY p.name ORDER BY total DESC LIMIT ${parameters.count}
     timeout: 30s
   - name: approval
-    ask: "Use these figures in the report? ${steps.figures.output}"
+    ask: "%(question)s ${steps.figures.output}"
     approves: true
   - name: report
     agent: helper
     depends_on: [approval]
     arguments:
-      task: "Say in two sentences what these figures show: ${steps.figures.output}"
+      task: "%(task)s ${steps.figures.output}"
 """
 
 
@@ -55,7 +56,13 @@ class WorkflowExample:
     key: str
     title: LazyText
     about: LazyText
-    text: str
+    template: str
+    words: Mapping[str, LazyText]
+
+    @property
+    def text(self) -> str:
+        """The definition in the reader's language."""
+        return self.template % {"name": self.title, **self.words}
 
 
 EXAMPLES = {
@@ -66,6 +73,16 @@ EXAMPLES = {
             _("Survey report"),
             _("Runs four steps in sequence. Register tools with these names first."),
             PIPELINE,
+            {
+                "collect": _("Collect answers"),
+                "clean": _("Remove duplicates"),
+                "count": _("Count answers"),
+                "write": _("Write report"),
+                "registered": _("a registered tool"),
+                "condition": _("or an expression"),
+                "first": _("runs before this step"),
+                "parallel": _("can run alongside other steps"),
+            },
         ),
         WorkflowExample(
             "sales",
@@ -75,6 +92,13 @@ EXAMPLES = {
                 "summarize the results. Ready to run."
             ),
             SALES,
+            {
+                "description": _(
+                    "The best-selling products, summarized after you approve the figures."
+                ),
+                "question": _("Use these figures in the report?"),
+                "task": _("Say in two sentences what these figures show:"),
+            },
         ),
     )
 }

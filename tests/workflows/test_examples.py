@@ -2,13 +2,14 @@
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import translation
 
 from agents import runs
 from agents.models import Approval
 from agents.runs import approvals
 from agents.runs.approvals import Decision
 from agents.workflows import start, versions
-from agents.workflows.examples import SALES
+from agents.workflows.examples import EXAMPLES
 from tests.conftest import checked
 
 pytestmark = [
@@ -33,12 +34,20 @@ async def started(query, person):
     [(1, ""), (2, " Next: **"), (3, "), **"), (6, "), **")],
 )
 async def test_the_best_products_are_told_in_two_sentences(editor, person, count, second):
-    await sync_to_async(versions.save)(SALES, editor)
+    await sync_to_async(versions.save)(EXAMPLES["sales"].text, editor)
 
-    run = await started(f"/workflow Best products count={count}", person)
+    run = await started(f"/workflow Top products count={count}", person)
 
     figures = (await run.steps.filter(action="database").afirst()).observation
     assert run.status == "completed", run.detail
     assert run.answer.split("**")[1] in figures
     assert second in run.answer
     assert run.answer.count(".") == (2 if second else 1)
+
+
+def test_an_example_is_in_the_readers_language():
+    with translation.override("ja"):
+        japanese = EXAMPLES["sales"].text
+
+    assert 'ask: "この数値をレポートに使いますか？ ${steps.figures.output}"' in japanese
+    assert EXAMPLES["pipeline"].text.isascii()
