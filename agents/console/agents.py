@@ -1,5 +1,4 @@
 import re
-from datetime import datetime, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -11,11 +10,8 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.catalog import planner_factory
@@ -24,6 +20,7 @@ from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
 from agents.models.types import LazyText
 from agents.runs.engine_messages import translate
 
+from . import figures
 from .agent_templates import AGENT_TEMPLATES, TEMPLATES_BY_KEY
 from .agent_tools import ToolsField
 from .agent_versions import VersionHistoryAdmin
@@ -279,7 +276,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
             (reverse(change, args=[row.pk]), row.name, row.get_action_display())
             for row in GuardrailPattern.objects.for_agent(agent.pk)
         )
-        found = format_html_join("", '<li><a href="{}">{}</a> ({})</li>', links)
+        found = format_html_join("", '<li><a href="{}">{}</a> · {}</li>', links)
         return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
 
     @admin.display(description=_("version"), ordering="version")
@@ -289,14 +286,14 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
             return "—"
         page = reverse("admin:agents_agent_history", args=[agent.pk])
         who = agent.newest.author.get_username() if agent.newest.author else ""
-        about = " · ".join(filter(None, [who, ago(agent.newest.created_at)]))
+        about = " · ".join(filter(None, [who, figures.ago(agent.newest.created_at)]))
         form = '<a href="{}">{}</a> <span class="about">{}</span>'
         return format_html(form, page, agent.newest.number, about)
 
     @admin.display(description=_("last used"))
     def last_used(self, agent: ListedAgent) -> LazyText:
         last = agent.used.get("last")
-        return ago(last) if last else _("unused")
+        return figures.ago(last) if last else _("unused")
 
     @admin.display(description=_("runs (7 days)"))
     def recent_runs(self, agent: ListedAgent) -> SafeString | str:
@@ -318,10 +315,3 @@ GUARDRAILS_FIELDSET = (
         "description": _("To change which agents a pattern applies to, edit the pattern."),
     },
 )
-
-
-def ago(moment: datetime) -> str:
-    """Return the time since then, in one unit."""
-    if timezone.now() - moment < timedelta(minutes=1):
-        return gettext("just now")
-    return gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}

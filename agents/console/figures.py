@@ -1,6 +1,6 @@
 """Formats figures: ages, counts and durations."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 from django.utils.formats import number_format
@@ -11,7 +11,11 @@ from .usage import ToolUsage
 
 
 def ago(moment: datetime) -> str:
-    return _("%(time)s ago") % {"time": timesince(moment, timezone.now(), depth=1)}
+    """Return the time since then, in one unit."""
+    now = timezone.now()
+    if now - moment < timedelta(minutes=1):
+        return _("just now")
+    return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
 
 
 def calls(used: ToolUsage) -> str:
@@ -20,17 +24,19 @@ def calls(used: ToolUsage) -> str:
     if not used.errors:
         return count
     failed = _("%(rate)s failed") % {"rate": percent(used.error_rate)}
-    return f"{count} ({failed})"
+    return _("%(name)s (%(detail)s)") % {"name": count, "detail": failed}
 
 
 def percent(share: float) -> str:
-    """Format a percentage; only an exact 0 or 1 is displayed as 0 % or 100 %."""
+    """Format a percentage; only an exact 0 or 1 is displayed as 0% or 100%."""
     value = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
-    return f"{number_format(value, 0 if value in (0, 100) else 1)} %"
+    return f"{number_format(value, 0 if value in (0, 100) else 1)}%"
 
 
 def seconds(value: float) -> str:
-    return milliseconds(value * 1000) if value < 1 else f"{number_format(value, 1)} s"
+    if value < 1:
+        return milliseconds(value * 1000)
+    return _("%(seconds)s s") % {"seconds": number_format(value, 1)}
 
 
 def milliseconds(value: float) -> str:

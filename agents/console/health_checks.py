@@ -88,7 +88,10 @@ def check_processes(processes: Processes) -> HealthCheck:
         advice = _("Start one with “manage.py serve”.")
         return HealthCheck(what=what, now=_("No heartbeat from any process."), advice=advice)
     kinds = Counter(process.get_kind_display() for process in processes)
-    now = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    now = _(", ").join(
+        _("%(count)d %(kind)s") % {"count": count, "kind": kind}
+        for kind, count in kinds.items()
+    )
     return HealthCheck(what=what, now=now, advice=_process_advice(processes))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from agents.runs.engine_messages import translate
 from agents.tools.mcp.definition import escape_invisible
 
 TYPE_LABELS = {
@@ -63,7 +64,7 @@ class Parameter:
     @property
     def description(self) -> str:
         text = self.schema.get("description") or self.schema.get("title") or ""
-        return escape_invisible(text) if isinstance(text, str) else ""
+        return escape_invisible(translate(text)) if isinstance(text, str) else ""
 
     @property
     def label(self) -> str:

@@ -4,6 +4,7 @@ from pathlib import PureWindowsPath
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class Document(models.Model):
@@ -13,7 +14,10 @@ class Document(models.Model):
 
     title = models.CharField(_("title"), max_length=200)
     source = models.CharField(
-        _("source"), max_length=500, unique=True, help_text=_("Where the text came from.")
+        pgettext_lazy("document", "source"),
+        max_length=500,
+        unique=True,
+        help_text=_("Where the text came from."),
     )
     language = models.CharField(
         _("language"), max_length=8, choices=Language.choices, blank=True

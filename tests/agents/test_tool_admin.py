@@ -130,9 +130,23 @@ def test_the_list_says_how_often_a_tool_was_used_how_often_it_failed_and_how_lon
 
     html = root.get(page("changelist")).content.decode()
 
-    assert "3 (33.3 % failed)" in html
+    assert "3 (33.3% failed)" in html
     assert "300 ms" in html
     assert "2\xa0hours ago" in html
+
+
+def test_a_tool_that_was_used_this_minute_says_just_now(root):
+    run = Run.objects.create(topic="a", query="6 * 7", agent_name="helper")
+    tool("calculator")
+    step(run, 1, "done", 1.5, ago=timedelta(seconds=5))
+
+    html = root.get(page("changelist")).content.decode()
+    root.cookies["django_language"] = "ja"
+    japanese = root.get(page("changelist")).content.decode()
+
+    assert "just now" in html
+    assert "たった今" in japanese
+    assert "1.5秒" in japanese
 
 
 def test_a_tool_that_nobody_used_says_so(root):

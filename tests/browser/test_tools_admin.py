@@ -158,7 +158,7 @@ def test_a_tool_is_switched_off_where_its_server_is(page: Page, plain):
 def test_the_day_of_a_server_is_drawn_and_told(page: Page, plain):
     page.goto(plain)
 
-    expect(page.get_by_role("img", name="Healthy in 100 %")).to_be_visible()
+    expect(page.get_by_role("img", name="Healthy in 100%")).to_be_visible()
     expect(page.locator(".strip rect.up")).to_have_count(1)
     expect(page.locator(".strip")).to_contain_text("in the last 24 hours")
 

@@ -589,6 +589,12 @@ TOOL_SENTENCES = (
         "decisions that people have to make. Answers take a long time, so find out what "
         "you can by yourself."
     ),
+    _("The question, with everything needed to answer it. The reader hasn't seen this chat."),
+    _("Whose expertise is needed. Leave it out to ask the user."),
+    _("What to do, with everything the agent needs to know. It hasn't seen this chat."),
+    _("For example (12.5 + 3) * 4 ** 2"),
+    _("For example: how secrets are rotated"),
+    _("One SELECT statement, without comments"),
     _("The server's response isn't UTF-8 text."),
     _("The server's response isn't a JSON-RPC message."),
     _("The connection was closed."),
