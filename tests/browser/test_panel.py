@@ -20,8 +20,8 @@ def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
     expect(run.locator(".answer")).to_contain_text("(helper)")
     expect(run.locator(".answer")).to_contain_text("Differences")
     heads = run.get_by_role("region", name="Panel of 2 agents · Synthesis with attribution")
-    expect(heads.locator(".head h4")).to_have_text(["helper differs", "librarian differs"])
-    said = heads.locator(".head").first
+    expect(heads.locator(".panel-member h4")).to_have_text(["helper differs", "librarian differs"])
+    said = heads.locator(".panel-member").first
     expect(said.locator(".prose")).to_be_hidden()
     said.get_by_text("Answer from helper").click()
     expect(said.locator(".prose")).to_be_visible()
@@ -50,7 +50,7 @@ def test_a_panel_is_read_on_a_phone_and_has_no_serious_fault(visit, server, sche
     for folded in run.locator(".head summary").all():
         folded.click()
     cut = ".some(head => head.scrollHeight > head.clientHeight + 1)"
-    assert not page.evaluate(f"[...document.querySelectorAll('.head .prose')]{cut}")
+    assert not page.evaluate(f"[...document.querySelectorAll('.panel-member .prose')]{cut}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.locator(".panel-members .panel-member")).to_have_count(2)
