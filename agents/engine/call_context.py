@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .call_timeout import CallTimeout
 from .errors import ToolError
 
 
@@ -65,6 +66,8 @@ class SamplingReply:
 class CallContext:
     """The context of a call that isn't part of a run."""
 
+    timeout: CallTimeout | None = None  # of the attempt that runs now
+
     # Who the call is for, for tools that keep people or chats apart.
     user_id: str = ""
     chat_id: str = ""
@@ -73,12 +76,15 @@ class CallContext:
         self, progress: float, total: float | None = None, message: str = ""
     ) -> None:
         """Show progress in the call's step, and give the call its full timeout again."""
+        self.extend_timeout()
 
     def report_retry(self, message: str, attempt: int, seconds: float) -> None:
         """Show in the step that the call is repeated after `seconds`."""
 
     def extend_timeout(self) -> None:
         """Give the call its full timeout from now, e.g. once its server has started."""
+        if self.timeout is not None:
+            self.timeout.extend()
 
     async def ask(self, question: Question) -> QuestionAnswer:
         """Ask the run's user and wait for the answer; raise QuestionUnavailable."""
@@ -87,6 +93,14 @@ class CallContext:
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Have the agent's model answer, within the run's budget; raise SamplingRefused."""
         raise SamplingRefused("There is no model to ask outside a run.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """Who a run is for, as the process that drives it knows."""
+
+    user_id: str = ""
+    chat_id: str = ""
 
 
 NO_CONTEXT = CallContext()
@@ -104,3 +118,21 @@ def use_context(context: CallContext) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+NO_RUN = RunContext()
+_current_run: ContextVar[RunContext] = ContextVar("run_context", default=NO_RUN)
+
+
+def current_run() -> RunContext:
+    return _current_run.get()
+
+
+@contextmanager
+def use_run(run: RunContext) -> Iterator[None]:
+    """Tell the calls in this block who they are for."""
+    token = _current_run.set(run)
+    try:
+        yield
+    finally:
+        _current_run.reset(token)

@@ -53,9 +53,10 @@ class StatusKind(StrEnum):
     MODEL_FALLBACK = "model_fallback"  # from, to, message
     REPLAYED = "replayed"
     RESUMED = "resumed"
-    RETRY = "retry"  # message, seconds, attempt
+    RETRY = "retry"  # message, seconds, attempt, tool if it is a tool's
     SLOW = "slow"  # seconds
     TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message
+    TOOL_PROGRESS = "tool_progress"  # tool, progress, total, message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,13 @@
-"""A scripted model for testing agents without a provider or network."""
+"""A scripted model and tool for testing agents without a provider or network."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from . import call_context
+from .call_context import CallContext
+from .tool import TEXT_INPUT_SCHEMA, Effect, ToolInput, ToolResult
 
 
 @dataclass(frozen=True)
@@ -87,3 +91,28 @@ def _words(text: str) -> list[str]:
 
 def _arguments(call: Call) -> str:
     return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+
+
+class ContextTool:
+    """A tool that runs a function with the context of its call, and returns its text."""
+
+    description = "Runs a test."
+    parameters = TEXT_INPUT_SCHEMA
+
+    def __init__(
+        self,
+        work: Callable[[CallContext], Awaitable[str]],
+        name: str = "work",
+        *,
+        effect: Effect = "read",
+        timeout: float | None = None,
+    ) -> None:
+        self.work = work
+        self.name = name
+        self.effect = effect
+        self.timeout = timeout
+        self.calls = 0
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        self.calls += 1
+        return ToolResult(await self.work(call_context.current()))

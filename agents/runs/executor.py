@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from agents.engine import clock, fault_injection
+from agents.engine.call_context import RunContext, use_run
 from agents.engine.errors import AgentError
 from agents.engine.loop import CallOutcome, Events, StopReason, record_outcomes
 from agents.models import Run
@@ -94,7 +95,12 @@ class RunExecutor:
             self.go_on(run)
 
     async def _drive(self, run: Run, source: EventSource) -> None:
-        with record_outcomes() as outcomes, clock.use_clock(clocks.get_clock(run.pk)):
+        user_id = "" if run.user_id is None else str(run.user_id)
+        with (
+            record_outcomes() as outcomes,
+            clock.use_clock(clocks.get_clock(run.pk)),
+            use_run(RunContext(user_id=user_id, chat_id=run.topic)),
+        ):
             await self._run_to_end(run, source, outcomes)
 
     async def _run_to_end(

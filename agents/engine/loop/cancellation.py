@@ -41,20 +41,14 @@ def record_outcomes() -> Iterator[dict[int, CallOutcome]]:
         _outcomes.reset(token)
 
 
-async def await_result(
-    call: asyncio.Task[FallbackResult], step: int, effect: Effect
-) -> FallbackResult:
-    """Return a call's result; a stop cancels the call first and records its outcome."""
-    try:
-        return await asyncio.shield(call)
-    except asyncio.CancelledError:
-        if call.cancelled():
-            raise
-        call.cancel(STOP)
-        await asyncio.wait([call], timeout=CANCEL_GRACE_SECONDS)
-        if (outcomes := _outcomes.get()) is not None:
-            outcomes[step] = _call_outcome(call, effect)
-        raise
+async def cancel_call(call: asyncio.Task[FallbackResult], step: int, effect: Effect) -> None:
+    """Cancel a call because its run is stopped, and record its outcome."""
+    if call.cancelled():
+        return
+    call.cancel(STOP)
+    await asyncio.wait([call], timeout=CANCEL_GRACE_SECONDS)
+    if (outcomes := _outcomes.get()) is not None:
+        outcomes[step] = _call_outcome(call, effect)
 
 
 def _call_outcome(call: asyncio.Task[FallbackResult], effect: Effect) -> CallOutcome:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from functools import partial
 from typing import Any, get_type_hints, overload
 
@@ -90,7 +91,9 @@ async def _run_in_thread(function: Callable[[], Any]) -> Any:
             done.set_result(result)
 
     done.set_running_or_notify_cancel()
-    threading.Thread(target=run, name="tool", daemon=True).start()
+    # With the call's context, so that the function can report its progress.
+    context = copy_context()
+    threading.Thread(target=context.run, args=(run,), name="tool", daemon=True).start()
     result = asyncio.wrap_future(done)
     result.add_done_callback(_consume_exception)
     try:

@@ -7,12 +7,15 @@ from time import monotonic
 from typing import Self
 
 from agents.engine import fault_injection
+from agents.engine.call_context import NO_CONTEXT, CallContext, current, use_context
+from agents.engine.call_timeout import CallTimeout
 from agents.engine.errors import AgentError, ToolExecutionFailed
 from agents.engine.guardrails.patterns import GuardrailResult
 from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.tool import Effect, Tool, ToolInput, ToolResult
 
 TOOL_TIMEOUT_SECONDS = 30.0
+MAX_TIMEOUT_RETRIES = 1
 MAX_ERROR_CHARS = 20_000
 
 # Errors in the code or the input: they say nothing about the tool's dependencies.
@@ -64,8 +67,8 @@ class FallbackResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempt:
     result: ToolResult
-    may_repeat: bool = True
     is_outage: bool = False
+    is_late: bool = False
 
 
 class FallbackStrategy:
@@ -74,15 +77,21 @@ class FallbackStrategy:
         self.pause = pause
 
     async def execute_with_fallback(self, tool: Tool, input: ToolInput) -> FallbackResult:
-        most = 1 + self._retry_limit(tool)
+        context = current()
+        if context is NO_CONTEXT:  # outside a run the call still has a timeout of its own
+            with use_context(CallContext()):
+                return await self.execute_with_fallback(tool, input)
+        most, late = 1 + self._retry_limit(tool), 0
         for attempts in range(1, most + 1):
-            attempt = await self._attempt(tool, input)
-            result = attempt.result
+            attempt = await self._attempt(tool, input, context)
+            result, late = attempt.result, late + attempt.is_late
             if not result.is_error or result.mendable:
                 return FallbackResult(result=result, attempts=attempts)
-            if not attempt.may_repeat or attempts == most:
+            if attempts == most or (attempt.is_late and not _may_repeat_late(tool, late)):
                 break
-            await asyncio.sleep(self.pause * 2**attempts * random.uniform(0.5, 1))
+            wait = self.pause * 2**attempts * random.uniform(0.5, 1)
+            context.report_retry(result.error or "", attempts + 1, wait)
+            await asyncio.sleep(wait)
         return FallbackResult(
             result=result,
             degraded=True,
@@ -95,10 +104,11 @@ class FallbackStrategy:
         """Return the number of retries: none if repeating a call could do harm."""
         return 0 if effect(tool) == "at_most_once" else self.max_retries
 
-    async def _attempt(self, tool: Tool, input: ToolInput) -> _Attempt:
+    async def _attempt(self, tool: Tool, input: ToolInput, context: CallContext) -> _Attempt:
         timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(timeout) as limit:
+                context.timeout = CallTimeout(limit, timeout)
                 fault_injection.point("during_tool_call")
                 result = _to_result(tool, await tool.execute(input))
         except Exception as error:
@@ -116,12 +126,16 @@ def effect(tool: Tool) -> Effect:
     return declared
 
 
+def _may_repeat_late(tool: Tool, late: int) -> bool:
+    """Whether a timed-out call is repeated: once, and only if it changes nothing."""
+    return effect(tool) == "read" and late <= MAX_TIMEOUT_RETRIES
+
+
 def _timeout_attempt(tool: Tool, timeout: float) -> _Attempt:
-    """Don't retry: another attempt would hang too, and the outcome of this one is unknown."""
     late = f"{tool.name} didn't respond within {timeout:g} s."
     if effect(tool) == "at_most_once":
         late = f"{late} It may or may not have completed."
-    return _Attempt(result=ToolResult(error=late), may_repeat=False, is_outage=True)
+    return _Attempt(result=ToolResult(error=late), is_outage=True, is_late=True)
 
 
 def _failed_attempt(tool: Tool, error: Exception) -> _Attempt:

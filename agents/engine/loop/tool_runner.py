@@ -1,11 +1,12 @@
 """Runs the tools of one run and tracks which of them still work."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from agents.engine.call_context import CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
 from agents.engine.guardrails.checks import Guardrails
@@ -48,13 +49,15 @@ class ToolRunner:
         return [self.registry.get(name) for name in names if name not in self.unavailable]
 
     @asynccontextmanager
-    async def run_concurrently(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
+    async def run_concurrently(
+        self, calls: Sequence[ToolCall], context: Callable[[ToolCall], CallContext]
+    ) -> AsyncIterator[Outcomes]:
         """Start the read-only calls and yield them by id.
 
         Others start once they are recorded.
         """
         tasks = {
-            call.id: asyncio.create_task(self.use(call))
+            call.id: asyncio.create_task(self.use(call, context(call)))
             for call in self._read_only_calls(calls)
         }
         try:
@@ -71,12 +74,13 @@ class ToolRunner:
         known = [call for call in calls if self.registry.has(call.name)]
         return [c for c in known if getattr(self.registry.get(c.name), "effect", "") == "read"]
 
-    async def use(self, call: ToolCall) -> FallbackResult:
-        """Make the call; any problem with it is returned as a result."""
+    async def use(self, call: ToolCall, context: CallContext) -> FallbackResult:
+        """Make the call in its context; any problem with it is returned as a result."""
         was_out_of_order = call.name in self.unavailable
-        outcome = await self._run_call(call)
-        if was_out_of_order or outcome.degraded:
-            outcome = await self._run_stand_in(call, outcome)
+        with use_context(context):
+            outcome = await self._run_call(call)
+            if was_out_of_order or outcome.degraded:
+                outcome = await self._run_stand_in(call, outcome)
         if outcome.degraded:
             self.is_degraded = True
         elif not outcome.result.is_error:

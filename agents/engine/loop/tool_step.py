@@ -26,9 +26,10 @@ from .approval import (
     digest,
     fingerprint,
 )
-from .cancellation import await_result
+from .cancellation import cancel_call
 from .handoff import Handoff, HandoffRun
 from .lifecycle_events import guardrail_event, pause_event
+from .live_call import LiveCall
 from .run_state import RunState
 from .tool_fallback import FallbackResult, effect
 from .tool_runner import ToolRunner
@@ -54,6 +55,7 @@ class ToolStep:
         self.approval_policy = approval_policy
         self.guardrails = guardrails or Guardrails()
         self._findings: dict[str, tuple[GuardrailResult, ...]] = {}
+        self._live_calls: dict[str, LiveCall] = {}
 
     async def events(self) -> Events:
         await self._check_calls()
@@ -62,7 +64,9 @@ class ToolStep:
         )
         clock = self.run_state.emit.clock
         began = clock.now()
-        async with self.tool_runner.run_concurrently(self._approved_calls(ready)) as tasks:
+        async with self.tool_runner.run_concurrently(
+            self._approved_calls(ready), self._live_call
+        ) as tasks:
             for call in ready:
                 pending = tasks.get(call.id)
                 about = self._call_fields(call, began if pending else clock.now())
@@ -76,7 +80,19 @@ class ToolStep:
                     yield event
                 fault_injection.point("before_tool_call")
                 if handoff is None:
-                    outcome = await self._run_call(made, pending, about["step"])
+                    live, is_over = self._live_call(made), False
+                    task = pending or asyncio.create_task(self.tool_runner.use(made, live))
+                    try:
+                        while not is_over:
+                            is_over = await live.wait(task)
+                            for event in live.take_events(
+                                self.run_state.emit, about["step"], is_over=is_over
+                            ):
+                                yield event
+                        outcome = task.result()
+                    except (asyncio.CancelledError, GeneratorExit):
+                        await cancel_call(task, about["step"], self._effect(made))
+                        raise
                 else:
                     async with aclosing(handoff.events()) as events:
                         async for event in events:
@@ -212,11 +228,11 @@ class ToolStep:
         called = self._call_event(made, about, effect=effect)
         return [called, *self._guardrail_events(made, about, findings)]
 
-    async def _run_call(
-        self, effective_call: ToolCall, pending: asyncio.Task[FallbackResult] | None, step: int
-    ) -> FallbackResult:
-        task = pending or asyncio.create_task(self.tool_runner.use(effective_call))
-        return await await_result(task, step, self._effect(effective_call))
+    def _live_call(self, call: ToolCall) -> LiveCall:
+        """Return the context of this call."""
+        if call.id not in self._live_calls:
+            self._live_calls[call.id] = LiveCall(call.name)
+        return self._live_calls[call.id]
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
         function = {"name": call.name, "arguments": call.arguments}
