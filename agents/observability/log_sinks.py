@@ -16,7 +16,12 @@ from agents.engine.privacy import mask_secrets
 MAX_FILE_BYTES = 10_000_000
 BACKUP_COUNT = 5
 MAX_CONTENT_CHARS = 2_000
-INFORMATIVE_KINDS = {StatusKind.COMPACTION, StatusKind.REPLAYED, StatusKind.FINISHED_ANYWAY}
+INFORMATIVE_KINDS = {
+    StatusKind.COMPACTION,
+    StatusKind.REPLAYED,
+    StatusKind.FINISHED_ANYWAY,
+    StatusKind.TOOL_PROGRESS,
+}
 WARNING_KINDS = {*StatusKind} - INFORMATIVE_KINDS
 SUCCESS_REASONS = {"completed", "tool_failure_degraded"}
 FAILURE_REASONS = {"error", "interrupted"}

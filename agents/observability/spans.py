@@ -11,7 +11,7 @@ from enum import IntEnum
 from hashlib import sha256
 from typing import Any
 
-from agents.engine.events import Event, EventType
+from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.privacy import mask_secrets
 
 ContentFilter = Callable[[Any], Any]
@@ -229,6 +229,8 @@ class SpanBuilder:
         yield span
 
     def _on_status(self, event: Event) -> None:
+        if event.data["kind"] == StatusKind.TOOL_PROGRESS:
+            return  # several per second; monitors keep about a hundred events per span
         self._add_event(event, "kind", "tool", "from", "to", "stand_in", "seconds", "attempt")
 
     def _on_guardrail(self, event: Event) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from agents.access.masking import mask_text
-from agents.engine.events import DELTA_TYPES, Event, EventType
+from agents.engine.events import DELTA_TYPES, Event, EventType, StatusKind
 from agents.models import Absence, Run
 from agents.review.replay import MAX_FRAMES, elapsed_ms
 from agents.runs.engine_messages import translate
@@ -288,6 +288,8 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
             return "waiting", (yes if data["is_approved"] else no) % who
         case EventType.RUN_PAUSED:
             return "waiting", _("Waiting for user input")
+        case EventType.STATUS if data["kind"] == StatusKind.TOOL_PROGRESS:
+            return None  # the step has a bar; a line per report would bury the rest
         case EventType.STATUS if words := status_text.note_sentence(dict(data)):
             return ("resumed" if data["kind"] == "resumed" else "run"), words
     return None

@@ -295,8 +295,11 @@ def _on_tool_response(rows: Projection, run: int, event: Event) -> None:
 def _on_status(rows: Projection, run: int, event: Event) -> None:
     """Add a note to a step; a retry is also recorded in the row itself."""
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
+    is_progress = note["kind"] == StatusKind.TOOL_PROGRESS
     for step in rows.steps(run, event):
-        changes: dict[str, Any] = {"notes": [*step.notes, note]}
+        # Only the last progress matters; all of it is in the events.
+        kept = [n for n in step.notes if not (is_progress and n["kind"] == note["kind"])]
+        changes: dict[str, Any] = {"notes": [*kept, note]}
         if note["kind"] == StatusKind.RETRY:
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == StatusKind.MODEL_FALLBACK and step.request:

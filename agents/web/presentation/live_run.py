@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker
 from agents.db.compiled_queries import compiled_query
-from agents.engine.events import DELTA_TYPES, EventType
+from agents.engine.events import DELTA_TYPES, EventType, StatusKind
 from agents.models import Run, RunEvent
 from agents.runs import event_store, projection
 from agents.web.presentation import template_cache
@@ -209,9 +209,15 @@ class LiveRunView:
     def _row_frames(
         self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
     ) -> list[str]:
-        named = {e["data"]["step"] for e in events if e["type"] in ROW_TYPES}
+        changed = [e for e in events if e["type"] in ROW_TYPES]
+        named = {e["data"]["step"] for e in changed}
+        whole = {e["data"]["step"] for e in changed if not _is_progress(e)}
         frames: list[str] = []
         for view in self._visible_steps(step_views(run, only=named)) if named else ():
+            if view.number not in whole and view.number in self.rows:
+                # Often, so only the bar: a row has much else, and perhaps a form being filled.
+                frames.append(_render("run/_progress.html", {"step": view, "is_oob": True}))
+                continue
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
             row = template_cache.step_row(view)
@@ -347,6 +353,10 @@ def _runs_by_pk(pk: int) -> QuerySet[Run]:
 @compiled_query
 def _event_times(run: int, seq: int) -> QuerySet[RunEvent, datetime]:
     return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
+
+
+def _is_progress(event: dict[str, Any]) -> bool:
+    return event["data"].get("kind") == StatusKind.TOOL_PROGRESS
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

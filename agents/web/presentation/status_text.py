@@ -12,6 +12,8 @@ from agents.engine.loop import StopReason
 from agents.models import Run
 from agents.runs.engine_messages import translate
 
+from .progress import ProgressView
+
 # The engine's message for a workflow that a person rejected, now and in older runs.
 DECLINED_PATTERN = re.compile(
     r"“(?P<step>.+)”: (?P<person>.+?) (?:rejected this|declined)\."
@@ -69,8 +71,15 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _("The model was slow: no output for %(seconds)s s.") % _short_seconds(facts)
         case StatusKind.LIMITED:
             return _("Waited: %(why)s") % {"why": _limit_sentence(facts)}
+        case StatusKind.RETRY if facts.get("tool"):
+            return _(
+                "Attempt %(attempt)s of %(tool)s after %(seconds)s s: %(message)s"
+            ) % _short_seconds(facts)
         case StatusKind.RETRY:
             return _("Retried after %(seconds)s s: %(message)s") % facts
+        case StatusKind.TOOL_PROGRESS:
+            progress = ProgressView.of([facts])
+            return progress.sentence if progress else ""
         case StatusKind.MODEL_FALLBACK:
             return _("Fell back from %(from)s to %(to)s: %(message)s") % facts
         case StatusKind.TOOL_FALLBACK:
@@ -96,6 +105,9 @@ def waiting_sentence(notes: Sequence[dict[str, Any]]) -> str:
             return _("The model is slow: no output for %(seconds)s s.") % _short_seconds(facts)
         case StatusKind.LIMITED:
             return _("Waiting: %(why)s") % {"why": _limit_sentence(facts)}
+        case StatusKind.RETRY if facts.get("tool"):
+            facts = facts | {"message": translate(facts["message"])}
+            return _("Trying again (attempt %(attempt)s): %(message)s") % facts
         case StatusKind.RETRY:
             facts = _short_seconds(facts) | {"message": translate(facts["message"])}
             return _("Retrying in %(seconds)s s: %(message)s") % facts

@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents.access.masking import Masker
+from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
 from agents.models import AgentStep, Run
@@ -30,6 +31,7 @@ from .formatting import (
 from .links import milliseconds, trace_url
 from .markdown import reveal_invisible, truncate
 from .plan_view import PlanFacts
+from .progress import ProgressView
 from .structured_output import OutputView, inline_text, table_preview
 from .waterfall import THINKING_KINDS, StepBar
 
@@ -296,7 +298,24 @@ class StepView:
 
     @property
     def notes(self) -> list[str]:
-        return [words for note in self.step.notes if (words := status_text.note_sentence(note))]
+        # While a call runs, its progress is a bar.
+        found = [
+            note
+            for note in self.step.notes
+            if not (self.is_open and note["kind"] == StatusKind.TOOL_PROGRESS)
+        ]
+        return [words for note in found if (words := status_text.note_sentence(note))]
+
+    @cached_property
+    def progress(self) -> ProgressView | None:
+        """The progress of a running call, if it reports any."""
+        return ProgressView.of(self.step.notes) if self.is_open and self.step.notes else None
+
+    @property
+    def live_note(self) -> str:
+        """What a running call is waiting for before it is repeated."""
+        is_call = self.is_live and self.step.kind == AgentStep.Kind.TOOL
+        return status_text.waiting_sentence(self.step.notes) if is_call else ""
 
     @property
     def duration_ms(self) -> float | None:

@@ -1,0 +1,134 @@
+"""What a tool reports while its call runs is visible in the step, live and afterwards."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import runs
+from agents.catalog import tool_factory
+from agents.db import database
+from agents.engine.events import EventType, StatusKind
+from agents.engine.testing import ContextTool, Says
+from agents.models import AgentStep, Run
+from agents.web.presentation import StepView, status_text
+from agents.web.presentation.live_run import LiveRunView
+from tests.conftest import asked, checked, until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    """Replace the calculator by a function that gets the call's context."""
+
+    def use(work, **options):
+        tool = ContextTool(work, "calculator", **options)
+        monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
+        return tool
+
+    return use
+
+
+@pytest.fixture
+def gate():
+    return asyncio.Event()
+
+
+def calls(*turns):
+    return Says.call("calculator", input="1"), Says(answer="Done.")
+
+
+async def started(query="Copy it", user=None):
+    run = await sync_to_async(runs.prepare)(query=query, topic="chat.1", user=user)
+    runs.launch(run)
+    return run
+
+
+async def until_status(run, kind):
+    for _ in range(200):
+        rows = run.events.filter(type=EventType.STATUS).order_by("-seq")
+        if [row async for row in rows if row.data["kind"] == kind]:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"There was no {kind}.")
+
+
+async def test_progress_is_a_bar_in_the_live_step_and_a_note_afterwards(tool, gate, scripted):
+    async def work(context):
+        context.report_progress(3, 4, "Copying <b>")
+        await gate.wait()
+        context.report_progress(4, 4, "Copied")
+        return "copied"
+
+    tool(work)
+    scripted(*calls())
+    run = await started()
+    await until_status(run, StatusKind.TOOL_PROGRESS)
+    live = await database.run(LiveRunView(run.pk).snapshot)
+
+    assert f'<progress id="step-{run.pk}-2-bar" value="75" max="100"></progress>' in live
+    assert f'<label for="step-{run.pk}-2-bar">Copying &lt;b&gt;</label>' in live
+
+    gate.set()
+    await runs.wait(run)
+    step = await AgentStep.objects.aget(run=run, kind="tool")
+    assert [note["progress"] for note in step.notes] == [4]  # only the last one
+    assert StepView(step, run).notes == ["Last progress: 100%, Copied"]
+    assert "<progress" not in await database.run(LiveRunView(run.pk).snapshot)
+    await checked(run)
+
+
+async def test_a_page_gets_only_the_bar_while_a_call_reports_progress(tool, gate, scripted):
+    async def work(context):
+        context.report_progress(1, message="Indexing")
+        await gate.wait()
+        return "indexed"
+
+    tool(work)
+    scripted(*calls())
+    run = await started()
+    await until(run, EventType.TOOL_CALL)
+    await until_status(run, StatusKind.TOOL_PROGRESS)
+
+    def frames():
+        page = LiveRunView(run.pk)
+        page.snapshot()
+        event = run.events.get(type=EventType.STATUS).value
+        return page.changes([event.to_dict()])
+
+    html = await database.run(frames)
+    gate.set()
+    await runs.wait(run)
+
+    assert 'hx-swap-oob="true"><label for=' in html
+    assert "<progress id=" in html
+    assert "value=" not in html  # the total is unknown
+    assert 'class="step"' not in html
+
+
+async def test_repeated_calls_are_notes_of_the_step(tool, scripted):
+    async def work(context):
+        if one.calls == 1:
+            raise ConnectionError("refused")
+        return "2"
+
+    one = tool(work)
+    scripted(*calls())
+    run = await asked("Count")
+    step = await AgentStep.objects.aget(run=run, kind="tool")
+
+    [note] = StepView(step, run).notes
+    assert note.startswith("Attempt 2 of calculator after 0.")
+    assert note.endswith("s: calculator failed: ConnectionError: refused")
+    assert (step.attempts, step.observation) == (2, "2")
+    assert (await Run.objects.aget(pk=run.pk)).status == Run.Status.COMPLETED
+
+
+def test_a_call_that_is_being_repeated_says_so():
+    note = {"kind": "retry", "tool": "search", "attempt": 2, "seconds": 0.2, "message": "Busy."}
+
+    assert status_text.waiting_sentence([note]) == "Trying again (attempt 2): Busy."
