@@ -20,7 +20,8 @@ def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
     expect(run.locator(".answer")).to_contain_text("(helper)")
     expect(run.locator(".answer")).to_contain_text("Differences")
     heads = run.get_by_role("region", name="Panel of 2 agents · Synthesis with attribution")
-    expect(heads.locator(".panel-member h4")).to_have_text(["helper differs", "librarian differs"])
+    names = heads.locator(".panel-member h4")
+    expect(names).to_have_text(["helper differs", "librarian differs"])
     said = heads.locator(".panel-member").first
     expect(said.locator(".prose")).to_be_hidden()
     said.get_by_text("Answer from helper").click()
