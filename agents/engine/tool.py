@@ -40,7 +40,8 @@ class ToolResult:
 
     `mendable` errors come from the input: a retry is useless, but the model can correct it. A
     `note` is about the output, e.g. that it is rounded, and isn't part of it. `is_data` means
-    that the output is JSON: plan steps read it as a value, so 6 is a number.
+    that the output is JSON: plan steps read it as a value, so 6 is a number. `is_late` means
+    that the tool gave up waiting, so how far the call got is unknown.
     """
 
     output: str = ""
@@ -48,6 +49,7 @@ class ToolResult:
     mendable: bool = False
     note: str = ""
     is_data: bool = False
+    is_late: bool = False
     attachments: tuple[Attachment, ...] = ()
 
     @property

@@ -207,6 +207,16 @@ async def test_a_timed_out_call_is_repeated_once_and_only_if_it_is_read_only(eff
     assert (tool.calls, result.attempts, result.degraded) == (calls, calls, True)
 
 
+async def test_a_tool_that_gave_up_waiting_itself_is_not_called_again():
+    async def give_up(_):
+        return ToolResult(error="The server didn't respond.", is_late=True)
+
+    tool = Echo(does=give_up)
+    result = await FallbackStrategy(pause=0).execute_with_fallback(tool, {})
+
+    assert (len(tool.inputs), result.degraded) == (1, True)
+
+
 async def test_a_run_stopped_while_a_report_is_read_stops_the_call(agent):
     ended = []
 

@@ -116,7 +116,9 @@ class FallbackStrategy:
                 return _timeout_attempt(tool, timeout)
             return _failed_attempt(tool, error)
         return _Attempt(
-            result=_mask_error(result), is_outage=result.is_error and not result.mendable
+            result=_mask_error(result),
+            is_outage=result.is_error and not result.mendable,
+            is_late=result.is_late,
         )
 
 
