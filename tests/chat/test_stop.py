@@ -293,7 +293,7 @@ async def test_the_next_question_after_a_stop_is_answered(chat, monkeypatch):
         await page.send_json_to({"type": "message", "text": "Still there?", "client_id": "b"})
         await frames_until(page, 'class="run" data-status="completed"')
 
-    assert "You stopped this run." in stopped[-1]
+    assert 'class="outcome" data-status="stopped"' in stopped[-1]
     said = [(m["role"], m["content"]) for m in model.requests[0]["messages"][1:]]
     assert said == [
         ("user", "Talk"),

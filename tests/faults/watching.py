@@ -52,7 +52,8 @@ async def _stopped(ground: Ground, tab: Tab, question: str) -> Result:
     result = await ground.played(5)
     result.slowest = took
     result.violations += unless(took < 2, f"{question}: stopped after {took:.1f} s")
-    result.violations += unless("You stopped this run" in shown, f"{question}: {shown[-200:]}")
+    status = tab.runs[-1].attributes["data-status"]
+    result.violations += unless(status == "stopped", f"{question}: {status} {shown[-200:]}")
     result.violations += unless(tab.runs[-1].text == shown, f"{question}: words after the end")
     return result
 
