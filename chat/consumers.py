@@ -25,6 +25,7 @@ from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, messages, presence, sessions, sharing
+from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_PK, Conversation
 from chat.presence import Person, Presence
@@ -173,9 +174,9 @@ class ChatConsumer(LiveConsumer):
                 finally:
                     frames, self.new_run_frames = self.new_run_frames, ""
                     await self.send(frames)
-        except messages.MessageRejected as reason:
+        except MessageRejected as reason:
             await self.send_error(reason.args[0])
-            if isinstance(reason, messages.ClientIdConflict):
+            if isinstance(reason, ClientIdConflict):
                 state = partial(fragments.render_composer, refused=client_id)
                 await self.show(state, self.session)
             return

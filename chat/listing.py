@@ -8,8 +8,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agents.db.compiled_queries import compiled_query
+from agents.db.sanitize import sanitize_text
 from agents.models import Membership, Run
-from chat.messages import storable
 from chat.models import ChatSession, Message
 
 MAX_SESSIONS = 100
@@ -20,7 +20,7 @@ Runs = Mapping[str, Run]
 
 def search_sessions(user: User, query: str = "") -> list[ChatSession]:
     """Return a user's own and shared chats that match, newest first."""
-    words = storable(query)[:MAX_QUERY_CHARS].split()[:8]
+    words = sanitize_text(query)[:MAX_QUERY_CHARS].split()[:8]
     chats = (
         list(_matching_sessions(user, words)[:MAX_SESSIONS])
         if words

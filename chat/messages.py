@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Protocol
 
 from django.conf import settings
@@ -18,18 +18,16 @@ from django.utils.translation import ngettext
 
 from agents import runs
 from agents.access import masking, quotas
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import update
+from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
-from agents.engine.errors import AgentError
-from agents.engine.state import Message as HistoryMessage
-from agents.models import Agent, Run
-from agents.runs import event_store, pubsub
-from agents.runs.engine_messages import translate
-from agents.workflows import start
-from chat import queue, sharing
+from agents.models import Run
+from agents.runs import pubsub
+from chat import queue, run_factory, sharing
+from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
@@ -37,20 +35,6 @@ logger = logging.getLogger(__name__)
 RATE_WINDOW = timedelta(minutes=1)
 MAX_MESSAGE_BYTES = 200_000
 MAX_TITLE_CHARS = 60
-HISTORY_RUNS = 20
-# Only what the history needs: loading whole runs takes three times as long.
-HISTORY_FIELDS = (
-    *("query", "answer", "status", "stopped_reason", "detail"),
-    *("marks", "tool_calls", "review__correction"),
-)
-
-
-class MessageRejected(Exception):
-    """Raised when a message is rejected; the user sees the reason."""
-
-
-class ClientIdConflict(MessageRejected):
-    """Raised when the page's id for this message belongs to another one; it needs a new id."""
 
 
 class Page(Protocol):
@@ -185,8 +169,8 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
     """Return the message with its run, or None if it can't have one."""
     try:
         with transaction.atomic():
-            agent = select_agent(message.agent_name, message.author)
-            run = prepare(session, message.author, message.text, agent)
+            agent = run_factory.select_agent(message.agent_name, message.author)
+            run = run_factory.prepare(session, message.author, message.text, agent)
             message.text = masking.mask_for_storage(agent, message.text)
             return queue.attach_run(message, run)
     except MessageRejected:
@@ -211,7 +195,7 @@ def _find_duplicate(
 ) -> Message | None:
     """Return the message already sent with this id: a double click, or a lost reply."""
     known = None
-    is_id = 0 < len(client_id) <= 64 and client_id == storable(client_id)
+    is_id = 0 < len(client_id) <= 64 and client_id == sanitize_text(client_id)
     if is_id:
         known = next(iter(_by_client_id(user.pk, client_id)), None)
     # In another chat it isn't a duplicate, and treating it as one would lose the text.
@@ -255,8 +239,8 @@ def _build(
         return _build_queued(session, user, text, client_id, agent)
     session = session or _create_session(user, text, agent)
     fault_injection.point("before_message_save")
-    answers = select_agent(agent, user)
-    run = prepare(session, user, text, answers)
+    answers = run_factory.select_agent(agent, user)
+    run = run_factory.prepare(session, user, text, answers)
     kept = masking.mask_for_storage(answers, text)
     about = {"text": kept, "client_id": client_id, "agent_name": ""}
     return Message(session=session, author=user, run=run, **about)
@@ -264,8 +248,8 @@ def _build(
 
 def _create_session(user: User, text: str, agent: str) -> ChatSession:
     """Create a chat named after its first message, or after the workflow it starts."""
-    wish = requested_workflow(text, user)
-    kept = masking.mask_for_storage(select_agent(agent, user), text)
+    wish = run_factory.requested_workflow(text, user)
+    kept = masking.mask_for_storage(run_factory.select_agent(agent, user), text)
     title = wish.version.workflow.name if wish else make_title(kept)
     return ChatSession.objects.create(user=user, title=title)
 
@@ -274,8 +258,8 @@ def _build_queued(
     session: ChatSession, user: User, text: str, client_id: str, agent: str
 ) -> Message:
     fault_injection.point("before_message_save")
-    name = agent and select_agent(agent, user).name
-    requested_workflow(text, user)
+    name = agent and run_factory.select_agent(agent, user).name
+    run_factory.requested_workflow(text, user)
     try:
         place = queue.next_place(session)
     except queue.QueueFull:
@@ -291,13 +275,13 @@ def _build_queued(
 def _masked_text(user: User, text: str, agent: str) -> str:
     """Mask the text as the agent that would answer it requires."""
     first = agent_factory.default_candidates_for(user.pk)
-    answers = find_agent(agent, user) if agent else next(iter(first), None)
+    answers = run_factory.find_agent(agent, user) if agent else next(iter(first), None)
     return masking.mask_for_storage(answers, text) if answers else text
 
 
 def clean_text(text: str) -> str:
     """Return the text for storage; raise MessageRejected if it is empty or too long."""
-    text = storable(text).strip()
+    text = sanitize_text(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise MessageRejected(_("Enter a message first."))
     if len(text.encode()) > MAX_MESSAGE_BYTES:
@@ -308,120 +292,9 @@ def clean_text(text: str) -> str:
     return text
 
 
-def storable(text: str) -> str:
-    """Remove what a database rejects: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
-
-
 def make_title(text: str) -> str:
     line = " ".join(text[: MAX_TITLE_CHARS * 4].split())
     if len(line) <= MAX_TITLE_CHARS:
         return line
     cut = line[:MAX_TITLE_CHARS].rsplit(" ", 1)[0]
     return f"{cut if len(cut) > MAX_TITLE_CHARS // 2 else line[:MAX_TITLE_CHARS]}…"
-
-
-def history(session: ChatSession) -> list[HistoryMessage]:
-    """Return the chat's history as a model gets it."""
-    return [
-        m for run in reversed(_recent_runs(session.pk)) for m in event_store.transcript(run)
-    ]
-
-
-@compiled_query
-def _recent_runs(session: int) -> QuerySet[Run]:
-    runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.only(*HISTORY_FIELDS).order_by("-message__pk")[:HISTORY_RUNS]
-
-
-def select_agent(name: str, user: User) -> Agent:
-    """Return the agent with this name, or the user's default."""
-    with _reject_agent_errors():
-        agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
-    if agent is None:
-        raise MessageRejected(_("This agent is no longer available. Choose another one."))
-    return agent
-
-
-def find_agent(name: str, user: User) -> Agent | None:
-    return next(iter(_agents_by_name(user.pk, storable(name))), None)
-
-
-@compiled_query
-def _agents_by_name(user: int, name: str) -> QuerySet[Agent]:
-    return Agent.objects.open_to(user).filter(name=name, enabled=True)
-
-
-def requested_workflow(text: str, user: User) -> start.StartRequest | None:
-    """Return the workflow that a message starts, if any."""
-    try:
-        return start.parse_command(text, user)
-    except start.WorkflowNotStarted as reason:
-        raise MessageRejected(str(reason)) from reason
-
-
-def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
-    """Create the run for a text: of an agent, a workflow, or a stopped plan."""
-    if (stopped := _stopped_plan(session, text)) is not None:
-        return _prepare_continuation(stopped, session, user)
-    wish = requested_workflow(text, user)
-    with _reject_agent_errors():
-        return runs.prepare(
-            query=text,
-            history=history(session),
-            topic=session.topic,
-            user=user,
-            agent=agent,
-            workflow=wish.version if wish else None,
-            parameters=dict(wish.parameters) if wish else None,
-        )
-
-
-def _stopped_plan(session: ChatSession, text: str) -> Run | None:
-    """Return the chat's last stopped plan, if this text continues it."""
-    if text not in _continue_phrases():
-        return None
-    last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
-    return last if last is not None and last.can_continue else None
-
-
-@cache
-def _continue_phrases() -> set[str]:
-    """Return the button's text in each language."""
-    phrases = set()
-    for language, _name in settings.LANGUAGES:
-        with translation.override(language):
-            phrases.add(_("Continue where you left off."))
-    return phrases
-
-
-def _prepare_continuation(stopped: Run, session: ChatSession, user: User) -> Run:
-    with _reject_agent_errors():
-        return runs.prepare_continuation(stopped, topic=session.topic, user=user)
-
-
-def blocked_reason(message: Message) -> str:
-    """Return why a queued message couldn't be answered now; usually empty."""
-    try:
-        agent = select_agent(message.agent_name, message.author)
-        requested_workflow(message.text, message.author)
-        with _reject_agent_errors():
-            planner_factory.ensure_usable(
-                agent, planner_factory.model_name(agent), message.author
-            )
-            quotas.check(message.author)
-    except MessageRejected as reason:
-        return str(reason)
-    except Exception:  # the page must render, or the message couldn't be withdrawn
-        logger.exception("Can't check whether message %s can be answered.", message.pk)
-        return _("This message can't be answered. Remove it from the queue.")
-    return ""
-
-
-@contextmanager
-def _reject_agent_errors() -> Iterator[None]:
-    """Turn agent errors into a rejection with its reason."""
-    try:
-        yield
-    except AgentError as error:
-        raise MessageRejected(f"{translate(str(error))} {translate(error.advice)}") from error

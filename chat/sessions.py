@@ -8,9 +8,10 @@ from django.db import transaction
 
 from agents import runs
 from agents.db import database
+from agents.db.sanitize import sanitize_text
 from agents.models import Run
 from agents.runs import pubsub
-from chat import messages, queue
+from chat import messages, queue, run_factory
 from chat.models import ChatSession, Message
 
 
@@ -53,7 +54,7 @@ async def withdraw(session: ChatSession, user: User, pk: int | None) -> str | No
 
 
 def rename(session: ChatSession, title: str) -> None:
-    title = " ".join(messages.storable(title).split())[:80]
+    title = " ".join(sanitize_text(title).split())[:80]
     if title:
         ChatSession.objects.filter(pk=session.pk).update(title=title)
 
@@ -73,7 +74,7 @@ def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
         live_run=None if run is None else run.pk,
         is_waiting=run is not None and run.is_waiting,
         queued=queued,
-        hindrance=messages.blocked_reason(queued[0]) if queued and run is None else "",
+        hindrance=run_factory.blocked_reason(queued[0]) if queued and run is None else "",
     )
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.db.compiled_queries import compiled_query
-from agents.review.feedback import storable
+from agents.db.sanitize import sanitize_text
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
 from agents.runs import pubsub
 from chat import queue
@@ -90,7 +90,7 @@ def add_member(session: ChatSession, name: str, right: str) -> None:
 
     No link gives them more than that. A link that did is withdrawn, because it was passed on.
     """
-    name = storable(name).strip()
+    name = sanitize_text(name).strip()
     person = get_user_model().objects.filter(username=name, is_active=True).first()
     if right not in ACCESS_LEVELS:
         raise SharingRejected(_("Choose a permission."))

@@ -24,6 +24,7 @@ from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.workflows import start as workflow_start
 from chat import fragments, listing, messages, queue, sessions, sharing
+from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
@@ -105,7 +106,7 @@ async def start(request: UserRequest) -> HttpResponse:
     user = await request.auser()
     try:
         message = await _submit(request, None, user)
-    except messages.MessageRejected as reason:
+    except MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -117,7 +118,7 @@ async def start_workflow(request: UserRequest, pk: int) -> HttpResponse:
     try:
         query = await database.run(_workflow_command, request, user, pk)
         message = await messages.submit(None, user, query, uuid4().hex)
-    except (workflow_start.WorkflowNotStarted, messages.MessageRejected) as reason:
+    except (workflow_start.WorkflowNotStarted, MessageRejected) as reason:
         return await database.run(_render_rejected, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -128,7 +129,7 @@ async def send(request: UserRequest, pk: int) -> HttpResponse:
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     try:
         await _submit(request, chat, user)
-    except messages.MessageRejected as reason:
+    except MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), chat)
     return redirect("chat:session", pk)
 

@@ -25,6 +25,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from agents.access import audit
+from agents.db.sanitize import sanitize_text
 from agents.models.rights import Role
 
 from . import confusable_names, factors, oidc_client, roles, sessions
@@ -146,7 +147,7 @@ def _accepted_acr() -> list[str]:
 def get_or_create_user(found: dict[str, Any]) -> Any:
     """Return the account: known, found by a verified address, or new."""
     subject = found["sub"]
-    is_one = isinstance(subject, str) and subject.strip() and subject == _storable(subject)
+    is_one = isinstance(subject, str) and subject.strip() and subject == sanitize_text(subject)
     if not is_one or len(subject) > MAX_SUBJECT_CHARS:
         raise OidcError(
             _("The response from %(service)s couldn't be verified.")
@@ -171,7 +172,7 @@ def _find_by_email(found: dict[str, Any]) -> Any:
     address = found.get("email")
     if not isinstance(address, str) or not address or found.get("email_verified") is not True:
         return None
-    people = get_user_model()._default_manager.filter(email__iexact=_storable(address))
+    people = get_user_model()._default_manager.filter(email__iexact=sanitize_text(address))
     found_people = list(people[:2])
     if any(map(_is_privileged, found_people)):
         raise OidcError(
@@ -195,11 +196,11 @@ def _create_user(found: dict[str, Any]) -> Any:
             _("You don't have an account here. Ask an administrator to create one.")
         )
     is_verified = found.get("email_verified") is True
-    address = _storable(str(found.get("email") or "")) if is_verified else ""
+    address = sanitize_text(str(found.get("email") or "")) if is_verified else ""
     people = get_user_model()._default_manager
     user = people.create_user(_unique_username(found), email=address[:254])
-    user.first_name = _storable(str(found.get("given_name") or ""))[:150]
-    user.last_name = _storable(str(found.get("family_name") or ""))[:150]
+    user.first_name = sanitize_text(str(found.get("given_name") or ""))[:150]
+    user.last_name = sanitize_text(str(found.get("family_name") or ""))[:150]
     user.save()
     roles.set_role(user, Role.PERSON)
     audit.record(user, audit.PERSON_ADDED, factors.audit_subject(user), by="oidc")
@@ -209,7 +210,7 @@ def _create_user(found: dict[str, Any]) -> Any:
 def _unique_username(found: dict[str, Any]) -> str:
     """Return the service's name for the user, made distinct from all others here."""
     preferred = found.get("preferred_username") or str(found.get("email") or "").split("@")[0]
-    plain = unicodedata.normalize("NFKC", _storable(str(preferred)))
+    plain = unicodedata.normalize("NFKC", sanitize_text(str(preferred)))
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MAX_USERNAME_CHARS - 10] or "person"
     taken = get_user_model()._default_manager.values_list("username", flat=True)
     looks = {confusable_names.skeleton(one) for one in taken.iterator()}
@@ -282,10 +283,6 @@ def _in_words() -> Iterator[None]:
 
 def _redirect_uri(request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("people:oidc_back"))
-
-
-def _storable(text: str) -> str:
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _ascii(text: str) -> str:

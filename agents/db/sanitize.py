@@ -1,4 +1,4 @@
-"""Makes events storable in every database."""
+"""Makes texts and events storable in every database."""
 
 import json
 import re
@@ -9,6 +9,11 @@ from agents.engine.events import DELTA_TYPES, Event
 
 ASCII_TEXT = re.compile("[\x01-\x7f]*")
 NUL_ESCAPE = "\\u0000"
+
+
+def sanitize_text(text: str) -> str:
+    """Remove NUL and replace lone surrogates, which PostgreSQL rejects."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def sanitize_event(event: Event) -> Event:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
+from agents.db.sanitize import sanitize_text
 from agents.models import Run
 from agents.review.models import MAX_NAME_CHARS, Label, Note, Rating, Review
 from agents.runs import pubsub
@@ -111,7 +112,7 @@ def remove_label(run: Run, name: str, step: int = 0) -> None:
 
 def normalize_label(text: str) -> str:
     """Normalize a label's width, case and spacing."""
-    return " ".join(unicodedata.normalize("NFKC", storable(text)).lower().split())
+    return " ".join(unicodedata.normalize("NFKC", sanitize_text(text)).lower().split())
 
 
 def flag(user: User, run: Run, why: str) -> Review:
@@ -260,15 +261,10 @@ def _require_text(text: str) -> str:
 
 def clean_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
     """Return the text for storage; raise FeedbackRejected if it is too long."""
-    words = storable(text).replace("\r\n", "\n").strip()
+    words = sanitize_text(text).replace("\r\n", "\n").strip()
     if len(words) > most:
         raise FeedbackRejected(
             _("Too long: %(count)d characters (max %(most)d).")
             % {"count": len(words), "most": most}
         )
     return words
-
-
-def storable(text: str) -> str:
-    """Remove what a database rejects: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()

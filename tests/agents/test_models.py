@@ -14,6 +14,7 @@ from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from agents.web.presentation import status_text
 from chat import messages
+from chat.errors import MessageRejected
 from tests.conftest import asked
 from tests.wire import WireServer, fail, say
 
@@ -158,7 +159,7 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
     added(**columns)
     thinking_with(agent, "fast")
 
-    with pytest.raises(messages.MessageRejected, match=sentence):
+    with pytest.raises(MessageRejected, match=sentence):
         messages.save(None, person, "Hello?", "a")
     assert not Run.objects.exists()
 
@@ -168,7 +169,7 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
     thinking_with(agent, "fast")
     settings.ENCRYPTION_KEYS = ["another one"]
 
-    with pytest.raises(messages.MessageRejected, match="can't be decrypted"):
+    with pytest.raises(MessageRejected, match="can't be decrypted"):
         messages.save(None, person, "Hello?", "a")
 
 
@@ -212,7 +213,7 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
     thinking_with(agent, "fast")
 
     assert planner_factory.ensure_usable(agent, "fast", person) is None
-    with pytest.raises(messages.MessageRejected, match="t have access to the model fast"):
+    with pytest.raises(MessageRejected, match="t have access to the model fast"):
         messages.save(None, stranger, "Hello?", "a")
 
 

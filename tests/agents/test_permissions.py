@@ -12,6 +12,7 @@ from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import reruns
 from agents.workflows import acceptance, schedules, start
 from chat import messages
+from chat.errors import MessageRejected
 from tests.conftest import asked
 
 pytestmark = [
@@ -85,7 +86,7 @@ def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger
 
 @pytest.mark.parametrize("name", ["ledger", "no-such-agent"])
 def test_an_agent_for_others_is_no_other_than_none(stranger, ledger, name):
-    with pytest.raises(messages.MessageRejected, match="This agent is no longer available"):
+    with pytest.raises(MessageRejected, match="This agent is no longer available"):
         messages.save(None, stranger, "hello", "1", name)
 
     assert not Run.objects.exists()

@@ -7,7 +7,7 @@ from agents.engine.testing import Says
 from agents.models import Run
 from agents.review import feedback
 from agents.runs import event_store
-from chat import messages
+from chat import run_factory
 from chat.models import Message
 from tests.conftest import asked
 
@@ -28,7 +28,7 @@ async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person,
     scripted(Says(answer="It is 41."))
     await corrected(chat, person)
 
-    history = await sync_to_async(messages.history)(chat)
+    history = await sync_to_async(run_factory.history)(chat)
 
     assert [message["role"] for message in history] == ["user", "assistant"]
     assert history[1]["content"] == f"It is 41.\n\n{event_store.CORRECTION_NOTE}\n\nIt is 42."
@@ -52,6 +52,6 @@ async def test_history_is_read_in_one_go(chat, person, django_assert_max_num_que
     @sync_to_async
     def read():
         with django_assert_max_num_queries(1):
-            return messages.history(chat)
+            return run_factory.history(chat)
 
     assert len(await read()) == 10

@@ -12,6 +12,7 @@ from django.utils import timezone
 from agents import runs
 from agents.models import Run
 from chat import messages, sessions
+from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 
 pytestmark = [
@@ -24,7 +25,7 @@ begin = partial(sync_to_async(messages.save), None)
 
 
 async def refused(*about):
-    with pytest.raises(messages.MessageRejected) as reason:
+    with pytest.raises(MessageRejected) as reason:
         await begin(*about)
     return str(reason.value)
 
@@ -49,7 +50,7 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
     def ask(number):
         try:
             return messages.save(None, person, f"question {number}", f"id {number}").run_id
-        except messages.MessageRejected:
+        except MessageRejected:
             return None
         finally:
             connections.close_all()
@@ -68,9 +69,7 @@ async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings
     for text in ("two", "three"):
         await say(chat, person, text, text)
 
-    with pytest.raises(
-        messages.MessageRejected, match="ve sent 3 messages in the last minute."
-    ):
+    with pytest.raises(MessageRejected, match="ve sent 3 messages in the last minute."):
         await say(chat, person, "four", "four")
     assert not (await say(chat, person, "three", "three")).is_new  # it was taken before
 

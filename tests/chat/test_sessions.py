@@ -17,7 +17,8 @@ from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run, RunEvent
-from chat import listing, messages, sessions
+from chat import listing, messages, run_factory, sessions
+from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab, until
 
@@ -88,7 +89,7 @@ def test_a_title_is_one_short_line(text, title):
 
 @given(st.text(min_size=1))
 def test_any_text_is_kept_whole_or_refused(text):
-    with suppress(messages.MessageRejected):
+    with suppress(MessageRejected):
         assert_whole(messages.clean_text(text))
 
 
@@ -138,7 +139,7 @@ async def test_an_agent_can_be_chosen(person):
 
 
 def test_what_is_refused_leaves_nothing_behind(person):
-    with pytest.raises(messages.MessageRejected):
+    with pytest.raises(MessageRejected):
         messages.save(None, person, "6 * 7", "a", "nobody")
 
     assert not ChatSession.objects.exists()
@@ -196,14 +197,14 @@ async def test_deleting_a_session_leaves_nothing_of_it(client, person):
 async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
     client, person, monkeypatch
 ):
-    history, asked_for_history = messages.history, threading.Event()
+    history, asked_for_history = run_factory.history, threading.Event()
 
     def slow(*subject):
         asked_for_history.set()
         time.sleep(0.2)
         return history(*subject)
 
-    monkeypatch.setattr(messages, "history", slow)
+    monkeypatch.setattr(run_factory, "history", slow)
     sending = asyncio.create_task(client.post("/chat/", {"text": "6 * 7"}))
     async with asyncio.timeout(10):
         await asyncio.to_thread(asked_for_history.wait)
@@ -253,10 +254,10 @@ def test_what_was_said_before_is_read_at_once_however_it_ended(chat, django_asse
         ended = {"status": status, "stopped_reason": reason, "answer": "" if at else "42"}
         run = Run.objects.create(user=chat.user, topic=chat.topic, query=f"{at}?", **ended)
         Message.objects.create(session=chat, author=chat.user, run=run, client_id=str(at))
-    messages.history(chat)
+    run_factory.history(chat)
 
     with django_assert_num_queries(1):
-        said = [message["content"] for message in messages.history(chat)]
+        said = [message["content"] for message in run_factory.history(chat)]
 
     assert said[:2] == ["0?", "42"]
     assert said[2::2] == ["1?", "2?"]

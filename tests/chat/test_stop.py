@@ -18,6 +18,7 @@ from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import event_store, executor, leases, pubsub, service
 from chat import messages, queue
+from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
 
@@ -362,7 +363,7 @@ async def test_one_live_run_a_session_however_many_speak_at_once(chat):
     def say(at):
         try:
             return messages.save(chat, chat.user, "6 * 7", f"id-{at}")
-        except messages.MessageRejected:
+        except MessageRejected:
             return None
 
     speak = database_sync_to_async(say, thread_sensitive=False)

@@ -9,6 +9,7 @@ from django.db import OperationalError, connection
 from agents.db import errors
 from agents.runs import approvals, event_writer
 from chat import messages
+from chat.errors import MessageRejected
 from chat.models import Message
 from tests.conftest import frames_until, tab
 
@@ -36,7 +37,7 @@ def _full():
 
 @pytest.mark.usefixtures("_full")
 def test_a_message_that_there_is_no_room_for_is_refused_in_words(chat, person):
-    with pytest.raises(messages.MessageRejected, match=FULL):
+    with pytest.raises(MessageRejected, match=FULL):
         messages.save(chat, person, "x" * 100_000, "a")
 
     assert not Message.objects.exists()
@@ -44,7 +45,7 @@ def test_a_message_that_there_is_no_room_for_is_refused_in_words(chat, person):
 
 @pytest.mark.usefixtures("_full")
 def test_a_first_message_leaves_no_session_behind_where_there_is_no_room(person):
-    with pytest.raises(messages.MessageRejected, match=FULL):
+    with pytest.raises(MessageRejected, match=FULL):
         messages.save(None, person, "x" * 100_000, "a")
 
     assert not person.chat_sessions.exists()

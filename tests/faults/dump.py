@@ -10,7 +10,7 @@ from tests.bench import accounts  # noqa: F401  (sets Django up)
 
 from agents.runs import event_store  # isort: skip
 from agents.models import AgentStep, Approval, Run, RunEvent  # isort: skip
-from chat import messages as chat_messages  # isort: skip
+from chat import run_factory  # isort: skip
 from chat.models import ChatSession, Message  # isort: skip
 from django.db import connections  # isort: skip
 
@@ -33,7 +33,7 @@ def dump(pks: list[int]) -> dict:
         "events": list(_of(RunEvent, runs, "seq").values(*EVENT)),
         "steps": list(_of(AgentStep, runs, "number").values(*STEP)),
         "approvals": list(_of(Approval, runs, "pk").values(*APPROVAL)),
-        "told": [*map(event_store.transcript, runs), *map(chat_messages.history, chats)],
+        "told": [*map(event_store.transcript, runs), *map(run_factory.history, chats)],
     }
 
 

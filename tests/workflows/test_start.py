@@ -12,6 +12,7 @@ from agents.web.presentation.live_run import LiveRunView
 from agents.workflows import start, versions
 from agents.workflows.start import WorkflowNotStarted
 from chat import messages
+from chat.errors import MessageRejected
 from tests.conftest import checked
 from tests.workflows import pipeline
 
@@ -147,7 +148,7 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
 
 
 def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
-    with pytest.raises(messages.MessageRejected, match="Did you mean アンケート集計レポート"):
+    with pytest.raises(MessageRejected, match="Did you mean アンケート集計レポート"):
         messages.save(None, person, "/workflow アンケート集計", "a")
 
     assert not Run.objects.exists()

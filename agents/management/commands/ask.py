@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.core.management.base import CommandError, CommandParser
 
 from agents import runs
+from agents.db.sanitize import sanitize_text
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
 from agents.management.terminal import TerminalCommand, escape_line
@@ -47,7 +48,7 @@ class Command(TerminalCommand):
 
     def handle(self, question: str, agent: str, resume: int | None, **options: Any) -> None:
         self.as_json = options["json"]
-        question = question.encode(errors="replace").decode().replace("\0", "").strip()
+        question = sanitize_text(question).strip()
         if bool(question) == (resume is not None):
             raise CommandError("Enter either a question or --resume RUN.")
         run = _prepare_run(question, agent) if resume is None else _get_waiting_run(resume)

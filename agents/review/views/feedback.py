@@ -17,6 +17,7 @@ from agents.access import audit
 from agents.access.requests import UserRequest
 from agents.console.guardrail_testing import hits
 from agents.db import errors
+from agents.db.sanitize import sanitize_text
 from agents.models import Run
 from agents.review import examples, feedback, run_page
 from agents.review.models import Note, Review
@@ -145,7 +146,7 @@ def judge_hit(request: UserRequest, run: Run, hit: int) -> None:
 @reviewer_action
 def assign(request: UserRequest, run: Run) -> None:
     name = request.user.get_username() if "me" in request.POST else request.POST.get("to", "")
-    name = feedback.storable(name)
+    name = sanitize_text(name)
     person = get_user_model().objects.filter(username=name).first() if name else None
     if name and person is None:
         raise Http404

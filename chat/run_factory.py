@@ -1,0 +1,141 @@
+"""Creates the run that answers a message: its agent, its history, its workflow."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from agents import runs
+from agents.access import quotas
+from agents.catalog import agent_factory, planner_factory
+from agents.db.compiled_queries import compiled_query
+from agents.db.sanitize import sanitize_text
+from agents.engine.errors import AgentError
+from agents.engine.state import Message as HistoryMessage
+from agents.models import Agent, Run
+from agents.runs import event_store
+from agents.runs.engine_messages import translate
+from agents.workflows import start
+from chat.errors import MessageRejected
+from chat.models import ChatSession, Message
+
+logger = logging.getLogger(__name__)
+
+HISTORY_RUNS = 20
+# Only what the history needs: loading whole runs takes three times as long.
+HISTORY_FIELDS = (
+    *("query", "answer", "status", "stopped_reason", "detail"),
+    *("marks", "tool_calls", "review__correction"),
+)
+
+
+def history(session: ChatSession) -> list[HistoryMessage]:
+    """Return the chat's history as a model gets it."""
+    return [
+        m for run in reversed(_recent_runs(session.pk)) for m in event_store.transcript(run)
+    ]
+
+
+@compiled_query
+def _recent_runs(session: int) -> QuerySet[Run]:
+    runs = Run.objects.filter(message__session=session).select_related("review")
+    return runs.only(*HISTORY_FIELDS).order_by("-message__pk")[:HISTORY_RUNS]
+
+
+def select_agent(name: str, user: User) -> Agent:
+    """Return the agent with this name, or the user's default."""
+    with _reject_agent_errors():
+        agent = find_agent(name, user) if name else agent_factory.default_agent(user.pk)
+    if agent is None:
+        raise MessageRejected(_("This agent is no longer available. Choose another one."))
+    return agent
+
+
+def find_agent(name: str, user: User) -> Agent | None:
+    return next(iter(_agents_by_name(user.pk, sanitize_text(name))), None)
+
+
+@compiled_query
+def _agents_by_name(user: int, name: str) -> QuerySet[Agent]:
+    return Agent.objects.open_to(user).filter(name=name, enabled=True)
+
+
+def requested_workflow(text: str, user: User) -> start.StartRequest | None:
+    """Return the workflow that a message starts, if any."""
+    try:
+        return start.parse_command(text, user)
+    except start.WorkflowNotStarted as reason:
+        raise MessageRejected(str(reason)) from reason
+
+
+def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
+    """Create the run for a text: of an agent, a workflow, or a stopped plan."""
+    if (stopped := _stopped_plan(session, text)) is not None:
+        return _prepare_continuation(stopped, session, user)
+    wish = requested_workflow(text, user)
+    with _reject_agent_errors():
+        return runs.prepare(
+            query=text,
+            history=history(session),
+            topic=session.topic,
+            user=user,
+            agent=agent,
+            workflow=wish.version if wish else None,
+            parameters=dict(wish.parameters) if wish else None,
+        )
+
+
+def _stopped_plan(session: ChatSession, text: str) -> Run | None:
+    """Return the chat's last stopped plan, if this text continues it."""
+    if text not in _continue_phrases():
+        return None
+    last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
+    return last if last is not None and last.can_continue else None
+
+
+@cache
+def _continue_phrases() -> set[str]:
+    """Return the button's text in each language."""
+    phrases = set()
+    for language, _name in settings.LANGUAGES:
+        with translation.override(language):
+            phrases.add(_("Continue where you left off."))
+    return phrases
+
+
+def _prepare_continuation(stopped: Run, session: ChatSession, user: User) -> Run:
+    with _reject_agent_errors():
+        return runs.prepare_continuation(stopped, topic=session.topic, user=user)
+
+
+def blocked_reason(message: Message) -> str:
+    """Return why a queued message couldn't be answered now; usually empty."""
+    try:
+        agent = select_agent(message.agent_name, message.author)
+        requested_workflow(message.text, message.author)
+        with _reject_agent_errors():
+            planner_factory.ensure_usable(
+                agent, planner_factory.model_name(agent), message.author
+            )
+            quotas.check(message.author)
+    except MessageRejected as reason:
+        return str(reason)
+    except Exception:  # the page must render, or the message couldn't be withdrawn
+        logger.exception("Can't check whether message %s can be answered.", message.pk)
+        return _("This message can't be answered. Remove it from the queue.")
+    return ""
+
+
+@contextmanager
+def _reject_agent_errors() -> Iterator[None]:
+    """Turn agent errors into a rejection with its reason."""
+    try:
+        yield
+    except AgentError as error:
+        raise MessageRejected(f"{translate(str(error))} {translate(error.advice)}") from error
