@@ -89,6 +89,10 @@ REQUEST_REJECTED = ProviderSentence(
     "The provider of {model!r} rejected the request.",
     "The provider of {model!r} rejected the request: {words}",
 )
+NOT_CONNECTED = "Couldn't connect to the model {where}: {reason}."
+ANSWER_CUT_OFF = "The answer from {model!r} was cut off."
+NO_RESPONSE = "{model!r} didn't respond in time."
+UNREADABLE_RESPONSE = "{model!r} sent an unreadable response."
 CONNECTION_LOST_ERRORS = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}
 MALFORMED_STREAM_ERRORS = {"StreamGarbled", "JSONDecodeError", "UnicodeDecodeError"}
 TIMEOUT_ERRORS = {"TimeoutException", "Timeout", "APITimeoutError"}
@@ -105,15 +109,13 @@ def explain(
     if names & {"ConnectError", "ConnectTimeout"}:
         reason = next(words for name, words in UNREACHABLE_REASONS.items() if name in names)
         where = f"{model!r}{_request_address(chain)}"
-        return AgentConnectionError(f"Couldn't connect to the model {where}: {reason}.")
+        return AgentConnectionError(NOT_CONNECTED.format(where=where, reason=reason))
     if names & CONNECTION_LOST_ERRORS:
-        return AgentConnectionError(
-            f"The answer from {model!r} was cut off.", advice=RETRY_ADVICE
-        )
+        return AgentConnectionError(ANSWER_CUT_OFF.format(model=model), advice=RETRY_ADVICE)
     if names & TIMEOUT_ERRORS or status in (408, 504):
-        return ModelTimeout(f"{model!r} didn't respond in time.")
+        return ModelTimeout(NO_RESPONSE.format(model=model))
     if names & MALFORMED_STREAM_ERRORS:
-        return ModelError(f"{model!r} sent an unreadable response.", advice=RETRY_ADVICE)
+        return ModelError(UNREADABLE_RESPONSE.format(model=model), advice=RETRY_ADVICE)
     too_long = "ContextWindowExceededError" in names
     return _status_error(status, model, _provider_message(error, secrets), too_long, chain)
 

@@ -14,8 +14,9 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
+from agents.llm import provider_errors
 from agents.llm.litellm_model import LiteLLMModel, warm_up
-from agents.llm.provider_errors import explain
+from agents.llm.provider_errors import UNREACHABLE_REASONS, explain
 from tests.wire import (
     DONE,
     USAGE,
@@ -251,7 +252,7 @@ async def test_a_cut_answer_is_a_broken_connection(name):
     error = await failure(cut(say("one two three", chunks=3), after=2), name)
 
     assert isinstance(error, AgentConnectionError)
-    assert str(error) == f"The answer from {name!r} was cut off."
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=name)
 
 
 async def test_a_cut_after_the_finish_loses_nothing(name):
@@ -271,8 +272,10 @@ async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer():
 async def test_an_answer_that_ends_politely_without_an_end_was_cut_off():
     polite = say("one two three", chunks=3)
     async with WireServer([Reply(parts=polite.parts[:2])]) as server:
-        with pytest.raises(AgentConnectionError, match="was cut off"):
+        with pytest.raises(AgentConnectionError) as caught:
             await ask(model(server), "openai/wire")
+
+    assert str(caught.value) == provider_errors.ANSWER_CUT_OFF.format(model="openai/wire")
 
 
 @pytest.mark.parametrize("after", [0, 1])
@@ -280,7 +283,7 @@ async def test_a_model_that_goes_silent_is_given_up_after_the_timeout(name, afte
     error = await failure(hang(say("one two", chunks=2), after=after), name, timeout=0.3)
 
     assert isinstance(error, ModelTimeout)
-    assert str(error) == f"{name!r} didn't respond in time."
+    assert str(error) == provider_errors.NO_RESPONSE.format(model=name)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +293,7 @@ async def test_garbage_in_the_stream_is_a_failure_of_the_model(garbage):
     event = b"data: %b\n\n" % garbage
     error = await failure(spoil(say("one two", chunks=2), event, after=1))
 
-    assert str(error) == "'openai/wire' sent an unreadable response."
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model="openai/wire")
 
 
 async def test_bytes_that_are_no_text_do_not_end_the_answer(name):
@@ -364,8 +367,9 @@ async def test_a_refused_connection_names_the_address(name):
     with pytest.raises(AgentConnectionError) as caught:
         await ask(llm, name)
 
-    where = f"Couldn't connect to the model {name!r} at 127.0.0.1:{port}"
-    assert str(caught.value) == f"{where}: the connection was refused."
+    assert str(caught.value) == provider_errors.NOT_CONNECTED.format(
+        where=f"{name!r} at 127.0.0.1:{port}", reason=UNREACHABLE_REASONS["ConnectError"]
+    )
 
 
 async def test_an_unknown_host_is_told_as_such(name):
@@ -394,25 +398,27 @@ async def test_a_handshake_that_never_ends_is_a_failure_to_connect():
 
 
 @pytest.mark.parametrize(
-    ("reply", "message", "advice"),
+    ("status", "words", "sentence", "advice"),
     [
-        (fail(401, f"Bad key {KEY}"), "rejected the API key: Bad key ***", "API key"),
-        (fail(403, "Not for you"), "rejected the API key: Not for you", "API key"),
-        (fail(404, "No such model"), "No such model", "Check the model's name"),
-        (fail(400, "Bad tools"), "rejected the request: Bad tools", "Try again"),
-        (fail(400, "maximum context length is 8192 tokens"), "too long for", "new chat"),
-        (fail(400, "prompt is too long: 9 > 8"), "too long for", "new chat"),
-        (fail(429, "Slow down"), "is rate limited by its provider: Slow down", "later"),
-        (fail(500, "Oh no"), "returned an error (HTTP 500): Oh no", "later"),
-        (fail(502, "Bad gateway"), "returned an error (HTTP 502)", "later"),
-        (fail(529, "Overloaded"), "returned an error (HTTP 529): Overloaded", "later"),
+        (401, f"Bad key {KEY}", "KEY_REJECTED", "API key"),
+        (403, "Not for you", "KEY_REJECTED", "API key"),
+        (404, "No such model", "MODEL_NOT_FOUND", "Check the model's name"),
+        (400, "Bad tools", "REQUEST_REJECTED", "Try again"),
+        (400, "maximum context length is 8192 tokens", "CHAT_TOO_LONG", "new chat"),
+        (400, "prompt is too long: 9 > 8", "CHAT_TOO_LONG", "new chat"),
+        (429, "Slow down", "RATE_LIMITED", "later"),
+        (500, "Oh no", "PROVIDER_ERROR", "later"),
+        (502, "Bad gateway", "PROVIDER_ERROR", "later"),
+        (529, "Overloaded", "PROVIDER_ERROR", "later"),
     ],
 )
-async def test_a_refusal_says_in_words_what_it_was_and_what_to_do(name, reply, message, advice):
-    error = await failure(reply, name)
+async def test_a_refusal_says_in_words_what_it_was_and_what_to_do(
+    name, status, words, sentence, advice
+):
+    error = await failure(fail(status, words), name)
 
-    assert message in str(error)
-    assert repr(name) in str(error)
+    expected = getattr(provider_errors, sentence)
+    assert str(error) == expected.fill(name, words.replace(KEY, "***"), status)
     assert advice in error.advice
 
 
@@ -480,13 +486,21 @@ def test_no_key_is_ever_shown(leak):
         (
             httpx.ConnectError("refused"),
             AgentConnectionError,
-            "Couldn't connect to the model 'm'",
+            UNREACHABLE_REASONS["ConnectError"],
         ),
-        (httpx.ConnectTimeout("late"), AgentConnectionError, "the connection timed out"),
-        (httpx.RemoteProtocolError("bye"), AgentConnectionError, "was cut off"),
-        (httpx.ReadTimeout("late"), ModelTimeout, "didn't respond in time"),
-        (json.JSONDecodeError("bad", "{", 0), ModelError, "unreadable"),
-        (ssl.SSLError("no"), ModelError, "rejected the request: "),
+        (
+            httpx.ConnectTimeout("late"),
+            AgentConnectionError,
+            UNREACHABLE_REASONS["ConnectTimeout"],
+        ),
+        (
+            httpx.RemoteProtocolError("bye"),
+            AgentConnectionError,
+            provider_errors.ANSWER_CUT_OFF,
+        ),
+        (httpx.ReadTimeout("late"), ModelTimeout, provider_errors.NO_RESPONSE),
+        (json.JSONDecodeError("bad", "{", 0), ModelError, provider_errors.UNREADABLE_RESPONSE),
+        (ssl.SSLError("no"), ModelError, provider_errors.REQUEST_REJECTED.quoting),
         (RuntimeError("x" * 1000), ModelError, "x…"),
     ],
 )
@@ -494,7 +508,7 @@ def test_every_failure_has_its_words(error, kind, words):
     told = explain(error, model="m")
 
     assert type(told) is kind
-    assert words in str(told)
+    assert words.format(model="m", words="") in str(told)
     assert len(str(told)) < 400
 
 

@@ -219,7 +219,7 @@ async def test_a_test_is_recorded_with_where_it_went_and_what_came_of_it(tester,
         ("model.test_ended", {**where, "outcome": "answered"}),
     ]
     assert told[2] == ("model.tested", {**where, "address": other.url})
-    assert "rejected the API key" in told[3][1]["outcome"]
+    assert "Incorrect API key provided: ***" in told[3][1]["outcome"]
     assert KEY not in str(told)
     assert {entry.person.user_id async for entry in _with_people()} == {administrator.pk}
 

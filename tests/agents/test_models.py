@@ -306,5 +306,5 @@ async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent,
 
     told = [str(event.data) async for event in run.events.all()]
     assert run.status == "failed"
-    assert "rejected the API key" in run.detail
+    assert "Incorrect API key provided: ***" in run.detail
     assert KEY not in run.detail + caplog.text + "".join(told)

@@ -7,7 +7,13 @@ import pytest
 from django.utils import translation
 
 from agents.engine.plans.definition import read_definition
-from agents.llm.provider_errors import StreamFailed, explain
+from agents.llm.provider_errors import (
+    NOT_CONNECTED,
+    REQUEST_REJECTED,
+    UNREACHABLE_REASONS,
+    StreamFailed,
+    explain,
+)
 from agents.runs.engine_messages import (
     MESSAGE_TEMPLATES,
     OLD_SENTENCES,
@@ -121,7 +127,7 @@ def test_a_stream_that_fails_without_words_is_told_in_japanese():
 
 
 def test_the_words_of_a_provider_stay_as_they_are():
-    said = "The provider of 'm' rejected the request: This number is too large."
+    said = REQUEST_REJECTED.fill("m", "This number is too large.")
 
     with translation.override("ja"):
         assert translate(said).endswith("：This number is too large.")
@@ -155,7 +161,7 @@ def test_a_sentence_that_is_known_word_for_word_has_no_places():
 
 
 def test_the_places_of_a_sentence_are_filled_again():
-    said = "Couldn't connect to the model 'a' at b:1: the connection was refused."
+    said = NOT_CONNECTED.format(where="'a' at b:1", reason=UNREACHABLE_REASONS["ConnectError"])
 
     with translation.override("ja"):
         words = translate(said)

@@ -17,6 +17,7 @@ from agents.engine.events import EventFactory
 from agents.engine.loop.model_call import ModelCall
 from agents.engine.resilience.circuit_breaker import Circuits
 from agents.llm.litellm_model import LiteLLMModel
+from agents.llm.provider_errors import ANSWER_CUT_OFF, KEY_REJECTED
 from tests.engine.conftest import Echo
 from tests.engine.test_circuit_breaker import Clock
 from tests.wire import WireServer, call, closed_port, cut, fail, say
@@ -74,7 +75,8 @@ async def test_no_event_and_no_error_shows_the_key():
         with pytest.raises(AgentError) as caught:
             await hear(heard, events)
 
-    assert "rejected the API key" in events[0].data["message"]
+    refusal = "Incorrect API key provided: ***"
+    assert events[0].data["message"] == KEY_REJECTED.fill("openai/wire", refusal)
     assert "own-secret" not in f"{[e.data for e in events]} {caught.value}"
     assert str(caught.value).endswith("Models tried: openai/wire, openai/other.")
 
@@ -115,5 +117,5 @@ async def test_an_answer_that_breaks_off_keeps_its_steps_its_words_and_says_why(
     assert [step.observation for step in state.get_steps()] == ["hi"]
     assert "one two three".startswith(finished.data["answer"])
     assert finished.data["answer"]
-    assert error.data["message"] == "The answer from 'openai/wire' was cut off."
+    assert error.data["message"] == ANSWER_CUT_OFF.format(model="openai/wire")
     assert finished.data["advice"] == "Try again, or choose another model."

@@ -3,12 +3,16 @@
 import asyncio
 import time
 
+from agents.llm import provider_errors
 from tests.faults.ground import Ground, Result
 from tests.faults.kinds import SECRET
 from tests.faults.rows import order, row, unless
 from tests.faults.tab import Tab
 
 ENDS = 30
+SCRIPTED = "openai/scripted"
+CUT_OFF = provider_errors.ANSWER_CUT_OFF.format(model=SCRIPTED)
+UNREADABLE = provider_errors.UNREADABLE_RESPONSE.format(model=SCRIPTED)
 
 
 async def _shown(ground: Ground, question: str, *words: str, agent: str = "") -> Result:
@@ -44,8 +48,8 @@ async def _each(ground: Ground, times: int, *questions: tuple[str, ...]) -> Resu
 
 @row("F13", "the model's connection is reset in mid-sentence", times=3)
 async def f13(ground: Ground, times: int) -> Result:
-    cut = ("cut:8", "word0 word1", "was cut off", "Ask again")
-    return await _each(ground, times, cut, ("look:x cut:1", "was cut off"))
+    cut = ("cut:8", "word0 word1", CUT_OFF, "Ask again")
+    return await _each(ground, times, cut, ("look:x cut:1", CUT_OFF))
 
 
 @row("F14", "the model hangs before its first word", times=3, kind="hasty")
@@ -85,7 +89,7 @@ async def f17(ground: Ground, times: int) -> Result:
     return await _each(
         ground,
         times,
-        ("garbage", "word0", "sent an unreadable response", "Ask again"),
+        ("garbage", "word0", UNREADABLE, "Ask again"),
         ("utf8", "word0"),
         ("half words:3", "word2"),
         ("unknown words:3", "word2"),
@@ -131,20 +135,21 @@ async def f20(ground: Ground, times: int) -> Result:
     result = await _each(
         ground,
         times,
-        ("http:500", "'openai/scripted'", "returned an error (HTTP 500)", "Ask again"),
-        ("http:529", "returned an error (HTTP 529)"),
+        ("http:500", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 500)[:-1], "Ask again"),
+        ("http:529", provider_errors.PROVIDER_ERROR.fill(SCRIPTED, "", 529)[:-1]),
     )
     agents = {
-        "refused": "the connection was refused",
-        "unknown": "the host name couldn't be resolved",
-        "secure": "the TLS connection failed",
+        "refused": provider_errors.UNREACHABLE_REASONS["ConnectError"],
+        "unknown": provider_errors.UNREACHABLE_REASONS["gaierror"],
+        "secure": provider_errors.UNREACHABLE_REASONS["SSLError"],
     }
     for agent, words in agents.items():
         tab = await ground.tab()
         await tab.ask("words:3", agent)
         await tab.until_over(ENDS)
         missing = unless(
-            "Couldn't connect to the model" in tab.text and words in tab.text, words
+            provider_errors.NOT_CONNECTED.partition("{")[0] in tab.text and words in tab.text,
+            words,
         )
         missing += _leaks(tab)
         found = await ground.played(ENDS)

@@ -20,7 +20,7 @@ from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import assemble
-from agents.llm import model_info
+from agents.llm import model_info, provider_errors
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm_up
 from agents.llm.providers import PROVIDERS, PROVIDERS_BY_PREFIX
@@ -160,27 +160,32 @@ async def test_a_flood_of_chunks_is_read_to_its_end(route, size):
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind", "words"),
+    ("status", "words", "kind", "sentence"),
     [
-        (fail(400, "Bad tools"), ModelError, "rejected the request: Bad tools"),
-        (fail(400, "maximum context length is 9"), ModelError, "chat is too long for"),
-        (fail(401, f"Bad key {KEY}"), ModelError, "rejected the API key: Bad key ***"),
-        (fail(403, "Not for you"), ModelError, "rejected the API key: Not for you"),
-        (fail(404, "No such model"), ModelError, "No such model"),
-        (fail(408, "Late"), ModelTimeout, "didn't respond in time."),
-        (fail(429, "Slow down"), RateLimited, "is rate limited by its provider: Slow down"),
-        (fail(500, "Oh no"), ProviderFailed, "returned an error (HTTP 500): Oh no"),
-        (fail(503, "Busy"), ProviderFailed, "returned an error (HTTP 503): Busy"),
-        (fail(504, "Late"), ModelTimeout, "didn't respond in time."),
-        (fail(529, "Overloaded"), ProviderFailed, "returned an error (HTTP 529): Overloaded"),
+        (400, "Bad tools", ModelError, provider_errors.REQUEST_REJECTED),
+        (400, "maximum context length is 9", ModelError, provider_errors.CHAT_TOO_LONG),
+        (401, f"Bad key {KEY}", ModelError, provider_errors.KEY_REJECTED),
+        (403, "Not for you", ModelError, provider_errors.KEY_REJECTED),
+        (404, "No such model", ModelError, provider_errors.MODEL_NOT_FOUND),
+        (429, "Slow down", RateLimited, provider_errors.RATE_LIMITED),
+        (500, "Oh no", ProviderFailed, provider_errors.PROVIDER_ERROR),
+        (503, "Busy", ProviderFailed, provider_errors.PROVIDER_ERROR),
+        (529, "Overloaded", ProviderFailed, provider_errors.PROVIDER_ERROR),
     ],
 )
-async def test_a_refusal_says_in_words_what_it_was(route, reply, kind, words):
-    error = await failure(route, reply)
+async def test_a_refusal_says_in_words_what_it_was(route, status, words, kind, sentence):
+    error = await failure(route, fail(status, words))
 
     assert type(error) is kind
-    assert words in str(error)
-    assert repr(MODEL) in str(error)
+    assert str(error) == sentence.fill(MODEL, words.replace(KEY, "***"), status)
+
+
+@pytest.mark.parametrize("status", [408, 504])
+async def test_a_timeout_of_the_provider_is_told_as_such(route, status):
+    error = await failure(route, fail(status, "Late"))
+
+    assert type(error) is ModelTimeout
+    assert str(error) == provider_errors.NO_RESPONSE.format(model=MODEL)
 
 
 @pytest.mark.parametrize("as_date", [False, True])
@@ -211,8 +216,10 @@ async def test_a_refused_connection_names_the_address(route):
     with pytest.raises(AgentConnectionError) as caught:
         await ask(route(KEY, f"http://127.0.0.1:{port}/v1"))
 
-    where = f"Couldn't connect to the model {MODEL!r} at 127.0.0.1:{port}"
-    assert str(caught.value) == f"{where}: the connection was refused."
+    assert str(caught.value) == provider_errors.NOT_CONNECTED.format(
+        where=f"{MODEL!r} at 127.0.0.1:{port}",
+        reason=provider_errors.UNREACHABLE_REASONS["ConnectError"],
+    )
 
 
 async def test_an_unknown_host_is_told_as_such(route):
@@ -244,13 +251,13 @@ async def test_a_cut_answer_is_a_broken_connection(route, after):
     error = await failure(route, cut(say("one two three", chunks=3), after=after))
 
     assert type(error) is AgentConnectionError
-    assert str(error) == f"The answer from {MODEL!r} was cut off."
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=MODEL)
 
 
 async def test_an_answer_that_ends_politely_without_an_end_was_cut_off(route):
     error = await failure(route, Reply(parts=say("one two", chunks=2).parts[:2]))
 
-    assert str(error) == f"The answer from {MODEL!r} was cut off."
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=MODEL)
 
 
 async def test_a_cut_after_the_finish_loses_nothing(route):
@@ -270,7 +277,7 @@ async def test_silence_ends_with_the_timeout(route, after):
     error = await failure(route, hang(say("one two", chunks=2), after=after), timeout=0.3)
 
     assert type(error) is ModelTimeout
-    assert str(error) == f"{MODEL!r} didn't respond in time."
+    assert str(error) == provider_errors.NO_RESPONSE.format(model=MODEL)
 
 
 async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(route):
@@ -290,7 +297,7 @@ async def test_garbage_in_the_stream_is_a_failure_of_the_model(route, garbage):
     error = await failure(route, spoil(say("one two", chunks=2), event, after=1))
 
     assert type(error) is ModelError
-    assert str(error) == f"{MODEL!r} sent an unreadable response."
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
 
 
 async def test_bytes_that_are_no_text_do_not_end_the_answer(route):

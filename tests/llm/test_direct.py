@@ -12,7 +12,7 @@ import pytest
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, RateLimited
 from agents.engine.turn.assembly import assemble
 from agents.engine.turn.reasoning import portable_message
-from agents.llm import http
+from agents.llm import http, provider_errors
 from agents.llm.direct_model import DirectModel
 from agents.llm.http import error_message
 from tests.bench.fake_llm import FakeLLM, Plan, stamps
@@ -124,14 +124,14 @@ async def test_a_header_as_long_as_gateways_write_them_is_read():
 async def test_a_page_for_people_is_not_taken_for_an_answer():
     error = await failure(framed(b"<html><title>Log in</title></html>", kind="text/html"))
 
-    assert str(error) == f"{MODEL!r} sent an unreadable response."
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
 
 
 async def test_a_line_without_an_end_is_given_up():
     endless = [b"data: ", *[b"x" * 1024 * 1024] * 17]
     error = await failure(Reply(parts=tuple(endless)))
 
-    assert str(error) == f"{MODEL!r} sent an unreadable response."
+    assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
 
 
 async def test_a_redirect_is_not_followed_with_a_key():
@@ -185,7 +185,7 @@ async def test_a_redirect_is_not_followed_with_a_key():
 async def test_every_providers_error_has_its_words(body, words):
     error = await failure(framed(json.dumps(body).encode(), 400))
 
-    assert str(error) == f"The provider of {MODEL!r} rejected the request: {words}"
+    assert str(error) == provider_errors.REQUEST_REJECTED.fill(MODEL, words)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,8 @@ async def test_an_error_that_never_ends_is_told_in_time(monkeypatch):
 async def test_a_conversation_that_is_too_long_is_told_as_such(error):
     told = await failure(framed(json.dumps({"error": error}).encode(), 400))
 
-    assert str(told).startswith(f"The chat is too long for {MODEL!r}: ")
+    opening = provider_errors.CHAT_TOO_LONG.quoting.format(model=MODEL, words="")
+    assert str(told).startswith(opening)
 
 
 # Connections

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.engine.errors import AgentError
 from agents.llm.configured_model import ConfiguredModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
@@ -51,18 +52,18 @@ async def test_words_where_more_was_asked_for_are_not_enough():
 
 
 @pytest.mark.parametrize(
-    ("reply", "sentence"),
+    "reply",
     [
-        (fail(401, f"Incorrect API key provided: {KEY}."), "rejected the API key"),
-        (fail(404, "No such model."), "can't find"),
-        (cut(say("Good"), after=1), "was cut off"),
+        fail(401, f"Incorrect API key provided: {KEY}."),
+        fail(404, "No such model."),
+        cut(say("Good"), after=1),
     ],
     ids=["bad key", "unknown model", "cut"],
 )
-async def test_a_model_that_does_not_answer_is_asked_nothing_more(reply, sentence):
+async def test_a_model_that_does_not_answer_is_asked_nothing_more(reply):
     _, results, server = await tried([reply])
 
     assert list(results) == ["reply"]
-    assert sentence in str(results["reply"].error)
+    assert isinstance(results["reply"].error, AgentError)
     assert KEY not in str(results["reply"].error)
     assert len(server.requests) == 1

@@ -20,6 +20,7 @@ from agents.engine.errors import (
 from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.turn.assembly import PlanResult
+from agents.llm import provider_errors
 from agents.llm.litellm_model import LiteLLMModel
 from tests.llm import anthropic_wire as anthropic
 from tests.llm import gemini_wire as gemini
@@ -273,7 +274,7 @@ async def test_an_answer_without_its_end_was_cut_off(wire, end):
     error = await failure(wire, Reply(parts=(*parts, *end), headers=whole.headers))
 
     assert type(error) is AgentConnectionError
-    assert str(error) == f"The answer from {wire.MODEL!r} was cut off."
+    assert str(error) == provider_errors.ANSWER_CUT_OFF.format(model=wire.MODEL)
 
 
 @pytest.mark.parametrize("end", [(CUT,), ()], ids=["reset", "polite"])
@@ -384,7 +385,7 @@ async def test_a_limit_says_how_long_to_wait_on_every_wire(wire):
 async def test_a_refused_request_is_told_in_the_providers_words(wire):
     error = await failure(wire, fail(400, "Bad tools"))
 
-    assert str(error) == f"The provider of {wire.MODEL!r} rejected the request: Bad tools"
+    assert str(error) == provider_errors.REQUEST_REJECTED.fill(wire.MODEL, "Bad tools")
 
 
 @pytest.mark.parametrize("wire", [anthropic, gemini])
