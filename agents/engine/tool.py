@@ -105,6 +105,15 @@ class ToolRegistry:
         return sorted(self._tools)
 
 
+def timeout_message(name: str, seconds: float) -> str:
+    return f"{name} didn't respond within {seconds:g} s."
+
+
+def uncertain_message(sentence: str) -> str:
+    """Add to a failure that a call with side effects may have had them."""
+    return f"{sentence} It may or may not have completed."
+
+
 def specification(tool: Tool) -> dict[str, Any]:
     """Return the tool's description for a model."""
     return {

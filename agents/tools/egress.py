@@ -22,6 +22,7 @@ import httpcore2
 import httpx2
 
 from agents.engine.errors import ToolError
+from agents.engine.tool import timeout_message
 from agents.tools.addresses import (
     LOOPBACK_ADDRESSES,
     AllowList,
@@ -163,8 +164,7 @@ async def fetch(
         async with asyncio.timeout(policy.timeout), create_client(policy) as http:
             return await _follow_redirects(http, request)
     except TimeoutError as error:
-        late = f"{request.url.host} didn't respond within {policy.timeout:g} s."
-        raise EgressFailed(late) from error
+        raise EgressFailed(timeout_message(request.url.host, policy.timeout)) from error
     except UnicodeEncodeError as error:
         raise EgressFailed(_malformed_message(request.url.host), was_sent=False) from error
     except httpx2.HTTPError as error:

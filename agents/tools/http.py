@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 from agents.engine import json_schema
 from agents.engine.errors import BadSchema
 from agents.engine.privacy import MASK
-from agents.engine.tool import Effect, ToolInput, ToolResult
+from agents.engine.tool import Effect, ToolInput, ToolResult, uncertain_message
 
 from .egress import (
     Egress,
@@ -148,7 +148,7 @@ class HttpTool:
         is_large = isinstance(error, ResponseTooLarge)
         sentence = str(error)
         if was_sent and self.effect == "at_most_once":
-            sentence = f"{sentence} It may or may not have completed."
+            sentence = uncertain_message(sentence)
         if is_large and self.effect == "read":
             sentence = f"{sentence} Request less data."
         return ToolResult(error=self._mask_secrets(sentence), mendable=is_large)

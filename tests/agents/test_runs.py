@@ -12,7 +12,7 @@ from agents.engine.errors import ModelError
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import repair_history
 from agents.engine.testing import Call, Says, delta, finish
-from agents.engine.tool import ToolResult
+from agents.engine.tool import ToolResult, timeout_message
 from agents.models import Agent, Run
 from agents.runs import executor
 from agents.runs.event_store import transcript
@@ -134,7 +134,7 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
     ("act", "reason", "observation"),
     [
         (raises, "tool_failure_degraded", "the disk is on fire"),
-        (hangs, "tool_failure_degraded", "didn't respond within 0.05 s"),
+        (hangs, "tool_failure_degraded", timeout_message("", 0.05)),
         (floods, "completed", "more characters cut"),
         (returns_nonsense, "tool_failure_degraded", "instead of a ToolResult"),
         (returns_nothing, "completed", ""),

@@ -9,6 +9,7 @@ from agents.engine.plans.definition import read_definition
 from agents.engine.plans.graph import levels
 from agents.engine.plans.plan import STEP_FIELDS, ExecutionPlan, ExecutionStep
 from agents.engine.plans.validation import find_problems
+from agents.engine.suggestions import suggest
 
 PIPELINE = """\
 workflow:
@@ -107,10 +108,10 @@ steps:
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (["- name: a", "  tol: x"], "4: Unknown field: 'tol'. Did you mean 'tool'?"),
+        (["- name: a", "  tol: x"], "4: " + suggest("Unknown field: 'tol'.", "tool")),
         (
             ["- {tool: x, when: 1}"],
-            "3: Unknown field: 'when'. Did you mean 'condition'?",
+            "3: " + suggest("Unknown field: 'when'.", "condition"),
         ),
         (["- name: a"], "3: The step 'a' needs one of: tool, agent, ask, plan."),
         (
@@ -123,7 +124,7 @@ steps:
         ),
         (
             ["- {name: load, tool: x}", "- {name: b, tool: y, depends_on: [laod]}"],
-            "4: 'b' depends on 'laod', which doesn't exist. Did you mean 'load'?",
+            "4: " + suggest("'b' depends on 'laod', which doesn't exist.", "load"),
         ),
         (
             ["- {tool: x, timeout: soon}"],
@@ -180,7 +181,7 @@ steps:
         ),
         (
             ["- {name: a, tool: x, expected_outcome: '${ouput == 1}'}"],
-            "3: 'a' refers to 'ouput', which isn't available here. Did you mean 'output'?",
+            "3: " + suggest("'a' refers to 'ouput', which isn't available here.", "output"),
         ),
         (
             ["- {name: a, tool: x, arguments: {q: '${parameters.month}'}}"],
@@ -408,9 +409,9 @@ def test_a_plan_of_a_model_is_held_against_the_tools_that_there_are():
     found = find_problems(plan, {"database": {}, "calculator": schema}, ["Reader"])
 
     assert [problem.message for problem in found] == [
-        "'step 1' needs the tool 'databse', which isn't available. Did you mean 'database'?",
+        suggest("'step 1' needs the tool 'databse', which isn't available.", "database"),
         "'sum' doesn't pass the required argument 'input' to 'calculator'.",
-        "'ask' needs the agent 'Reeder', which isn't available. Did you mean 'Reader'?",
+        suggest("'ask' needs the agent 'Reeder', which isn't available.", "Reader"),
         "'calculator' doesn't have an argument 'more'.",
     ]
     assert found[0].path == ("steps", 0, "tool")

@@ -23,6 +23,7 @@ from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.loop.termination import standard_policy
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.testing import Call, Says, delta
+from agents.engine.tool import timeout_message
 from tests.engine.conftest import Echo
 
 
@@ -179,7 +180,7 @@ async def test_a_hung_tool_is_given_up_after_its_time_and_only_once(agent):
     tool.timeout = 0.05
     result = await agent(Says.call("echo", text="x"), Says(answer="No."), tools=[tool]).run("?")
 
-    assert result.steps[0].observation == "Error: echo didn't respond within 0.05 s."
+    assert result.steps[0].observation == f"Error: {timeout_message('echo', 0.05)}"
     assert len(tool.inputs) == 1
 
 

@@ -15,6 +15,7 @@ from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.termination import standard_policy
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.testing import Says, ScriptedModel
+from agents.engine.tool import uncertain_message
 from tests.engine.conftest import Echo
 from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
 
@@ -190,4 +191,4 @@ async def test_whoever_plans_again_learns_that_it_may_have_been_done():
 
     late = "Timed out after 0.05 s."
     ends = {e["action"]: e["reason"] for e in of(events, EventType.STEP) if "reason" in e}
-    assert ends == {"pay": f"{late} It may or may not have completed.", "look": late}
+    assert ends == {"pay": uncertain_message(late), "look": late}

@@ -4,6 +4,7 @@ import asyncio
 
 import psutil
 
+from agents.engine.tool import timeout_message
 from tests.faults.ground import Ground, Result, resident_mb
 from tests.faults.product import children
 from tests.faults.rows import order, row, unless
@@ -56,7 +57,7 @@ async def f11(ground: Ground, times: int) -> Result:
     """Once it is connected; before, the connection itself would time out."""
     result = await _working(ground)
     for _ in range(times):
-        result.add(await _called(ground, "never", "didn't respond within 2 s"))
+        result.add(await _called(ground, "never", timeout_message("", 2)))
     return result
 
 

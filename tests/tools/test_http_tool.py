@@ -4,7 +4,7 @@ import json
 import pytest
 
 from agents.engine.loop.approval import fingerprint
-from agents.engine.tool import Tool, specification
+from agents.engine.tool import Tool, specification, timeout_message, uncertain_message
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.http import MAX_OUTPUT_CHARS, HttpTool
@@ -366,8 +366,8 @@ async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():
         writing = await made(server, timeout=0.3).execute({"city": "x"})
         reading = await made(server, timeout=0.3, method="GET").execute({"city": "x"})
 
-    late = "127.0.0.1 didn't respond within 0.3 s."
-    assert writing.error == f"{late} It may or may not have completed."
+    late = timeout_message("127.0.0.1", 0.3)
+    assert writing.error == uncertain_message(late)
     assert reading.error == late
 
 

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..errors import BadExpression
+from ..suggestions import suggest
 from .functions import FUNCTIONS, MAX_NUMBER
 from .nodes import (
     CallNode,
@@ -53,7 +54,7 @@ class ExpressionParser:
         if self.at < self.stop:
             meant = FOREIGN_OPERATORS.get(self.text[self.at])
             sentence = f"Unexpected {self._next_text()}."
-            raise self._error(f"{sentence} Did you mean {meant!r}?" if meant else sentence)
+            raise self._error(suggest(sentence, meant))
 
     def expect(self, sign: str) -> None:
         if not self._accept(sign):
@@ -217,5 +218,4 @@ def _unquote(quoted: str) -> str:
 
 def _unknown_function(name: str) -> str:
     near = get_close_matches(name.lower(), FUNCTIONS, n=1)
-    sentence = f"Unknown function: {name!r}."
-    return f"{sentence} Did you mean {near[0]!r}?" if near else sentence
+    return suggest(f"Unknown function: {name!r}.", near[0] if near else None)

@@ -12,7 +12,14 @@ from agents.engine.call_timeout import CallTimeout
 from agents.engine.errors import AgentError, ToolExecutionFailed
 from agents.engine.guardrails.patterns import GuardrailResult
 from agents.engine.privacy.secrets import mask_secrets
-from agents.engine.tool import Effect, Tool, ToolInput, ToolResult
+from agents.engine.tool import (
+    Effect,
+    Tool,
+    ToolInput,
+    ToolResult,
+    timeout_message,
+    uncertain_message,
+)
 
 TOOL_TIMEOUT_SECONDS = 30.0
 MAX_TIMEOUT_RETRIES = 1
@@ -134,9 +141,9 @@ def _may_repeat_late(tool: Tool, late: int) -> bool:
 
 
 def _timeout_attempt(tool: Tool, timeout: float) -> _Attempt:
-    late = f"{tool.name} didn't respond within {timeout:g} s."
+    late = timeout_message(tool.name, timeout)
     if effect(tool) == "at_most_once":
-        late = f"{late} It may or may not have completed."
+        late = uncertain_message(late)
     return _Attempt(result=ToolResult(error=late), is_outage=True, is_late=True)
 
 

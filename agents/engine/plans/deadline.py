@@ -9,6 +9,7 @@ from typing import Any
 from agents.engine.loop.tool_step import PREVIEW_CHARS
 
 from ..events import Event, EventFactory, EventType
+from ..tool import uncertain_message
 
 OPENING_TYPES = {
     EventType.TASK,
@@ -50,7 +51,7 @@ class TimeLimitedStream:
 
     def _timeout_message(self, is_unsure: bool) -> str:
         late = f"Timed out after {self.seconds:g} s."
-        return f"{late} It may or may not have completed." if is_unsure else late
+        return uncertain_message(late) if is_unsure else late
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None

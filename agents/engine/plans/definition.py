@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from ..suggestions import closest_name, suggest
 from .plan import STEP_FIELDS, ExecutionPlan, ExecutionStep
-from .validation import MAX_STEPS, is_number, structural_problems, with_suggestion
+from .validation import MAX_STEPS, is_number, structural_problems
 from .yaml_reader import MAX_PROBLEMS, LocatedValue, PlanProblem, read_yaml
 
 MAX_NAME_CHARS = 80
@@ -150,11 +151,8 @@ class _DefinitionReader:
                 return
             other = FIELD_ALIASES.get(name)
             sentence = f"Unknown field: {name!r}."
-            if other in names:
-                sentence = f"{sentence} Did you mean {other!r}?"
-            else:
-                sentence = with_suggestion(sentence, name, names)
-            self._report_at(sentence, *written.names[name])
+            meant = other if other in names else closest_name(name, names)
+            self._report_at(suggest(sentence, meant), *written.names[name])
 
     def _read_text(self, written: LocatedValue, name: str) -> str:
         if isinstance(written.value, list | dict):

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any
 
 from ..errors import BadExpression
 from ..expressions import Expression, embedded_expressions, iter_strings, parse
+from ..suggestions import closest_name, suggest
 from .graph import find_cycle, precedence
 from .plan import ALWAYS, FAILURE, INTEGER_FIELDS, SUCCESS, ExecutionPlan, ExecutionStep
 from .yaml_reader import MAX_PROBLEMS, PlanProblem, ValuePath
@@ -18,10 +18,6 @@ MAX_ROUNDS = 100
 MAX_RETRIES = 10
 MAX_TIMEOUT_SECONDS = 86_400
 NAMED_CONDITIONS = (ALWAYS, SUCCESS, FAILURE)
-# A comparison is quadratic in their length, and the author of a plan can cause many.
-MAX_COMPARED_NAMES = 20
-MAX_COMPARED_CHARS = 32
-MAX_LENGTH_DIFFERENCE = 3
 STEP_KINDS = ("tool", "agent", "ask", "plan")
 
 Schemas = Mapping[str, Mapping[str, Any]]  # input schemas by tool name
@@ -221,12 +217,8 @@ class _PlanChecker:
 
 
 def with_suggestion(sentence: str, name: str, known: Collection[str]) -> str:
-    """The sentence, and the known name that is most like this one."""
-    if len(name) > MAX_COMPARED_CHARS:
-        return sentence
-    alike = (other for other in known if abs(len(other) - len(name)) <= MAX_LENGTH_DIFFERENCE)
-    near = get_close_matches(name, islice(alike, MAX_COMPARED_NAMES), n=1)
-    return f"{sentence} Did you mean {near[0]!r}?" if near else sentence
+    """Return the sentence with the known name that is most like this one."""
+    return suggest(sentence, closest_name(name, known))
 
 
 def _field_problems(step: ExecutionStep, path: ValuePath) -> Iterator[PlanProblem]:

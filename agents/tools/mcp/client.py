@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from agents.engine.errors import ToolError
 from agents.engine.privacy import MASK
-from agents.engine.tool import ToolResult
+from agents.engine.tool import ToolResult, uncertain_message
 from agents.tools import egress
 
 from . import process as mcp_process
@@ -139,9 +139,7 @@ class StdioTransport(ClientTransport):
         except ValidationError:
             self.unread += bool(text.strip())
             if reason := _parse_problem(text):
-                yield from self._error_messages(
-                    f"{reason} It may or may not have completed.", line
-                )
+                yield from self._error_messages(uncertain_message(reason), line)
             return
         if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError):
             self.calls.discard(message.id or "")

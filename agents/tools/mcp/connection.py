@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from agents.engine.errors import ToolError
 from agents.engine.privacy import mask_secrets
-from agents.engine.tool import ToolResult
+from agents.engine.tool import ToolResult, timeout_message, uncertain_message
 from agents.tools.egress import Egress
 
 from .config import ServerConfig
@@ -141,8 +141,7 @@ class Connection:
         name = self.config.name
         if not is_sent:
             return f"{name} wasn't ready within {seconds:g} s, so the tool wasn't called."
-        late = f"{name} didn't respond within {seconds:g} s."
-        return f"{late} It may or may not have completed."
+        return uncertain_message(timeout_message(name, seconds))
 
     def definition(self, tool: str) -> ToolDefinition | None:
         return next((found for found in self.health.tools if found.name == tool), None)
