@@ -156,7 +156,7 @@ def _claim_next(session: ChatSession) -> Message | None:
             return None
         queue.drop_inactive(session)
         hindered: set[int] = set()
-        for message in queue.waiting(session):
+        for message in queue.queued_messages(session):
             if message.author_id in hindered:
                 continue
             if (begun := _start_message(session, message)) is not None:
@@ -235,7 +235,7 @@ def _build(
     session: ChatSession | None, user: User, text: str, client_id: str, agent: str
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
-    if session is not None and (queue.live_run(session) or queue.waiting(session)):
+    if session is not None and (queue.live_run(session) or queue.queued_messages(session)):
         return _build_queued(session, user, text, client_id, agent)
     session = session or _create_session(user, text, agent)
     fault_injection.point("before_message_save")

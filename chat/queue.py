@@ -37,13 +37,13 @@ def _live_runs(topic: str) -> QuerySet[Run]:
     return Run.objects.live().filter(topic=topic).defer("history").order_by()
 
 
-def waiting(session: ChatSession) -> list[Message]:
+def queued_messages(session: ChatSession) -> list[Message]:
     """Return the queued messages of a chat, the next one first."""
-    return _waiting(session.pk)
+    return _queued_messages(session.pk)
 
 
 @compiled_query
-def _waiting(session: int) -> QuerySet[Message]:
+def _queued_messages(session: int) -> QuerySet[Message]:
     return Message.objects.queued().filter(session=session).select_related("author")
 
 
@@ -88,7 +88,7 @@ def clear(session: ChatSession) -> None:
 
 def drop_inactive(session: ChatSession) -> None:
     """Drop queued messages of deactivated users."""
-    for message in waiting(session):
+    for message in queued_messages(session):
         if not message.author.is_active:
             message.delete()
 

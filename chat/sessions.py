@@ -69,7 +69,7 @@ def delete(session: ChatSession) -> None:
 
 def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
     """Return the chat's status with this live run, or none."""
-    queued = tuple(queue.waiting(session))
+    queued = tuple(queue.queued_messages(session))
     return SessionStatus(
         live_run=None if run is None else run.pk,
         is_waiting=run is not None and run.is_waiting,

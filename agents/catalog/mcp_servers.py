@@ -85,7 +85,7 @@ def is_offered(row: ToolRegistration) -> bool:
 
 
 def _build_tool(row: ToolRegistration, connection: Connection) -> McpTool:
-    approvals: dict[str, bool] = {row.Approval.ALWAYS: True, row.Approval.NEVER: False}
+    approvals: dict[str, bool] = {row.ApprovalMode.ALWAYS: True, row.ApprovalMode.NEVER: False}
     return McpTool(
         connection,
         _accepted_definition(row),

@@ -100,8 +100,8 @@ def _build_tool(row: ToolRegistration) -> Tool | None:
         tool.description = row.description
     if row.effect:
         tool.effect = row.effect
-    if row.approval != ToolRegistration.Approval.TOOL:
-        tool.needs_approval = row.approval == ToolRegistration.Approval.ALWAYS
+    if row.approval != ToolRegistration.ApprovalMode.TOOL:
+        tool.needs_approval = row.approval == ToolRegistration.ApprovalMode.ALWAYS
     return tool
 
 

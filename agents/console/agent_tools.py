@@ -50,9 +50,9 @@ class ToolRow(forms.ModelForm):
             field.widget.attrs["aria-label"] = label
         does = effect(self.tool)
         asked = (
-            AgentTool.Approval.ALWAYS
+            AgentTool.ApprovalMode.ALWAYS
             if requires_approval(self.tool)
-            else AgentTool.Approval.NEVER
+            else AgentTool.ApprovalMode.NEVER
         )
         _label_default(self.fields["approval"], asked.label)
         _label_default(self.fields["effect"], does.label if does else "—")

@@ -18,7 +18,7 @@ from .json_field import help_with_example
 from .tool_settings import default_approval, effect, load_tool, requires_approval
 
 Source, Method = ToolRegistration.Source, ToolRegistration.Method
-Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
+Effect, ApprovalMode = ToolRegistration.Effect, ToolRegistration.ApprovalMode
 EFFECTS_BY_HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
 DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict"}
 PLACEHOLDER_URL = "https://example.com/"
@@ -209,7 +209,7 @@ class ToolForm(forms.ModelForm):
         return bool(is_kept) and "endpoint" in self.changed_data
 
 
-def _tool_claim(choice: ToolRegistration.Effect | ToolRegistration.Approval) -> str:
+def _tool_claim(choice: ToolRegistration.Effect | ToolRegistration.ApprovalMode) -> str:
     return _("Tool default: %(what)s.") % {"what": choice.label}
 
 

@@ -9,7 +9,7 @@ from agents.models.secret import UnreadableSecret
 from agents.tools.mcp.definition import ToolDefinition
 
 Source = ToolRegistration.Source
-Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
+Effect, ApprovalMode = ToolRegistration.Effect, ToolRegistration.ApprovalMode
 
 
 def load_tool(row: ToolRegistration) -> Any:
@@ -45,10 +45,10 @@ def effect(row: ToolRegistration) -> ToolRegistration.Effect | None:
 
 
 def requires_approval(row: ToolRegistration) -> bool:
-    if row.approval != Approval.TOOL:
-        return row.approval == Approval.ALWAYS
-    return default_approval(load_tool(row)) == Approval.ALWAYS
+    if row.approval != ApprovalMode.TOOL:
+        return row.approval == ApprovalMode.ALWAYS
+    return default_approval(load_tool(row)) == ApprovalMode.ALWAYS
 
 
-def default_approval(tool: Any) -> ToolRegistration.Approval:
-    return Approval.ALWAYS if getattr(tool, "needs_approval", False) else Approval.NEVER
+def default_approval(tool: Any) -> ToolRegistration.ApprovalMode:
+    return ApprovalMode.ALWAYS if getattr(tool, "needs_approval", False) else ApprovalMode.NEVER

@@ -23,7 +23,7 @@ from .model_admin import ConsoleAdmin
 from .tool_form import ToolForm
 from .tool_settings import effect, input_schema, load_http_tool, load_tool, requires_approval
 
-Source, Approval = ToolRegistration.Source, ToolRegistration.Approval
+Source, ApprovalMode = ToolRegistration.Source, ToolRegistration.ApprovalMode
 
 
 class _SwitchForm(forms.BaseModelForm):
@@ -54,7 +54,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
 
     @admin.display(description=_("approval"))
     def asks_first(self, row: ToolRegistration) -> LazyText:
-        return Approval.ALWAYS.label if requires_approval(row) else Approval.NEVER.label
+        return ApprovalMode.ALWAYS.label if requires_approval(row) else ApprovalMode.NEVER.label
 
     @admin.display(description=_("side effects"))
     def what_it_does(self, row: ToolRegistration) -> LazyText:

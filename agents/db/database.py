@@ -60,7 +60,7 @@ class PriorityExecutor(Executor):
         self._thread.submit(self._make_next)
         return future
 
-    def waiting(self, urgency: Priority) -> int:
+    def queue_length(self, urgency: Priority) -> int:
         return len(self._waiting[urgency])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

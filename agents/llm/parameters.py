@@ -106,7 +106,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_TEXT_CHARS
 
 
-def _matching(words: str, pattern: re.Pattern[str]) -> ValueRule:
+def _pattern_rule(words: str, pattern: re.Pattern[str]) -> ValueRule:
     return ValueRule(
         words, lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
     )
@@ -189,7 +189,7 @@ BOOLEAN = ValueRule("true or false", lambda value: isinstance(value, bool))
 TEXT = ValueRule(f"text (max {MAX_TEXT_CHARS} characters)", _is_text)
 SHORT_TEXT = ValueRule("a word", _is_word)
 SHORT_TEXT_LIST = _list_of("a list of words", SHORT_TEXT)
-SLUG_LIST = _list_of("a list of names", _matching("a name", SLUG_PATTERN))
+SLUG_LIST = _list_of("a list of names", _pattern_rule("a name", SLUG_PATTERN))
 FLAT_OBJECT = ValueRule("an object with text, number or true/false values", _is_flat_object)
 NUMBER_OBJECT = ValueRule(
     "an object with number values",
@@ -204,7 +204,7 @@ STOP_SEQUENCES = ValueRule(
 )
 DURATION_WORDS = "a number of seconds or a duration, e.g. 30s or 5m"
 DURATION = _one_of(
-    DURATION_WORDS, NUMBER, _matching(DURATION_WORDS, re.compile(r"-?\d{1,6}[smh]?"))
+    DURATION_WORDS, NUMBER, _pattern_rule(DURATION_WORDS, re.compile(r"-?\d{1,6}[smh]?"))
 )
 CREDENTIAL = ValueRule("the secret itself, without spaces", _is_credential, is_secret=True)
 URL_VALUE = ValueRule(
@@ -252,10 +252,10 @@ SELF_HOSTED_OPTIONS = {
     "keep_alive": DURATION,
 }
 AWS_OPTIONS = {
-    "aws_region_name": _matching("a region, e.g. eu-central-1", REGION),
-    "aws_role_name": _matching("a role ARN", ROLE_ARN),
-    "aws_session_name": _matching("a name", re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)),
-    "aws_external_id": _matching("an ID", re.compile(r"[\w+=,.@-]{2,200}", re.ASCII)),
+    "aws_region_name": _pattern_rule("a region, e.g. eu-central-1", REGION),
+    "aws_role_name": _pattern_rule("a role ARN", ROLE_ARN),
+    "aws_session_name": _pattern_rule("a name", re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)),
+    "aws_external_id": _pattern_rule("an ID", re.compile(r"[\w+=,.@-]{2,200}", re.ASCII)),
     "guardrailConfig": _object_of(
         guardrailIdentifier=SHORT_TEXT, guardrailVersion=SHORT_TEXT, trace=SHORT_TEXT
     ),
@@ -266,7 +266,7 @@ GOOGLE_OPTIONS = {
         _object_of(category=SHORT_TEXT, threshold=SHORT_TEXT),
     ),
 }
-AZURE_OPTIONS = {"api_version": _matching("a version, e.g. 2024-10-21", API_VERSION)}
+AZURE_OPTIONS = {"api_version": _pattern_rule("a version, e.g. 2024-10-21", API_VERSION)}
 THINKING_OPTIONS = {"enable_thinking": BOOLEAN, "thinking_budget": INTEGER}
 OPENROUTER_PROVIDER = _object_of(
     **dict.fromkeys(("order", "only", "ignore", "quantizations"), SLUG_LIST),
@@ -302,8 +302,8 @@ PROVIDER_OPTIONS: Mapping[str, Mapping[str, ValueRule]] = {
     "gemini": GOOGLE_OPTIONS,
     "vertex_ai": GOOGLE_OPTIONS
     | {
-        "vertex_project": _matching("a project ID", PROJECT),
-        "vertex_location": _matching("a location, e.g. europe-west1", LOCATION),
+        "vertex_project": _pattern_rule("a project ID", PROJECT),
+        "vertex_location": _pattern_rule("a location, e.g. europe-west1", LOCATION),
     },
 }
 PROVIDER_SECRETS: Mapping[str, Mapping[str, ValueRule]] = {

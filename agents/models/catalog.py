@@ -281,7 +281,7 @@ class Agent(Restricted):
 class AgentTool(models.Model):
     """A tool of an agent. Empty settings are the tool's own."""
 
-    class Approval(models.TextChoices):
+    class ApprovalMode(models.TextChoices):
         AS_SET_UP = "", _("tool default")
         ALWAYS = "always", _("always")
         NEVER = "never", _("never")
@@ -305,7 +305,7 @@ class AgentTool(models.Model):
     approval = models.CharField(
         _("requires approval"),
         max_length=10,
-        choices=Approval,
+        choices=ApprovalMode,
         blank=True,
         default="",
         db_default="",

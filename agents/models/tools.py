@@ -17,7 +17,7 @@ class ToolRegistration(Restricted):
         HTTP = "http", _("HTTP endpoint")
         MCP = "mcp", _("MCP server")
 
-    class Approval(models.TextChoices):
+    class ApprovalMode(models.TextChoices):
         TOOL = "tool", _("as declared by the tool")
         ALWAYS = "always", _("always")
         NEVER = "never", _("never")
@@ -56,8 +56,8 @@ class ToolRegistration(Restricted):
     approval = models.CharField(
         _("requires approval"),
         max_length=10,
-        choices=Approval,
-        default=Approval.TOOL,
+        choices=ApprovalMode,
+        default=ApprovalMode.TOOL,
         help_text=_("Whether the user must approve each call."),
     )
     effect = models.CharField(

@@ -99,7 +99,7 @@ class RerunSetup:
         )
 
     @property
-    def missing(self) -> list[str]:
+    def missing_tools(self) -> list[str]:
         """Tools the run had and its agent no longer has."""
         had = {tool["function"]["name"] for tool in self._start_data.get("tools", ())}
         return [] if self.run.workflow_id else sorted(had - set(self.tools))

@@ -25,7 +25,7 @@ class Resources:
     agents: frozenset[str]
     roles: frozenset[str]
 
-    def missing(self, plan: ExecutionPlan) -> list[PlanProblem]:
+    def find_missing(self, plan: ExecutionPlan) -> list[PlanProblem]:
         """Return what this plan needs and doesn't exist, up to a limit."""
         found = missing_resources(plan, self.tools, self.agents, self.roles)
         return list(islice(found, MAX_PROBLEMS))

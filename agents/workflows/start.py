@@ -82,7 +82,7 @@ def build_request(
     if version is None or not workflow.enabled:
         raise WorkflowNotStarted(_("%(name)s is disabled.") % {"name": workflow.name})
     definition = read_definition(version.text)
-    problems = definition.problems or resources.available(user).missing(definition.plan)
+    problems = definition.problems or resources.available(user).find_missing(definition.plan)
     if problems:
         raise WorkflowNotStarted(translate(problems[0].message))
     return StartRequest(version=version, parameters=resolve_parameters(definition, parameters))

@@ -73,9 +73,9 @@ class WorkflowPreview:
         return [_to_problem(problem) for problem in self.definition.problems]
 
     @cached_property
-    def missing(self) -> list[EditorProblem]:
+    def missing_resources(self) -> list[EditorProblem]:
         """What it needs and doesn't exist, which can be added later."""
-        found = resources.available().missing(self.definition.plan)
+        found = resources.available().find_missing(self.definition.plan)
         return [_to_problem(self.definition.locate(problem)) for problem in found]
 
     @cached_property

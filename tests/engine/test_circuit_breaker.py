@@ -169,7 +169,7 @@ def test_a_circuit_that_never_opens_lets_everything_through():
 
 
 def ask(circuits, error=None, model="openai/a"):
-    with circuits.asking("openai", model):
+    with circuits.guard("openai", model):
         if error is not None:
             raise error
 

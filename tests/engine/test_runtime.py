@@ -400,5 +400,5 @@ async def test_from_a_chunk_to_the_event_there_are_seven_generators_at_most(disc
 
     code = [frame.f_code for frame, _ in walk_tb(cancelled.value.__traceback__)]
     passed = {c.co_qualname for c in code if c.co_flags & CO_ASYNC_GENERATOR}
-    assert passed >= {"RunLoop.events", "ModelCall.screened", "batched"}
+    assert passed >= {"RunLoop.events", "ModelCall.stream_screened", "batched"}
     assert len(passed) <= 7, passed

@@ -256,7 +256,7 @@ def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> l
     return [
         *lines,
         *(
-            _labelled(name, _format_change(value), kind)
+            _with_label(name, _format_change(value), kind)
             for name, value in sorted(changes.items())
         ),
     ]
@@ -265,10 +265,10 @@ def detail_lines(detail: Any, people: Mapping[str, str], subject: str = "") -> l
 def _detail_line(name: str, value: Any, people: Mapping[str, str], kind: str) -> str:
     labels = VALUE_LABELS.get(name, {})
     words = labels.get(value) if isinstance(value, str) else None
-    return _labelled(name, words or _format_value(value, people), kind)
+    return _with_label(name, words or _format_value(value, people), kind)
 
 
-def _labelled(name: str, text: LazyText, kind: str) -> str:
+def _with_label(name: str, text: LazyText, kind: str) -> str:
     return _("%(label)s: %(text)s") % {"label": _label(name, kind), "text": text}
 
 

@@ -80,7 +80,7 @@ class ConfigColumn:
             return self._related_rows([value]).values_list("pk", flat=True).first()
         return json.dumps(value) if isinstance(self.field, models.JSONField) else value
 
-    def missing(self, value: Any) -> list[str]:
+    def missing_names(self, value: Any) -> list[str]:
         """Return messages about names that don't exist."""
         if not self.field.is_relation or not value:
             return []

@@ -101,7 +101,7 @@ class ResourceKind:
     def missing_references(self, values: ResourceValues) -> Iterator[ValidationIssue]:
         """Yield references that don't exist."""
         for column in self.columns(values):
-            for sentence in column.missing(values.get(column.name)):
+            for sentence in column.missing_names(values.get(column.name)):
                 yield ValidationIssue((column.name,), sentence)
 
     def form(self, row: Any, values: ResourceValues, user: ConfigUser) -> Any:

@@ -218,9 +218,9 @@ class StreamGuard:
         self._counts = stream_filter.counts
 
     @property
-    def waiting(self) -> int:
+    def held_chars(self) -> int:
         """Number of characters to be checked when the text ends."""
-        return self._filter.waiting + sum(map(len, self._pieces))
+        return self._filter.held_chars + sum(map(len, self._pieces))
 
     @property
     def is_blocked(self) -> bool:

@@ -186,7 +186,7 @@ class StreamFilter:
         return "" if self.blocked_by else "".join(self._visible_pieces(hidden, len(text)))
 
     @property
-    def waiting(self) -> int:
+    def held_chars(self) -> int:
         """Number of characters held."""
         return len(self._held) + self._unread
 

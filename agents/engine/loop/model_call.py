@@ -77,10 +77,10 @@ class ModelCall:
                 ):
                     yield self._rate_limit_event(self.planner.rate_limiter, limit)
                 async with self._acquire_slot():
-                    with self.circuits.asking(*self._circuit_keys()):
+                    with self.circuits.guard(*self._circuit_keys()):
                         self._tries[self.planner.model] += 1
                         fault_injection.point("before_model_call")
-                        async with aclosing(self.screened(self.request)) as events:
+                        async with aclosing(self.stream_screened(self.request)) as events:
                             async for event in events:
                                 yield event
                     self._record_tokens(self.request)
@@ -140,7 +140,7 @@ class ModelCall:
         tried = [f"{model}{times.get(n, f' ({n}×)')}" for model, n in self._tries.items()]
         error.add_models(", ".join(tried))
 
-    async def screened(self, request: ModelRequest) -> Events:
+    async def stream_screened(self, request: ModelRequest) -> Events:
         """Stream one reply through the output guardrails."""
         screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
         try:
@@ -174,7 +174,7 @@ class ModelCall:
             return {kind: screen.rest() for kind, screen in screens.items()}
 
         waited = await run_in_thread_if_large(
-            sum(screen.waiting for screen in screens.values()), rests
+            sum(screen.held_chars for screen in screens.values()), rests
         )
         blocked = [screen.finding for screen in screens.values() if screen.is_blocked]
         self.finding = next(iter(blocked), None)

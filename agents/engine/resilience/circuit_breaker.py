@@ -168,7 +168,7 @@ class Circuits:
         return self._breakers[key]
 
     @contextmanager
-    def asking(self, provider: str, model: str) -> Iterator[None]:
+    def guard(self, provider: str, model: str) -> Iterator[None]:
         """Let a model request through and record its result.
 
         Only errors of the other side count, not a wrong key or a bad request.

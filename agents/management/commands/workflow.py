@@ -42,7 +42,7 @@ class Command(ask.Command):
 
     def _check(self, file: str) -> None:
         definition, here = read_definition(_read_text(file)), resources.available()
-        missing = here.missing(definition.plan)
+        missing = here.find_missing(definition.plan)
         for problem in [*definition.problems, *map(definition.locate, missing)]:
             self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
         if definition.problems:
