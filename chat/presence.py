@@ -24,7 +24,7 @@ class Person:
 
 @dataclass(slots=True)
 class Presence:
-    """The pages that one page has heard from, and when."""
+    """The pages that have announced themselves to this one, and when."""
 
     last_seen: dict[str, tuple[Person, float]] = field(default_factory=dict)
 

@@ -76,7 +76,7 @@ def pytest_xdist_auto_num_workers(config) -> int:
 
 
 def pytest_collection_finish(session) -> None:
-    """Leave what was collected out of every later search for garbage."""
+    """Freeze collected objects, so later garbage collections skip them."""
     gc.freeze()
     gc.enable()
 

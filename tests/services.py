@@ -159,7 +159,7 @@ def _started(command: Iterable[object], folder: Path) -> subprocess.Popen:
 
 
 def _end_with_us() -> None:
-    """Let the kernel end it with the tests, however they end."""
+    """Have the kernel kill it when the test process ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGINT)
 
 

@@ -3,7 +3,7 @@
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-# Whole processes, for which a test mostly waits; many at once would only slow each other down.
+# Tests that start whole processes and mostly wait; many at once slow each other down.
 LONG = ("tests/access/", "tests/faults/", "tests/scaled/")
 
 

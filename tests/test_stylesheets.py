@@ -59,7 +59,7 @@ def shared_classes(sheets: dict[str, str]) -> dict[str, list[str]]:
 
 
 def test_no_two_stylesheets_style_the_same_class():
-    """Name it after its component (.plan-changes), or say within what of yours it stands."""
+    """Name it after its component (.plan-changes), or nest it under one of your classes."""
     sheets = {path.name: path.read_text() for path in SHEETS.glob("*.css")}
 
     assert shared_classes(sheets) == {}

@@ -4,7 +4,7 @@ import unicodedata
 
 from agents.engine.guardrails import fold, normalize
 
-# Japanese characters, which the table omits: in a name カ and 力 can't be told apart.
+# Japanese characters, which the table omits: in a name カ and 力 look the same.
 KANA_CONFUSABLES = str.maketrans("カロニハトエタチへべぺ一", "力口二八卜工夕千ヘベペー")
 # A capital I looks like an l, and casefolding makes it a small i.
 LATIN_CONFUSABLES = str.maketrans("01i|ıǀ", "olllll")

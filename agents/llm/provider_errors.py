@@ -57,7 +57,7 @@ UNREACHABLE_REASONS = {
 
 
 class ProviderSentence(NamedTuple):
-    """What a provider's refusal means, without words of its own and with them."""
+    """An error sentence, without and with the provider's own message."""
 
     plain: str
     quoting: str

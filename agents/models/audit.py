@@ -22,7 +22,7 @@ SHORT_TOKEN_CHARS = 8
 
 
 class AuditLogImmutable(Exception):
-    """What is in the audit log stays as it was written."""
+    """Audit entries can't be changed or deleted through the ORM."""
 
 
 def new_token() -> str:

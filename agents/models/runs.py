@@ -473,7 +473,7 @@ class AgentStep(models.Model):
 
 
 class Absence(models.Model):
-    """A user's page was away during a run; for good, if it has no end."""
+    """A period in which a user's page was disconnected; without an end, it never returned."""
 
     class Reason(models.TextChoices):
         LOST = "lost", _("connection lost")

@@ -74,7 +74,9 @@ def test_it_says_400(model, pages, root):
     assert "cl" not in answer.context
 
 
-@pytest.mark.django_db(transaction=True)  # PostgreSQL goes on after an error only outside one
+@pytest.mark.django_db(
+    transaction=True
+)  # after an error, PostgreSQL continues only outside one
 @pytest.mark.parametrize(
     ("model", "pages"),
     [
@@ -184,7 +186,7 @@ def test_suggestions_are_only_for_boxes_that_there_are(clerk, root):
 
 @pytest.mark.usefixtures("said")
 def test_nor_does_a_page_name_it_by_what_it_belongs_to(clerk, person):
-    """A run and a session are called by what was asked in them."""
+    """A run and a session are named after their question."""
     run = Run.objects.first()
     of_run = {"run": run, "started_at": run.started_at}
     AgentStep.objects.create(number=1, kind="thought", status="done", **of_run)

@@ -83,7 +83,7 @@ def test_every_route_has_a_door():
 
 
 async def test_nobody_else_is_let_in(fresh):
-    """Nor can they tell what is there from what is not, nor change anything."""
+    """They can't see whether an object exists, and can't change anything."""
     world = await fresh()
     before = await sync_to_async(rows)()
     for route, door in DOORS.items():

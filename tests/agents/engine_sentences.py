@@ -1,8 +1,8 @@
-"""Every sentence that the engine, the models and the tools can say, read from their source.
+"""Every sentence of the engine, the models and the tools, read from their source.
 
 A sentence is a string of at least two words, or the docstring of an error. An f-string or a
-format string is a sentence with places; its skeleton is what stands between them. What only a
-model or a program reads isn't a sentence: log lines, patterns, SQL, prompts, descriptions.
+format string is a sentence with placeholders; its skeleton is the text between them. Text that
+only a model or a program reads isn't one: log lines, patterns, SQL, prompts, descriptions.
 """
 
 import ast
@@ -26,16 +26,16 @@ NOT_READ = (
     "agents/llm/providers.py",  # brand names
     "agents/llm/sse.py",
 )
-# The names of what is not for people: assigned to, passed as, or under this key.
+# Names whose text users don't read: variables, keyword arguments and dictionary keys.
 NOT_FOR_PEOPLE = re.compile(
     r"_?(?:\w+_)?(?:INSTRUCTIONS|PROMPT|TEMPLATE|HELP|LABELS|SCHEMA|ACTIONS|PLAN|FUNCTIONS)"
     r"|_?SAMPLE_\w+|description|example|gives|label|name|parameters|[A-Z][a-z]+(?:-[A-Z][a-z]+)*"
 )
-# Calls that say nothing: they log, look for something in a text, or read a list of options.
+# Calls whose text users don't read: they log, search a text, or read a list of options.
 NOT_SAYING = re.compile(
     r"(?:logger|re2?)\..+|_flags|(?:.+\.)?(?:startswith|endswith|removeprefix)"
 )
-# What only a model, a program or a developer reads.
+# Text that only a model, a program or a developer reads.
 NOT_SAID = {
     "A rehearsal.",
     "Action Input: {}",
@@ -57,18 +57,18 @@ NOT_SAID = {
 WORD = re.compile(r"[^\W\d_]+")
 SQL = re.compile(r"\s*(?:SELECT|PRAGMA|CREATE|WITH) ")
 PATTERN = re.compile(r"\[…|\(\?|\\[a-z]| \| None$|^[A-Z][A-Za-z-]+: |^not in$")
-ERROR_PREFIX = "Error: "  # of what a tool said to the model; the sentence begins after it
+ERROR_PREFIX = "Error: "  # in a tool's result for the model; the sentence follows it
 Skeleton = tuple[str, ...]
 
 
 def template_skeleton(template: str) -> Skeleton:
-    """What stands between the places of a template."""
+    """Return the fixed text between a template's placeholders."""
     return tuple(re.split(r"%\(\w+\)s", template.replace("%%", "%")))
 
 
 @cache
 def strings(*rooms: str) -> dict[Skeleton, str]:
-    """The skeletons of all strings in these folders, each with a place where it is."""
+    """Return the skeletons of all strings in these folders, with a location each."""
     found: dict[Skeleton, str] = {}
     for room in rooms:
         for path in sorted((settings.BASE_DIR / room).rglob("*.py")):
@@ -84,7 +84,7 @@ def sentences(*rooms: str) -> dict[Skeleton, str]:
 
 
 def error_sentences(*rooms: str) -> set[str]:
-    """The docstrings and the advice of the errors in these folders."""
+    """Return the docstrings and the advice of the errors in these folders."""
     found: set[str] = set()
     for room in rooms:
         for path in (settings.BASE_DIR / room).rglob("*.py"):
@@ -150,7 +150,7 @@ class _Reader(ast.NodeVisitor):
                 self.visit(value)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        """What is looked for in another text is not said."""
+        """Skip comparisons: their text is searched for, not displayed."""
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
@@ -169,12 +169,12 @@ class _Reader(ast.NodeVisitor):
 
 def _is_hidden(target: ast.expr) -> bool:
     name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-    # Whoever gives an agent a tool reads its description; what a schema says is for models.
+    # Administrators read a tool's description; text in a schema is for models.
     return name != "description" and bool(NOT_FOR_PEOPLE.fullmatch(name))
 
 
 def format_skeleton(text: str) -> Skeleton:
-    """A format string has places; any other string, also one with braces in it, has none."""
+    """Split a format string at its placeholders; other strings stay whole."""
     try:
         fields = list(string.Formatter().parse(text))
     except ValueError:
@@ -191,7 +191,7 @@ def format_skeleton(text: str) -> Skeleton:
 
 
 def is_sentence(said: Skeleton) -> bool:
-    """Two words, or one and a full stop; a text of several lines is made for a model."""
+    """Whether it has two words, or one and a full stop; multi-line text is for a model."""
     text = "{}".join(said)
     words = len(WORD.findall(" ".join(said)))
     is_text = words >= 2 or (words == 1 and text.endswith("."))
@@ -201,7 +201,7 @@ def is_sentence(said: Skeleton) -> bool:
 
 @cache
 def error_names() -> frozenset[str]:
-    """The names of all errors that people read: AgentError and what is derived from it."""
+    """Return the names of AgentError and its subclasses, whose messages users read."""
     bases: dict[str, set[str]] = {}
     for path in (settings.BASE_DIR / "agents").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -329,7 +329,7 @@ async def test_the_trace_of_a_waiting_run_shows_a_reviewer_no_buttons(waiting, s
     assert not re.search(r'name="verdict"', html)
 
 
-# What is shown is all there is
+# The card displays the whole call
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ async def test_a_key_in_the_environment_chooses_its_provider(provider):
     assert choice.label.startswith(provider.label)
 
 
-# LiteLLM's list has no models of OpenRouter, which tells what an answer cost by itself.
+# LiteLLM's list has no models of OpenRouter, which reports the cost of an answer itself.
 LISTED = [provider for provider in DEFAULT_PROVIDERS if provider.label != "OpenRouter"]
 
 

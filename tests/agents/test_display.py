@@ -267,7 +267,7 @@ async def test_rows_that_were_found_are_shown_as_a_table(monkeypatch, scripted):
     assert "columns" not in found
 
 
-# What is shown of a row
+# What a row displays
 
 
 def step(**fields):

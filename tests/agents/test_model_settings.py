@@ -40,7 +40,7 @@ FIELDS = {
 }
 ROLE = "arn:aws:iam::123456789012:role/x"
 BEDROCK = {"provider": "bedrock", "model": "anthropic.claude-x", "region": "eu-central-1"}
-# The field that is to blame, and what is typed; {address} is where the attacker listens.
+# The invalid field and its value; {address} is the attacker's server.
 ATTACKS = {
     "a variable to Amazon's tokens": (
         "secrets",

@@ -23,7 +23,7 @@ from agents.runs.engine_messages import (
 from agents.runs.engine_messages.templates import EXACT_SENTENCES, TEMPLATES
 from tests.agents import engine_sentences
 
-# Said by the rooms above the engine, by a library, or one word long.
+# Used by packages above the engine, by a library, or one word long.
 SAID_ELSEWHERE = ("agents", "chat")
 YAML_WORDS = {
     "control characters are not allowed",
@@ -45,7 +45,7 @@ KNOWN = {
 
 
 class Refusal(Exception):
-    """A provider's answer that has a status and no words."""
+    """A provider's error with a status and no message."""
 
     def __init__(self, status: int) -> None:
         super().__init__("")
@@ -53,7 +53,7 @@ class Refusal(Exception):
 
 
 def filled(template: str) -> str:
-    """The template with something in each of its places."""
+    """Return the template with a value in each placeholder."""
     places = count()
     return re.sub(r"%\(\w+\)s", lambda _: f"‹{next(places)}›", template).replace("%%", "%")
 

@@ -394,7 +394,7 @@ def test_nothing_happens_by_looking(root, plain):
     assert root.get(page("accept", row.pk)).status_code == 405
 
 
-# Trying what is not saved
+# Testing unsaved settings
 
 
 def tried(client, *args, **typed_in):

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.wire import say, serve_in_thread
 
 ROOT = Path(__file__).parents[2]
-# In a process of its own: in this one everything has been loaded long since.
+# In its own process, because everything is already loaded in this one.
 FIRST_MESSAGE = """
 import asyncio, json, os, ssl, sys, threading
 

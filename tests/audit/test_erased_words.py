@@ -141,7 +141,7 @@ def repeated(person, stranger, reviewer, agent):
 
 @pytest.fixture
 def answered(person, reviewer):
-    """Another user's run that asked the person, and what came of the answer."""
+    """Create another user's run that asked the person, with its result."""
     run = ended(reviewer, "Ask somebody", "chat.77")
     about = {"run": run, "step": 2, "tool": "ask_person", "arguments": "{}", "call_id": "c-9"}
     Approval.objects.create(
@@ -225,7 +225,7 @@ def test_the_report_says_what_was_found_where(person, administrator, repeated, c
     assert entry.detail["removed"] | {"message": 3, "comment": 1} == entry.detail["removed"]
     assert entry.detail["replaced"]["runevent"] >= 10
     assert entry.detail["replaced"]["example"] == 2
-    assert entry.detail["replaced"]["run"] == 3  # none of those that are theirs
+    assert entry.detail["replaced"]["run"] == 3  # none of their own
     assert entry.detail["left"] == {}
     assert "Text removed from other users' data: " in said
     assert "examples (2)" in said

@@ -164,7 +164,7 @@ def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, them
     assert faults(page) == []
 
 
-# An expert who is asked
+# Questions to an expert
 
 
 def lawyer(request: wire.Request) -> wire.Reply:

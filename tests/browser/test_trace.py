@@ -66,7 +66,7 @@ def trace_of(page: Page, question: str) -> None:
     answered(page, question)
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(question)
-    page.wait_for_load_state()  # before that no key is heard
+    page.wait_for_load_state()  # before that, the page ignores keys
 
 
 @pytest.mark.journey

@@ -221,7 +221,7 @@ async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model
 
 
 async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
-    """The answer before it ended by itself, in the moment before it was stopped."""
+    """The previous answer finished just before it was stopped."""
     [two] = await said(chat, "one", "two")
     stop = runs.stop
 

@@ -37,7 +37,7 @@ async def test_a_person_has_no_more_runs_at_once_than_they_may(person, stranger,
 
     sentence = "You already have 2 runs in progress. Wait for one to finish, or stop one."
     assert await refused(person, "three", "c") == sentence
-    assert await ChatSession.objects.acount() == 2  # nothing is left of what was refused
+    assert await ChatSession.objects.acount() == 2  # a rejected message leaves no rows
     await begin(stranger, "others may", "d")
 
     await runs.stop(first.run)

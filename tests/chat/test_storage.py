@@ -28,7 +28,7 @@ def _full():
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite can be told how much it may keep")
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM")  # what was deleted before would be room enough
+        cursor.execute("VACUUM")  # space freed by earlier deletions would be enough
         pages = cursor.execute("PRAGMA page_count").fetchone()[0]
         cursor.execute(f"PRAGMA max_page_count = {pages}")
         yield

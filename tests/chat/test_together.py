@@ -409,7 +409,7 @@ def test_nor_by_another_link_until_the_owner_adds_them_by_name(chat, person, str
     owner.post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
     assert page(client, chat).status_code == 200
     client.post(f"/chat/{chat.pk}/leave/")
-    assert client.post(newer).status_code == 302  # who left by themselves may come back
+    assert client.post(newer).status_code == 302  # members who left can rejoin
 
 
 def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):

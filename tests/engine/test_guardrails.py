@@ -327,7 +327,7 @@ RULES = st.sampled_from([SHORT, [*SHORT, *OF_A_LINE], [*SHORT, *OF_A_TEXT]])
 ACTIONS = st.sampled_from([GuardrailAction.MASK, GuardrailAction.MASK, GuardrailAction.ALLOW])
 WORDS = ["abc", "abbbc", "cab", "a b", "bc", "ca", "x", " ", "\n", "ab\n", "‹r 0›", "\ud800"]
 WORDS += ["abababab", "㍿", "ﬁ", "é", "e\u0301", "\u200b", "a\u200bb\u200bc"]
-# What is shown otherwise than it is written, whole and in parts.
+# Text that is rendered differently from its source, whole and in pieces.
 WORDS += ["\\", "&#98;", "&", "#9", ";", "*", "**", "_", "`", "~~", "[", "](", "u)", "%61", "%"]
 WORDS += ["  ", "\n> ", "\u3164", "\ue000", "\U000e0061", "аbс", "a&#x200b;b"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=30).map("".join)

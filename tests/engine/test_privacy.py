@@ -18,7 +18,7 @@ MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
 BKcwgg==
 -----END PRIVATE KEY-----"""
 
-# The text, the kind, and exactly what is hidden of it.
+# The text, the kind of data, and exactly the part that is masked.
 PERSONAL = [
     ("Write to ada@example.com.", E, "ada@example.com"),
     ("dateOfBirth: 1984-03-12", PiiKind.BIRTH_DATE, "1984-03-12"),

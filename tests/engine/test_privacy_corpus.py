@@ -20,7 +20,7 @@ def lines(name):
 
 
 # With a label or a form of their own, plainly written and disguised; and what shops, code and
-# papers are full of, written without a look at what is searched for.
+# papers are full of, written without knowing the patterns.
 STRUCTURED = [*PERSONAL, *lines("structured.jsonl")]
 ORDINARY = [*NEAR_MISSES, *lines("ordinary.jsonl")]
 LEAST_FOUND, MOST_FALSE = 0.98, 0.02
@@ -99,7 +99,7 @@ def test_what_is_written_otherwise_than_it_is_shown_is_masked_in_its_source(text
 @pytest.mark.slow
 def test_a_text_of_twice_the_length_takes_about_twice_as_long():
     text = "\n".join([re.sub("[⟦⟧]", "", text) for _, text in STRUCTURED] + ORDINARY)
-    mask(text)  # what is worked out once is not counted
+    mask(text)  # one-time setup isn't counted
 
     once, eightfold = _seconds(text), _seconds(text * 8)
 

@@ -268,7 +268,7 @@ async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
 
 
 async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dialect):
-    """The oldest messages are not sent any more, and what came first in them had number 1."""
+    """The oldest messages, with alias number 1, are no longer sent."""
     state = AgentState(max_history=2)
     state.add_message("user", "I am bob@example.com.")
     llm = Steady(dialect, LOOKUP_CALL, CALLS)

@@ -1,4 +1,4 @@
-"""`make faults`: every row of the table, as often as it says, and what came of it."""
+"""`make faults`: runs every row of the table as often as it says, and reports the results."""
 
 import argparse
 import asyncio

@@ -151,7 +151,7 @@ class Product:
             self._reader.communicate()
 
     def settled(self, seconds: float) -> dict:
-        """Return what is saved once nothing runs any more."""
+        """Return the saved rows once no run is active."""
         end = time.monotonic() + seconds
         while True:
             kept = self.dump()

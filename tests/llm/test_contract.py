@@ -359,7 +359,7 @@ def test_no_route_shows_its_key(route):
     assert KEY not in repr(route(KEY, "http://x/v1"))
 
 
-# What is asked, of each provider in its own way.
+# Requests, in each provider's format.
 
 HISTORY = [
     {"role": "system", "content": "Be brief."},

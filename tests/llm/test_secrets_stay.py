@@ -58,7 +58,7 @@ async def sent(variables, monkeypatch):
     async def send(client, request, **options):
         keep(request)
 
-    # The client tries again where nobody answers: it need not wait for that here.
+    # The client retries without a response; the test needn't wait for that.
     monkeypatch.setattr(BaseClient, "_calculate_retry_timeout", lambda *given: 0.0)
     monkeypatch.setattr(httpx.AsyncClient, "send", send)
     monkeypatch.setattr(httpx.Client, "send", lambda client, request, **options: keep(request))

@@ -56,7 +56,7 @@ async def test_switching_off_closes_sockets_at_once(chat, person, administrator)
     async with tab(person, f"/ws/chat/{chat.pk}/") as socket:
         await switched_off(person, administrator)
 
-        # Nothing lives here: by itself it would not have looked for five minutes.
+        # No run is live, so the next periodic check would be in five minutes.
         assert await closed(socket) == 4404
 
 
@@ -91,7 +91,7 @@ async def test_a_reviewer_who_is_none_any_more_sees_no_more(person, stranger, ad
 
 
 async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger, administrator):
-    """Also one that was given by itself, before there were roles."""
+    """Also a permission granted directly, before roles existed."""
     right = await Permission.objects.aget(codename="review_runs")
     await stranger.user_permissions.aadd(right)
     run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")

@@ -373,7 +373,7 @@ CHAINS = {
     ("10.0.0.3", "10.0.0.1"): "10.0.0.3",
     ("", "10.0.0.1"): "10.0.0.1",
     (",,", "10.0.0.1"): "10.0.0.1",
-    # What is no address ends the chain: what stands before it was not said by us.
+    # A value that isn't an address ends the chain: earlier ones aren't from our proxies.
     ("198.51.100.7, unknown", "10.0.0.1"): "10.0.0.1",
     ("<script>", "10.0.0.1"): "10.0.0.1",
     ("198.51.100.7:4711", "10.0.0.1"): "198.51.100.7",

@@ -574,7 +574,7 @@ async def test_whatever_is_typed_there_is_a_sentence_or_it_is_kept(text, remove,
         assert "<script>alert" not in answer.content.decode()
 
 
-# What comes back to the chat
+# Corrections in the chat
 
 
 async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, person, chat):

@@ -390,7 +390,7 @@ def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
 
 
 def test_a_moment_asks_and_changes_nothing_that_rows_do():
-    """Whatever a meaning does to rows, a moment does to itself."""
+    """A replayed moment applies the same changes as the projection does to rows."""
     own = {name for name, value in vars(Projection).items() if callable(value)} - {
         "__init__",
         "take",

@@ -66,7 +66,7 @@ async def origin(tool, scripted, person):
 
 
 async def again(run, step, user, **different):
-    """Rerun it as far as it goes by itself."""
+    """Rerun it until it ends or waits for a person."""
 
     def prepare():
         kept = Run.objects.select_related("agent").get(pk=run.pk)

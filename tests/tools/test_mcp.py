@@ -603,7 +603,7 @@ async def test_a_server_behind_an_address_is_used_like_any_other():
     assert price.output == "6"
     assert wrong.mendable
     assert "larger than" in huge.error
-    assert was_hung  # what is too large fails alone
+    assert was_hung  # only the oversized call fails
     assert json.loads(sold.output) == ["begun", "cancelled"]
 
 

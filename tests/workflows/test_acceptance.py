@@ -201,7 +201,7 @@ def test_others_are_not_shown_whose_schedules_there_are(schedule, workflow, stra
 
 
 def test_who_may_edit_schedules_and_no_more_cannot_borrow_rights(schedule, stranger):
-    """They change what is started for a superuser; it waits."""
+    """They change a superuser's schedule, so it waits for review."""
     stranger.is_staff = True
     stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))
     stranger.save()

@@ -159,7 +159,7 @@ class ModelCall:
                         self.finding = screen.finding
                         break
         except AgentError:
-            # Text still held back belongs to what was said; if nothing was, drop it.
+            # Held text belongs to the output so far; without any output, drop it.
             for event in await self._flush_guards(screens) if self._has_spoken else ():
                 yield event
             raise

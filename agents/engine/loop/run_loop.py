@@ -180,7 +180,7 @@ class RunLoop:
         )
 
     def _failure_events(self, error: AgentError) -> list[Event]:
-        # A failed run keeps what was said so far; at a limit, that isn't the answer yet.
+        # A failed run keeps the output so far; at a limit, that isn't the answer yet.
         call = None if isinstance(error, LimitReached) else self.model_call
         event = error_event(self.run_state, error)
         ended = finish_event(

@@ -251,7 +251,7 @@ class ReActPlanner:
                 yield delta
             plan = reader.result()
         except AgentError:
-            # Text still held back belongs to what was said.
+            # Held text belongs to the output so far.
             for delta in restorer.rest() if restorer else ():
                 yield delta
             raise

@@ -1,7 +1,7 @@
-"""Translates what the engine said into the reader's language.
+"""Translates the engine's saved messages into the reader's language.
 
-Sentences are found again by their form: `templates` have places in them, everything else is
-said word for word. `old_templates` are those of older versions.
+A message is matched with `templates`, which have placeholders, or with a fixed sentence.
+`old_templates` are those of older versions.
 """
 
 import re
@@ -12,7 +12,7 @@ from .old_templates import OLD_SENTENCES, OLD_TEMPLATES
 from .templates import EXACT_SENTENCES, TEMPLATES
 
 MAX_TRANSLATED_CHARS = 1_000
-# What a provider, a tool, a user or an expression said: it may look like one of our sentences.
+# Text from a provider, a tool, a user or an expression may look like one of our sentences.
 FOREIGN_PLACES = frozenset(
     {"words", "answer", "output", "query", "condition", "command", "tables", "description"}
 )
@@ -34,7 +34,7 @@ def translate(sentence: str) -> str:
 
 
 class MessageTemplate:
-    """A template, and how a sentence is recognized that was made from it."""
+    """A template, and the pattern that recognizes sentences made from it."""
 
     def __init__(self, template: str) -> None:
         parts = re.split(r"%\((\w+)\)s", template)
@@ -46,7 +46,7 @@ class MessageTemplate:
         self.pattern = re.compile("".join(word + place for word, place in pairs), re.S)
 
     def match(self, sentence: str) -> re.Match[str] | None:
-        """Look for the words first: the pattern alone tries every blank with every other."""
+        """Compare the fixed text first: the pattern alone backtracks over every space."""
         may_be = sentence.startswith(self.first) and sentence.endswith(self.last)
         if not may_be or any(word not in sentence for word in self.between):
             return None

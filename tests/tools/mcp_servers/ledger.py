@@ -6,7 +6,7 @@ ledger = MCPServer("ledger")
 
 
 def balance() -> int:
-    """What is left."""
+    """The balance."""
     return 12
 
 
