@@ -48,8 +48,8 @@ def django_db_setup(
     own = tmp_path_factory.getbasetemp()
     run = own if worker_id == "master" else own.parent
     place = run / f"tables-{testrun_uid}"
-    made = tables.copied(place, f"test_{worker_id}")
-    with once.made(), django_db_blocker.unblock(), made, django_db_blocker.block():
+    made = tables.connect_to_copy(place, f"test_{worker_id}")
+    with once.shared_setup(), django_db_blocker.unblock(), made, django_db_blocker.block():
         yield
 
 
@@ -133,7 +133,7 @@ async def tab(user, path, *, headers=(ORIGIN,), query=b""):
         await socket.disconnect()
 
 
-async def asked(query, *, topic="chat.1", user=None, agent=None, history=()):
+async def run_question(query, *, topic="chat.1", user=None, agent=None, history=()):
     """Run a question to its end."""
     from agents import runs
 
@@ -156,7 +156,7 @@ async def until(run, type):
                 return
 
 
-async def checked(run):
+async def verify_run(run):
     """Return the saved run, after checking that its record is complete."""
     from agents.engine.state import repair_history
     from agents.runs import event_store

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def made(place: Path, make: Callable[[Path], object]) -> Path:
+def create_once(place: Path, make: Callable[[Path], object]) -> Path:
     place.mkdir(exist_ok=True)
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

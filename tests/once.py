@@ -16,7 +16,7 @@ HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
 @contextmanager
-def made() -> Iterator[None]:
+def shared_setup() -> Iterator[None]:
     static = patch.object(ServeStaticMiddleware, "add_files_from_finders", _static_files())
     rows = patch.object(TransactionTestCase, "_fixture_teardown", _empty)
     with static, rows, override_settings(PASSWORD_HASHERS=[HASHER]):

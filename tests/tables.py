@@ -30,7 +30,7 @@ def connected_to(name: Path | str) -> Iterator[None]:
 
 
 @contextmanager
-def copied(place: Path, name: str) -> Iterator[None]:
+def connect_to_copy(place: Path, name: str) -> Iterator[None]:
     """Connect to a migrated database of this name; `place` is the folder of the whole run."""
     copy = _copy_file if connection.vendor == "sqlite" else _copy_database
     before = connection.settings_dict["NAME"]
@@ -41,7 +41,7 @@ def copied(place: Path, name: str) -> Iterator[None]:
         _connect_to(before)
 
 
-def saved() -> sqlite3.Connection:
+def save_content() -> sqlite3.Connection:
     """Save the content of SQLite."""
     kept = sqlite3.connect(":memory:", check_same_thread=False)
     connection.ensure_connection()
@@ -49,14 +49,14 @@ def saved() -> sqlite3.Connection:
     return kept
 
 
-def restored(kept: sqlite3.Connection) -> None:
+def restore_content(kept: sqlite3.Connection) -> None:
     """Restore the saved content."""
     connection.ensure_connection()
     kept.backup(connection.connection)
 
 
 def _copy_file(place: Path, name: str) -> None:
-    template = first_start.made(place, _migrate_file) / TEMPLATE
+    template = first_start.create_once(place, _migrate_file) / TEMPLATE
     own = connection.settings_dict["TEST"]["NAME"]
     shutil.copyfile(template, own)
     _connect_to(own)
@@ -68,7 +68,7 @@ def _migrate_file(place: Path) -> None:
 
 
 def _copy_database(place: Path, name: str) -> None:
-    first_start.made(place, _migrate_database)
+    first_start.create_once(place, _migrate_database)
     _run(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
     _connect_to(name)
 

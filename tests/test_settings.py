@@ -13,7 +13,7 @@ from project import environment
 from project.environment import Environment
 
 
-def started(*arguments, **environment):
+def start_manage(*arguments, **environment):
     keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
         [sys.executable, *(arguments or ["manage.py", "check"])],
@@ -75,7 +75,7 @@ def test_a_wrong_value_is_refused_with_one_sentence(name, value, refused):
 
 def test_a_wrong_value_stops_the_start_with_one_sentence(tmp_path):
     code = "import project.settings"
-    start = started("-c", code, ASHIATO_DATA=str(tmp_path), ASHIATO_ORIGINS="*")
+    start = start_manage("-c", code, ASHIATO_DATA=str(tmp_path), ASHIATO_ORIGINS="*")
 
     assert start.returncode == 1
     assert "Traceback" not in start.stderr
@@ -107,7 +107,7 @@ def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
     (data / "link").symlink_to(elsewhere)
 
     new = "import project.settings, pathlib; pathlib.Path('$/new').touch()"
-    started("-c", new.replace("$", str(data)), ASHIATO_DATA=str(data)).check_returncode()
+    start_manage("-c", new.replace("$", str(data)), ASHIATO_DATA=str(data)).check_returncode()
 
     modes = {path: path.stat().st_mode & 0o777 for path in (data, *data.rglob("*"))}
     assert {modes[path] for path in (data, data / "static", data / "mcp")} == {0o700}
@@ -117,7 +117,7 @@ def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
 
 def test_a_folder_that_is_everybodys_is_left_as_it_is(tmp_path):
     tmp_path.chmod(0o1777)
-    started("-c", "import project.settings", ASHIATO_DATA=str(tmp_path)).check_returncode()
+    start_manage("-c", "import project.settings", ASHIATO_DATA=str(tmp_path)).check_returncode()
 
     assert tmp_path.stat().st_mode & 0o7777 == 0o1777
 
@@ -130,7 +130,7 @@ def test_the_database_and_its_log_are_closed_to_others(tmp_path):
         f"sorted(os.listdir({str(tmp_path)!r})))"
     )
     env = {"DJANGO_SETTINGS_MODULE": "project.settings", "ASHIATO_DATA": str(tmp_path)}
-    found = started("-c", code, **env)
+    found = start_manage("-c", code, **env)
 
     assert found.stdout.startswith("{'0o600'} ")
     assert "ashiato.sqlite3-wal" in found.stdout
@@ -191,7 +191,7 @@ def test_workers_need_what_they_share_with_the_others(refused):
 def test_what_is_set_to_nothing_is_not_set(tmp_path):
     code = "from project.settings import ENVIRONMENT as e; print(e.redis_url, e.language)"
     empty = {"ASHIATO_REDIS_URL": "", "ASHIATO_LANGUAGE": "", "ASHIATO_SECRET_KEY": ""}
-    start = started("-c", code, ASHIATO_DATA=str(tmp_path), **empty)
+    start = start_manage("-c", code, ASHIATO_DATA=str(tmp_path), **empty)
 
     assert start.stdout.split() == ["None", "en"]
 

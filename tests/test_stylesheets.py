@@ -24,13 +24,13 @@ def selectors(text: str) -> Iterator[str]:
         elif end == "{":
             is_rule = not words.startswith("@")
             outer = next((each for each in reversed(around) if each), [""])
-            found = [f"{o} {s}".strip() for o in outer for s in listed(words)]
+            found = [f"{o} {s}".strip() for o in outer for s in split_selectors(words)]
             around.append(found if is_rule else [])
             yield from found if is_rule else ()
     assert not around
 
 
-def listed(words: str) -> list[str]:
+def split_selectors(words: str) -> list[str]:
     """Return the selectors of a list, ignoring commas in brackets."""
     found, depth = [""], 0
     for character in words:
@@ -42,7 +42,7 @@ def listed(words: str) -> list[str]:
     return [each.strip() for each in found]
 
 
-def owned(text: str) -> set[str]:
+def own_classes(text: str) -> set[str]:
     """Return the classes that a sheet styles on their own."""
     named = (set(CLASS.findall(selector)) for selector in selectors(text))
     return {next(iter(classes)) for classes in named if len(classes) == 1}
@@ -51,7 +51,7 @@ def owned(text: str) -> set[str]:
 def shared_classes(sheets: dict[str, str]) -> dict[str, list[str]]:
     owners = defaultdict(list)
     for name, text in sorted(sheets.items()):
-        for each in owned(text):
+        for each in own_classes(text):
             owners[each].append(name)
     return {
         each: names for each, names in owners.items() if len(names) > 1 and SHARED not in names

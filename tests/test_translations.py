@@ -10,18 +10,18 @@ CATALOGUE = Path("locale/ja/LC_MESSAGES")
 ENTRY = re.compile(r'^msgid((?: ?".*"\n)+)(?:msgid_plural(?: ?".*"\n)+)?msgstr', re.M)
 
 
-def written() -> str:
+def catalogue_text() -> str:
     return (CATALOGUE / "django.po").read_text()
 
 
 def messages() -> set[str]:
-    found = ENTRY.findall(written())
+    found = ENTRY.findall(catalogue_text())
     return {"".join(re.findall(r'"(.*)"', entry)).replace(r"\"", '"') for entry in found} - {""}
 
 
 def test_nothing_is_left_untranslated_or_doubtful():
-    assert "#, fuzzy" not in written()
-    assert not re.search(r'msgstr(?:\[0\])? ""\n(?!")', written())
+    assert "#, fuzzy" not in catalogue_text()
+    assert not re.search(r'msgstr(?:\[0\])? ""\n(?!")', catalogue_text())
 
 
 def test_what_is_compiled_is_what_is_written():
@@ -50,7 +50,7 @@ def test_every_string_of_the_code_is_in_the_catalogue():
     said = set()
     for path in (path for room in ROOMS for path in Path(room).rglob("*.py")):
         tree = ast.parse(path.read_text())
-        said |= {text for node in ast.walk(tree) if (text := translated(node))}
+        said |= {text for node in ast.walk(tree) if (text := literal_message(node))}
 
     assert len(said) > 100
     assert (
@@ -59,7 +59,7 @@ def test_every_string_of_the_code_is_in_the_catalogue():
     )
 
 
-def translated(node: ast.AST) -> str | None:
+def literal_message(node: ast.AST) -> str | None:
     """Return the text of a call `_("…")`, if it is a literal."""
     match node:
         case ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(text)), *_]):
@@ -69,7 +69,7 @@ def translated(node: ast.AST) -> str | None:
 
 def test_a_thing_has_one_name():
     """レビュアー, 事例, 呼び出し形式 and ビュー are the names of what these were called."""
-    said = written() + Path("docs/handbook/ja/using.md").read_text()
+    said = catalogue_text() + Path("docs/handbook/ja/using.md").read_text()
 
     for other in ("レビュー担当者", "用例", "方言", "保存した表示", "例として保存"):
         assert not re.search(f"(?<!事){other}", said), other

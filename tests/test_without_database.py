@@ -5,7 +5,7 @@ from django.db import OperationalError
 
 from project.commands import execute
 from tests import tables
-from tests.test_settings import started
+from tests.test_settings import start_manage
 
 AWAY = "postgresql://ashiato:not-for-the-log@127.0.0.1:9/ashiato"
 
@@ -18,7 +18,7 @@ def file(tmp_path, django_db_blocker):
         yield file
 
 
-def ended(*command):
+def failure_message(*command):
     """Return a failed command's message."""
     with pytest.raises(SystemExit) as end:
         execute(["manage.py", *command])
@@ -30,7 +30,7 @@ def ended(*command):
     "command", [["verify_audit"], ["ask", "hello"], ["erase_person", "ada", "--yes"]]
 )
 def test_a_database_without_tables_is_told_how_to_get_them(command):
-    told = ended(*command)
+    told = failure_message(*command)
 
     assert told.startswith("The database isn't set up for this version (no such table: ")
     assert told.endswith("Run “python manage.py setup” first.")
@@ -39,7 +39,7 @@ def test_a_database_without_tables_is_told_how_to_get_them(command):
 def test_a_file_that_is_no_database_is_named(file):
     file.write_text("no database " * 100)
 
-    told = ended("prune")
+    told = failure_message("prune")
 
     assert f"{file}: file is not a database." in told
     assert "ASHIATO_DATA" in told
@@ -63,7 +63,7 @@ def test_a_server_that_is_away_is_named_without_its_password(tmp_path, command):
     pytest.importorskip("psycopg")
     data = {"ASHIATO_DATA": str(tmp_path), "ASHIATO_DATABASE_URL": AWAY}
 
-    done = started("manage.py", *command, **data)
+    done = start_manage("manage.py", *command, **data)
 
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr

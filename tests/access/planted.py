@@ -20,7 +20,7 @@ ECHO = {"name": "echo", "description": "Says what it was sent.", "parameters": {
 
 def plant(secrets: dict[str, str], provider: str, notes: str) -> dict[str, Any]:
     helper = Agent.objects.get(name="helper")
-    made = world.made(helper, get_user_model().objects)
+    made = world.create_world(helper, get_user_model().objects)
     people = {user.username: user for user in get_user_model().objects.all()}
     people["owner"].set_password(secrets["password"])
     people["owner"].save()

@@ -26,7 +26,7 @@ def provider(elsewhere: str):
         if at == len(messages) - 1 and (tool := USE.search(question)):
             return wire.call((tool[1], ARGUMENTS.get(tool[1], "{}")))
         ways = (way for name, way in WAYS.items() if name in question)
-        return next(ways, _said)(_key(request), elsewhere)
+        return next(ways, _normal_reply)(_key(request), elsewhere)
 
     return answer
 
@@ -40,7 +40,7 @@ def _key(request: Request) -> str:
     return told.removeprefix("Bearer ")
 
 
-def _said(key: str, elsewhere: str) -> Reply:
+def _normal_reply(key: str, elsewhere: str) -> Reply:
     return wire.say("It is done.")
 
 
@@ -48,7 +48,7 @@ def _refuse(key: str, elsewhere: str) -> Reply:
     return wire.fail(401, f"Incorrect API key provided: {key}. You sent {key!r}.")
 
 
-def _broken(key: str, elsewhere: str) -> Reply:
+def _error_reply(key: str, elsewhere: str) -> Reply:
     return wire.fail(500, f"The headers were Authorization: Bearer {key} and x-key:{key}")
 
 
@@ -57,7 +57,7 @@ def _loose(key: str, elsewhere: str) -> Reply:
     return Reply(parts=(body,), status=400, headers={"Content-Length": str(len(body))})
 
 
-def _moved(key: str, elsewhere: str) -> Reply:
+def _redirect_reply(key: str, elsewhere: str) -> Reply:
     there = f"{elsewhere}/chat/completions?key={key}"
     return Reply(status=307, headers={"Location": there, "Content-Length": "0"})
 
@@ -69,9 +69,9 @@ def _midway(key: str, elsewhere: str) -> Reply:
 
 WAYS = {
     "refuse": _refuse,
-    "broken": _broken,
+    "broken": _error_reply,
     "loose": _loose,
-    "moved": _moved,
+    "moved": _redirect_reply,
     "midway": _midway,
 }
 

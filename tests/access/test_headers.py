@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.contrib import admin
 
 from tests.access.doors import DOORS
-from tests.access.world import World, made
+from tests.access.world import World, create_world
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -45,7 +45,7 @@ class Inline(HTMLParser):
 
 @pytest.fixture
 async def world(agent, django_user_model) -> World:
-    return await sync_to_async(made)(agent, django_user_model.objects)
+    return await sync_to_async(create_world)(agent, django_user_model.objects)
 
 
 def check(answer, where) -> None:

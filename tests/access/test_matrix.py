@@ -17,7 +17,7 @@ from chat.sharing import READ_ONLY_MESSAGE
 from project.asgi import application
 from tests import tables
 from tests.access.doors import ACCOUNTS, DOORS, MEMBERS, READERS, WRITERS
-from tests.access.world import MISSING, ROLES, World, made
+from tests.access.world import MISSING, ROLES, World, create_world
 from tests.conftest import ORIGIN, frames_until
 
 pytestmark = [
@@ -42,12 +42,12 @@ def fresh(agent, django_user_model):
         Run.objects.all().delete()
         Workflow.objects.all().delete()
         django_user_model.objects.all().delete()
-        return made(agent, django_user_model.objects, roles or ROLES)
+        return create_world(agent, django_user_model.objects, roles or ROLES)
 
     return sync_to_async(make)
 
 
-async def knocked(world: World, role: str, route: str, *, missing: bool = False):
+async def request_route(world: World, role: str, route: str, *, missing: bool = False):
     client, address = world.clients[role], world.address(route, missing=missing)
     return await (client.post if DOORS[route].method == "POST" else client.get)(address)
 
@@ -59,7 +59,7 @@ def outcome(answer) -> str:
     return {404: NONE, 403: REFUSED}.get(answer.status_code, IN)
 
 
-def expected(role: str, route: str) -> str:
+def expected_status(role: str, route: str) -> str:
     door = DOORS[route]
     if role in door.let_in:
         return IN
@@ -88,10 +88,10 @@ async def test_nobody_else_is_let_in(fresh):
     before = await sync_to_async(rows)()
     for route, door in DOORS.items():
         for role in [role for role in ROLES if role not in door.let_in]:
-            theirs = await knocked(world, role, route)
-            assert outcome(theirs) == expected(role, route), (route, role)
+            theirs = await request_route(world, role, route)
+            assert outcome(theirs) == expected_status(role, route), (route, role)
             if outcome(theirs) == NONE:
-                missing = await knocked(world, role, route, missing=True)
+                missing = await request_route(world, role, route, missing=True)
                 assert alike(theirs, missing), (route, role)
     assert await sync_to_async(rows)() == before
 
@@ -100,20 +100,20 @@ async def test_who_is_let_in_to_look(fresh):
     world = await fresh()
     for route in [route for route, door in DOORS.items() if door.method == "GET"]:
         for role in [role for role in ROLES if role in DOORS[route].let_in]:
-            answer = await knocked(world, role, route)
+            answer = await request_route(world, role, route)
             assert outcome(answer) == IN, (route, role)
 
 
 async def test_who_is_let_in_to_change_something(fresh):
     """Each role starts from an unchanged world."""
     world = await fresh()
-    unchanged, kept_out = await sync_to_async(tables.saved)(), []
+    unchanged, kept_out = await sync_to_async(tables.save_content)(), []
     for route in [route for route, door in DOORS.items() if door.method == "POST"]:
         for role in [role for role in ROLES if role in DOORS[route].let_in]:
-            if outcome(await knocked(world, role, route)) != IN:
+            if outcome(await request_route(world, role, route)) != IN:
                 kept_out.append((route, role))
             await runs.shut_down()  # what it started belongs to the changed world
-            await sync_to_async(tables.restored)(unchanged)
+            await sync_to_async(tables.restore_content)(unchanged)
     unchanged.close()
 
     assert kept_out == []
@@ -138,7 +138,7 @@ async def test_looking_changes_nothing(fresh):
     for route, door in DOORS.items():
         if door.method == "GET" and not route.startswith("shared/"):
             for role in ("owner", "root"):
-                await knocked(world, role, route)
+                await request_route(world, role, route)
 
     assert await sync_to_async(rows)() == before
 
@@ -146,7 +146,7 @@ async def test_looking_changes_nothing(fresh):
 # Sockets
 
 
-async def opened(world: World, role: str, path: str):
+async def open_socket(world: World, role: str, path: str):
     cookie = world.clients[role].cookies.get("sessionid")
     cookies = [(b"cookie", f"sessionid={cookie.value}".encode())] if cookie else []
     socket = WebsocketCommunicator(application, path, [ORIGIN, *cookies])
@@ -163,13 +163,13 @@ async def test_whose_socket_stays_open(path, let_in, fresh):
     world = await fresh()
     pk = world.chat.pk if path == "chat" else world.run.pk
     for role in ROLES:
-        socket = await opened(world, role, f"/ws/{path}/{pk}/")
+        socket = await open_socket(world, role, f"/ws/{path}/{pk}/")
         frame = await last_frame(socket)
         await socket.disconnect()
         if role in let_in:
             assert frame["type"] == "websocket.send", role
             continue
-        nowhere = await opened(world, role, f"/ws/{path}/{MISSING}/")
+        nowhere = await open_socket(world, role, f"/ws/{path}/{MISSING}/")
         assert frame == await last_frame(nowhere), role
         assert frame["code"] == 4404, role
         await nowhere.disconnect()
@@ -185,7 +185,7 @@ def test_every_frame_that_a_page_may_send_has_a_row():
 async def test_who_only_reads_changes_nothing_over_the_socket(kind, fresh):
     world = await fresh()
     for role in MEMBERS - WRITERS:
-        socket = await opened(world, role, f"/ws/chat/{world.chat.pk}/")
+        socket = await open_socket(world, role, f"/ws/chat/{world.chat.pk}/")
         await frames_until(socket, "composer-state")
         before = await sync_to_async(rows)()
         await socket.send_json_to({"type": kind, **FRAMES[kind]})
@@ -220,7 +220,7 @@ def pages(model) -> list[str]:
 async def test_people_and_reviewers_are_sent_from_the_console_to_its_door(role, fresh):
     world = await fresh(role)
     for page in [page for model in CONSOLE for page in pages(model)]:
-        for answer in [await call(world, role, page) for call in (looked, posted)]:
+        for answer in [await call(world, role, page) for call in (get_page, post_page)]:
             assert answer.status_code == 302, page
             assert "/login/" in answer.headers["Location"], page
 
@@ -228,15 +228,15 @@ async def test_people_and_reviewers_are_sent_from_the_console_to_its_door(role, 
 async def test_the_console_is_for_those_who_have_a_right_in_it(fresh):
     world = await fresh("staff", "root")
     for page in [page for model in CONSOLE for page in pages(model)]:
-        for answer in [await call(world, "staff", page) for call in (looked, posted)]:
+        for answer in [await call(world, "staff", page) for call in (get_page, post_page)]:
             assert answer.status_code == 403, page
     for model in CONSOLE:
-        assert (await looked(world, "root", pages(model)[0])).status_code == 200, model
+        assert (await get_page(world, "root", pages(model)[0])).status_code == 200, model
 
 
-async def looked(world: World, role: str, page: str):
+async def get_page(world: World, role: str, page: str):
     return await world.clients[role].get(page)
 
 
-async def posted(world: World, role: str, page: str):
+async def post_page(world: World, role: str, page: str):
     return await world.clients[role].post(page)

@@ -69,7 +69,7 @@ class World:
         return "/" + re.sub(r"<\w+:(\w+)>", value, route)
 
 
-def made(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> World:
+def create_world(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> World:
     """Create a world in which these roles are signed in."""
     people = {role: accounts.create_user(role) for role in ROLES[1:-1]}
     people["root"] = accounts.create_superuser("root")

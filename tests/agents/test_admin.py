@@ -28,7 +28,7 @@ from agents.models import (
 from agents.review.models import Example
 from chat.models import ChatSession, Invitation, Member, Message
 from tests.agents.forms import agent_form
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -140,7 +140,7 @@ def test_a_second_default_agent_is_refused_in_words(root, agent):
 
 
 async def test_a_tool_switched_off_is_gone_from_the_very_next_run(root):
-    before = await asked("6 * 7")
+    before = await run_question("6 * 7")
     tools = [tool async for tool in ToolRegistration.objects.all()]
     switches = {f"form-{at}-id": tool.pk for at, tool in enumerate(tools)}
     for at, tool in enumerate(tools):
@@ -151,7 +151,7 @@ async def test_a_tool_switched_off_is_gone_from_the_very_next_run(root):
     saved = {"_save": "Save", **counts, **switches}
     await sync_to_async(root.post)(page(ToolRegistration, "changelist"), saved)
 
-    after = await asked("6 * 7")
+    after = await run_question("6 * 7")
 
     assert (before.tool_calls, after.tool_calls) == (1, 0)
     started = await after.events.aget(type="run_started")
@@ -162,10 +162,10 @@ async def test_a_tool_switched_off_is_gone_from_the_very_next_run(root):
 async def test_a_pattern_added_blocks_the_very_next_run(root):
     fields = {"name": "No sums", "pattern": r"\d+ \* \d+", "stage": "input"}
     rule = {"action": "block", "message": "No sums, please.", "enabled": "on"}
-    assert (await asked("6 * 7")).status == "completed"
+    assert (await run_question("6 * 7")).status == "completed"
 
     await sync_to_async(root.post)(page(GuardrailPattern, "add"), fields | rule)
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
 
     assert (run.status, run.detail) == ("blocked", "No sums, please.")
     assert run.tool_calls == 0

@@ -15,7 +15,7 @@ from agents.console.agent_templates import AGENT_TEMPLATES
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, Run
 from tests.agents.forms import agent_form
-from tests.agents.test_agent_tools import posted
+from tests.agents.test_agent_tools import tool_fields
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -41,7 +41,7 @@ def page(name, *args):
     return reverse(f"admin:agents_agent_{name}", args=args)
 
 
-def filled(**changes):
+def agent_fields(**changes):
     return agent_form(name="helper", is_default="on") | changes
 
 
@@ -49,8 +49,8 @@ def test_each_save_that_changes_something_is_a_version_with_its_author_and_note(
     root, agent, administrator
 ):
     change = page("change", agent.pk)
-    root.post(change, filled(instructions="Be brief.", note="Too long-winded."))
-    root.post(change, filled(instructions="Be brief.", note="Nothing new."))
+    root.post(change, agent_fields(instructions="Be brief.", note="Too long-winded."))
+    root.post(change, agent_fields(instructions="Be brief.", note="Nothing new."))
 
     changed, before = agent.versions.all()
     assert (changed.number, changed.author) == (2, administrator)
@@ -60,7 +60,7 @@ def test_each_save_that_changes_something_is_a_version_with_its_author_and_note(
 
 def test_the_history_says_what_changed_word_by_word(root, agent):
     agent_versions.save(agent, None)
-    form = filled(instructions="Be very brief.", **posted("search", max_calls="2"))
+    form = agent_fields(instructions="Be very brief.", **tool_fields("search", max_calls="2"))
     root.post(page("change", agent.pk), form)
     root.post(page("change", agent.pk), form | {"instructions": "Be rather brief."})
 
@@ -83,7 +83,7 @@ def test_an_agent_without_versions_says_when_there_will_be_one(root, agent):
 
 def test_a_version_is_restored_by_a_click(root, agent):
     agent_versions.save(agent, None)
-    root.post(page("change", agent.pk), filled(instructions="Be brief."))
+    root.post(page("change", agent.pk), agent_fields(instructions="Be brief."))
 
     answer = root.post(page("restore", agent.pk, 1), follow=True)
 
@@ -204,7 +204,7 @@ def test_an_agent_says_which_guardrails_apply_to_it(root, agent):
     assert ">Private keys</a> · Block" in html
 
 
-async def tried(tester, form, question="6 * 7"):
+async def post_draft(tester, form, question="6 * 7"):
     return await tester.post(page("try"), form | {"question": question})
 
 
@@ -221,10 +221,10 @@ async def test_a_draft_is_tried_as_it_stands_and_nothing_of_it_is_saved(
     tester, agent, scripted
 ):
     model = scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
-    form = filled(tried=agent.pk, instructions="Be a pirate.")
-    form |= await sync_to_async(posted)("calculator")
+    form = agent_fields(tried=agent.pk, instructions="Be a pirate.")
+    form |= await sync_to_async(tool_fields)("calculator")
 
-    run = await the_end(await tried(tester, form))
+    run = await the_end(await post_draft(tester, form))
 
     assert (run.status, run.answer, run.is_draft_run) == ("completed", "42", True)
     assert (run.agent_id, run.agent_version) == (agent.pk, None)
@@ -237,7 +237,7 @@ async def test_a_draft_is_tried_as_it_stands_and_nothing_of_it_is_saved(
 async def test_an_agent_that_is_not_there_yet_is_tried(tester, agent, scripted):
     scripted(Says.call("ask_helper", task="6 * 7"), Says(answer="42"), Says(answer="It is 42."))
 
-    run = await the_end(await tried(tester, agent_form(handoffs=[agent.pk])))
+    run = await the_end(await post_draft(tester, agent_form(handoffs=[agent.pk])))
 
     assert (run.agent_id, run.agent_name, run.answer) == (None, "writer", "It is 42.")
     assert not await Agent.objects.filter(name="writer").aexists()
@@ -247,8 +247,8 @@ async def test_a_trial_asks_whoever_tries_it_before_a_call_that_has_to_be_approv
     tester, agent, scripted
 ):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
-    form = agent_form() | await sync_to_async(posted)("calculator", approval="always")
-    run = await the_end(await tried(tester, form))
+    form = agent_form() | await sync_to_async(tool_fields)("calculator", approval="always")
+    run = await the_end(await post_draft(tester, form))
     assert run.status == Run.Status.WAITING
 
     asked = await Approval.objects.aget()
@@ -269,18 +269,18 @@ async def test_whoever_may_be_asked_by_a_draft_asks_the_draft_back(tester, agent
     )
 
     form = agent_form(name="renamed", tried=agent.pk, handoffs=[other.pk])
-    run = await the_end(await tried(tester, form))
+    run = await the_end(await post_draft(tester, form))
 
     assert (run.status, run.answer) == ("completed", "42")
 
 
 async def test_what_is_wrong_with_a_draft_is_told_by_field(tester, agent):
-    form = agent_form(name="", max_steps="99") | await sync_to_async(posted)(
+    form = agent_form(name="", max_steps="99") | await sync_to_async(tool_fields)(
         "search", timeout="9999"
     )
-    answer = await tried(tester, form, question=" \0")
+    answer = await post_draft(tester, form, question=" \0")
 
-    row = next(iter(await sync_to_async(posted)("search"))).removesuffix("is_given")
+    row = next(iter(await sync_to_async(tool_fields)("search"))).removesuffix("is_given")
     assert answer.status_code == 422
     assert answer.json()["errors"].keys() == {
         *("name", "max_steps", "given", "question", f"{row}timeout")
@@ -291,7 +291,7 @@ async def test_what_is_wrong_with_a_draft_is_told_by_field(tester, agent):
 async def test_a_question_of_strange_signs_is_tried_as_well(tester, scripted):
     scripted(Says(answer="ok"))
 
-    run = await the_end(await tried(tester, agent_form(), " a\0b\r\nc "))
+    run = await the_end(await post_draft(tester, agent_form(), " a\0b\r\nc "))
 
     assert run.query == "ab\nc"
 
@@ -300,7 +300,7 @@ async def test_there_is_room_for_so_many_trials_at_once(tester, administrator):
     for number in range(5):
         await Run.objects.acreate(query="?", topic=f"trial.{number}", user=administrator)
 
-    answer = await tried(tester, agent_form())
+    answer = await post_draft(tester, agent_form())
 
     assert answer.status_code == 422
     assert "test runs in progress" in answer.json()["errors"]["question"][0]
@@ -324,8 +324,8 @@ async def test_the_trial_of_another_administrator_is_not_there(
 @pytest.mark.parametrize("place", ["admin:agents_agent_trial_stop", "trace:stop"])
 async def test_a_trial_can_be_stopped(tester, agent, scripted, place):
     scripted(Says.call("calculator", expression="6 * 7"))
-    form = agent_form() | await sync_to_async(posted)("calculator", approval="always")
-    run = await the_end(await tried(tester, form))
+    form = agent_form() | await sync_to_async(tool_fields)("calculator", approval="always")
+    run = await the_end(await post_draft(tester, form))
 
     shown = (await tester.get(reverse("trace:run", args=[run.pk]))).content.decode()
     await tester.post(reverse(place, args=[run.pk]))

@@ -10,7 +10,7 @@ from agents.catalog import agent_factory, tool_factory
 from agents.engine.errors import BadPattern
 from agents.engine.testing import Says
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-async def built():
+async def build_agent():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     return await agent_factory.build(run)
 
@@ -31,7 +31,7 @@ async def test_an_agent_is_built_as_its_row_says():
         timeout=7, description="Sums."
     )
 
-    runtime = await built()
+    runtime = await build_agent()
 
     assert (runtime.max_steps, runtime.name) == (3, "helper")
     assert (runtime.planner.dialect, runtime.planner.instructions) == ("react", "Be brief.")
@@ -44,7 +44,7 @@ async def test_an_agent_is_built_as_its_row_says():
 async def test_a_tool_that_this_version_does_not_know_is_left_out(agent):
     await sync_to_async(agent.tools.create)(name="of-the-future")
 
-    runtime = await built()
+    runtime = await build_agent()
 
     assert "of-the-future" not in runtime.tools.list_tools()
 
@@ -53,7 +53,7 @@ async def test_only_patterns_that_are_switched_on_count():
     await GuardrailPattern.objects.aupdate(enabled=False)
     await GuardrailPattern.objects.acreate(name="A", pattern="abc", action="warn")
 
-    runtime = await built()
+    runtime = await build_agent()
 
     assert [pattern.name for pattern in runtime.guardrails.patterns] == ["A"]
 
@@ -62,9 +62,9 @@ async def test_a_pattern_that_cannot_be_used_fails_the_run_closed():
     await GuardrailPattern.objects.acreate(name="Bad", pattern="(")
 
     with pytest.raises(BadPattern):
-        await built()
+        await build_agent()
     await Run.objects.all().adelete()
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
     assert run.status == "failed"
     assert "RE2" in run.detail
 
@@ -76,7 +76,7 @@ async def test_a_run_knows_what_was_said_before(scripted):
         {"role": "assistant", "content": "Hello, Ada."},
     ]
 
-    await asked("Who am I?", history=history)
+    await run_question("Who am I?", history=history)
 
     assert model.requests[0]["messages"][1:] == [
         *history,
@@ -125,7 +125,7 @@ async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="shout"))
     scripted(Says.call("shout", text="hello"), Says(answer="HELLO"))
 
-    run = await asked("Louder!")
+    run = await run_question("Louder!")
 
     step = await run.steps.aget(kind="tool")
     assert (step.action, step.observation) == ("shout", "HELLO")
@@ -150,7 +150,7 @@ async def test_every_tool_can_be_described_again(name, agent):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name=name))
     await ToolRegistration.objects.filter(name=name).aupdate(description="In our words.")
 
-    runtime = await built()
+    runtime = await build_agent()
 
     assert runtime.tools.get(name).description == "In our words."
 
@@ -167,7 +167,7 @@ async def test_an_agent_may_ask_those_it_was_given(scripted):
     runs.launch(run)
     await runs.wait(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     steps = [(s.agent_name, s.kind, s.parent, s.depth) async for s in run.steps.all()]
     assert run.answer == "It is 42."
     assert steps == [
@@ -183,13 +183,13 @@ async def test_a_sub_agent_that_is_switched_off_is_not_offered():
     other = await Agent.objects.acreate(name="other", enabled=False)
     await agent.handoffs.aadd(other)
 
-    assert "ask_other" not in (await built()).tools.list_tools()
+    assert "ask_other" not in (await build_agent()).tools.list_tools()
 
 
 async def test_models_to_fall_back_to_are_asked_in_their_order():
     await Agent.objects.aupdate(model="a/b", fallback_models="c/d\n demo \na/b\n")
 
-    runtime = await built()
+    runtime = await build_agent()
 
     assert runtime.planner.model == "a/b"
     assert [planner.model for planner in runtime.fallback_planners] == ["c/d", "demo"]
@@ -199,7 +199,7 @@ async def test_a_tool_has_the_stand_in_that_its_row_names():
     search = await ToolRegistration.objects.aget(name="search")
     await ToolRegistration.objects.filter(name="database").aupdate(fallback=search)
 
-    runtime = await built()
+    runtime = await build_agent()
 
     assert runtime.tools.get("database").fallback_tool == "search"
     assert runtime.tools.get("search").fallback_tool is None
@@ -219,7 +219,7 @@ async def test_an_endpoint_is_a_tool_and_one_that_is_not_described_is_left_out()
     ]
     await agent.tools.aadd(*rows)
 
-    tools = (await built()).tools
+    tools = (await build_agent()).tools
 
     assert tools.get("weather").parameters["properties"] == schema["properties"]
     assert not tools.has("broken")
@@ -234,4 +234,4 @@ async def test_a_tool_that_is_called_like_a_sub_agent_does_not_break_every_run()
     await agent.handoffs.aadd(other)
     await agent.tools.aadd(row)
 
-    assert (await built()).tools.get("ask_other").agent == "other"
+    assert (await build_agent()).tools.get("ask_other").agent == "other"

@@ -9,7 +9,7 @@ from agents.catalog import agent_factory
 from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, AuditEntry, Run, ToolRegistration
 from tests.agents.forms import agent_form
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -35,7 +35,7 @@ async def tool(name):
     return (await agent_factory.build(run)).tools.get(name)
 
 
-def posted(name, **settings):
+def tool_fields(name, **settings):
     pk = ToolRegistration.objects.get(name=name).pk
     given = {"is_given": "on"} | settings
     return {f"tool-{pk}-{setting}": value for setting, value in given.items()}
@@ -63,7 +63,7 @@ async def test_a_tool_may_be_called_so_often_by_this_agent_and_no_more(scripted)
     await sync_to_async(link)("calculator", max_calls=1)
     scripted(Says.call("calculator", expression="1"), Says.call("calculator", expression="2"))
 
-    run = await asked("Add up.")
+    run = await run_question("Add up.")
 
     assert run.stopped_reason == "tool_call_limit"
     assert run.detail == "The agent can call 'calculator' up to 1 times per run."
@@ -75,12 +75,14 @@ async def test_a_limit_of_its_own_may_be_more_than_that_of_all_tools(scripted):
     twice = [Says.call("calculator", expression=str(number)) for number in (1, 2)]
     scripted(*twice, Says(answer="3"))
 
-    assert (await asked("Add up.")).status == Run.Status.COMPLETED
+    assert (await run_question("Add up.")).status == Run.Status.COMPLETED
 
 
 def test_the_tools_of_an_agent_are_given_with_their_settings(root):
-    chosen = posted("search", approval="always", timeout="9", max_calls="3", effect="read")
-    root.post(reverse("admin:agents_agent_add"), agent_form(**chosen, **posted("calculator")))
+    chosen = tool_fields("search", approval="always", timeout="9", max_calls="3", effect="read")
+    root.post(
+        reverse("admin:agents_agent_add"), agent_form(**chosen, **tool_fields("calculator"))
+    )
 
     writer = Agent.objects.get(name="writer")
     search = {"approval": "always", "effect": "read", "timeout": 9, "max_calls": 3}
@@ -90,14 +92,14 @@ def test_the_tools_of_an_agent_are_given_with_their_settings(root):
 
 def test_a_tool_that_is_switched_off_is_gone_and_others_stay_as_they_are(root, agent):
     link("search", timeout=5)
-    kept = agent_form(name="helper", is_default="on") | posted("search", timeout="5")
+    kept = agent_form(name="helper", is_default="on") | tool_fields("search", timeout="5")
     root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
 
     assert [(each.tool.name, each.timeout) for each in agent.links.all()] == [("search", 5)]
 
 
 def test_the_log_says_what_was_changed_about_a_tool(root, agent):
-    kept = agent_form(name="helper", is_default="on") | posted("search", timeout="5")
+    kept = agent_form(name="helper", is_default="on") | tool_fields("search", timeout="5")
     root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
 
     changes = AuditEntry.objects.latest("pk").detail["changes"]
@@ -114,7 +116,7 @@ def test_the_log_says_what_was_changed_about_a_tool(root, agent):
     ],
 )
 def test_a_setting_that_cannot_be_is_told_on_its_row(root, setting, value, words):
-    typed = agent_form(**posted("search", **{setting: value}))
+    typed = agent_form(**tool_fields("search", **{setting: value}))
     response = root.post(reverse("admin:agents_agent_add"), typed)
 
     form = response.context["adminform"].form

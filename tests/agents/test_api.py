@@ -10,7 +10,7 @@ from django.test import AsyncClient
 from agents import runs
 from agents.engine.testing import Says
 from agents.runs import pubsub
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -35,7 +35,7 @@ async def read(answer):
 
 
 async def test_a_run_that_is_over_is_streamed_to_its_end(client, person):
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
 
     answer = await client.get(f"/api/runs/{run.pk}/events/")
     events = await read(answer)
@@ -50,7 +50,7 @@ async def test_a_run_that_is_over_is_streamed_to_its_end(client, person):
 
 @pytest.mark.parametrize("way", ["header", "query"])
 async def test_a_stream_goes_on_after_the_last_that_was_read(client, person, way):
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
     header = {"Last-Event-ID": "3"} if way == "header" else {}
     query = "" if way == "header" else "?after=3"
 
@@ -62,7 +62,7 @@ async def test_a_stream_goes_on_after_the_last_that_was_read(client, person, way
 
 
 async def test_a_place_that_makes_no_sense_is_the_beginning(client, person):
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
     path = f"/api/runs/{run.pk}/events/"
 
     for after in ["x", "-1", "", "1.5", "²", "9" * 40]:
@@ -71,7 +71,7 @@ async def test_a_place_that_makes_no_sense_is_the_beginning(client, person):
 
 
 async def test_a_place_after_the_end_gives_nothing(client, person):
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
 
     assert await read(await client.get(f"/api/runs/{run.pk}/events/?after=999")) == []
 
@@ -101,7 +101,7 @@ async def test_a_live_run_is_streamed_as_it_goes_even_if_nobody_is_told(
 
 async def test_a_line_break_in_a_word_is_none_in_the_stream(client, person, scripted):
     scripted(Says(answer="one\n\ntwo\r\u2028three"))
-    run = await asked("What is it?", user=person)
+    run = await run_question("What is it?", user=person)
 
     events = await read(await client.get(f"/api/runs/{run.pk}/events/"))
 

@@ -17,7 +17,7 @@ from agents.runs import approvals
 from agents.runs.approvals import Decision, DecisionRejected
 from agents.web.presentation.live_run import LiveRunView
 from agents.web.presentation.markdown import render_exact
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -58,7 +58,7 @@ def letter(monkeypatch):
 @pytest.fixture
 async def waiting(letter, scripted, person):
     scripted(WRITE, THANKS)
-    run = await asked("Write to her.", user=person)
+    run = await run_question("Write to her.", user=person)
     assert run.status == "waiting"
     return await Approval.objects.aget(run=run)
 
@@ -67,16 +67,16 @@ def word(approval, **more):
     return Decision(digest=approval.digest, **({"is_approved": True} | more))
 
 
-async def finished(approval):
+async def finish_run(approval):
     run = await Run.objects.aget(pk=approval.run_id)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 async def test_an_approved_call_is_made_and_the_run_ends_as_ever(waiting, letter, person):
     await approvals.decide(person, waiting.pk, word(waiting))
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     step = await AgentStep.objects.aget(run=run, number=waiting.step)
     await waiting.arefresh_from_db()
     assert (run.status, run.answer, run.tool_calls) == ("completed", "It is written.", 1)
@@ -92,7 +92,7 @@ async def test_a_run_can_be_decided_after_the_server_was_started_again(waiting, 
     await approvals.decide(person, waiting.pk, word(waiting))
 
     assert taken == 0
-    assert (await finished(waiting)).answer == "It is written."
+    assert (await finish_run(waiting)).answer == "It is written."
     assert len(letter.sent) == 1
 
 
@@ -101,7 +101,7 @@ async def test_other_arguments_are_the_ones_that_are_used(waiting, letter, perso
 
     await approvals.decide(person, waiting.pk, word(waiting, arguments=changed))
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     step = await AgentStep.objects.aget(run=run, number=waiting.step)
     await waiting.arefresh_from_db()
     assert letter.sent == [{"to": "b@example.org"}]
@@ -119,7 +119,7 @@ async def test_a_declined_call_is_never_made(waiting, letter, person, scripted):
         person, waiting.pk, word(waiting, is_approved=False, reason="Not to her.")
     )
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     step = await AgentStep.objects.aget(run=run, number=waiting.step)
     assert letter.sent == []
     assert (run.answer, run.tool_calls, step.status) == ("Then I leave it.", 0, "rejected")
@@ -134,7 +134,7 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
     refused = [result for result in results if isinstance(result, DecisionRejected)]
     assert len(refused) == 1
     assert "Already decided" in str(refused[0])
-    await finished(waiting)
+    await finish_run(waiting)
     assert len(letter.sent) == 1
 
 
@@ -199,7 +199,7 @@ async def test_stop_ends_a_run_that_waits(waiting, letter, person):
 
     await runs.stop(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     step = await AgentStep.objects.aget(run=run, number=waiting.step)
     await waiting.arefresh_from_db()
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
@@ -215,7 +215,7 @@ async def test_several_calls_wait_together_and_go_on_when_all_are_decided(
     scripted(
         Says("", (Call("calculator", {"to": "a"}), Call("calculator", {"to": "b"}))), THANKS
     )
-    run = await asked("Write to both.", user=person)
+    run = await run_question("Write to both.", user=person)
     first, second = [approval async for approval in Approval.objects.filter(run=run)]
 
     await approvals.decide(person, second.pk, word(second))
@@ -223,7 +223,7 @@ async def test_several_calls_wait_together_and_go_on_when_all_are_decided(
     await approvals.decide(person, first.pk, word(first, is_approved=False))
 
     assert between == ("waiting", [])
-    assert (await finished(first)).status == "completed"
+    assert (await finish_run(first)).status == "completed"
     assert letter.sent == [{"to": "b"}]
 
 
@@ -231,7 +231,7 @@ async def test_an_agent_may_be_told_to_show_every_call_first(person, scripted):
     await Agent.objects.aupdate(auto_execute_tools=False)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="42"))
 
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
 
     approval = await Approval.objects.aget(run=run)
     assert (run.status, approval.why) == ("waiting", "agent")
@@ -245,7 +245,7 @@ async def test_an_administrator_decides_which_tools_ask(setting, status, scripte
     await ToolRegistration.objects.filter(name="calculator").aupdate(approval=setting)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="42"))
 
-    assert (await asked("6 * 7")).status == status
+    assert (await run_question("6 * 7")).status == status
 
 
 async def test_the_page_watched_is_the_page_reloaded_while_a_run_waits(waiting, person):
@@ -289,7 +289,7 @@ async def test_a_decision_without_javascript_leads_back_to_the_conversation(
         302,
         f"/chat/1/#run-{waiting.run_id}",
     )
-    await finished(waiting)
+    await finish_run(waiting)
     assert len(letter.sent) == 1
 
 

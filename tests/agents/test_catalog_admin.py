@@ -17,7 +17,7 @@ from agents.engine.loop.handoff import Handoff
 from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.agents.forms import agent_form
-from tests.conftest import asked
+from tests.conftest import run_question
 from tests.wire import WireServer
 
 pytestmark = [
@@ -53,7 +53,7 @@ def page(name, *args, of="toolregistration"):
     return reverse(f"admin:agents_{of}_{name}", args=args)
 
 
-def typed(**changes):
+def tool_fields(**changes):
     usual = {"name": "weather", "description": "", "enabled": "on", "method": "GET"}
     place = {"endpoint": "https://weather.example/{city}", "headers": ""}
     use = {"approval": "tool", "effect": "", "timeout": "30", "fallback": ""}
@@ -82,7 +82,7 @@ def fail(key, error="Nobody answered.", times=CIRCUITS.policy.failures):
 
 
 def test_an_http_tool_is_added(root):
-    root.post(page("add"), typed(headers='{"X-Key": "hunter2"}'))
+    root.post(page("add"), tool_fields(headers='{"X-Key": "hunter2"}'))
 
     row = own("weather")
     assert (row.source, row.endpoint) == ("http", "https://weather.example/{city}")
@@ -95,7 +95,7 @@ def test_an_http_tool_is_added(root):
 )
 def test_a_definition_may_be_whole_or_a_part(root, definition):
     described = {"description": "Tells the weather.", "definition": json.dumps(definition)}
-    root.post(page("add"), typed(**described))
+    root.post(page("add"), tool_fields(**described))
 
     assert tool_factory.http_tool(own("weather")).parameters["required"] == ["city"]
 
@@ -140,7 +140,7 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
     ],
 )
 def test_a_tool_that_cannot_work_is_not_saved(root, changes, field, words):
-    response = root.post(page("add"), typed(**changes))
+    response = root.post(page("add"), tool_fields(**changes))
 
     assert errors(response).keys() == {field}
     assert words in errors(response)[field]
@@ -148,7 +148,7 @@ def test_a_tool_that_cannot_work_is_not_saved(root, changes, field, words):
 
 
 def test_a_wrong_endpoint_is_told_although_something_else_is_wrong_too(root):
-    response = root.post(page("add"), typed(endpoint="weather.example", definition="{"))
+    response = root.post(page("add"), tool_fields(endpoint="weather.example", definition="{"))
 
     assert errors(response).keys() == {"endpoint", "definition"}
     assert ">\n{</textarea>" in response.content.decode()
@@ -165,10 +165,10 @@ def test_a_wrong_endpoint_is_told_although_something_else_is_wrong_too(root):
 def test_an_endpoint_that_would_not_be_asked_is_saved_with_a_warning(
     root, settings, endpoint, place
 ):
-    refused = root.post(page("add"), typed(endpoint=endpoint), follow=True)
+    refused = root.post(page("add"), tool_fields(endpoint=endpoint), follow=True)
     settings.EGRESS_ALLOW = [place]
     there = page("change", own("weather").pk)
-    allowed = root.post(there, typed(endpoint=endpoint), follow=True)
+    allowed = root.post(there, tool_fields(endpoint=endpoint), follow=True)
 
     assert f"until you add {place} to ASHIATO_EGRESS_ALLOW" in refused.content.decode()
     assert "The URL is on a private network" not in allowed.content.decode()
@@ -177,7 +177,7 @@ def test_an_endpoint_that_would_not_be_asked_is_saved_with_a_warning(
 @pytest.mark.parametrize("host", ["93.184.215.14", "intranet.example"])
 def test_no_name_is_looked_up_to_warn_of_it(root, host):
     html = root.post(
-        page("add"), typed(endpoint=f"https://{host}/{{city}}"), follow=True
+        page("add"), tool_fields(endpoint=f"https://{host}/{{city}}"), follow=True
     ).content.decode()
 
     assert own("weather").endpoint == f"https://{host}/{{city}}"
@@ -187,7 +187,7 @@ def test_no_name_is_looked_up_to_warn_of_it(root, host):
 def test_headers_are_written_and_never_shown(root):
     row = over_http(headers={"X-Key": "hunter2"})
     html = root.get(page("change", row.pk)).content.decode()
-    root.post(page("change", row.pk), typed(description="Tells the weather."))
+    root.post(page("change", row.pk), tool_fields(description="Tells the weather."))
 
     row.refresh_from_db()
     assert "hunter2" not in html
@@ -207,12 +207,12 @@ def test_who_may_only_look_sees_no_secret(person):
     html = client.get(page("change", row.pk)).content.decode()
     assert "https://weather.example/{city}" in html
     assert "hunter2" not in html
-    assert client.post(page("change", row.pk), typed()).status_code == 403
+    assert client.post(page("change", row.pk), tool_fields()).status_code == 403
 
 
 def test_headers_do_not_follow_the_endpoint_to_somebody_else(root):
     row = over_http(headers={"X-Key": "hunter2"})
-    elsewhere = typed(endpoint="https://elsewhere.example/{city}")
+    elsewhere = tool_fields(endpoint="https://elsewhere.example/{city}")
 
     refused = root.post(page("change", row.pk), elsewhere)
     root.post(page("change", row.pk), elsewhere | {"headers": "{}"})
@@ -228,7 +228,7 @@ def test_headers_of_a_lost_key_have_to_be_entered_again(root, settings):
     settings.ENCRYPTION_KEYS = ["another"]
 
     listed = root.get(page("changelist")).content.decode()
-    refused = root.post(page("change", row.pk), typed())
+    refused = root.post(page("change", row.pk), tool_fields())
 
     assert "unavailable" in listed
     assert "Enter it again" in errors(refused)["headers"]
@@ -239,10 +239,10 @@ async def test_an_http_tool_is_used_by_the_very_next_run(root, agent, scripted, 
     model = scripted(Says.call("weather", city="Kyoto"), Says(answer="It is clear in Kyoto."))
     async with WireServer(pages={"/of/Kyoto": {"sky": "clear"}}) as server:
         endpoint = f"http://127.0.0.1:{server.port}/of/{{city}}"
-        new = typed(endpoint=endpoint, headers='{"X-Key": "hunter2"}')
+        new = tool_fields(endpoint=endpoint, headers='{"X-Key": "hunter2"}')
         await sync_to_async(root.post)(page("add"), new)
         await agent.tools.aadd(await ToolRegistration.objects.aget(name="weather"))
-        run = await asked("How is the weather in Kyoto?")
+        run = await run_question("How is the weather in Kyoto?")
 
     step = await run.steps.aget(kind="tool")
     assert (step.action, step.status) == ("weather", "done")
@@ -257,7 +257,7 @@ def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
     fields = root.get(page("change", row.pk)).context["adminform"].form.fields
     root.post(
         page("change", row.pk),
-        typed(
+        tool_fields(
             name="other", description="Mine.", approval="always", endpoint="https://x.example"
         ),
     )
@@ -316,7 +316,7 @@ def test_a_stand_in_that_would_not_be_used_is_refused(root, tool, stand_in, word
     ToolRegistration.objects.filter(name="calculator").update(**stand_in)
 
     fallback = own("calculator").pk
-    response = root.post(page("add"), typed(fallback=fallback, **tool))
+    response = root.post(page("add"), tool_fields(fallback=fallback, **tool))
 
     assert words in errors(response)["fallback"]
 
@@ -324,7 +324,7 @@ def test_a_stand_in_that_would_not_be_used_is_refused(root, tool, stand_in, word
 def test_a_stand_in_has_none_itself(root):
     over_http(fallback=own("calculator"))
 
-    changes = typed(fallback=own("search").pk)
+    changes = tool_fields(fallback=own("search").pk)
     response = root.post(page("change", own("calculator").pk), changes)
 
     assert "calculator is already the fallback for weather" in errors(response)["fallback"]
@@ -332,13 +332,13 @@ def test_a_stand_in_has_none_itself(root):
 
 def test_a_tool_does_not_stand_in_for_itself(root):
     row = over_http()
-    response = root.post(page("change", row.pk), typed(fallback=row.pk))
+    response = root.post(page("change", row.pk), tool_fields(fallback=row.pk))
 
     assert "fallback" in errors(response)
 
 
 def test_a_stand_in_that_fits_is_kept(root):
-    root.post(page("add"), typed(fallback=own("calculator").pk))
+    root.post(page("add"), tool_fields(fallback=own("calculator").pk))
 
     assert own("weather").fallback == own("calculator")
 
@@ -346,7 +346,7 @@ def test_a_stand_in_that_fits_is_kept(root):
 def test_a_tool_that_was_fixed_is_tried_at_once(root):
     row = over_http()
     fail("tool:weather")
-    root.post(page("change", row.pk), typed(endpoint="https://better.example/{city}"))
+    root.post(page("change", row.pk), tool_fields(endpoint="https://better.example/{city}"))
 
     assert CIRCUITS.state() == []
 
@@ -458,7 +458,7 @@ def test_neither_a_sub_agent_nor_a_tool_is_renamed_to_the_name_of_the_other(root
     tool = over_http(name="ask_writer")
     caller.tools.add(tool)
     renamed = root.post(page("change", agent.pk, of="agent"), agent_form(name="writer"))
-    taken = root.post(page("change", tool.pk), typed(name=agent.handoff_tool_name))
+    taken = root.post(page("change", tool.pk), tool_fields(name=agent.handoff_tool_name))
 
     assert (
         "caller hands off to this agent and already has a tool named ask_writer"

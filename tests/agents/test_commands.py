@@ -245,14 +245,14 @@ def no_samples(monkeypatch):
     return loaded
 
 
-def seeded():
+def seed_output():
     out = StringIO()
     call_command("seed_demo", stdout=out)
     return out.getvalue()
 
 
 def test_a_first_visit_has_all_it_needs(no_samples):
-    said = seeded()
+    said = seed_output()
 
     agent = Agent.objects.get(is_default=True)
     assert agent.is_default
@@ -270,7 +270,7 @@ JAPANESE = re.compile(r"[ぁ-んァ-ン一-龠]")
 def test_a_japanese_installation_is_seeded_in_japanese(no_samples, settings):
     settings.LANGUAGE_CODE = "ja"
 
-    seeded()
+    seed_output()
 
     described = Agent.objects.values_list("name", "description")
     assert len(described) == 7
@@ -292,7 +292,7 @@ def test_a_built_in_tool_is_described_in_the_readers_language(name, samples):
 
 
 def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):
-    seeded()
+    seed_output()
 
     careful, reporter, lead = (
         Agent.objects.get(name=n) for n in ("careful", "reporter", "lead")
@@ -305,7 +305,7 @@ def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):
 
 
 def test_a_first_visit_meets_a_panel_whose_members_know_different_things(no_samples):
-    seeded()
+    seed_output()
 
     panel = Agent.objects.get(name="panel")
     helper, librarian = panel.handoffs.order_by("name")
@@ -315,10 +315,10 @@ def test_a_first_visit_meets_a_panel_whose_members_know_different_things(no_samp
 
 
 def test_seeding_again_changes_nothing(no_samples):
-    seeded()
+    seed_output()
     before = get_user_model().objects.get().password
 
-    said = seeded()
+    said = seed_output()
 
     assert "password " not in said.replace("changepassword ", "")
     assert get_user_model().objects.get().password == before
@@ -326,14 +326,14 @@ def test_seeding_again_changes_nothing(no_samples):
 
 
 def test_what_an_administrator_changed_stays_changed(no_samples):
-    seeded()
+    seed_output()
     Agent.objects.exclude(is_default=True).delete()
     Agent.objects.update(name="renamed", enabled=False, instructions="Be brief.")
     Agent.objects.get().tools.clear()
     ToolRegistration.objects.filter(name="database").update(enabled=False)
     GuardrailPattern.objects.filter(name="Private keys").delete()
 
-    seeded()
+    seed_output()
 
     agent = Agent.objects.get(is_default=True)
     assert (agent.name, agent.enabled, agent.instructions) == ("renamed", False, "Be brief.")

@@ -583,12 +583,12 @@ WORDS = """SELECT FROM WHERE orders staff ( ) , ; * ' " -- /* */ [ ] ` . = IN WI
 @many(500)
 @given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS.split())).map(" ".join)))
 def test_any_text_is_admitted_or_refused_with_a_sentence(text):
-    outcome = admitted("SELECT " + text)
+    outcome = is_admitted("SELECT " + text)
 
     assert isinstance(outcome, sql_guard.GuardedQuery) or str(outcome).endswith((".", ")."))
 
 
-def admitted(sql):
+def is_admitted(sql):
     try:
         return sql_guard.validate(sql, TABLES)
     except sql_guard.QueryRefused as refusal:

@@ -14,7 +14,7 @@ from agents.console.read_only import ReadOnlyAdmin
 from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent
 from chat import messages
 from chat.models import ChatSession, Invitation, Member, Message
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -42,7 +42,7 @@ def page(model, name, *args):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{name}", args=args)
 
 
-def picked(*rows):
+def delete_action(*rows):
     return {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
 
 
@@ -79,8 +79,10 @@ def test_nobody_deletes_a_single_row(model, root, chat):
 
     listed = root.get(page(model, "changelist")).text
     by_page = root.post(page(model, "delete", row.pk), YES)
-    root.post(page(model, "changelist"), {**picked(row), **YES})
-    root.post(page(model, "changelist"), {**picked(row), "index": "0", "select_across": "1"})
+    root.post(page(model, "changelist"), {**delete_action(row), **YES})
+    root.post(
+        page(model, "changelist"), {**delete_action(row), "index": "0", "select_across": "1"}
+    )
 
     assert "delete_selected" not in listed
     assert by_page.status_code == 403
@@ -94,10 +96,10 @@ def test_whole_runs_are_deleted_by_one_action_that_says_what_goes(root, chat, pe
         user=person, topic="again", query="doctor", status="completed", origin=first
     )
 
-    asks = root.post(page(Run, "changelist"), {**picked(first, second), "index": "0"})
+    asks = root.post(page(Run, "changelist"), {**delete_action(first, second), "index": "0"})
     assert Run.objects.count() == 3
     assert "Steps: 2" in asks.text
-    root.post(page(Run, "changelist"), {**picked(first, second), **YES})
+    root.post(page(Run, "changelist"), {**delete_action(first, second), **YES})
 
     assert not Run.objects.exists()
     assert not RunEvent.objects.exists()
@@ -113,7 +115,7 @@ def test_whole_runs_are_deleted_by_one_action_that_says_what_goes(root, chat, pe
 def test_a_deletion_keeps_none_of_the_words(root, chat):
     for run in Run.objects.all():
         root.post(page(Run, "delete", run.pk), YES)
-    root.post(page(ChatSession, "changelist"), {**picked(chat), **YES})
+    root.post(page(ChatSession, "changelist"), {**delete_action(chat), **YES})
 
     assert not ChatSession.objects.exists()
     assert "doctor" not in str([*AuditEntry.objects.values(), *LogEntry.objects.values()])
@@ -157,7 +159,7 @@ def test_who_may_not_delete_runs_deletes_none(chat, stranger):
 
 
 async def test_a_run_that_waits_is_stopped_and_then_deleted(root, person):
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
     await Run.objects.filter(pk=run.pk).aupdate(status="waiting", ended_at=None)
 
     await sync_to_async(root.post)(page(Run, "delete", run.pk), YES)

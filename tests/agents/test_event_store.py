@@ -10,7 +10,7 @@ from agents.engine.state import INTERRUPTED, repair_history
 from agents.engine.testing import Call, Says
 from agents.models import Agent, GuardrailPattern, Run
 from agents.runs import event_store, projection
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -42,7 +42,7 @@ async def test_every_ending_leaves_a_legal_history(script, status, dialect, scri
     await Agent.objects.aupdate(dialect=dialect)
     scripted(*script).dialect = dialect
 
-    run = await checked(await asked("What is it?"))
+    run = await verify_run(await run_question("What is it?"))
     history = await sync_to_async(event_store.transcript)(run)
 
     assert run.status == status
@@ -57,7 +57,7 @@ async def test_every_ending_leaves_a_legal_history(script, status, dialect, scri
 async def test_a_run_that_was_answered_is_told_of_whole(scripted):
     scripted(CALL, Says(answer="It is **42**."))
 
-    history = await sync_to_async(event_store.transcript)(await asked("What is it?"))
+    history = await sync_to_async(event_store.transcript)(await run_question("What is it?"))
 
     assert [m["role"] for m in history] == ["user", "assistant", "tool", "assistant"]
     assert history[1]["tool_calls"][0]["function"]["name"] == "calculator"
@@ -68,7 +68,7 @@ async def test_a_run_that_was_answered_is_told_of_whole(scripted):
 async def test_the_totals_of_a_run_are_the_sums_of_its_steps(scripted):
     scripted(CALL, Says(answer="42"))
 
-    run = await asked("What is it?")
+    run = await run_question("What is it?")
     steps = [step async for step in run.steps.all()]
 
     assert [(s.number, s.kind, s.status) for s in steps] == [
@@ -86,7 +86,7 @@ def run():
     return Run.objects.create(topic="chat.1", query="What is it?", agent_name="helper")
 
 
-def begun(run):
+def start_second_step(run):
     """A run in the middle of its second step."""
     emit = EventFactory("helper")
     call = {"name": "calculator", "arguments": '{"input": "6 * 7"}'}
@@ -109,7 +109,7 @@ def begun(run):
     ],
 )
 def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
-    begun(run)
+    start_second_step(run)
 
     events = event_store.close(run.pk, event_store.Ending(reason, "Because."))
     run.refresh_from_db()
@@ -123,7 +123,7 @@ def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
 
 
 def test_closing_a_run_twice_is_closing_it_once(run):
-    begun(run)
+    start_second_step(run)
 
     assert event_store.close(run.pk, event_store.Ending(StopReason.CANCELLED))
     assert event_store.close(run.pk, event_store.Ending(StopReason.ERROR)) == []
@@ -132,7 +132,7 @@ def test_closing_a_run_twice_is_closing_it_once(run):
 
 
 def test_what_was_said_counts_from_the_last_thought_on(run):
-    begun(run)
+    start_second_step(run)
     emit = EventFactory("helper", after=5)
     words = [emit(EventType.DELTA, content=word, step=3) for word in ("It ", "is ", "42.")]
     event_store.save([(run.pk, event) for event in words])

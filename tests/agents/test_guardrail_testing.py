@@ -20,7 +20,7 @@ from agents.models import (
 )
 from agents.review.replay import ReplayProjection
 from agents.runs import event_store
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -61,7 +61,7 @@ async def rule(**fields):
     return await GuardrailPattern.objects.acreate(**{**DRAFT, **fields})
 
 
-def said(user, **fields):
+def create_run(user, **fields):
     return Run.objects.create(user=user, agent_name="helper", status="completed", **fields)
 
 
@@ -70,7 +70,7 @@ def said(user, **fields):
 
 async def test_a_masked_question_stays_masked_for_the_next_question(person):
     await rule(stage="input")
-    run = await asked("What is a SwordFish?", user=person)
+    run = await run_question("What is a SwordFish?", user=person)
 
     told = await sync_to_async(event_store.transcript)(run)
 
@@ -82,11 +82,11 @@ async def test_a_pattern_is_for_the_agents_that_were_chosen(agent):
     row = await rule(action="block", stage="input")
     other = await Agent.objects.acreate(name="other")
     await row.agents.aset([other])
-    assert (await asked("swordfish")).status == "completed"
+    assert (await run_question("swordfish")).status == "completed"
 
     await row.agents.aset([other, agent])
 
-    assert (await asked("swordfish")).status == "blocked"
+    assert (await run_question("swordfish")).status == "blocked"
 
 
 def test_what_was_allowed_to_one_agent_is_allowed_to_none_when_it_is_gone(agent):
@@ -107,7 +107,7 @@ def test_what_was_allowed_to_one_agent_is_allowed_to_none_when_it_is_gone(agent)
 async def test_an_observed_pattern_lets_the_run_go_on_and_is_counted(person):
     row = await rule(action="block", stage="input", is_observed=True)
 
-    run = await asked("6 * 7 swordfish", user=person)
+    run = await run_question("6 * 7 swordfish", user=person)
 
     assert run.status == "completed"
     step = await run.steps.aget(kind="guardrail")
@@ -118,7 +118,7 @@ async def test_an_observed_pattern_lets_the_run_go_on_and_is_counted(person):
 
 async def test_a_replay_shows_a_finding_and_counts_it_no_further(person):
     await rule(stage="input", action="warn")
-    run = await asked("swordfish", user=person)
+    run = await run_question("swordfish", user=person)
 
     moment = await sync_to_async(ReplayProjection.after)(run, 99)
 
@@ -129,7 +129,7 @@ async def test_a_replay_shows_a_finding_and_counts_it_no_further(person):
 async def test_a_call_that_is_blocked_is_a_step_that_says_so(person):
     await rule(pattern=r"6 \* 7", stage="tool_input", action="block", message="No sums.")
 
-    run = await asked("What is 6 * 7?", user=person)
+    run = await run_question("What is 6 * 7?", user=person)
 
     call = await run.steps.filter(kind="tool").afirst()
     assert call.status == AgentStep.Status.BLOCKED
@@ -147,7 +147,7 @@ def test_every_stage_has_a_label_and_says_what_a_block_does():
 
 @pytest.mark.parametrize("stage", STAGES)
 async def test_every_stage_is_read_in_tests_on_past_runs(stage, person):
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
     rule = Pattern(pattern="x", stage=stage)
 
     texts = await sync_to_async(lambda: [*backtest.raw_texts([run.pk], rule)])()
@@ -191,9 +191,9 @@ def test_the_verdict_is_said_in_words(root, fields, words):
 
 
 def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
-    said(person, query="My swordfish, ada@example.com", answer="A trout.")
-    said(person, query="Hello", answer="SWORDFISH")
-    said(person, query="Nothing")
+    create_run(person, query="My swordfish, ada@example.com", answer="A trout.")
+    create_run(person, query="Hello", answer="SWORDFISH")
+    create_run(person, query="Nothing")
 
     answer = text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
 
@@ -204,7 +204,7 @@ def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
 
 
 def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, person):
-    run = said(person, query="?", agent=agent)
+    run = create_run(person, query="?", agent=agent)
     AgentStep.objects.create(
         run=run,
         number=1,
@@ -223,7 +223,7 @@ def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, p
 
 def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
     GuardrailPattern.objects.create(name="ok", pattern="swordfish steak", action="allow")
-    said(person, query="A swordfish steak, please.")
+    create_run(person, query="A swordfish steak, please.")
 
     assert "in 0 runs." in text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
 
@@ -232,7 +232,7 @@ def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
 def test_a_back_test_counts_nothing_inside_what_is_masked(staff, person, stranger, pattern):
     """Otherwise a masked address could be guessed letter by letter."""
     person.user_permissions.add(Permission.objects.get(codename="review_runs"))
-    run = said(stranger, query="Write to ada@example.com", answer="Call 090-1234-5678.")
+    run = create_run(stranger, query="Write to ada@example.com", answer="Call 090-1234-5678.")
     AgentStep.objects.create(
         run=run,
         number=1,
@@ -252,8 +252,8 @@ def test_a_back_test_counts_nothing_inside_what_is_masked(staff, person, strange
 
 def test_what_is_not_personal_counts_and_so_does_what_is_theirs(staff, person, stranger):
     person.user_permissions.add(Permission.objects.get(codename="review_runs"))
-    said(stranger, query="Write to ada@example.com about a swordfish")
-    said(person, query="Write to ada@example.com")
+    create_run(stranger, query="Write to ada@example.com about a swordfish")
+    create_run(person, query="Write to ada@example.com")
 
     for pattern in ("swordfish", "ada@"):
         draft = {**DRAFT, "pattern": pattern, "runs": "100"}
@@ -261,7 +261,7 @@ def test_what_is_not_personal_counts_and_so_does_what_is_theirs(staff, person, s
 
 
 def test_who_may_see_personal_data_finds_patterns_in_it(root, stranger):
-    said(stranger, query="Write to ada@example.com")
+    create_run(stranger, query="Write to ada@example.com")
 
     answer = text(root.post(url("backtest"), {**DRAFT, "pattern": "ada@", "runs": "100"}))
 
@@ -286,7 +286,7 @@ def test_nothing_is_changed_by_looking(root):
 @pytest.fixture
 def hit(person):
     row = GuardrailPattern.objects.create(**DRAFT)
-    run = said(person, query="swordfish")
+    run = create_run(person, query="swordfish")
     return GuardrailHit.objects.create(
         run=run,
         pattern=row,

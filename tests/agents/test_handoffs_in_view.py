@@ -8,7 +8,7 @@ from django.utils import timezone
 from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, Run
 from agents.web.presentation import RunView, StepView
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -28,7 +28,7 @@ async def circle(agent, scripted):
         Says(answer="42."),
         Says(answer="Helper says 42."),
     )
-    return await asked("6 * 7?", agent=lead)
+    return await run_question("6 * 7?", agent=lead)
 
 
 def rows(run):
@@ -52,7 +52,7 @@ async def test_a_task_that_would_go_in_circles_is_refused_in_words(circle):
     assert views["ask_lead"].intent.startswith(refused)
 
 
-def nested(run, *agents, status="running"):
+def create_nested_steps(run, *agents, status="running"):
     """Create a step per agent, each inside the previous one."""
     for number, name in enumerate(agents, start=1):
         AgentStep.objects.create(
@@ -73,7 +73,7 @@ def run(person):
 
 
 def test_the_path_is_told_however_deep_it_goes(run):
-    nested(run, "lead", "helper", "helper", "careful")
+    create_nested_steps(run, "lead", "helper", "helper", "careful")
 
     *_, last = RunView(run).steps
 
@@ -84,7 +84,7 @@ def test_the_path_is_told_however_deep_it_goes(run):
 
 
 def test_while_another_agent_speaks_the_run_says_so(run):
-    nested(run, "lead", "helper")
+    create_nested_steps(run, "lead", "helper")
 
     def head(**about):
         return render_to_string("run/_run_head.html", {"view": RunView(run, **about)})

@@ -17,18 +17,18 @@ from project.asgi import application
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
 
-async def asked(host=b"testserver", path="/health/"):
+async def get_health(host=b"testserver", path="/health/"):
     request = HttpCommunicator(application, "GET", path, headers=[(b"host", host)])
     response = await request.get_response(timeout=10)
     return response["status"], json.loads(response["body"])
 
 
 async def test_a_process_that_can_do_its_work_says_so():
-    assert await asked() == (200, {"status": "ok"})
+    assert await get_health() == (200, {"status": "ok"})
 
 
 async def test_a_balancer_may_call_us_by_any_name_and_needs_no_password():
-    assert (await asked(host=b"10.0.0.7:8000"))[0] == 200
+    assert (await get_health(host=b"10.0.0.7:8000"))[0] == 200
 
 
 async def test_a_database_that_fails_is_told_in_one_word(monkeypatch):
@@ -37,7 +37,7 @@ async def test_a_database_that_fails_is_told_in_one_word(monkeypatch):
 
     monkeypatch.setattr(ServerProcess.objects, "exists", exists)
 
-    assert await asked() == (503, {"status": "down", "trouble": ["database"]})
+    assert await get_health() == (503, {"status": "down", "trouble": ["database"]})
 
 
 async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
@@ -46,7 +46,7 @@ async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
     monkeypatch.setattr(health, "_is_readable", lambda: asks.append(1) or let_go.wait(30))
 
     async with asyncio.timeout(10):
-        answers = await asyncio.gather(*[asked() for _ in range(20)])
+        answers = await asyncio.gather(*[get_health() for _ in range(20)])
     let_go.set()
 
     assert {status for status, _ in answers} == {503}
@@ -56,9 +56,9 @@ async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
 async def test_it_is_well_again_once_the_database_is_back(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(health, "_is_readable", lambda: False)
-        assert (await asked())[0] == 503
+        assert (await get_health())[0] == 503
 
-    assert (await asked())[0] == 200
+    assert (await get_health())[0] == 200
 
 
 async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monkeypatch):
@@ -68,13 +68,13 @@ async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monke
     monkeypatch.setattr(pubsub, "PING_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(get_channel_layer(), "receive", receive)
 
-    assert await asked() == (200, {"status": "degraded", "trouble": ["layer"]})
+    assert await get_health() == (200, {"status": "degraded", "trouble": ["layer"]})
 
 
 async def test_a_disk_that_is_nearly_full_is_told(monkeypatch):
     monkeypatch.setattr(health, "MIN_FREE_BYTES", 10**18)
 
-    assert await asked() == (200, {"status": "degraded", "trouble": ["disk"]})
+    assert await get_health() == (200, {"status": "degraded", "trouble": ["disk"]})
 
 
 async def test_asking_leaves_no_channel_behind():
@@ -90,17 +90,17 @@ async def test_asking_leaves_no_channel_behind():
 async def test_a_process_is_alive_whatever_its_database_does(monkeypatch):
     monkeypatch.setattr(health, "_is_readable", lambda: False)
 
-    assert await asked(path="/healthz") == (200, {"status": "alive"})
+    assert await get_health(path="/healthz") == (200, {"status": "alive"})
 
 
 async def test_a_process_is_ready_where_its_database_is_there_and_migrated():
-    assert await asked(path="/readyz") == (200, {"status": "ready"})
+    assert await get_health(path="/readyz") == (200, {"status": "ready"})
 
 
 async def test_without_its_database_nobody_is_sent_to_it(monkeypatch):
     monkeypatch.setattr(health, "_is_readable", lambda: False)
 
-    assert await asked(path="/readyz") == (
+    assert await get_health(path="/readyz") == (
         503,
         {"status": "not ready", "trouble": ["database"]},
     )
@@ -113,15 +113,18 @@ async def test_before_its_migrations_are_applied_nobody_is_sent_to_it(monkeypatc
     monkeypatch.setattr(health, "migrations", health._Probe(health._MigrationCheck()))
     with monkeypatch.context() as patch:
         patch.setattr(health.MigrationExecutor, "migration_plan", plan)
-        before = await asked(path="/readyz")
+        before = await get_health(path="/readyz")
 
     assert before == (503, {"status": "not ready", "trouble": ["migrations"]})
-    assert (await asked(path="/readyz"))[0] == 200
+    assert (await get_health(path="/readyz"))[0] == 200
 
 
 async def test_a_process_that_was_told_to_end_is_sent_nobody(monkeypatch):
     monkeypatch.setattr(health, "_is_leaving", False)
     health.start_draining()
 
-    assert await asked(path="/readyz") == (503, {"status": "not ready", "trouble": ["leaving"]})
-    assert (await asked(path="/healthz"))[0] == 200
+    assert await get_health(path="/readyz") == (
+        503,
+        {"status": "not ready", "trouble": ["leaving"]},
+    )
+    assert (await get_health(path="/healthz"))[0] == 200

@@ -259,7 +259,7 @@ def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(age
     assert bad.advice.startswith("Failing: demo.")
 
 
-def checked(monkeypatch, *names):
+def simulate_warnings(monkeypatch, *names):
     """Simulate warnings of only these checks."""
     messages = [checks.Warning("In Django's words.", id=name) for name in names]
     monkeypatch.setattr(deployment_checks, "_run_checks", lambda: messages)
@@ -268,9 +268,9 @@ def checked(monkeypatch, *names):
 
 def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
     settings.ORIGINS = ["http://127.0.0.1:8000", "http://[::1]:8000"]
-    here = checked(monkeypatch, "security.W012")
+    here = simulate_warnings(monkeypatch, "security.W012")
     settings.ORIGINS = ["http://127.0.0.1:8000", "http://chat.example.org"]
-    there = checked(monkeypatch, "security.W012")
+    there = simulate_warnings(monkeypatch, "security.W012")
 
     assert not here["security.W012"].advice
     assert "ASHIATO_ORIGINS" in there["security.W012"].advice
@@ -278,7 +278,7 @@ def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
 
 
 def test_what_is_the_balancers_is_explained_and_what_is_new_is_told_as_it_is(monkeypatch, root):
-    remarks = checked(monkeypatch, "security.W008", "security.W018", "other.W001")
+    remarks = simulate_warnings(monkeypatch, "security.W008", "security.W018", "other.W001")
     page = root.get(reverse("admin:agents_health")).content.decode()
 
     assert not remarks["security.W008"].advice

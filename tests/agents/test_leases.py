@@ -20,7 +20,7 @@ from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import approvals, event_store, event_writer, executor, leases
 from agents.runs.event_writer import EventWriter, RunIsOver
-from tests.conftest import TIMEOUT_SECONDS, asked, checked, until
+from tests.conftest import TIMEOUT_SECONDS, run_question, until, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -55,7 +55,7 @@ def dead() -> int:
     return gone.pid
 
 
-def running(topic, **fields):
+def create_running_run(topic, **fields):
     fields = {"owner": leases.owner(), "heartbeat_at": timezone.now()} | fields
     return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", **fields)
 
@@ -64,22 +64,22 @@ def test_what_nobody_drives_is_found_and_nothing_else():
     gone = dead()
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
     left = [
-        running("a", owner=f"{gone}.abcd@{leases.HOST}"),
-        running("b", heartbeat_at=None),
-        running("c", owner="1.ab@elsewhere", heartbeat_at=late),
-        running("d", owner=leases.owner().replace(leases.PROCESS_TOKEN, "before")),
+        create_running_run("a", owner=f"{gone}.abcd@{leases.HOST}"),
+        create_running_run("b", heartbeat_at=None),
+        create_running_run("c", owner="1.ab@elsewhere", heartbeat_at=late),
+        create_running_run("d", owner=leases.owner().replace(leases.PROCESS_TOKEN, "before")),
     ]
-    running("e")
-    running("i", owner=f"{gone}.abcd@{HERE}/another-container")
-    running("f", owner="1.ab@elsewhere")
-    running("g", status="waiting", heartbeat_at=None)
-    running("h", status="completed", heartbeat_at=None)
+    create_running_run("e")
+    create_running_run("i", owner=f"{gone}.abcd@{HERE}/another-container")
+    create_running_run("f", owner="1.ab@elsewhere")
+    create_running_run("g", status="waiting", heartbeat_at=None)
+    create_running_run("h", status="completed", heartbeat_at=None)
 
     assert {run.pk for run in leases.find_abandoned()} == {run.pk for run in left}
 
 
 def test_only_one_can_take_a_run():
-    run = running("a", heartbeat_at=None)
+    run = create_running_run("a", heartbeat_at=None)
     same = Run.objects.get(pk=run.pk)
 
     first, second = leases.acquire(run), leases.acquire(same)
@@ -89,7 +89,7 @@ def test_only_one_can_take_a_run():
 
 
 async def test_a_former_owner_can_write_no_more():
-    run = await sync_to_async(running)("a")
+    run = await sync_to_async(create_running_run)("a")
     journal, stamp = EventWriter(), EventFactory("helper")
     await journal.keep(run, stamp(EventType.RUN_STARTED, query="6 * 7"))
     await sync_to_async(leases.release)(run)
@@ -117,10 +117,10 @@ async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
 
     tool.let_go.set()
     await runs.wait(run)
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
-async def interrupted(monkeypatch, scripted, effect):
+async def interrupt_run(monkeypatch, scripted, effect):
     """Return a run whose process ended during a tool call."""
     tool = Held(effect)
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
@@ -135,12 +135,12 @@ async def interrupted(monkeypatch, scripted, effect):
 
 
 async def test_a_run_goes_on_in_the_next_process(monkeypatch, scripted):
-    run, tool = await interrupted(monkeypatch, scripted, "read")
+    run, tool = await interrupt_run(monkeypatch, scripted, "read")
 
     assert await runs.recover_abandoned() == 1
 
     await runs.wait(run)
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.answer, run.takeovers) == ("completed", "It is 42.", 1)
     assert tool.calls == 2
     assert [step.status async for step in run.steps.all()] == ["done", "done", "done"]
@@ -150,7 +150,7 @@ async def test_a_run_goes_on_in_the_next_process(monkeypatch, scripted):
 async def test_what_must_not_be_repeated_waits_for_a_person(
     monkeypatch, scripted, person, again, calls
 ):
-    run, tool = await interrupted(monkeypatch, scripted, "at_most_once")
+    run, tool = await interrupt_run(monkeypatch, scripted, "at_most_once")
     await Run.objects.aupdate(user=person)
     await runs.recover_abandoned()
     await runs.wait(run)
@@ -163,7 +163,7 @@ async def test_what_must_not_be_repeated_waits_for_a_person(
     await runs.wait(run)
 
     step = await AgentStep.objects.aget(run=run, kind="tool")
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
     assert (tool.calls, step.status) == (calls, "done")
     assert ("I saw it." in step.observation) is not again
 
@@ -175,7 +175,7 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
     tool.needs_approval = True
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
     approval = await Approval.objects.aget(run=run)
     first = approvals.Decision(digest=approval.digest, is_approved=True)
     await approvals.decide(person, approval.pk, first)
@@ -194,23 +194,27 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
     await approvals.decide(person, approval.pk, second)
     await runs.wait(run)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
     assert tool.calls == 1
 
 
 async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
-    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MAX_CRASHES)
+    run = await sync_to_async(create_running_run)(
+        "a", heartbeat_at=late, crashes=leases.MAX_CRASHES
+    )
 
     assert await runs.recover_abandoned() == 0
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
 
 
 async def test_whoever_reads_the_event_writer_hears_that_a_run_was_given_up(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
-    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MAX_CRASHES)
+    run = await sync_to_async(create_running_run)(
+        "a", heartbeat_at=late, crashes=leases.MAX_CRASHES
+    )
     heard = []
     monkeypatch.setattr(
         event_writer, "readers", [lambda run, events: heard.append((run, events))]
@@ -226,7 +230,7 @@ async def test_whoever_reads_the_event_writer_hears_that_a_run_was_given_up(monk
 
 async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
     taken = {"heartbeat_at": None, "crashes": leases.MAX_CRASHES}
-    await sync_to_async(running)("a", **taken)
+    await sync_to_async(create_running_run)("a", **taken)
 
     assert await runs.recover_abandoned() == 1
 
@@ -246,7 +250,7 @@ def record(run, number, status="done"):
 
 
 def test_a_run_that_gets_on_between_crashes_is_taken_over_as_often_as_it_takes():
-    run = running("a")
+    run = create_running_run("a")
 
     for number in range(1, 3 * leases.MAX_CRASHES):
         record(run, number)
@@ -256,7 +260,7 @@ def test_a_run_that_gets_on_between_crashes_is_taken_over_as_often_as_it_takes()
 
 
 def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
-    run = running("a")
+    run = create_running_run("a")
     record(run, 1)
     assert crash(run) is not None
 
@@ -268,7 +272,7 @@ def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
 
 
 def test_orderly_restarts_never_count():
-    run = running("a")
+    run = create_running_run("a")
 
     for _ in range(3 * leases.MAX_CRASHES):
         leases.release(Run.objects.get(pk=run.pk))
@@ -279,7 +283,7 @@ def test_orderly_restarts_never_count():
 
 
 async def test_a_former_owner_cannot_end_what_is_anothers_now():
-    run = await sync_to_async(running)("a")
+    run = await sync_to_async(create_running_run)("a")
     await sync_to_async(leases.release)(run)
     await sync_to_async(leases.acquire)(await Run.objects.aget(pk=run.pk))
     journal = EventWriter()
@@ -292,7 +296,7 @@ async def test_a_former_owner_cannot_end_what_is_anothers_now():
 
 def test_a_run_that_was_heard_of_meanwhile_is_not_taken():
     late = timezone.now() - timedelta(seconds=leases.LEASE_SECONDS + 1)
-    run = running("a", heartbeat_at=late)
+    run = create_running_run("a", heartbeat_at=late)
     [seen] = leases.find_abandoned()
     leases.renew([run])
 
@@ -328,7 +332,7 @@ async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
 
     await runs.shut_down(grace=10)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
@@ -345,7 +349,7 @@ async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
     await asyncio.wait([task])
     await elsewhere.stop()
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
 
 
@@ -355,7 +359,7 @@ async def test_a_run_whose_process_died_is_taken_at_once():
 
     assert await runs.recover_abandoned() == 1
     await runs.wait(run)
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_a_run_that_is_not_heard_of_is_taken_whoevers_it_was():
@@ -365,7 +369,7 @@ async def test_a_run_that_is_not_heard_of_is_taken_whoevers_it_was():
 
     assert await runs.recover_abandoned() == 1
     await runs.wait(run)
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_a_run_prepared_but_never_launched_is_answered():
@@ -375,15 +379,15 @@ async def test_a_run_prepared_but_never_launched_is_answered():
     await runs.recover_abandoned()
     await runs.wait(run)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_a_finished_run_is_left_alone():
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
     await Run.objects.aupdate(heartbeat_at=None)
 
     assert await runs.recover_abandoned() == 0
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_a_run_that_begins_while_the_database_is_away_is_gone_on_with_later(monkeypatch):
@@ -400,4 +404,4 @@ async def test_a_run_that_begins_while_the_database_is_away_is_gone_on_with_late
     await Run.objects.aupdate(heartbeat_at=Now() - timedelta(seconds=leases.LEASE_SECONDS + 1))
     assert await runs.recover_abandoned() == 1
     await runs.wait(run)
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"

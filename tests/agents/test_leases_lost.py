@@ -12,7 +12,7 @@ from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import executor, leases, pubsub
-from tests.conftest import checked, until
+from tests.conftest import until, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -70,7 +70,7 @@ async def test_a_call_that_ends_after_another_process_asked_to_stop_is_shown(too
     await sync_to_async(leases.request_stop)(run)
     await asyncio.wait([task], timeout=5)
 
-    run = await checked(run)
+    run = await verify_run(run)
     step = [step async for step in run.steps.all()][-1]
     assert (run.status, step.status, step.observation) == ("stopped", "done", "Sent.")
 

@@ -69,7 +69,7 @@ async def ask(llm, name, **request):
     return [c async for c in llm.stream(model=name, messages=HELLO, **request)]
 
 
-def said(chunks, part="content"):
+def joined_text(chunks, part="content"):
     deltas = [choice["delta"] for c in chunks for choice in c["choices"]]
     return "".join(delta.get(part) or "" for delta in deltas)
 
@@ -100,8 +100,8 @@ async def test_an_answer_comes_in_pieces_with_its_thought_and_its_usage(name):
     async with WireServer([say("one two three", chunks=3, reasoning="hmm")]) as server:
         chunks = await ask(model(server), name)
 
-    assert said(chunks) == "one two three"
-    assert said(chunks, "reasoning_content") == "hmm"
+    assert joined_text(chunks) == "one two three"
+    assert joined_text(chunks, "reasoning_content") == "hmm"
     assert finish(chunks) == ["stop"]
     assert usage(chunks)[0]["total_tokens"] == USAGE["total_tokens"]
     json.dumps(chunks)
@@ -113,7 +113,7 @@ async def test_every_piece_arrives_as_soon_as_it_was_sent(name):
         first = await asyncio.wait_for(anext(chunks), 30)
         await chunks.aclose()
 
-    assert said([first]) == "one t"
+    assert joined_text([first]) == "one t"
 
 
 async def test_calls_arrive_in_the_fragments_they_were_sent_in(name):
@@ -158,7 +158,7 @@ async def test_another_wire_comes_out_as_the_same_chunks():
 
     texts = [piece["function"]["arguments"] for piece in fragments(chunks)]
     blocks = [c["choices"][0]["delta"].get("thinking_blocks") for c in chunks]
-    assert said(chunks, "reasoning_content") == "Let me see."
+    assert joined_text(chunks, "reasoning_content") == "Let me see."
     assert "signed" in [b[0].get("signature") for b in blocks if b]
     assert ("".join(texts), finish(chunks)) == ('{"sum": "1+1"}', ["tool_calls"])
     assert usage(chunks)[0]["cost"] == pytest.approx(11 * 1e-6 + 7 * 5e-6)
@@ -259,14 +259,14 @@ async def test_a_cut_after_the_finish_loses_nothing(name):
     async with WireServer([cut(say("one two", chunks=2), after=3)]) as server:
         chunks = await ask(model(server), name)
 
-    assert (said(chunks), finish(chunks)) == ("one two", ["stop"])
+    assert (joined_text(chunks), finish(chunks)) == ("one two", ["stop"])
 
 
 async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer():
     async with WireServer([hang(say("one two", chunks=2), after=5)]) as server:
         chunks = await asyncio.wait_for(ask(model(server), "openai/wire"), 30)
 
-    assert said(chunks) == "one two"
+    assert joined_text(chunks) == "one two"
 
 
 async def test_an_answer_that_ends_politely_without_an_end_was_cut_off():
@@ -301,7 +301,7 @@ async def test_bytes_that_are_no_text_do_not_end_the_answer(name):
     async with WireServer([spoil(say("ab", chunks=2), garbage, after=1)]) as server:
         chunks = await ask(model(server), name)
 
-    assert said(chunks) == "a\ufffd!b"
+    assert joined_text(chunks) == "a\ufffd!b"
 
 
 async def test_an_error_in_the_middle_of_the_stream_is_told(name):
@@ -316,7 +316,7 @@ async def test_an_empty_body_is_a_stream_that_says_nothing(name):
     async with WireServer([Reply()]) as server:
         chunks = await ask(model(server), name)
 
-    assert said(chunks) == ""
+    assert joined_text(chunks) == ""
     assert fragments(chunks) == []
 
 
@@ -324,7 +324,7 @@ async def test_a_strange_finish_is_not_taken_for_a_failure():
     async with WireServer([say("ok", finish="tired")]) as server:
         chunks = await ask(model(server), "openai/wire")
 
-    assert said(chunks) == "ok"
+    assert joined_text(chunks) == "ok"
     assert finish(chunks) == ["tired"]
 
 
@@ -334,7 +334,7 @@ async def test_comments_and_an_end_without_a_line_feed_are_read_well():
     async with WireServer([whole]) as server:
         chunks = await ask(model(server), "openai/wire")
 
-    assert said(chunks) == "ab"
+    assert joined_text(chunks) == "ab"
 
 
 async def test_line_ends_that_only_text_knows_stay_in_the_text():
@@ -342,14 +342,14 @@ async def test_line_ends_that_only_text_knows_stay_in_the_text():
     async with WireServer([spoil(say("ab", chunks=2), odd, after=1)]) as server:
         chunks = await ask(model(server), "openai/wire")
 
-    assert said(chunks) == "a\u2028\x85b"
+    assert joined_text(chunks) == "a\u2028\x85b"
 
 
 async def test_a_chunk_of_five_megabytes_arrives_whole():
     async with WireServer([say("x" * 5_000_000)]) as server:
         chunks = await ask(model(server), "openai/wire")
 
-    assert len(said(chunks)) == 5_000_000
+    assert len(joined_text(chunks)) == 5_000_000
 
 
 async def test_a_flood_of_chunks_is_read_at_a_fraction_of_a_millisecond_each():
@@ -357,7 +357,7 @@ async def test_a_flood_of_chunks_is_read_at_a_fraction_of_a_millisecond_each():
         began = time.process_time()
         chunks = await ask(model(server), "openai/wire")
 
-    assert len(said(chunks)) == 10_000
+    assert len(joined_text(chunks)) == 10_000
     assert time.process_time() - began < 10_000 * 0.0005
 
 
@@ -524,7 +524,7 @@ def test_the_wire_can_be_served_from_a_thread():
     with serve_in_thread([say("ok")]) as server:
         chunks = asyncio.run(ask(model(server), "openai/wire"))
 
-    assert said(chunks) == "ok"
+    assert joined_text(chunks) == "ok"
 
 
 async def test_one_run_that_stops_waiting_does_not_spoil_the_import_for_all():

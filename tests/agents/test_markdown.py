@@ -227,7 +227,7 @@ DOCUMENTS = [
 ]
 
 
-def grown(document, cuts):
+def render_in_pieces(document, cuts):
     edges = [0, *sorted(cut % (len(document) + 1) for cut in cuts), len(document)]
     growing = StreamingMarkdown()
     pairs = zip(edges, edges[1:], strict=False)
@@ -240,12 +240,12 @@ def grown(document, cuts):
 @example(DOCUMENTS[2], list(range(500)))
 @many(150)
 def test_growing_prose_is_the_whole_in_the_end(document, cuts):
-    assert grown(document, cuts) == render_markdown(document)
+    assert render_in_pieces(document, cuts) == render_markdown(document)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_prose_grown_by_single_characters_is_the_whole_in_the_end(document):
-    assert grown(document, range(len(document))) == render_markdown(document)
+    assert render_in_pieces(document, range(len(document))) == render_markdown(document)
 
 
 def test_what_has_ended_is_not_rendered_again():
@@ -352,7 +352,7 @@ def test_a_page_shows_no_words_that_guardrails_have_not_read(link, target):
 FLUSH = 200
 
 
-def streamed(text, flush=FLUSH):
+def render_stream(text, flush=FLUSH):
     """Return the displayed text, and how much HTML was sent for it."""
     growing, sent = StreamingMarkdown(), 0
     for at in range(0, len(text), flush):
@@ -375,7 +375,7 @@ def some_of(names):
 def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
     text = nasty(15_000)[name]
     flushes = len(text) // FLUSH + 1
-    growing, sent = streamed(text)
+    growing, sent = render_stream(text)
 
     small = 3 * markdown.SMALL_WEIGHT * flushes  # an open block below the limit, at every flush
     assert growing.work <= markdown.SCAN_BUDGET * markdown.weight(text) + small
@@ -385,7 +385,7 @@ def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
 @pytest.mark.parametrize("name", some_of(nasty(1)))
 def test_a_nasty_answer_is_in_the_end_what_a_reload_shows(name):
     text = nasty(8_000)[name]
-    growing, _ = streamed(text)
+    growing, _ = render_stream(text)
 
     whole = growing.whole if growing.is_whole(text) else render_markdown(text)
     assert whole == render_markdown(text)
@@ -393,7 +393,7 @@ def test_a_nasty_answer_is_in_the_end_what_a_reload_shows(name):
 
 @pytest.mark.parametrize("name", nasty(1))
 def test_no_nasty_text_becomes_more_than_prose(name):
-    growing, _ = streamed(nasty(3_000)[name])
+    growing, _ = render_stream(nasty(3_000)[name])
 
     html = growing.frozen_html + growing.tail_html
     ids = ' id="answer-rest"'
@@ -410,7 +410,7 @@ def test_an_ordinary_answer_is_never_shown_unread():
 
 
 def test_what_follows_a_long_open_block_is_added_as_plain_text():
-    growing, _ = streamed("- **item**\n" * 400)
+    growing, _ = render_stream("- **item**\n" * 400)
     while growing.take_more() is None:
         growing.tail_html  # noqa: B018
         growing.feed("- **item**\n")
@@ -425,13 +425,13 @@ def test_what_follows_a_long_open_block_is_added_as_plain_text():
 
 
 def test_a_long_open_block_is_read_again_when_it_has_grown():
-    growing, _ = streamed("- **item**\n" * 2_000)
+    growing, _ = render_stream("- **item**\n" * 2_000)
 
     assert growing.tail_html.count("<strong>") > 1_000
 
 
 def test_a_long_list_ends_where_the_next_paragraph_begins():
-    growing, _ = streamed("- **item**\n" * 1_000)
+    growing, _ = render_stream("- **item**\n" * 1_000)
 
     assert growing.feed("\nAfter the list.\n").count("<li>") == 1_000
     assert growing.tail == "After the list.\n"
@@ -475,5 +475,5 @@ def test_so_much_code_of_an_answer_is_coloured_and_no_more():
 
     assert html.count("<pre") == 5
     assert sum("<span" in part for part in html.split("<pre")) == 2
-    growing, _ = streamed(block * 5)
+    growing, _ = render_stream(block * 5)
     assert growing.whole == html

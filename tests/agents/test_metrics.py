@@ -26,7 +26,7 @@ from agents.review import examples
 from agents.runs import event_writer
 from agents.tools.calculator import CalculatorTool
 from project.asgi import doors
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("workshop")]
 
@@ -51,7 +51,7 @@ def opened(settings):
     return open
 
 
-async def scraped(*headers):
+async def scrape(*headers):
     request = HttpCommunicator(metrics.handle_request, "GET", "/metrics", headers=list(headers))
     response = await request.get_response(timeout=10)
     return response["status"], response["body"].decode()
@@ -75,13 +75,13 @@ def value(text, name, **labels):
 async def test_the_door_is_closed_unless_it_is_opened():
     assert "metrics" not in {str(door.pattern) for door in doors}
     assert (await AsyncClient().get("/metrics")).status_code == 404
-    assert (await scraped())[0] == 401
+    assert (await scrape())[0] == 401
 
 
 async def test_whoever_has_the_token_is_let_in(opened):
     opened(TOKEN)
 
-    assert (await scraped(bearer(TOKEN)))[0] == 200
+    assert (await scrape(bearer(TOKEN)))[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_whoever_has_the_token_is_let_in(opened):
 )
 async def test_nobody_else_is(opened, headers):
     opened(TOKEN)
-    status, body = await scraped(*headers)
+    status, body = await scrape(*headers)
 
     assert status == 401
     assert "ashiato" not in body
@@ -105,7 +105,7 @@ async def test_nobody_else_is(opened, headers):
 
 async def test_an_open_door_needs_no_token(opened):
     opened()
-    status, body = await scraped()
+    status, body = await scrape()
 
     assert status == 200
     assert value(body, "ashiato_build_info", version=process_status.version()) == 1
@@ -116,7 +116,7 @@ async def test_an_open_door_needs_no_token(opened):
 
 async def test_a_run_is_counted_with_its_model_and_its_tools(registry, agent, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is 42."))
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
 
     figure = registry.get_sample_value
     assert run.status == "completed"
@@ -163,7 +163,7 @@ async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
     await rows["calculator"].asave()
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
 
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
 
     figure = registry.get_sample_value
     assert figure("ashiato_tool_errors_total", {"tool": "calculator"}) == 1
@@ -178,7 +178,7 @@ async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
 
 async def test_a_tool_that_a_model_made_up_has_no_name_here(registry, agent, scripted):
     scripted(Says.call("ada_lovelace_1815"), Says(answer="There is no such tool."))
-    await asked("?")
+    await run_question("?")
 
     assert registry.get_sample_value("ashiato_tool_errors_total", {"tool": "other"}) == 1
     names = {s.labels.get("tool") for family in registry.collect() for s in family.samples}
@@ -216,7 +216,7 @@ def test_what_cannot_be_counted_is_no_harm_to_the_event_writer(caplog):
 
 async def test_a_model_that_fails_is_counted(registry, agent, scripted):
     scripted(ModelError("It refused."))
-    run = await asked("?")
+    run = await run_question("?")
 
     assert run.status == "failed"
     figures = {"model": run.model}
@@ -230,7 +230,7 @@ async def test_the_rows_say_what_lives_waits_and_is_out_of_order(opened):
     opened()
     await Run.objects.acreate(topic="a", query="?", status="waiting")
     await McpServer.objects.acreate(name="files", state="failed")
-    _, body = await scraped()
+    _, body = await scrape()
 
     assert value(body, "ashiato_runs_live", status="waiting") == 1
     assert value(body, "ashiato_runs_live", status="running") == 0
@@ -248,7 +248,7 @@ async def test_while_the_database_is_away_the_process_still_says_how_it_is(
     opened()
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(Run.objects, "live", away)
-    status, body = await scraped()
+    status, body = await scrape()
 
     assert status == 200
     assert value(body, "ashiato_database_up") == 0
@@ -261,7 +261,7 @@ async def test_a_process_says_how_late_its_loop_is(opened, monkeypatch):
     dog = Watchdog()
     try:
         monkeypatch.setattr(process_status, "_latest", process_status._collect_figures(dog))
-        _, body = await scraped()
+        _, body = await scrape()
     finally:
         dog.stop()
 

@@ -18,7 +18,7 @@ from agents.console.config_files.importer import apply_file, preview_file
 from agents.console.config_files.permissions import TerminalUser
 from agents.management.commands.serve import check_model
 from agents.models import Agent, AuditEntry, LanguageModel
-from tests.conftest import asked
+from tests.conftest import run_question
 from tests.llm.able import able
 from tests.wire import WireServer, fail, say
 
@@ -101,7 +101,7 @@ def tester(administrator):
     return client
 
 
-def typed(attack, address):
+def attack_fields(attack, address):
     field, fields, value = attack
     return field, FIELDS | fields | {field: json.dumps(value).replace("{address}", address)}
 
@@ -113,7 +113,7 @@ async def lines(client, fields, address=TEST):
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_what_leads_elsewhere_is_not_saved(root, attack):
-    field, fields = typed(attack, "https://evil.example")
+    field, fields = attack_fields(attack, "https://evil.example")
     errors = root.post(ADD, fields).context["adminform"].form.errors
 
     assert list(errors) == [field]
@@ -123,7 +123,7 @@ def test_what_leads_elsewhere_is_not_saved(root, attack):
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 async def test_what_leads_elsewhere_is_not_tested_and_that_is_recorded(tester, attack):
     async with WireServer(lambda request: fail(400, "no")) as server:
-        _, fields = typed(attack, server.url)
+        _, fields = attack_fields(attack, server.url)
         html = await lines(tester, fields)
 
     assert server.requests == []
@@ -283,4 +283,4 @@ async def test_a_name_that_was_planted_is_refused_when_run(agent):
     await Agent.objects.aupdate(model="openai/https://evil.example")
     await agent.arefresh_from_db()
     with pytest.raises(Exception, match="can't be used"):
-        await asked("Hello?", agent=agent)
+        await run_question("Hello?", agent=agent)

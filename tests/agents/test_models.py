@@ -15,7 +15,7 @@ from agents.models import Agent, AgentStep, LanguageModel, Run
 from agents.web.presentation import status_text
 from chat import messages
 from chat.errors import MessageRejected
-from tests.conftest import asked
+from tests.conftest import run_question
 from tests.wire import WireServer, fail, say
 
 pytestmark = [
@@ -32,7 +32,7 @@ def no_keys(monkeypatch):
         monkeypatch.delenv(name)
 
 
-def added(label="fast", **columns):
+def create_model(label="fast", **columns):
     given = {"provider": "compatible", "model": "openai/gpt-4.1", "api_key": KEY}
     return LanguageModel.objects.create(label=label, **given | columns)
 
@@ -45,8 +45,8 @@ def thinking_with(agent, name, **columns):
     return agent
 
 
-async def answered(agent, user=None):
-    run = await asked("Hello?", agent=agent, user=user)
+async def run_agent(agent, user=None):
+    run = await run_question("Hello?", agent=agent, user=user)
     events = {event.type: event.data async for event in run.events.order_by("seq")}
     return run, events
 
@@ -56,9 +56,9 @@ async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(age
     async with WireServer([say("Hello.")]) as server:
         columns = {"base_url": server.url, "parameters": {"temperature": 0.3}}
         prices = {"input_price": 1_000_000, "output_price": 0}
-        await sync_to_async(added)(**columns, **prices)
+        await sync_to_async(create_model)(**columns, **prices)
         await sync_to_async(thinking_with)(agent, name)
-        run, events = await answered(agent)
+        run, events = await run_agent(agent)
 
     request = server.requests[0]
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -72,7 +72,9 @@ async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(age
 async def test_azure_is_asked_by_deployment_and_version():
     async with WireServer([say("Hello.")]) as server:
         about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
-        row = await sync_to_async(added)(base_url=server.url.removesuffix("/v1"), **about)
+        row = await sync_to_async(create_model)(
+            base_url=server.url.removesuffix("/v1"), **about
+        )
         [_ async for _ in planner_factory.llm_from_row(row).stream(**HELLO)]
 
     request = server.requests[0]
@@ -85,7 +87,7 @@ async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
         keys = {"aws_access_key_id": "AKIAOFTHISROW", "aws_secret_access_key": "never-shown-1"}
         place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
         about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
-        row = await sync_to_async(added)(**about, secrets=keys, options=place)
+        row = await sync_to_async(create_model)(**about, secrets=keys, options=place)
         with pytest.raises(ModelError) as refused:
             [_ async for _ in planner_factory.llm_from_row(row).stream(**HELLO)]
 
@@ -97,18 +99,18 @@ async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
 
 async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
     async with WireServer([say("One.")]) as one, WireServer([say("Two.")]) as two:
-        await sync_to_async(added)("one", base_url=one.url)
-        await sync_to_async(added)("two", base_url=two.url)
+        await sync_to_async(create_model)("one", base_url=one.url)
+        await sync_to_async(create_model)("two", base_url=two.url)
         await sync_to_async(thinking_with)(agent, "two")
 
-        assert (await answered(agent))[0].answer == "Two."
+        assert (await run_agent(agent))[0].answer == "Two."
 
 
 async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, person):
     async with WireServer([say("Hello.")]) as server:
-        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(create_model)(base_url=server.url)
         await sync_to_async(thinking_with)(agent, "fast")
-        run, _ = await answered(agent, person)
+        run, _ = await run_agent(agent, person)
     reader = Client()
     await sync_to_async(reader.force_login)(person)
     page = await sync_to_async(reader.get)(f"/traces/{run.pk}/steps/1/?tab=request")
@@ -119,11 +121,11 @@ async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, p
 async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the_row(agent):
     refusal = fail(401, "Wrong key.")
     async with WireServer([refusal]) as bad, WireServer([say("Hello.")]) as good:
-        await sync_to_async(added)("a", base_url=bad.url, fallbacks="c\nb")
-        await sync_to_async(added)("b", base_url=bad.url, enabled=False)
-        await sync_to_async(added)("c", base_url=good.url)
+        await sync_to_async(create_model)("a", base_url=bad.url, fallbacks="c\nb")
+        await sync_to_async(create_model)("b", base_url=bad.url, enabled=False)
+        await sync_to_async(create_model)("c", base_url=good.url)
         await sync_to_async(thinking_with)(agent, "a", fallback_models="b")
-        run, _ = await answered(agent)
+        run, _ = await run_agent(agent)
 
     steps = [event.data async for event in run.events.filter(type="status").order_by("seq")]
     assert [(note["from"], note["to"]) for note in steps] == [("a", "b"), ("b", "c")]
@@ -133,7 +135,7 @@ async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the
 
 
 async def test_the_window_and_the_most_output_of_the_row_count(agent):
-    added_row = sync_to_async(added)
+    added_row = sync_to_async(create_model)
     await added_row(context_window=1000, parameters={"max_tokens": 64})
     planner = (await sync_to_async(planner_factory.build_planners)(agent, "fast"))[0]
 
@@ -156,7 +158,7 @@ TROUBLES = {
 
 @pytest.mark.parametrize(("columns", "sentence"), TROUBLES.values(), ids=TROUBLES)
 def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sentence):
-    added(**columns)
+    create_model(**columns)
     thinking_with(agent, "fast")
 
     with pytest.raises(MessageRejected, match=sentence):
@@ -165,7 +167,7 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
 
 
 def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, settings):
-    added()
+    create_model()
     thinking_with(agent, "fast")
     settings.ENCRYPTION_KEYS = ["another one"]
 
@@ -174,8 +176,10 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
 
 
 def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
-    added(model="anthropic/claude-x", api_key="")
-    added("other", model="anthropic/claude-x", api_key="", base_url="https://proxy.example")
+    create_model(model="anthropic/claude-x", api_key="")
+    create_model(
+        "other", model="anthropic/claude-x", api_key="", base_url="https://proxy.example"
+    )
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-from-outside")
 
     assert planner_factory.configuration_error("fast") is None
@@ -187,14 +191,14 @@ def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
 
 
 def test_a_key_goes_to_its_provider_whatever_the_environment_says(monkeypatch):
-    row = added(model="openai/gpt-4.1", base_url="")
+    row = create_model(model="openai/gpt-4.1", base_url="")
     monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere.example/v1")
 
     assert planner_factory.llm_from_row(row).base_url == "https://api.openai.com/v1"
 
 
 async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_sentence(agent):
-    await sync_to_async(added)()
+    await sync_to_async(create_model)()
     await sync_to_async(thinking_with)(agent, "fast")
     run = await sync_to_async(runs.prepare)(query="Hello?", topic="chat.1", agent=agent)
     await LanguageModel.objects.aupdate(enabled=False)
@@ -207,7 +211,7 @@ async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_senten
 
 
 def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
-    row = added()
+    row = create_model()
     row.groups.add(group := Group.objects.create(name="writers"))
     person.groups.add(group)
     thinking_with(agent, "fast")
@@ -219,13 +223,13 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
 
 def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
     found = planner_factory.default_model()
-    added(model=found.model)
+    create_model(model=found.model)
 
     assert planner_factory.model_chain(Agent(), found.model)[0].row is None
 
 
 def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
-    added()
+    create_model()
 
     assert str(planner_factory.configuration_error("slow")) == "The model slow doesn't exist."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
@@ -235,7 +239,7 @@ def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_runs_of_a_process_share_the_limits_of_a_row(agent, limit):
-    added(**{limit: 3})
+    create_model(**{limit: 3})
     one, two = (planner_factory.build_planners(agent, "fast")[0].rate_limiter for _ in range(2))
     LanguageModel.objects.update(**{limit: 5})
     planner_factory.build_planners(agent, "fast")
@@ -268,7 +272,7 @@ def test_a_row_that_cannot_be_is_refused(columns, field):
 
 async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
     async with WireServer(lambda request: say("Hello.", chunks=4, delay=0.1)) as server:
-        await sync_to_async(added)("crowded", base_url=server.url, concurrency=1)
+        await sync_to_async(create_model)("crowded", base_url=server.url, concurrency=1)
         await sync_to_async(thinking_with)(agent, "crowded")
         both = [await sync_to_async(runs.prepare)(query="?", topic=f"chat.{n}") for n in (1, 2)]
         for run in both:
@@ -300,9 +304,9 @@ def test_which_limit_is_waited_for_is_said(limit, sentence):
 async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):
     refusal = fail(401, f"Incorrect API key provided: {KEY}.")
     async with WireServer([refusal]) as server:
-        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(create_model)(base_url=server.url)
         await sync_to_async(thinking_with)(agent, "fast")
-        run, _ = await answered(agent)
+        run, _ = await run_agent(agent)
 
     told = [str(event.data) async for event in run.events.all()]
     assert run.status == "failed"

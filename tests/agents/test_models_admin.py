@@ -57,7 +57,7 @@ def wrong(answer):
     return answer.context["adminform"].form.errors
 
 
-def saved(root, **fields):
+def save_model(root, **fields):
     answer = add(root, **fields)
     assert answer.status_code == 302, wrong(answer)
     return LanguageModel.objects.get(label=fields.get("label", "fast"))
@@ -81,7 +81,7 @@ NAMES = {
 def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
     provider, model = typed
     address = "" if provider == "bedrock" else "https://host.example/v1"
-    row = saved(root, provider=provider, model=model, base_url=address)
+    row = save_model(root, provider=provider, model=model, base_url=address)
 
     assert (row.model, row.api_key.reveal()) == (name, KEY)
 
@@ -130,21 +130,21 @@ def test_half_a_character_is_refused_in_words(root, field):
 
 
 def test_models_fall_back_to_labels_and_names_even_to_one_that_is_off(root):
-    saved(root, label="off", enabled="")
-    row = saved(root, fallbacks="off  mistral/small\ndemo off")
+    save_model(root, label="off", enabled="")
+    row = save_model(root, fallbacks="off  mistral/small\ndemo off")
 
     assert row.fallbacks == "off\nmistral/small\ndemo"
 
 
 def test_prices_of_nothing_are_prices(root):
-    row = saved(root, input_price="0", output_price="0")
+    row = save_model(root, input_price="0", output_price="0")
 
     assert (row.input_price, row.output_price) == (0, 0)
 
 
 def test_no_page_shows_a_secret(root, person):
     secrets = {"secrets": '{"aws_secret_access_key": "of-amazon-12345"}'}
-    row = saved(root, provider="bedrock", model="anthropic.x", **secrets)
+    row = save_model(root, provider="bedrock", model="anthropic.x", **secrets)
     person.is_staff = True
     person.save()
     person.user_permissions.add(Permission.objects.get(codename="view_languagemodel"))
@@ -161,7 +161,7 @@ def test_no_page_shows_a_secret(root, person):
 
 
 def test_a_key_stays_unless_another_is_typed_or_it_is_to_be_forgotten(root):
-    row = saved(root)
+    row = save_model(root)
     for fields, key in [({}, KEY), ({"api_key": OTHER}, OTHER), ({"forget_key": "on"}, "")]:
         assert change(root, row, **fields).status_code == 302
         row.refresh_from_db()
@@ -179,7 +179,7 @@ def test_a_key_stays_unless_another_is_typed_or_it_is_to_be_forgotten(root):
     ids=["address", "provider", "name", "same host, typed"],
 )
 def test_a_key_does_not_follow_to_somebody_else(root, fields):
-    row = saved(root)
+    row = save_model(root)
 
     errors = wrong(change(root, row, **fields))
     assert "Enter it again" in " ".join(errors["api_key"])
@@ -202,7 +202,7 @@ BEDROCK = {"provider": "bedrock", "model": "anthropic.x", "region": "eu-central-
 )
 def test_a_key_for_amazon_stays_with_its_region_and_account(root, fields):
     secrets = {"secrets": '{"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}'}
-    row = saved(root, **BEDROCK | secrets)
+    row = save_model(root, **BEDROCK | secrets)
     kept = BEDROCK | {"model": row.model}
 
     errors = wrong(change(root, row, **kept | fields))
@@ -213,14 +213,14 @@ def test_a_key_for_amazon_stays_with_its_region_and_account(root, fields):
 
 def test_another_version_of_azures_api_needs_the_key_again(root):
     azure = {"provider": "azure", "base_url": "https://x.openai.azure.com"}
-    row = saved(root, **azure, api_version="2024-10-21")
+    row = save_model(root, **azure, api_version="2024-10-21")
 
     errors = wrong(change(root, row, **azure, api_version="2025-01-01-preview"))
     assert "Enter it again" in " ".join(errors["api_key"])
 
 
 def test_another_model_of_the_same_provider_keeps_the_key(root):
-    row = saved(root)
+    row = save_model(root)
 
     assert change(root, row, model="openai/gpt-5").status_code == 302
     row.refresh_from_db()
@@ -237,7 +237,7 @@ def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
 
 
 def test_a_label_stays_and_whoever_names_a_model_that_goes_is_told(root, agent):
-    row = saved(root)
+    row = save_model(root)
     change(root, row, label="slow")
     agent.model = "fast"
     agent.save()
@@ -260,8 +260,8 @@ def agent_form(agent):
 
 
 def test_an_agent_is_offered_the_models_that_are_set_up(root, agent):
-    saved(root)
-    saved(root, label="off", enabled="")
+    save_model(root)
+    save_model(root, label="off", enabled="")
 
     shown = root.get(agent_form(agent)).content.decode()
     assert '<option value="fast">openai/gpt-4.1</option>' in shown
@@ -269,7 +269,7 @@ def test_an_agent_is_offered_the_models_that_are_set_up(root, agent):
 
 
 def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agent):
-    saved(root, enabled="")
+    save_model(root, enabled="")
     form = root.get(agent_form(agent)).context["adminform"].form
     fields = {k: v for k, v in form.initial.items() if v is not None}
     del fields["given"]  # the tools have inputs of their own
@@ -283,7 +283,7 @@ def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agen
 
 
 def test_a_label_may_be_fallen_back_to(root, agent):
-    saved(root)
+    save_model(root)
     agent.fallback_models = "fast\nnobody"
     form = modelform_factory(Agent, AgentForm, fields=["fallback_models"])
     errors = form({"fallback_models": "fast\nnobody"}, instance=agent).errors
@@ -293,7 +293,7 @@ def test_a_label_may_be_fallen_back_to(root, agent):
 
 
 def test_the_health_page_says_which_models_of_agents_cannot_be_asked(root, agent):
-    row = saved(root)
+    row = save_model(root)
     agent.model = "fast"
     agent.save()
     good = root.get(reverse("admin:agents_health")).content.decode()
@@ -305,7 +305,7 @@ def test_the_health_page_says_which_models_of_agents_cannot_be_asked(root, agent
 
 
 def test_the_chat_shows_the_label_of_the_model(root, agent):
-    saved(root)
+    save_model(root)
     agent.model = "openai/gpt-4.1"
     agent.save()
 
@@ -361,7 +361,7 @@ async def test_what_it_cannot_do_is_said_with_what_follows(tester):
 async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
     async with WireServer(able()) as server:
         about = {"provider": "compatible", "base_url": server.url}
-        row = await sync_to_async(saved)(root, **about)
+        row = await sync_to_async(save_model)(root, **about)
         address = reverse("admin:agents_languagemodel_test", args=[row.pk])
         about |= {"model": row.model, "api_key": "", "_seen": "{}"}
         await lines(tester, address, **about)
@@ -414,7 +414,7 @@ def test_tests_are_posted_by_those_who_may_change_models(root, person):
     client = Client()
     client.force_login(person)
 
-    row = saved(root)
+    row = save_model(root)
     theirs, missing = (
         reverse("admin:agents_languagemodel_test", args=[n]) for n in (row.pk, 99)
     )

@@ -17,7 +17,7 @@ from agents.models import Agent
 from agents.runs import approvals
 from agents.runs.approvals import Decision
 from agents.web.presentation import RunView, panel_view
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 from tests.wire import WireServer, say
 
 pytestmark = [
@@ -38,7 +38,7 @@ def panel(samples):
 
 
 async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
-    run = await checked(await asked("How many orders were refunded?", agent=panel))
+    run = await verify_run(await run_question("How many orders were refunded?", agent=panel))
 
     rows = [(s.kind, s.action) async for s in run.steps.filter(parent=None)]
     assert rows == [
@@ -58,7 +58,7 @@ async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
 
 
 async def test_members_that_say_the_same_need_nobody_to_compare_them(panel):
-    run = await checked(await asked("How do I approve a tool call?", agent=panel))
+    run = await verify_run(await run_question("How do I approve a tool call?", agent=panel))
 
     check = await run.steps.aget(kind="evaluation")
     assert check.observation == "All members agree."
@@ -73,7 +73,7 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     panel.merge = merge
     await panel.asave()
 
-    run = await checked(await asked("How many orders were refunded?", agent=panel))
+    run = await verify_run(await run_question("How many orders were refunded?", agent=panel))
 
     check = await run.steps.aget(kind="evaluation")
     assert check.action_input["chosen"] == chosen
@@ -86,14 +86,14 @@ async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel,
     await sync_to_async(lambda: twin.tools.set(careful.tools.all()))()
     await sync_to_async(panel.handoffs.set)([careful, twin])
 
-    run = await asked("What is 6 times 7?", agent=panel, user=person)
+    run = await run_question("What is 6 times 7?", agent=panel, user=person)
     questions = [question async for question in run.approvals.all()]
     for question in questions:
         word = Decision(digest=question.digest, is_approved=True)
         await runs.wait(await approvals.decide(person, question.pk, word))
 
     assert {question.agent_name for question in questions} == {"careful", "twin"}
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.answer == "The result is **42** (`6 * 7`)."
 
 
@@ -119,7 +119,7 @@ async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dia
         monkeypatch.setattr(
             planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
-        run = await checked(await asked("What is 6 * 7?", agent=panel))
+        run = await verify_run(await run_question("What is 6 * 7?", agent=panel))
 
     assert run.answer == "42\n\n> **b**: It was worked out.\n\n**Differ**\n\n- 41 or 42."
     assert len(server.requests) == 3
@@ -130,7 +130,7 @@ async def test_a_panel_is_told_what_was_said_before(panel):
         {"role": "user", "content": "How many orders were refunded in 2024?"},
         {"role": "assistant", "content": "None.\n\nNot one."},
     ]
-    run = await asked("How many orders were refunded?", agent=panel, history=before)
+    run = await run_question("How many orders were refunded?", agent=panel, history=before)
 
     assert "orders that were refunded" in run.answer
 
@@ -140,7 +140,7 @@ async def test_a_step_for_a_role_goes_to_the_agent_that_has_it(agent, scripted):
     planner = await _planner(lawyer)
     model = scripted(Says(answer=json.dumps(REVIEW)), Says(answer="Yes."), Says(answer="Good."))
 
-    run = await checked(await asked("May we?", agent=planner))
+    run = await verify_run(await run_question("May we?", agent=planner))
 
     model.assert_used_up()
     task = await run.steps.aget(kind="task")
@@ -155,7 +155,7 @@ async def test_a_step_for_a_role_that_only_people_have_waits_for_one_of_them(age
     await _give_expert(planner, await Group.objects.acreate(name="Lawyer"))
     scripted(Says(answer=json.dumps(REVIEW)))
 
-    run = await asked("May we?", agent=planner)
+    run = await run_question("May we?", agent=planner)
 
     question = await run.approvals.aget()
     assert run.status == "waiting"
@@ -169,12 +169,12 @@ async def test_the_planner_of_a_first_visit_has_an_expert_answer(panel, person):
     await _give_expert(planner, lawyers)
     query = "Ask legal whether we may keep addresses for ten years"
 
-    run = await asked(query, agent=planner)
+    run = await run_question(query, agent=planner)
     question = await run.approvals.aget()
     word = Decision(digest=question.digest, is_approved=True, reason="No, for two.")
     await runs.wait(await approvals.decide(person, question.pk, word))
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert question.role == "legal"
     assert run.answer == "Legal says: No, for two."
 
@@ -183,7 +183,7 @@ async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scri
     planner = await _planner()
     model = scripted(*[Says(answer=json.dumps(REVIEW))] * 3)
 
-    run = await asked("May we?", agent=planner)
+    run = await run_question("May we?", agent=planner)
 
     model.assert_used_up()
     assert run.status == "failed"
@@ -241,7 +241,7 @@ def test_the_stance_of_each_member_is_said_in_words(changes, labels):
 
 
 async def test_the_end_of_a_replay_and_the_trace_show_the_same_members(panel, administrator):
-    run = await asked("How many orders were refunded?", agent=panel, user=administrator)
+    run = await run_question("How many orders were refunded?", agent=panel, user=administrator)
     last = await run.events.acount()
     client = AsyncClient()
     await client.aforce_login(administrator)
@@ -255,7 +255,7 @@ async def test_the_end_of_a_replay_and_the_trace_show_the_same_members(panel, ad
 
 
 async def test_what_others_said_to_a_panel_is_shown_masked(panel):
-    run = await asked("How many orders were refunded?", agent=panel)
+    run = await run_question("How many orders were refunded?", agent=panel)
     check = await run.steps.aget(kind="evaluation")
     check.action_input["heads"][0]["answer"] = "Ask jo@example.com."
     await check.asave()

@@ -13,7 +13,7 @@ from agents.review import reruns
 from agents.workflows import acceptance, schedules, start
 from chat import messages
 from chat.errors import MessageRejected
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -51,13 +51,13 @@ def workflow():
     return workflow
 
 
-def closed(tool, group):
+def restrict_tool(tool, group):
     row = ToolRegistration.objects.get(name=tool)
     row.groups.add(group)
     return row
 
 
-def offered(run):
+def offered_tools(run):
     return {t["function"]["name"] for t in run.events.get(type="run_started").data["tools"]}
 
 
@@ -102,35 +102,35 @@ def test_the_default_agent_is_the_first_that_one_may_use(agent, person, stranger
 
 
 async def test_a_run_of_an_agent_that_was_closed_meanwhile_ends_in_words(stranger, ledger):
-    run = await asked("6 * 7", user=stranger, agent=ledger)
+    run = await run_question("6 * 7", user=stranger, agent=ledger)
 
     assert run.status == "failed"
     assert run.detail == "You no longer have access to this agent."
 
 
 async def test_a_tool_for_others_is_not_offered(person, stranger, finance):
-    await sync_to_async(closed)("calculator", finance)
+    await sync_to_async(restrict_tool)("calculator", finance)
 
-    theirs = await asked("hello", user=person)
-    others = await asked("hello", user=stranger, topic="chat.2")
+    theirs = await run_question("hello", user=person)
+    others = await run_question("hello", user=stranger, topic="chat.2")
 
-    assert "calculator" in await sync_to_async(offered)(theirs)
-    assert "calculator" not in await sync_to_async(offered)(others)
-    assert "search" in await sync_to_async(offered)(others)
+    assert "calculator" in await sync_to_async(offered_tools)(theirs)
+    assert "calculator" not in await sync_to_async(offered_tools)(others)
+    assert "search" in await sync_to_async(offered_tools)(others)
 
 
 async def test_a_sub_agent_for_others_is_not_offered(agent, person, stranger, ledger):
     await agent.handoffs.aadd(ledger)
 
-    theirs = await asked("hello", user=person)
-    others = await asked("hello", user=stranger, topic="chat.2")
+    theirs = await run_question("hello", user=person)
+    others = await run_question("hello", user=stranger, topic="chat.2")
 
-    assert "ask_ledger" in await sync_to_async(offered)(theirs)
-    assert "ask_ledger" not in await sync_to_async(offered)(others)
+    assert "ask_ledger" in await sync_to_async(offered_tools)(theirs)
+    assert "ask_ledger" not in await sync_to_async(offered_tools)(others)
 
 
 def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, finance, workflow):
-    closed("calculator", finance)
+    restrict_tool("calculator", finance)
 
     assert start.parse_command("/workflow sum", person) is not None
     with pytest.raises(start.WorkflowNotStarted, match="calculator"):
@@ -153,7 +153,7 @@ async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile
 
 
 def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance, workflow):
-    closed("calculator", finance)
+    restrict_tool("calculator", finance)
     due = {"cron": "* * * * *", "next_at": timezone.now()}
     schedule = Schedule.objects.create(workflow=workflow, user=person, **due)
     acceptance.update_acceptance(schedule, person)
@@ -166,7 +166,7 @@ def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance,
 
 
 async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger, finance):
-    run = await asked("6 * 7", user=person, agent=ledger)
+    run = await run_question("6 * 7", user=person, agent=ledger)
     await finance.user_set.aremove(person)
 
     with pytest.raises(reruns.RerunRejected, match="have access to the agent of this run"):
@@ -174,8 +174,8 @@ async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger
 
 
 async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance):
-    run = await asked("6 * 7", user=person)
-    await sync_to_async(closed)("calculator", finance)
+    run = await run_question("6 * 7", user=person)
+    await sync_to_async(restrict_tool)("calculator", finance)
     await finance.user_set.aremove(person)
 
     setup = await sync_to_async(reruns.RerunSetup)(run, person.pk)

@@ -21,7 +21,7 @@ from agents.runs import approvals, event_store
 from chat import messages, sessions
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 from tests.wire import WireServer, call, say
 
 pytestmark = [
@@ -78,7 +78,7 @@ async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
             "llm_by_name",
             lambda name: MODELS_BY_ROUTE[route]("key", server.url),
         )
-        run = await checked(await asked(QUESTION))
+        run = await verify_run(await run_question(QUESTION))
 
     bodies = json.dumps([request.body for request in server.requests], ensure_ascii=False)
     assert len(server.requests) == 2
@@ -100,7 +100,7 @@ async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, mon
         monkeypatch.setattr(
             planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
-        run = await checked(await asked(question))
+        run = await verify_run(await run_question(question))
 
     assert run.status == "completed"
     assert len(server.requests) > 3
@@ -118,7 +118,7 @@ async def test_a_panel_is_asked_without_it(scripted, merge):
     await head.handoffs.aadd(helper, other)
     model = scripted(model=Echoes())
 
-    run = await checked(await asked(QUESTION, agent=head))
+    run = await verify_run(await run_question(QUESTION, agent=head))
 
     assert MAIL not in str(model.requests)
     assert len(model.requests) >= 2
@@ -129,7 +129,7 @@ async def test_what_a_reviewer_is_shown_of_a_request_is_what_was_sent(scripted):
     await sync_to_async(ask_for)("hidden")
     model = scripted(Says(answer="Ask ‹email 1›."))
 
-    run = await checked(await asked(QUESTION))
+    run = await verify_run(await run_question(QUESTION))
 
     step = await run.steps.aget()
     sent = (await sync_to_async(lambda: StepDetails(run, step).prompt)()).messages
@@ -141,7 +141,7 @@ async def test_whoever_may_not_see_personal_data_is_not_told_what_was_replaced(s
     await sync_to_async(ask_for)("hidden")
     scripted(Says(answer="Ask ‹email 1›."))
 
-    run = await checked(await asked(QUESTION))
+    run = await verify_run(await run_question(QUESTION))
 
     step = masking.mask_row(await run.steps.aget())
     event = masking.mask_row(await run.events.aget(type="step_started"))
@@ -159,7 +159,7 @@ async def test_sub_agents_are_bound_by_what_the_agent_promised(scripted):
     script = Says.call("ask_helper", task="Who is ‹email 1›?"), Says(answer="‹email 1›?")
     model = scripted(*script, Says(answer="I asked about ‹email 1›."))
 
-    run = await checked(await asked(QUESTION, agent=lead))
+    run = await verify_run(await run_question(QUESTION, agent=lead))
 
     assert MAIL not in str([request["messages"] for request in model.requests])
     assert run.answer == f"I asked about {MAIL}."
@@ -168,7 +168,7 @@ async def test_sub_agents_are_bound_by_what_the_agent_promised(scripted):
 async def test_an_agent_that_hides_nothing_sends_what_it_is_told(scripted):
     model = scripted(Says(answer="Yes."))
 
-    run = await checked(await asked(QUESTION))
+    run = await verify_run(await run_question(QUESTION))
 
     assert MAIL in str(model.requests[0]["messages"])
     assert "replaced" not in (await run.steps.aget()).request
@@ -194,7 +194,7 @@ async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
     assert not [value for value in (MAIL, PHONE, ACCOUNT) if value in kept]
     assert MAIL in str(model.requests[0]["messages"])
     assert PHONE in str(model.requests[1]["messages"])
-    run = await checked(await Run.objects.aget())
+    run = await verify_run(await Run.objects.aget())
     assert run.answer.startswith("Write to ‹email› about ‹account›.")
     assert (await Message.objects.aget()).text == run.query
     assert (await run.steps.aget(kind="tool")).status == "done"
@@ -208,7 +208,7 @@ async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
     agent.personal_data = rule
     await agent.asave()
     scripted(Says(answer="Yes."))
-    run = await checked(await asked("Hello", user=person))
+    run = await verify_run(await run_question("Hello", user=person))
     await Agent.objects.aupdate(personal_data="shown", version=agent.version + 1)
 
     await async_client.aforce_login(person)
@@ -246,7 +246,7 @@ async def test_a_question_of_before_is_masked_where_it_is_kept_again(scripted):
     scripted(Says(answer="Yes."))
     history = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "Hm."}]
 
-    run = await checked(await asked("And now?", history=history))
+    run = await verify_run(await run_question("And now?", history=history))
 
     assert run.history[0]["content"].startswith("What is the phone of ‹email›?")
 
@@ -268,7 +268,7 @@ async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
 async def test_what_somebody_writes_about_a_call_is_kept_masked_too(scripted, person):
     await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
     scripted(Says.call("database", sql="SELECT 1"), Says(answer="Done."))
-    run = await asked("How many?", user=person)
+    run = await run_question("How many?", user=person)
     [waiting] = [approval async for approval in run.approvals.all()]
 
     written = json.dumps({"sql": f"SELECT '{MAIL}' AS mail"})
@@ -277,7 +277,7 @@ async def test_what_somebody_writes_about_a_call_is_kept_masked_too(scripted, pe
     await approvals.decide(person, waiting.pk, word)
     await runs.wait(run)
 
-    await checked(run)
+    await verify_run(run)
     kept = [str(row) async for row in RunEvent.objects.values()]
     kept += [str(row) async for row in AgentStep.objects.values()]
     kept += [str(row) async for row in run.approvals.values()]
@@ -289,7 +289,7 @@ async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
     await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
     sql = f"SELECT '{MAIL}' AS mail"
     scripted(Says.call("database", sql=sql), Says(answer="Done."))
-    run = await asked(QUESTION, user=person)
+    run = await run_question(QUESTION, user=person)
 
     [waiting] = [approval async for approval in run.approvals.all()]
     assert json.loads(waiting.arguments) == {"sql": "SELECT '‹email›' AS mail"}
@@ -297,5 +297,5 @@ async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
     await approvals.decide(person, waiting.pk, word)
     await runs.wait(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert "‹email›" in (await run.steps.aget(kind="tool")).observation

@@ -13,8 +13,8 @@ from agents.engine.testing import Says
 from agents.models import Approval, Run
 from agents.runs import approvals
 from agents.runs.approvals import Decision, InvalidPlan
-from tests.agents.test_plans import DOUBLE, card, sum_of, written
-from tests.conftest import asked, checked
+from tests.agents.test_plans import DOUBLE, card, plan_reply, sum_of
+from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -28,8 +28,8 @@ HTMX = {"HX-Request": "true"}
 async def waiting(agent, scripted, person):
     agent.mode, agent.shows_plan = "plan", True
     await agent.asave()
-    scripted(written(sum_of("sum", "6 * 7"), DOUBLE), Says(answer="Done."))
-    run = await asked("Twice six times seven?", user=person)
+    scripted(plan_reply(sum_of("sum", "6 * 7"), DOUBLE), Says(answer="Done."))
+    run = await run_question("Twice six times seven?", user=person)
     assert run.status == "waiting", run.detail
     return await Approval.objects.aget(run=run)
 
@@ -50,10 +50,10 @@ async def post(client, approval, verdict="approve", headers=HTMX, keys="0 1", **
     return await client.post(path, data | kept | named, headers=headers)
 
 
-async def finished(approval):
+async def finish_run(approval):
     run = await Run.objects.aget(pk=approval.run_id)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 async def calls(run):
@@ -73,7 +73,7 @@ async def test_a_plan_is_shown_in_words_and_not_as_json(waiting):
 async def test_a_plan_that_is_left_as_it_is_is_run_as_it_is(waiting, client):
     response = await post(client, waiting)
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     await waiting.arefresh_from_db()
     assert response.status_code == 204
     assert (run.status, waiting.verdict) == ("completed", "approved")
@@ -85,7 +85,7 @@ async def test_a_changed_step_is_the_one_that_is_done_and_the_change_is_told(wai
 
     response = await post(client, waiting, **expected)
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     await waiting.arefresh_from_db()
     html = await card(run)
     assert response.status_code == 204, response.content.decode()
@@ -99,7 +99,7 @@ async def test_a_step_is_left_out_and_nobody_waits_for_it(waiting, client):
 
     await post(client, waiting, **changed)
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     assert await calls(run) == ["2 * 2"]
 
 
@@ -133,7 +133,7 @@ async def test_an_added_step_is_carried_out(waiting, client):
 
     response = await post(client, waiting, keys="0 1 2", **fields)
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     assert response.status_code == 204, response.content.decode()
     assert sorted(await calls(run)) == ["1 + 1", "42 * 2", "6 * 7"]
 
@@ -158,7 +158,7 @@ async def test_without_javascript_nothing_typed_is_lost(waiting, client):
 async def test_a_declined_plan_ends_with_the_reason(waiting, client):
     await post(client, waiting, verdict="reject", **{"0_argument-expression": "6 * 8"})
 
-    run = await finished(waiting)
+    run = await finish_run(waiting)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
     assert "Stopped. The plan was rejected." in await card(run)
 
@@ -238,7 +238,7 @@ async def test_the_whole_plan_can_be_written_as_json(waiting, client):
     )
 
     assert response.status_code == 204, response.content.decode()
-    assert await calls(await finished(waiting)) == ["5 * 5"]
+    assert await calls(await finish_run(waiting)) == ["5 * 5"]
 
 
 async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):

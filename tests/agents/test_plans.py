@@ -14,8 +14,8 @@ from agents.models import AgentStep
 from agents.runs import event_store
 from agents.web.presentation import RunView
 from agents.web.presentation.live_run import LiveRunView
-from tests.conftest import asked
-from tests.review.test_replay import compare, plain, relived
+from tests.conftest import run_question
+from tests.review.test_replay import apply_again, compare, plain
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 
-def written(*steps, description="Work it out.", **more):
+def plan_reply(*steps, description="Work it out.", **more):
     """Return a model's reply that writes a plan."""
     return Says(answer=json.dumps({"description": description, "steps": steps, **more}))
 
@@ -32,7 +32,7 @@ def sum_of(name, expression, **more):
     return {"name": name, "tool": "calculator", "arguments": {"expression": expression}, **more}
 
 
-def checked(is_met, reason="", feedback=""):
+def evaluation_reply(is_met, reason="", feedback=""):
     found = {"is_met": is_met, "reason": reason, "feedback": feedback}
     return Says(answer=json.dumps(found))
 
@@ -54,9 +54,9 @@ async def card(run, **about):
 async def test_a_plan_is_shown_with_its_progress_and_a_link_to_each_step(
     planner, scripted, person
 ):
-    scripted(written(sum_of("sum", "6 * 7"), DOUBLE), Says(answer="It is 84."))
+    scripted(plan_reply(sum_of("sum", "6 * 7"), DOUBLE), Says(answer="It is 84."))
 
-    run = await asked("Twice six times seven?", user=person)
+    run = await run_question("Twice six times seven?", user=person)
 
     html = await card(run)
     task = await AgentStep.objects.aget(run=run, kind="task", action="double")
@@ -73,14 +73,14 @@ async def test_a_plan_that_fails_its_check_is_shown_with_the_one_that_came_after
     first = [sum_of("sum", "6 * 7"), sum_of("last", "1 - 1", expected_outcome="More than 0.")]
     second = [sum_of("sum", "6 * 7"), sum_of("last", "2 - 1", expected_outcome="More than 0.")]
     scripted(
-        written(*first),
-        checked(False, "It is 0.", "Take 2."),
-        written(*second, description="Do it better."),
-        checked(True, "It is 1."),
+        plan_reply(*first),
+        evaluation_reply(False, "It is 0.", "Take 2."),
+        plan_reply(*second, description="Do it better."),
+        evaluation_reply(True, "It is 1."),
         Says(answer="It is 1."),
     )
 
-    run = await asked("More than nothing?", user=person)
+    run = await run_question("More than nothing?", user=person)
 
     html = await card(run)
     checks = [step async for step in run.steps.filter(kind="evaluation").order_by("number")]
@@ -101,9 +101,9 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
     planner, scripted, person
 ):
     each = sum_of("each", "${item} * 2", for_each=list(range(30)))
-    scripted(written(each), Says(answer="Done."))
+    scripted(plan_reply(each), Says(answer="Done."))
 
-    run = await asked("Double them all.", user=person)
+    run = await run_question("Double them all.", user=person)
 
     chat, event_store = await card(run), await card(run, place="trace")
     assert 'aria-label="each: done · calculator · 30 of 30 items' in chat
@@ -117,13 +117,13 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
 async def test_the_data_of_a_plan_and_of_a_check_is_no_answer_and_not_shown_as_it_comes(
     planner, scripted, person
 ):
-    plan = written(sum_of("sum", "6 * 7", expected_outcome="It is 42."))
-    scripted(plan, checked(True, "It is 42."), Says(answer="It is 42."))
+    plan = plan_reply(sum_of("sum", "6 * 7", expected_outcome="It is 42."))
+    scripted(plan, evaluation_reply(True, "It is 42."), Says(answer="It is 42."))
 
-    run = await asked("Six times seven?", user=person)
+    run = await run_question("Six times seven?", user=person)
 
     def live():
-        return [plain(page.root) for _, _, page in relived(run, "chat")]
+        return [plain(page.root) for _, _, page in apply_again(run, "chat")]
 
     rows = {s.agent_name: s for s in await sync_to_async(lambda: RunView(run).steps)() if s.job}
     assert {name: (row.kind_label, row.intent) for name, row in rows.items()} == {
@@ -136,9 +136,9 @@ async def test_the_data_of_a_plan_and_of_a_check_is_no_answer_and_not_shown_as_i
 
 async def test_a_step_that_is_skipped_says_why(planner, scripted, person):
     rescue = sum_of("rescue", "0", depends_on=["sum"], condition="failure")
-    scripted(written(sum_of("sum", "6 * 7"), rescue), Says(answer="42"))
+    scripted(plan_reply(sum_of("sum", "6 * 7"), rescue), Says(answer="42"))
 
-    run = await asked("Six times seven?", user=person)
+    run = await run_question("Six times seven?", user=person)
 
     html = await card(run)
     assert "rescue · No previous step failed." in html
@@ -147,9 +147,9 @@ async def test_a_step_that_is_skipped_says_why(planner, scripted, person):
 
 
 async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted, person):
-    scripted(written(cancel="There are no such figures."))
+    scripted(plan_reply(cancel="There are no such figures."))
 
-    run = await asked("What will it be in 2090?", user=person)
+    run = await run_question("What will it be in 2090?", user=person)
 
     html = await card(run)
     assert run.stopped_reason == "cancelled"
@@ -164,13 +164,13 @@ async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
     monkeypatch.setattr(LiveRunView, "rest", 0)
     each = sum_of("each", "${item} * 2", for_each=[1, 2], parallel=True)
     scripted(
-        written(sum_of("sum", "1 - 1", expected_outcome="More than 0."), each),
-        checked(False, "It is 0.", "Take 2."),
-        written(sum_of("sum", "2 - 1"), each),
+        plan_reply(sum_of("sum", "1 - 1", expected_outcome="More than 0."), each),
+        evaluation_reply(False, "It is 0.", "Take 2."),
+        plan_reply(sum_of("sum", "2 - 1"), each),
         Says(answer="Done."),
     )
 
-    run = await asked("Step by step.", user=person)
+    run = await run_question("Step by step.", user=person)
 
     assert run.status == "completed", run.detail
     assert await sync_to_async(compare)(run, place) > 40
@@ -179,9 +179,9 @@ async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
 async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
     planner, scripted, person
 ):
-    scripted(written(sum_of("for ada@example.org", "6 * 7")), Says(answer="42"))
+    scripted(plan_reply(sum_of("for ada@example.org", "6 * 7")), Says(answer="42"))
 
-    run = await asked("Six times seven?", user=person)
+    run = await run_question("Six times seven?", user=person)
 
     html = await card(run, place="trace", masker=Masker())
     assert "ada@example.org" not in html
@@ -208,7 +208,7 @@ async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_even
             stamp(EventType.TASK, **task, name=f"s{n}", work="tool", what="calculator")
         )
 
-    frames = await sync_to_async(_watched)(run, page, events)
+    frames = await sync_to_async(_watch_frames)(run, page, events)
 
     cards = [html for html in frames if f'id="plan-{run.pk}"' in html]
     assert len(cards) == 1
@@ -219,7 +219,7 @@ async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_even
     assert "1000 running" in await sync_to_async(page.deferred_plan)()
 
 
-def _watched(run, page, events):
+def _watch_frames(run, page, events):
     page.begin(run)
     frames = []
     for at in range(0, len(events), 10):

@@ -8,7 +8,7 @@ from agents.catalog import planner_factory
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Run
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 from tests.wire import WireServer, say
 
 pytestmark = [
@@ -61,7 +61,7 @@ async def test_a_plan_that_fails_its_check_is_written_again_and_succeeds(
             "llm_by_name",
             lambda name: MODELS_BY_ROUTE[route]("key", server.url),
         )
-        run = await checked(await asked("What is 6 times 7?"))
+        run = await verify_run(await run_question("What is 6 times 7?"))
 
     assert (run.status, run.answer) == (Run.Status.COMPLETED, "It is 42.")
     plans = [event.data async for event in run.events.filter(type="plan").order_by("seq")]
@@ -80,6 +80,6 @@ async def test_a_plan_that_cannot_be_made_is_cancelled_with_the_models_reason(
         monkeypatch.setattr(
             planner_factory, "llm_by_name", lambda name: DirectModel("key", server.url)
         )
-        run = await checked(await asked("Send an e-mail."))
+        run = await verify_run(await run_question("Send an e-mail."))
 
     assert (run.status, run.detail) == (Run.Status.STOPPED, "There is no tool for that.")

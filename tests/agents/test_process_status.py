@@ -34,7 +34,7 @@ async def beating(monkeypatch):
     await process_status.stop()
 
 
-async def told(**facts):
+async def wait_for_status(**facts):
     """Return this process's row once it has these values."""
     async with asyncio.timeout(10):
         while True:
@@ -55,8 +55,8 @@ def silent(name, seconds):
 
 
 async def test_a_process_is_seen_while_it_lives_and_says_goodbye(beating):
-    row = await told()
-    later = await told(seen_at__gt=row.seen_at)
+    row = await wait_for_status()
+    later = await wait_for_status(seen_at__gt=row.seen_at)
     await process_status.stop()
 
     assert (row.kind, row.version) == ("web", "0.1.0")
@@ -68,9 +68,9 @@ async def test_a_process_is_seen_while_it_lives_and_says_goodbye(beating):
 async def test_open_sockets_are_counted(beating, person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/"), tab(person, f"/ws/chat/{chat.pk}/"):
-        await told(sockets=2)
+        await wait_for_status(sockets=2)
 
-    await told(sockets=0)
+    await wait_for_status(sockets=0)
 
 
 class Thinking:
@@ -88,18 +88,18 @@ async def test_runs_that_are_alive_are_counted(beating, agent, scripted):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
 
-    await told(runs=1)
+    await wait_for_status(runs=1)
     await runs.stop(run)
-    await told(runs=0)
+    await wait_for_status(runs=0)
 
 
 async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
-    await told()
+    await wait_for_status()
     hang()
     row = await sync_to_async(ServerProcess.objects.get)()
 
     assert row.lateness > 0.1
-    assert "test_process_status.py:hang" in (await told(stalls=1)).stalled_in
+    assert "test_process_status.py:hang" in (await wait_for_status(stalls=1)).stalled_in
 
 
 async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypatch, caplog):
@@ -113,9 +113,9 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
             raise failures.pop()
         tell(*about)
 
-    before = await told()
+    before = await wait_for_status()
     monkeypatch.setattr(process_status, "report", sometimes)
-    await told(seen_at__gt=before.seen_at + timedelta(milliseconds=100))
+    await wait_for_status(seen_at__gt=before.seen_at + timedelta(milliseconds=100))
 
     assert not failures
     assert caplog.text.count("Can't save the status of this process") == 1

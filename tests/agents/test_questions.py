@@ -11,7 +11,7 @@ from agents.engine.testing import Says
 from agents.models import Approval, Run, ToolRegistration
 from agents.runs import approvals, event_store
 from agents.runs.approvals import Decision, DecisionRejected
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -49,7 +49,7 @@ async def asks(agent, legal):
 @pytest.fixture
 async def question(asks, scripted, person):
     scripted(ASK, DONE)
-    run = await asked(f"Think about {SECRET}", user=person)
+    run = await run_question(f"Think about {SECRET}", user=person)
     assert run.status == "waiting"
     return await Approval.objects.aget(run=run)
 
@@ -73,7 +73,7 @@ async def send(user, question, verdict, words):
 async def over(question):
     run = await Run.objects.aget(pk=question.run_id)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 async def test_an_expert_sees_the_question_and_nothing_else_of_the_run(question, expert):
@@ -94,7 +94,7 @@ async def test_rows_in_a_question_are_shown_as_a_table(agent, scripted, person):
     await agent.tools.aadd(tool)
     rows = '{"columns": ["name", "total"], "rows": [["Tea", 12]], "truncated": false}'
     scripted(Says.call("ask_person", question=f"Tell it on? {rows}"))
-    await asked("What sells?", user=person)
+    await run_question("What sells?", user=person)
 
     shown = (await inbox(person)).split('class="question-text"')[1].split("</blockquote>")[0]
 
@@ -206,7 +206,7 @@ async def test_a_role_longer_than_any_group_is_nobodys(agent, scripted, person):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="ask_person"))
     scripted(Says.call("ask_person", question="?", role="r" * 500), DONE)
 
-    run = await asked("Ask.", user=person)
+    run = await run_question("Ask.", user=person)
 
     assert run.status == "completed"
     assert not await Approval.objects.aexists()
@@ -241,7 +241,7 @@ async def sharing(asks, scripted, person):
     asks.asker_approves_questions = True
     await asks.asave()
     scripted(ASK, DONE)
-    run = await asked(f"Think about {SECRET}", user=person)
+    run = await run_question(f"Think about {SECRET}", user=person)
     return await Approval.objects.aget(run=run)
 
 
@@ -300,7 +300,7 @@ async def test_a_model_asks_no_group_that_the_agent_was_not_given(
     await stranger.groups.aadd(group)
     scripted(Says.call("ask_person", question=QUESTION, role=role), DONE)
 
-    run = await asked("Ask them", user=person)
+    run = await run_question("Ask them", user=person)
 
     assert run.status == "completed"
     assert not await Approval.objects.filter(run=run).aexists()
@@ -315,7 +315,7 @@ async def test_a_built_in_group_counts_once_it_is_given(asks, scripted, person, 
     await asks.experts.aadd(group)
     scripted(Says.call("ask_person", question=QUESTION, role="reviewer"), DONE)
 
-    await asked("Ask them", user=person)
+    await run_question("Ask them", user=person)
 
     assert "May we store" in await inbox(stranger)
 
@@ -327,7 +327,7 @@ async def test_a_model_cannot_say_that_its_question_is_somebodys_agreement(
         Says.call("ask_person", question=QUESTION, role="Legal", approves=True),
         DONE,
     )
-    await asked("Ask them", user=person)
+    await run_question("Ask them", user=person)
 
     assert (await Approval.objects.aget()).why == "question"
 
@@ -336,7 +336,7 @@ async def test_what_nobody_could_see_in_a_question_is_seen(asks, scripted, perso
     rows = '{"columns": ["na\\u202eme"], "rows": [["T\u200bea"]], "truncated": false}'
     hidden = f"Pay\u202e him?\U000e0041 {rows}"
     scripted(Says.call("ask_person", question=hidden, role="Legal"))
-    await asked("Ask them", user=person)
+    await run_question("Ask them", user=person)
 
     shown = await inbox(expert)
 

@@ -56,7 +56,7 @@ def server(tmp_path_factory):
     assert "Traceback" not in log.read_text()
 
 
-def connected(server):
+def open_connection(server):
     return closing(socket.create_connection(("127.0.0.1", server.port), TIMEOUT_SECONDS))
 
 
@@ -68,7 +68,7 @@ def answer(line):
     return b"".join(parts)
 
 
-def dripped(line, head, drop, pause=LIMIT / 4):
+def seconds_until_closed(line, head, drop, pause=LIMIT / 4):
     """Return the seconds until the server closed a slow request."""
     began = time.monotonic()
     line.sendall(head)
@@ -97,7 +97,7 @@ HALVES = [
 @pytest.mark.parametrize("half", HALVES)
 def test_half_a_request_is_closed(server, half):
     began = time.monotonic()
-    with connected(server) as line:
+    with open_connection(server) as line:
         line.sendall(half)
         said = answer(line)
 
@@ -106,16 +106,16 @@ def test_half_a_request_is_closed(server, half):
 
 
 def test_headers_that_come_drop_by_drop_are_not_waited_for(server):
-    with connected(server) as line:
-        took = dripped(line, b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n")
+    with open_connection(server) as line:
+        took = seconds_until_closed(line, b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n")
 
     assert took < LIMIT * 4
 
 
 def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
-    with connected(server) as line:
-        took = dripped(line, head, b"x")
+    with open_connection(server) as line:
+        took = seconds_until_closed(line, head, b"x")
 
     assert took < LIMIT * 4
 
@@ -123,7 +123,7 @@ def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
 def test_an_upload_over_a_slow_line_arrives(server):
     size = 1_200
     head = f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
-    with connected(server) as line:
+    with open_connection(server) as line:
         line.sendall(head.encode())
         for _bit in range(12):
             time.sleep(LIMIT / 4)
@@ -133,14 +133,14 @@ def test_an_upload_over_a_slow_line_arrives(server):
 
 
 def test_an_answer_in_pieces_is_sent_to_its_end(server):
-    with connected(server) as line:
+    with open_connection(server) as line:
         line.sendall(b"GET /slow HTTP/1.0\r\nHost: x\r\n\r\n")
 
         assert answer(line).count(b"piece ") == 5
 
 
 def test_a_connection_is_used_again_after_a_pause(server):
-    with connected(server) as line:
+    with open_connection(server) as line:
         for _time in range(2):
             line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             assert b"0 bytes" in line.recv(65536)
@@ -151,7 +151,7 @@ def test_a_connection_is_used_again_after_a_pause(server):
 
 def test_requests_in_a_row_are_answered_and_half_of_one_is_not_waited_for(server):
     whole = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-    with connected(server) as line:
+    with open_connection(server) as line:
         line.sendall(whole + whole + b"GET /")
         said = answer(line)
 
@@ -168,7 +168,7 @@ def test_a_quiet_socket_stays_open(server):
 
 
 def test_no_client_says_where_the_site_begins(server):
-    with connected(server) as line:
+    with open_connection(server) as line:
         line.sendall(
             b"GET / HTTP/1.1\r\nHost: a\r\ndaphne-ROOT-path: /evil\r\nConnection: close\r\n\r\n"
         )

@@ -20,7 +20,7 @@ def keys(settings):
     return use
 
 
-def rotated():
+def rotate():
     out = StringIO()
     call_command("rotate_keys", stdout=out)
     return out.getvalue()
@@ -43,7 +43,7 @@ def test_all_secrets_are_read_with_the_new_key_alone_afterwards(keys):
     before = columns()
 
     keys("new", "old")
-    said = rotated()
+    said = rotate()
     keys("new")
 
     for row in (model, server, tool, person):
@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
     lost = columns()[0]
 
     with pytest.raises(CommandError, match="model lost: API key") as caught:
-        rotated()
+        rotate()
 
     assert "kept" not in str(caught.value)
     assert columns()[0] == lost
@@ -75,4 +75,4 @@ def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
 def test_where_nothing_is_secret_there_is_nothing_to_do(keys):
     LanguageModel.objects.create(label="open", model="ollama/x")
 
-    assert "models: 0 re-encrypted" in rotated()
+    assert "models: 0 re-encrypted" in rotate()

@@ -17,7 +17,7 @@ from agents.models import Agent, Run
 from agents.runs import executor
 from agents.runs.event_store import transcript
 from agents.web.presentation.status_text import ending_sentence
-from tests.conftest import asked, checked, until
+from tests.conftest import run_question, until, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -100,7 +100,7 @@ ODD = {
 async def test_a_model_that_fails_fails_the_run_with_a_sentence(chunks, scripted):
     scripted(model=Raw(*chunks))
 
-    run = await checked(await asked("What is it?"))
+    run = await verify_run(await run_question("What is it?"))
 
     assert run.status == "failed"
     assert run.detail
@@ -116,7 +116,7 @@ async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
 
     await runs.stop(run)
 
-    assert (await checked(run)).answer == "It is "
+    assert (await verify_run(run)).answer == "It is "
 
 
 async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch):
@@ -124,7 +124,7 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
     monkeypatch.setattr("agents.catalog.planner_factory._deadlines", lambda: quick)
     scripted(model=Raw(delta(content="It is "), None))
 
-    run = await checked(await asked("What is it?"))
+    run = await verify_run(await run_question("What is it?"))
 
     assert run.status == "failed"
     assert "sent nothing for 0.1 s" in run.detail
@@ -147,7 +147,7 @@ async def test_a_tool_that_fails_does_not_fail_the_run(
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: Fake(act))
     model = scripted(Says.call("calculator"), Says(answer="Without it, then."))
 
-    run = await checked(await asked("What is it?"))
+    run = await verify_run(await run_question("What is it?"))
 
     assert (run.status, run.stopped_reason) == ("completed", reason)
     assert observation in (await run.steps.aget(kind="tool")).observation
@@ -161,7 +161,7 @@ async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted,
     )
     scripted(Says.call("calculator"), Says(answer="Nothing there."))
 
-    run = await asked("What is it?")
+    run = await run_question("What is it?")
 
     told = await sync_to_async(transcript)(run)
     assert [m["content"] for m in told if m["role"] == "tool"] == [""]
@@ -175,7 +175,7 @@ async def test_arguments_that_nobody_can_read_are_no_end(arguments, scripted):
     call = Says("Hm.", (Call("calculator", arguments),))
     scripted(call, Says(answer="I did not get it to work."))
 
-    run = await checked(await asked("What is it?"))
+    run = await verify_run(await run_question("What is it?"))
 
     assert run.status == "completed"
     assert run.answer == "I did not get it to work."
@@ -185,7 +185,7 @@ async def test_arguments_that_nobody_can_read_are_no_end(arguments, scripted):
 async def test_a_call_of_a_tool_that_is_not_there_is_no_end(name, scripted):
     scripted(Says("Hm.", (Call(name, {}),)), Says(answer="Without it, then."))
 
-    run = await checked(await asked("What is it?"))
+    run = await verify_run(await run_question("What is it?"))
 
     assert run.answer == "Without it, then."
 
@@ -193,7 +193,7 @@ async def test_a_call_of_a_tool_that_is_not_there_is_no_end(name, scripted):
 async def test_an_answer_with_half_a_character_is_kept(scripted):
     scripted(model=Raw(delta(content="Smile \ud83d"), delta(content=" more"), finish("stop")))
 
-    run = await checked(await asked("Smile!"))
+    run = await verify_run(await run_question("Smile!"))
 
     assert run.status == "completed"
     assert run.answer.startswith("Smile ")
@@ -201,11 +201,11 @@ async def test_an_answer_with_half_a_character_is_kept(scripted):
 
 async def test_the_next_question_after_a_failure_is_answered(scripted):
     scripted(Says.call("calculator", input="6 * 7"), ModelError("The provider refused."))
-    failed = await asked("What is it?")
+    failed = await run_question("What is it?")
     model = scripted(Says(answer="Now I can."))
 
     history = await sync_to_async(transcript)(failed)
-    run = await checked(await asked("And now?", history=history))
+    run = await verify_run(await run_question("And now?", history=history))
 
     sent = model.requests[0]["messages"][1:]
     assert run.answer == "Now I can."
@@ -220,7 +220,7 @@ async def test_an_agent_switched_off_after_the_question_fails_with_a_sentence():
     runs.launch(run)
     await runs.wait(run)
 
-    assert (await checked(run)).detail == "The agent of this run was disabled."
+    assert (await verify_run(run)).detail == "The agent of this run was disabled."
 
 
 async def test_a_second_run_of_a_topic_waits_its_turn():
@@ -249,7 +249,7 @@ async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, capl
     monkeypatch.setattr(executor, "followers", [])
     for follower in (fail, note):
         runs.on_finished(follower)
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
     await runs.stop(run)
     await runs.shut_down()
 

@@ -16,7 +16,7 @@ KEYS = Passage(
 )
 
 
-def searching(*passages):
+def fake_search(*passages):
     asked = []
 
     async def search(query, top_k):
@@ -27,7 +27,7 @@ def searching(*passages):
 
 
 async def test_each_passage_names_the_chunk_it_comes_from():
-    search, _ = searching(SECRETS, KEYS)
+    search, _ = fake_search(SECRETS, KEYS)
 
     result = await SearchTool(search).execute({"query": "secrets"})
 
@@ -40,7 +40,7 @@ async def test_each_passage_names_the_chunk_it_comes_from():
 
 
 async def test_five_passages_are_asked_for_and_no_more_are_shown():
-    search, asked = searching(*[SECRETS] * 9)
+    search, asked = fake_search(*[SECRETS] * 9)
 
     result = await SearchTool(search).execute("  secrets ")
 
@@ -50,7 +50,7 @@ async def test_five_passages_are_asked_for_and_no_more_are_shown():
 
 
 async def test_finding_nothing_is_an_answer_and_not_an_error():
-    search, _ = searching()
+    search, _ = fake_search()
 
     result = await SearchTool(search).execute({"query": "unicorns"})
 
@@ -60,7 +60,7 @@ async def test_finding_nothing_is_an_answer_and_not_an_error():
 
 @pytest.mark.parametrize("input", ["", "  \n", {}, {"query": ""}, {"query": "x" * 2_001}])
 async def test_a_query_that_cannot_be_one_is_told_to_the_model(input):
-    search, asked = searching(SECRETS)
+    search, asked = fake_search(SECRETS)
 
     result = await SearchTool(search).execute(input)
 
@@ -71,7 +71,7 @@ async def test_a_query_that_cannot_be_one_is_told_to_the_model(input):
 
 @pytest.mark.parametrize("query", ['"', "a* NEAR b", "title:x", "100%", "'; DROP TABLE --"])
 async def test_the_marks_of_search_languages_are_words_like_others(query):
-    search, asked = searching(SECRETS)
+    search, asked = fake_search(SECRETS)
 
     await SearchTool(search, top_k=3).execute({"query": query})
 
@@ -87,4 +87,4 @@ async def test_a_search_that_breaks_is_left_to_whoever_runs_tools():
 
 
 def test_it_is_a_tool():
-    assert isinstance(SearchTool(searching()[0]), Tool)
+    assert isinstance(SearchTool(fake_search()[0]), Tool)

@@ -46,7 +46,7 @@ def server():
         yield Server
 
 
-def kept(field, value):
+def stored_value(field, value):
     """Return the column's value."""
     return field.get_prep_value(value)
 
@@ -60,7 +60,7 @@ def read(field, token):
     [(EncryptedTextField(), "pässword\n"), (EncryptedJSONField(), HEADERS)],
 )
 def test_a_secret_comes_back_as_it_was_and_is_not_legible_in_its_column(field, value, keys):
-    token = kept(field, value)
+    token = stored_value(field, value)
 
     assert "s3cret" not in token
     assert "pässword" not in token
@@ -68,29 +68,29 @@ def test_a_secret_comes_back_as_it_was_and_is_not_legible_in_its_column(field, v
 
 
 def test_the_same_secret_is_never_kept_as_the_same_text(keys):
-    assert kept(EncryptedTextField(), "x") != kept(EncryptedTextField(), "x")
+    assert stored_value(EncryptedTextField(), "x") != stored_value(EncryptedTextField(), "x")
 
 
 @pytest.mark.parametrize(
     ("field", "empty"), [(EncryptedTextField(), ""), (EncryptedJSONField(), {})]
 )
 def test_nothing_is_kept_as_nothing(field, empty, keys):
-    assert kept(field, empty) == kept(field, None) == ""
+    assert stored_value(field, empty) == stored_value(field, None) == ""
     assert read(field, "").reveal() == read(field, None).reveal() == empty
     assert not read(field, "")
 
 
 def test_a_secret_is_shown_as_a_mask(keys):
-    secret = read(EncryptedJSONField(), kept(EncryptedJSONField(), HEADERS))
+    secret = read(EncryptedJSONField(), stored_value(EncryptedJSONField(), HEADERS))
 
     assert str(secret) == repr(secret) == f"{secret}" == MASK
     assert display_for_field(secret, EncryptedJSONField(), "-") == MASK
 
 
 def test_an_older_key_still_reads_and_the_newest_one_writes(keys):
-    old = kept(EncryptedTextField(), "s3cret")
+    old = stored_value(EncryptedTextField(), "s3cret")
     keys("second", "first")
-    new = kept(EncryptedTextField(), read(EncryptedTextField(), old))
+    new = stored_value(EncryptedTextField(), read(EncryptedTextField(), old))
     assert read(EncryptedTextField(), old).reveal() == "s3cret"
 
     keys("second")
@@ -111,10 +111,10 @@ def test_what_no_key_can_read_says_so_and_crashes_no_list(token, keys):
 
 
 def test_saving_a_row_does_not_destroy_what_cannot_be_read(keys):
-    token = kept(EncryptedTextField(), "s3cret")
+    token = stored_value(EncryptedTextField(), "s3cret")
     keys("other")
 
-    assert kept(EncryptedTextField(), read(EncryptedTextField(), token)) == token
+    assert stored_value(EncryptedTextField(), read(EncryptedTextField(), token)) == token
 
 
 def test_a_row_holds_a_secret_sealed_from_the_moment_it_is_given(keys, server):
@@ -186,7 +186,7 @@ def test_an_export_has_no_secret_in_it(form, keys, server):
 def test_a_key_is_as_long_or_short_as_an_administrator_likes(keys):
     keys("鍵", "x" * 500)
 
-    token = kept(EncryptedTextField(), "s3cret")
+    token = stored_value(EncryptedTextField(), "s3cret")
 
     assert read(EncryptedTextField(), token).reveal() == "s3cret"
     assert json.dumps("s3cret") not in token

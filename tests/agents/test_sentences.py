@@ -52,7 +52,7 @@ class Refusal(Exception):
         self.status_code = status
 
 
-def filled(template: str) -> str:
+def fill_template(template: str) -> str:
     """Return the template with a value in each placeholder."""
     places = count()
     return re.sub(r"%\(\w+\)s", lambda _: f"‹{next(places)}›", template).replace("%%", "%")
@@ -90,13 +90,15 @@ def test_what_is_not_for_people_is_still_there():
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_sentence_is_found_by_its_own_template_first(template):
-    found = next(form for form in MESSAGE_TEMPLATES if form.match(filled(template)))
+    found = next(form for form in MESSAGE_TEMPLATES if form.match(fill_template(template)))
 
     assert found.template == template
 
 
 def test_the_sentences_of_saved_runs_are_still_translated():
-    is_known = [any(f.match(filled(old)) for f in MESSAGE_TEMPLATES) for old in OLD_TEMPLATES]
+    is_known = [
+        any(f.match(fill_template(old)) for f in MESSAGE_TEMPLATES) for old in OLD_TEMPLATES
+    ]
 
     with translation.override("ja"):
         same = [old for old in OLD_SENTENCES if translate(old) == old]

@@ -61,7 +61,7 @@ def plain(tmp_path):
     )
 
 
-def typed(**changes):
+def server_fields(**changes):
     usual = {"name": "docs", "transport": "http", "url": "https://docs.example/mcp"}
     more = {"command": "", "args": "[]", "env": "", "headers": "", "enabled": "on"}
     return {**usual, **more, "timeout": "30", **changes}
@@ -76,7 +76,7 @@ def errors(response):
     return {k: " ".join(v) for k, v in response.context["adminform"].form.errors.items()}
 
 
-def said(response):
+def page_messages(response):
     return [str(message) for message in response.context["messages"]]
 
 
@@ -96,7 +96,7 @@ def test_the_list_says_how_servers_are(root, plain):
 
 
 def test_a_server_is_set_up(root):
-    root.post(page("add"), typed(headers='{"X-Key": "hunter2"}'))
+    root.post(page("add"), server_fields(headers='{"X-Key": "hunter2"}'))
 
     server = McpServer.objects.get()
     assert server.url == "https://docs.example/mcp"
@@ -117,7 +117,7 @@ def test_a_server_is_set_up(root):
     ],
 )
 def test_a_server_that_cannot_be_is_not_saved(root, changes, sentence):
-    response = root.post(page("add"), typed(**changes))
+    response = root.post(page("add"), server_fields(**changes))
 
     assert sentence in response.content.decode()
     assert not McpServer.objects.exists()
@@ -127,7 +127,7 @@ def test_secrets_are_written_and_never_shown(root, plain):
     html = root.get(page("change", plain.pk)).content.decode()
     root.post(
         page("change", plain.pk),
-        typed(**as_it_is(plain), timeout="90"),
+        server_fields(**as_it_is(plain), timeout="90"),
     )
 
     server = McpServer.objects.get()
@@ -139,7 +139,7 @@ def test_secrets_are_written_and_never_shown(root, plain):
 def test_a_form_that_lies_about_what_it_changes_takes_no_secret_along(root, plain):
     elsewhere = json.dumps([PLAIN, "elsewhere"])
     lie = {**as_it_is(plain), "args": elsewhere, "initial-args": elsewhere}
-    response = root.post(page("change", plain.pk), typed(**lie))
+    response = root.post(page("change", plain.pk), server_fields(**lie))
 
     assert "was set for a different URL or command" in errors(response)["env"]
     assert McpServer.objects.get().args == plain.args
@@ -147,7 +147,9 @@ def test_a_form_that_lies_about_what_it_changes_takes_no_secret_along(root, plai
 
 def test_all_that_is_wrong_is_told_at_once_and_in_its_place(root):
     headers = json.dumps({"Host": "x", "A B": "c"})
-    wrong = typed(name="a__b", url="docs.example", headers=headers, args="{", timeout="0")
+    wrong = server_fields(
+        name="a__b", url="docs.example", headers=headers, args="{", timeout="0"
+    )
     found = errors(root.post(page("add"), wrong))
 
     assert found.keys() == {"name", "url", "headers", "args", "timeout"}
@@ -157,7 +159,7 @@ def test_all_that_is_wrong_is_told_at_once_and_in_its_place(root):
 
 
 def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
-    wrong = typed(transport="stdio", command=sys.executable, args='[1, "x.py"]', url="")
+    wrong = server_fields(transport="stdio", command=sys.executable, args='[1, "x.py"]', url="")
 
     assert errors(root.post(page("add"), wrong)) == {
         "args": "Arguments must be a JSON list of strings."
@@ -176,14 +178,14 @@ def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
 
 
 def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
-    root.post(page("add"), typed(headers='{"X-Key": "hunter2"}'))
+    root.post(page("add"), server_fields(headers='{"X-Key": "hunter2"}'))
     server = McpServer.objects.get()
     there = page("change", server.pk)
-    moved = root.post(there, typed(url="https://evil.example/mcp"))
-    root.post(there, typed(timeout="90"))
+    moved = root.post(there, server_fields(url="https://evil.example/mcp"))
+    root.post(there, server_fields(timeout="90"))
     server.refresh_from_db()
     was = (server.url, server.timeout, server.headers.reveal())
-    root.post(there, typed(url="https://new.example/mcp", headers="{}"))
+    root.post(there, server_fields(url="https://new.example/mcp", headers="{}"))
     server.refresh_from_db()
 
     assert "was set for a different URL or command. Enter it again" in moved.content.decode()
@@ -228,7 +230,7 @@ def test_what_a_program_must_not_have_is_refused_beside_its_field(
 ):
     value = value.replace("DATA", str(settings.DATA_DIR))
     given = {"transport": "stdio", "command": sys.executable, "url": "", "args": '["-m", "x"]'}
-    response = root.post(page("add"), typed(**given | {field: value}))
+    response = root.post(page("add"), server_fields(**given | {field: value}))
 
     assert sentence in errors(response)[field]
     assert not McpServer.objects.exists()
@@ -238,20 +240,22 @@ def test_a_package_without_a_version_is_saved_with_a_warning(root, tmp_path, mon
     (tmp_path / "npx").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     given = {"transport": "stdio", "command": "npx", "args": '["-y", "some-server"]', "url": ""}
-    response = root.post(page("add"), typed(**given), follow=True)
+    response = root.post(page("add"), server_fields(**given), follow=True)
     text = json.dumps({"mcpServers": {"more": {"command": "npx", "args": ["-y", "x"]}}})
     imported = root.post(page("import"), {"text": text}, follow=True)
     shown = root.get(page("change", McpServer.objects.get(name="docs").pk)).content.decode()
 
     warning = "some-server has no pinned version, so a new release can change what runs."
-    assert f"docs: {warning}" in said(response)
-    assert any(each.startswith("more: x has no pinned version") for each in said(imported))
+    assert f"docs: {warning}" in page_messages(response)
+    assert any(
+        each.startswith("more: x has no pinned version") for each in page_messages(imported)
+    )
     assert f'<p class="caution">{warning}</p>' in shown
 
 
 def test_folders_and_trust_are_saved(root, tmp_path):
     given = {"transport": "stdio", "command": sys.executable, "args": '["-m", "x"]', "url": ""}
-    typed_in = typed(**given, folders=f"{tmp_path}:rw", trusts_annotations="on")
+    typed_in = server_fields(**given, folders=f"{tmp_path}:rw", trusts_annotations="on")
     root.post(page("add"), typed_in)
 
     server = McpServer.objects.get()
@@ -272,7 +276,7 @@ def test_what_a_server_kept_goes_with_it(root, plain):
 def test_a_connection_is_tested(root, plain):
     response = root.post(page("test", plain.pk), follow=True)
 
-    assert "Connected. Tools: a.b/日本, add, count" in said(response)[0]
+    assert "Connected. Tools: a.b/日本, add, count" in page_messages(response)[0]
     assert ToolRegistration.objects.filter(server=plain).count() == 12
     assert "plain__add" in response.content.decode()
 
@@ -281,7 +285,8 @@ def test_a_connection_that_fails_says_why(root, plain):
     McpServer.objects.update(args=[*plain.args, "dead"])
 
     assert (
-        "There is no cheese at all." in said(root.post(page("test", plain.pk), follow=True))[0]
+        "There is no cheese at all."
+        in page_messages(root.post(page("test", plain.pk), follow=True))[0]
     )
 
 
@@ -290,7 +295,7 @@ def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
     monkeypatch.setattr(
         mcp_servers, "disconnect", lambda name: left.append((name, connection.in_atomic_block))
     )
-    root.post(page("change", plain.pk), typed(**as_it_is(plain)))
+    root.post(page("change", plain.pk), server_fields(**as_it_is(plain)))
     root.post(page("delete", plain.pk), {"post": "yes"})
 
     assert left == [("plain", False), ("plain", False)]
@@ -300,7 +305,7 @@ def test_servers_are_imported(root):
     text = json.dumps({"mcpServers": {"Docs": {"url": "https://docs.example/mcp"}}})
     response = root.post(page("import"), {"text": text}, follow=True)
 
-    assert said(response) == ["Imported: docs"]
+    assert page_messages(response) == ["Imported: docs"]
     assert McpServer.objects.get().name == "docs"
 
 
@@ -329,9 +334,9 @@ def test_programs_are_saved_tested_and_imported_only_by_those_who_may(clerk, pla
     text = json.dumps({"mcpServers": {"time": program}})
     made = clerk.post(page("import"), {"text": text})
     added = clerk.post(
-        page("add"), typed(transport="stdio", command=sys.executable, args='["x"]')
+        page("add"), server_fields(transport="stdio", command=sys.executable, args='["x"]')
     )
-    changed = clerk.post(page("change", plain.pk), typed(name="plain", enabled=""))
+    changed = clerk.post(page("change", plain.pk), server_fields(name="plain", enabled=""))
     tested = clerk.post(page("test", plain.pk))
 
     assert "have permission to set up servers that run programs" in made.content.decode()
@@ -341,10 +346,11 @@ def test_programs_are_saved_tested_and_imported_only_by_those_who_may(clerk, pla
 
 
 def test_an_address_needs_no_such_permission(clerk):
-    clerk.post(page("add"), typed())
+    clerk.post(page("add"), server_fields())
     server = McpServer.objects.get()
     turned = clerk.post(
-        page("change", server.pk), typed(transport="stdio", command="npx", args='["x"]', url="")
+        page("change", server.pk),
+        server_fields(transport="stdio", command="npx", args='["x"]', url=""),
     )
 
     assert "have permission to set up servers that run programs" in turned.content.decode()
@@ -367,7 +373,7 @@ def test_a_changed_tool_is_shown_and_accepted(root, plain):
     assert "<ins>&lt;b&gt;Adds&lt;/b&gt; it all up.</ins>" in html
     assert was_held
     assert row.pending is None
-    assert said(response)[-1] == "plain__add accepted."
+    assert page_messages(response)[-1] == "plain__add accepted."
 
 
 def test_nobody_else_accepts_a_change(clerk, person, plain):
@@ -397,13 +403,15 @@ def test_nothing_happens_by_looking(root, plain):
 # Testing unsaved settings
 
 
-def tried(client, *args, **typed_in):
+def post_test(client, *args, **typed_in):
     return unescape(client.post(page("try", *args), typed_in).content.decode())
 
 
 def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "notes")])
-    html = tried(root, **typed(transport="stdio", command=sys.executable, args=args, url=""))
+    html = post_test(
+        root, **server_fields(transport="stdio", command=sys.executable, args=args, url="")
+    )
 
     entry = AuditEntry.objects.get(action="server.tested")
     assert entry.detail == {"name": "docs", "is_saved": False}
@@ -415,7 +423,9 @@ def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
 
 def test_what_is_tried_with_too_much_to_review_says_so(root, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "notes"), *["x" * 1_000] * 20])
-    html = tried(root, **typed(transport="stdio", command=sys.executable, args=args, url=""))
+    html = post_test(
+        root, **server_fields(transport="stdio", command=sys.executable, args=args, url="")
+    )
 
     assert "Connected." in html
     assert "too long to review" in html
@@ -423,8 +433,8 @@ def test_what_is_tried_with_too_much_to_review_says_so(root, tmp_path):
 
 def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, plain, tmp_path):
     changed = as_it_is(plain) | {"timeout": "7", "enabled": "on"}
-    html = tried(root, plain.pk, **changed)
-    broken = tried(root, plain.pk, **changed | {"command": "/no/such/program"})
+    html = post_test(root, plain.pk, **changed)
+    broken = post_test(root, plain.pk, **changed | {"command": "/no/such/program"})
 
     plain.refresh_from_db()
     assert "Connected." in html
@@ -436,14 +446,14 @@ def test_a_secret_is_not_carried_to_another_address_by_trying_it(root):
     server = McpServer.objects.create(
         name="docs", url="https://docs.example/mcp", headers={"X-Key": "hunter2"}
     )
-    html = tried(root, server.pk, **typed(url="https://evil.example/mcp"))
+    html = post_test(root, server.pk, **server_fields(url="https://evil.example/mcp"))
 
     assert "Not tested. Fix these errors first." in html
     assert "was set for a different URL or command" in html
 
 
 def test_one_that_does_not_answer_says_why(root, settings):
-    html = tried(root, **typed(url="http://127.0.0.1:9/mcp"))
+    html = post_test(root, **server_fields(url="http://127.0.0.1:9/mcp"))
 
     assert "This server can't be used." in html or "Not tested. Fix these errors first." in html
     assert not McpServer.objects.exists()
@@ -452,7 +462,7 @@ def test_one_that_does_not_answer_says_why(root, settings):
 def test_programs_are_tried_only_by_those_who_may_start_them(clerk, plain, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "started")])
     program = {"transport": "stdio", "command": sys.executable, "args": args, "url": ""}
-    new = tried(clerk, **typed(**program))
+    new = post_test(clerk, **server_fields(**program))
     other = clerk.post(page("try", plain.pk), as_it_is(plain))
     tested = clerk.post(page("test", plain.pk))
 
@@ -470,13 +480,15 @@ def test_nothing_is_tried_by_get_or_without_the_right(root, plain, person):
     looker = signed_in(person)
 
     assert root.get(page("try")).status_code == 405
-    assert looker.post(page("try"), typed()).status_code == 403
+    assert looker.post(page("try"), server_fields()).status_code == 403
     assert looker.post(page("try", plain.pk), as_it_is(plain)).status_code == 403
 
 
 @pytest.mark.parametrize("args", ["\x00", '["\\ud800"]', '["a\\u0000b"]'])
 def test_half_characters_are_refused_in_words(root, args):
-    answer = root.post(page("try"), typed(transport="stdio", command="/bin/true", args=args))
+    answer = root.post(
+        page("try"), server_fields(transport="stdio", command="/bin/true", args=args)
+    )
 
     assert answer.status_code == 200
 
@@ -496,7 +508,7 @@ def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
 
     assert was_off
     assert row.enabled
-    assert said(off) == ["Disabled: plain__add"]
+    assert page_messages(off) == ["Disabled: plain__add"]
     assert off.redirect_chain[0][0].endswith(f"#tool-{row.pk}")
     assert "Enable plain__add" in off.content.decode()
 

@@ -30,7 +30,7 @@ def later(**time):
         ServerSample.objects.filter(pk=sample.pk).update(at=sample.at - timedelta(**time))
 
 
-def noted():
+def saved_samples():
     return list(ServerSample.objects.order_by("at").values_list("is_up", "latency_ms"))
 
 
@@ -39,14 +39,14 @@ def test_a_look_is_noted_with_how_long_it_took(server):
     later(minutes=1)
     look("failed", error="gone", latency=0.012)
 
-    assert noted() == [(True, 12.0), (False, None)]
+    assert saved_samples() == [(True, 12.0), (False, None)]
 
 
 def test_what_is_on_its_way_or_unused_says_nothing(server):
     look("connecting")
     look("stopped")
 
-    assert noted() == []
+    assert saved_samples() == []
 
 
 def test_several_processes_note_no_more_than_one_and_a_change_at_once(server):
@@ -55,7 +55,7 @@ def test_several_processes_note_no_more_than_one_and_a_change_at_once(server):
     look("failed")
     look("failed")
 
-    assert [is_up for is_up, _ in noted()] == [True, False]
+    assert [is_up for is_up, _ in saved_samples()] == [True, False]
 
 
 def test_what_is_older_than_a_day_is_forgotten(server):
@@ -63,7 +63,7 @@ def test_what_is_older_than_a_day_is_forgotten(server):
     later(hours=25)
     look("failed")
 
-    assert [is_up for is_up, _ in noted()] == [False]
+    assert [is_up for is_up, _ in saved_samples()] == [False]
 
 
 def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
@@ -71,7 +71,7 @@ def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
     for state in ["ready", "failed"] * 5:
         look(state)
 
-    assert len(noted()) == 4
+    assert len(saved_samples()) == 4
 
 
 def test_a_day_is_told_in_words(server):

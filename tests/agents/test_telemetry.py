@@ -34,7 +34,7 @@ from agents.runs import approvals, event_store, event_writer
 from agents.runs.approvals import Decision
 from project.environment import Environment
 from tests.collector import Collector
-from tests.conftest import asked
+from tests.conftest import run_question
 
 CALL = Says.call("calculator", "I need to calculate.", input="6 * 7")
 SECRET = "sk-abcdef0123456789"
@@ -183,7 +183,7 @@ async def test_a_run_arrives_at_a_collector_span_by_span(collector, listening, s
     listening(otlp_endpoint=collector.url, otlp_headers="x-key=abc, x-team = ours ")
     scripted(CALL, Says(answer="It is 42."))
 
-    run = await asked("What is it?")
+    run = await run_question("What is it?")
     await sync_to_async(telemetry.stop)()
 
     root = collector.named("invoke_agent helper")
@@ -208,7 +208,7 @@ async def test_spans_say_what_the_conventions_ask_for_and_no_content(
     listening(otlp_endpoint=f"{collector.url}/v1/traces")
     scripted(CALL, Says(answer="It is 42."))
 
-    run = await asked("What is it?")
+    run = await run_question("What is it?")
     await sync_to_async(telemetry.stop)()
 
     chat = [span for span in collector.spans if span["name"] == "chat demo"][0]["attributes"]
@@ -234,7 +234,7 @@ async def test_contents_are_sent_where_that_is_wanted_without_secrets(
     listening(otlp_endpoint=collector.url, otlp_content=True)
     scripted(CALL, Says(answer="It is 42."))
 
-    await asked(f"What is it? My key is {SECRET}.")
+    await run_question(f"What is it? My key is {SECRET}.")
     await sync_to_async(telemetry.stop)()
 
     root = collector.named("invoke_agent helper")["attributes"]
@@ -259,7 +259,7 @@ async def test_personal_data_is_sent_only_where_that_is_wanted(
     call = Says.call("calculator", f"I ask {mail}.", input=f"{mail} + 1")
     scripted(call, Says(answer=f"Write to {mail}."))
 
-    await asked(f"Who is {mail}?")
+    await run_question(f"Who is {mail}?")
     await sync_to_async(telemetry.stop)()
 
     everything = json.dumps(collector.spans, ensure_ascii=False)
@@ -273,7 +273,7 @@ async def test_a_failure_is_an_error_of_its_span_and_of_the_run(collector, liste
     listening(otlp_endpoint=collector.url)
     scripted(Says.call("nothing"), ModelError("The provider refused."))
 
-    await asked("What is it?")
+    await run_question("What is it?")
     await sync_to_async(telemetry.stop)()
 
     tool = collector.named("execute_tool nothing")
@@ -295,7 +295,7 @@ async def test_what_one_agent_does_for_another_is_below_the_call(
     await helper.handoffs.aadd(other)
     scripted(Says.call("ask_counter", task="Count."), Says(answer="3."), Says(answer="Three."))
 
-    await asked("How many?")
+    await run_question("How many?")
     await sync_to_async(telemetry.stop)()
 
     call = collector.named("execute_tool ask_counter")
@@ -321,7 +321,7 @@ async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Letter)
     scripted(CALL, Says(answer="It is written."))
     listening(otlp_endpoint=collector.url)
-    run = await asked("Write to her.", user=person)
+    run = await run_question("Write to her.", user=person)
     await sync_to_async(telemetry.stop)()
     assert [span["name"] for span in collector.spans] == ["chat demo"]
 
@@ -353,7 +353,7 @@ async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
     heard = []
     monkeypatch.setattr(event_writer, "readers", [lambda *told: heard.append(told)])
     scripted(CALL, Says(answer="It is 42."))
-    await asked("What is it?")
+    await run_question("What is it?")
     monkeypatch.undo()
 
     reader.hear(*heard[0])
@@ -496,7 +496,7 @@ async def test_a_run_is_answered_though_the_monitor_is_away(listening, scripted)
     listening(otlp_endpoint="http://127.0.0.1:9")
     scripted(Says(answer="It is 42."))
 
-    run = await asked("What is it?")
+    run = await run_question("What is it?")
 
     assert (run.status, run.answer) == ("completed", "It is 42.")
 
@@ -512,7 +512,7 @@ async def test_a_file_has_a_line_for_every_start_call_and_end(listening, scripte
     listening(trace_file=path)
     scripted(CALL, Says(answer="It is 42."))
 
-    run = await asked("What is it?")
+    run = await run_question("What is it?")
     await sync_to_async(telemetry.stop)()
 
     written = lines(path)
@@ -540,7 +540,7 @@ async def test_at_debug_there_is_everything_but_words_and_no_secret(
     listening(trace_console="debug")
     scripted(CALL, Says(answer="It is 42."))
 
-    await asked(f"What is it? My key is {SECRET}.")
+    await run_question(f"What is it? My key is {SECRET}.")
     await sync_to_async(telemetry.stop)()
 
     text = capfd.readouterr().err
@@ -624,7 +624,7 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
 ):
     listening(otlp_endpoint=collector.url, otlp_content=True)
     scripted(CALL, Says(answer="It is 42."), Says(answer="42."))
-    origin = await asked("What is it?", user=person)
+    origin = await run_question("What is it?", user=person)
 
     def again():
         run = Run.objects.select_related("agent").get(pk=origin.pk)

@@ -30,7 +30,7 @@ def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, n
         assert "7" in cached_part(template, view)
 
 
-def drawn(step):
+def render_step(step):
     return render_to_string("run/_step.html", {"step": step})
 
 
@@ -58,14 +58,14 @@ def test_a_plain_row_is_what_the_template_makes_of_it(language):
     with translation.override(language):
         for step in plain_steps():
             assert step.is_plain
-            assert step_row(step) == drawn(step)
+            assert step_row(step) == render_step(step)
 
 
 def test_what_is_filled_in_is_not_filled_in_itself():
     step = a_step(status="running", request="\ue001 %(words)s")
     step = replace(step, words="\ue000 %(run)s <b>")
 
-    assert step_row(step) == drawn(step)
+    assert step_row(step) == render_step(step)
     assert "\ue000 %(run)s &lt;b&gt;" in step_row(step)
 
 
@@ -85,7 +85,7 @@ def test_a_row_with_more_in_it_is_drawn_as_it_is(about):
     step = a_step(**about)
 
     assert not step.is_plain
-    assert step_row(step) == drawn(step)
+    assert step_row(step) == render_step(step)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_where_it_stands_makes_a_row_another_one(about):
     step = replace(a_step(status="done", ended_at=NOW), **about)
 
     assert not step.is_plain
-    assert step_row(step) == drawn(step)
+    assert step_row(step) == render_step(step)
 
 
 def test_a_row_of_a_run_that_waits_is_another_one():

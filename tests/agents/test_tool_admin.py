@@ -96,13 +96,13 @@ def step(run, number, status, seconds, ago=timedelta(hours=2), action="calculato
     AgentStep.objects.create(run=run, number=number, started_at=began, ended_at=ended, **facts)
 
 
-def filled(**given):
-    form = ArgumentsForm(SCHEMA, _posted(**given))
+def tool_form(**given):
+    form = ArgumentsForm(SCHEMA, _settings_fields(**given))
     form.full_clean()
     return form
 
 
-def _posted(**given):
+def _settings_fields(**given):
     names = {parameter.name: f"argument_{n}" for n, parameter in enumerate(_read(), 1)}
     return {names[name]: value for name, value in given.items()}
 
@@ -237,7 +237,9 @@ def test_a_schema_that_is_no_schema_does_no_harm(schema):
 
 
 def test_arguments_are_given_as_the_schema_has_them():
-    form = filled(city="Oslo", days="5", rain="false", unit='"F"', hours="[1, 2]", share="0.5")
+    form = tool_form(
+        city="Oslo", days="5", rain="false", unit='"F"', hours="[1, 2]", share="0.5"
+    )
 
     assert errors(form) == {}
     assert form.arguments == {
@@ -251,7 +253,7 @@ def test_arguments_are_given_as_the_schema_has_them():
 
 
 def test_what_is_left_empty_is_left_out_and_an_empty_list_is_not_nothing():
-    form = filled(city="Oslo", days="", rain="", unit="", hours="[]", where="", share="")
+    form = tool_form(city="Oslo", days="", rain="", unit="", hours="[]", where="", share="")
 
     assert form.arguments == {"city": "Oslo", "hours": []}
 
@@ -275,7 +277,7 @@ def test_what_is_left_empty_is_left_out_and_an_empty_list_is_not_nothing():
     ],
 )
 def test_what_does_not_fit_is_told_at_its_field(given, field, sentence):
-    form = filled(**{"city": "Oslo", "hours": "[]"} | given)
+    form = tool_form(**{"city": "Oslo", "hours": "[]"} | given)
 
     assert sentence in errors(form)[field]
     assert set(errors(form)) == {field}

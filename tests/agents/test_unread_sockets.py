@@ -57,7 +57,7 @@ def server(tmp_path_factory):
     assert "Traceback" not in log.read_text()
 
 
-def opened(server):
+def open_unread_socket(server):
     """Open a socket of which nothing is read, not even ahead."""
     reader = socket.socket()
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -69,7 +69,7 @@ def opened(server):
     return closing(reader)
 
 
-def asked(server):
+def open_unread_response(server):
     """Request a streamed response, of which nothing is read yet."""
     reader = socket.socket()
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -87,7 +87,7 @@ def is_let_go(reader, seconds=0.0):
 def test_who_never_reads_is_let_go_and_costs_little_memory(server):
     before = resident_mb(server)
     with ExitStack() as stack:
-        readers = [stack.enter_context(opened(server)) for _ in range(20)]
+        readers = [stack.enter_context(open_unread_socket(server)) for _ in range(20)]
         assert all(is_let_go(reader, TIMEOUT_SECONDS) for reader in readers)
 
     whole = len(readers) * FRAMES * FRAME / 1e6
@@ -96,7 +96,7 @@ def test_who_never_reads_is_let_go_and_costs_little_memory(server):
 
 def test_who_reads_a_kilobyte_a_second_is_let_go(server):
     end = time.monotonic() + TIMEOUT_SECONDS
-    with opened(server) as reader:
+    with open_unread_socket(server) as reader:
         while not is_let_go(reader) and time.monotonic() < end:
             reader.recv(100)
             time.sleep(0.1)
@@ -106,7 +106,10 @@ def test_who_reads_a_kilobyte_a_second_is_let_go(server):
 
 def test_who_reads_gets_everything_while_others_do_not(server):
     url = f"ws://127.0.0.1:{server.port}/"
-    with opened(server) as deaf, connect(url, max_size=None, compression=None) as page:
+    with (
+        open_unread_socket(server) as deaf,
+        connect(url, max_size=None, compression=None) as page,
+    ):
         frames = [page.recv(TIMEOUT_SECONDS) for _ in range(FRAMES)]
 
         assert is_let_go(deaf, TIMEOUT_SECONDS)
@@ -116,7 +119,7 @@ def test_who_reads_gets_everything_while_others_do_not(server):
 
 def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
     before = resident_mb(server)
-    with asked(server) as reader:
+    with open_unread_response(server) as reader:
         time.sleep(GRACE_SECONDS / 2)
         assert resident_mb(server) - before < FRAMES * FRAME / 1e6 / 2
         read = bytearray()
@@ -130,6 +133,6 @@ def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
 
 def test_who_asks_and_never_reads_is_let_go(server):
     with ExitStack() as stack:
-        readers = [stack.enter_context(asked(server)) for _ in range(5)]
+        readers = [stack.enter_context(open_unread_response(server)) for _ in range(5)]
 
         assert all(is_let_go(reader, TIMEOUT_SECONDS) for reader in readers)

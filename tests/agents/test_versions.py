@@ -8,7 +8,7 @@ from agents import runs
 from agents.catalog import agent_spec, agent_versions
 from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, Run
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -129,10 +129,10 @@ def test_a_copy_of_a_long_name_or_of_a_copy_has_a_name_that_can_be(agent):
 
 async def test_a_run_has_the_version_that_it_began_with(agent, scripted):
     scripted(Says(answer="42"), Says(answer="43"))
-    first = await asked("6 * 7", agent=agent)
+    first = await run_question("6 * 7", agent=agent)
     await sync_to_async(change)(agent, instructions="Be brief.")
 
-    second = await asked("6 * 7 + 1", agent=await Agent.objects.aget())
+    second = await run_question("6 * 7 + 1", agent=await Agent.objects.aget())
 
     assert (first.agent_version, second.agent_version) == (1, 2)
 

@@ -12,21 +12,21 @@ from chat.models import ChatSession, Message
 def conversation(user, *questions, days=0):
     chat = ChatSession.objects.create(user=user, title=questions[0] if questions else "Empty")
     for question in questions:
-        asked(chat, user, question)
+        create_question(chat, user, question)
     then = timezone.now() - timedelta(days=days)
     ChatSession.objects.filter(pk=chat.pk).update(updated_at=then)
     Run.objects.filter(topic=chat.topic).update(started_at=then)
     return chat
 
 
-def asked(chat, user, question, history=()):
-    run = ended(user, question, chat.topic, history)
+def create_question(chat, user, question, history=()):
+    run = create_ended_run(user, question, chat.topic, history)
     about = {"session": chat, "author": user, "run": run, "client_id": uuid4().hex}
     Message.objects.create(text=question, **about)
     return run
 
 
-def ended(user, question, topic, history=(), **columns):
+def create_ended_run(user, question, topic, history=(), **columns):
     about = {"topic": topic, "agent_name": "helper", "answer": f"Answer to {question}"}
     run = Run.objects.create(
         user=user, query=question, status="completed", history=list(history), **about, **columns

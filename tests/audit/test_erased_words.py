@@ -32,8 +32,8 @@ from chat import sharing
 from chat.messages import make_title
 from chat.models import ChatSession, Message
 from chat.people_data import erasure, free_space, quotations
-from tests.audit.rows import asked, conversation, ended
-from tests.audit.test_erasure import holding
+from tests.audit.rows import conversation, create_ended_run, create_question
+from tests.audit.test_erasure import rows_with
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -49,7 +49,7 @@ def reviewer(django_user_model):
     return django_user_model.objects.create_user("rei")
 
 
-def told(run, *events):
+def add_events(run, *events):
     """Add events to a run, in order."""
     last = run.events.count()
     RunEvent.objects.bulk_create(
@@ -70,13 +70,15 @@ def in_json(text):
 @pytest.fixture
 def repeated(person, stranger, reviewer, agent):
     """A user's sentence, everywhere it can get to."""
-    asked(ChatSession.objects.create(user=person, title=make_title(WORDS)), person, WORDS)
+    create_question(
+        ChatSession.objects.create(user=person, title=make_title(WORDS)), person, WORDS
+    )
     shared = ChatSession.objects.create(user=stranger, title=make_title(WORDS))
-    asked(shared, stranger, "What shall we do?")
+    create_question(shared, stranger, "What shall we do?")
     sharing.add_member(shared, "ada", "write")
-    asked(shared, person, WORDS)
+    create_question(shared, person, WORDS)
     history = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": "Nice."}]
-    run = asked(shared, stranger, f"“{WORDS}”, is that so?", history=history)
+    run = create_question(shared, stranger, f"“{WORDS}”, is that so?", history=history)
     Run.objects.filter(pk=run.pk).update(
         answer=f"You said: {WORDS} Nice.", output={"said": [WORDS]}, detail=f"x {WORDS}"
     )
@@ -90,7 +92,7 @@ def repeated(person, stranger, reviewer, agent):
         request={"messages": history, "replaced": {"‹name 1›": f'{MARK} "garden"'}},
     )
     middle = WORDS.index(MARK) + 10
-    told(
+    add_events(
         run,
         ("thought_delta", {"step": 2, "content": f"Hm: {WORDS[:middle]}"}),
         ("thought_delta", {"step": 2, "content": f"{WORDS[middle:]} So"}),
@@ -105,9 +107,9 @@ def repeated(person, stranger, reviewer, agent):
     about |= {"observations": [{"tool": "x", "arguments": {}, "observation": WORDS}]}
     Example.objects.create(name=WORDS[:100], run=run, expected=WORDS, **about)
     Example.objects.create(name="without a run", expected=WORDS, **about)
-    ended(reviewer, "again", "trial.1", history, origin=run, origin_step=1)
-    far = ended(reviewer, f"Somebody wrote {WORDS}", "trial.2")
-    told(far, ("delta", {"step": 1, "content": f"It was: {WORDS}"}))
+    create_ended_run(reviewer, "again", "trial.1", history, origin=run, origin_step=1)
+    far = create_ended_run(reviewer, f"Somebody wrote {WORDS}", "trial.2")
+    add_events(far, ("delta", {"step": 1, "content": f"It was: {WORDS}"}))
     Note.objects.create(run=run, author=person, text=f"{MARK} is odd")
     Note.objects.create(run=run, author=reviewer, text=f"See: {WORDS}")
     Comment.objects.create(run=run, author=person, text=MARK)
@@ -142,7 +144,7 @@ def repeated(person, stranger, reviewer, agent):
 @pytest.fixture
 def answered(person, reviewer):
     """Create another user's run that asked the person, with its result."""
-    run = ended(reviewer, "Ask somebody", "chat.77")
+    run = create_ended_run(reviewer, "Ask somebody", "chat.77")
     about = {"run": run, "step": 2, "tool": "ask_person", "arguments": "{}", "call_id": "c-9"}
     Approval.objects.create(
         decided_by=person,
@@ -157,14 +159,16 @@ def answered(person, reviewer):
     step(run, 2, action="ask_person", call_id="c-9", observation=ANSWER)
     step(run, 3, kind="thought", request={"messages": [heard]})
     resolved = {"step": 2, "by": person.pk, "by_name": "ada", "reason": ANSWER}
-    told(
+    add_events(
         run,
         ("approval_resolved", resolved | {"is_approved": True, "arguments": None}),
         ("tool_response", {"step": 2, "tool_call_id": "c-9", "content": ANSWER}),
         ("step", {"step": 2, "observation": ANSWER, "messages": [heard]}),
         ("step_started", {"step": 3, "request": {"messages": [heard]}}),
     )
-    later = ended(reviewer, "And now?", "chat.77", [{"role": "user", "content": "x"}, heard])
+    later = create_ended_run(
+        reviewer, "And now?", "chat.77", [{"role": "user", "content": "x"}, heard]
+    )
     said = {"tool": "ask_person", "arguments": {}, "observation": ANSWER}
     about = {"agent_name": "helper", "question": "Ask somebody", "observations": [said]}
     Example.objects.create(name="asked", run=later, **about)
@@ -186,14 +190,14 @@ async def test_the_words_of_an_erased_person_are_nowhere(
     person, administrator, repeated, answered
 ):
     before = {run.pk: await sync_to_async(numbers)(run) for run in (repeated, answered)}
-    assert len(await sync_to_async(holding)(MARK)) > 30
-    assert len(await sync_to_async(holding)(ANSWER)) > 7
+    assert len(await sync_to_async(rows_with)(MARK)) > 30
+    assert len(await sync_to_async(rows_with)(ANSWER)) > 7
 
     report = await erasure.erase(person, administrator)
 
-    assert await sync_to_async(holding)(MARK) == []
-    assert await sync_to_async(holding)(ANSWER) == []
-    assert await sync_to_async(holding)("'ada'") == []
+    assert await sync_to_async(rows_with)(MARK) == []
+    assert await sync_to_async(rows_with)(ANSWER) == []
+    assert await sync_to_async(rows_with)("'ada'") == []
     assert {pk: await sync_to_async(numbers)(pk) for pk in before} == before
     assert all(b - a == 1 for seqs in before.values() for a, b in pairwise(seqs))
     assert (await sync_to_async(hash_chain.verify)()).holds
@@ -249,7 +253,7 @@ COMMON = "What can you do for me today?"
 def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
     chat = conversation(stranger, COMMON)
     sharing.add_member(chat, "ada", "write")
-    asked(chat, person, COMMON)
+    create_question(chat, person, COMMON)
     elsewhere = conversation(stranger, COMMON)
 
     call_command("erase_person", "ada", "--yes")
@@ -262,9 +266,9 @@ def test_what_somebody_else_said_in_the_same_words_is_theirs(person, stranger):
 def test_a_short_word_goes_only_where_they_said_it(person, stranger):
     chat = conversation(stranger, "Shall we use it?")
     sharing.add_member(chat, "ada", "write")
-    asked(chat, person, "user")
+    create_question(chat, person, "user")
     history = [{"role": "user", "content": "user"}, {"role": "assistant", "content": "user"}]
-    run = asked(chat, stranger, "And the user?", history=history)
+    run = create_question(chat, stranger, "And the user?", history=history)
 
     call_command("erase_person", "ada", "--yes")
 
@@ -289,8 +293,8 @@ def test_a_short_word_goes_only_where_they_said_it(person, stranger):
 def test_a_sentence_of_a_long_text_is_found_too(person, stranger, first, second):
     chat = conversation(stranger, "Where?")
     sharing.add_member(chat, "ada", "write")
-    asked(chat, person, f"{first} {second}")
-    run = asked(chat, stranger, "What did she say?")
+    create_question(chat, person, f"{first} {second}")
+    run = create_question(chat, stranger, "What did she say?")
     Run.objects.filter(pk=run.pk).update(answer=f"That “{second}”")
 
     call_command("erase_person", "ada", "--yes")
@@ -319,7 +323,7 @@ def test_where_it_is_cut_off_all_of_it_goes_the_next_time(
 
     call_command("erase_person", "ada", "--yes")
 
-    assert holding(MARK) == holding(ANSWER) == []
+    assert rows_with(MARK) == rows_with(ANSWER) == []
 
 
 @pytest.mark.parametrize("text", ['a "b" \n c' * 6, "鎌倉の庭は秘密です。" * 5, "x\\ny" * 20])

@@ -17,7 +17,7 @@ from agents.review.models import Note
 from chat import sharing
 from chat.models import ChatSession, Message
 from chat.people_data import erasure
-from tests.audit.rows import asked, conversation, ended
+from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
 
 pytestmark = [
@@ -39,7 +39,7 @@ def everything():
     return found
 
 
-def holding(words):
+def rows_with(words):
     return [row for row in everything() if words in row]
 
 
@@ -48,9 +48,9 @@ def together(person, stranger):
     """Another user's chat in which the person took part."""
     chat = conversation(stranger, "What shall we do?")
     sharing.add_member(chat, "ada", "write")
-    mine = asked(chat, person, WORDS)
+    mine = create_question(chat, person, WORDS)
     said = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": mine.answer}]
-    asked(chat, stranger, "And then?", history=said)
+    create_question(chat, stranger, "And then?", history=said)
     return chat
 
 
@@ -59,12 +59,12 @@ async def test_nothing_of_them_is_left(person, stranger, together, administrator
 
     await sync_to_async(conversation)(person, f"{WORDS}, too")
     await sync_to_async(client_of)(person)
-    assert await sync_to_async(holding)(WORDS)
+    assert await sync_to_async(rows_with)(WORDS)
 
     await erasure.erase(person, administrator)
 
-    assert await sync_to_async(holding)(WORDS) == []
-    assert await sync_to_async(holding)("'ada'") == []
+    assert await sync_to_async(rows_with)(WORDS) == []
+    assert await sync_to_async(rows_with)("'ada'") == []
     assert not await type(person).objects.filter(username="ada").aexists()
     assert await Session.objects.acount() == 0
     assert [message.text async for message in Message.objects.order_by("pk")] == [
@@ -90,7 +90,7 @@ def test_the_log_still_holds_and_knows_nobody(person, administrator):
 
 
 def test_what_was_decided_stays_and_who_decided_does_not(person, stranger):
-    run = ended(stranger, "Send it?", "chat.9")
+    run = create_ended_run(stranger, "Send it?", "chat.9")
     about = {
         "run": run,
         "step": 1,
@@ -106,7 +106,7 @@ def test_what_was_decided_stays_and_who_decided_does_not(person, stranger):
 
     call_command("erase_person", "ada", "--yes")
 
-    assert holding(WORDS) == holding("'ada'") == holding('"ada"') == []
+    assert rows_with(WORDS) == rows_with("'ada'") == rows_with('"ada"') == []
     assert Approval.objects.get().verdict == "approved"
 
 
@@ -132,7 +132,7 @@ def test_cut_off_in_the_middle_it_goes_on_to_the_end(person, administrator, monk
 
     call_command("erase_person", "ada", "--yes")
 
-    assert holding(WORDS) == []
+    assert rows_with(WORDS) == []
     begun = AuditEntry.objects.filter(action="person.erasure")
     assert begun.count() == 1
 
@@ -192,7 +192,7 @@ def test_an_administrator_erases_whom_they_have_named(person, administrator):
 
     assert "has been erased" in done.content.decode()
     assert "Removed: chats (1), messages (1), runs (1), " in done.content.decode()
-    assert holding(WORDS) == holding("'ada'") == []
+    assert rows_with(WORDS) == rows_with("'ada'") == []
 
 
 def test_nobody_erases_themselves_in_the_console(administrator):

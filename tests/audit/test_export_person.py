@@ -13,17 +13,17 @@ from agents.models import Approval, AuditEntry, Run
 from agents.review.models import Comment, Rating
 from chat import sharing
 from chat.people_data import data_export
-from tests.audit.rows import asked, conversation
+from tests.audit.rows import conversation, create_question
 from tests.review.conftest import client_of, may
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def unpacked(user):
-    return opened(b"".join(data_export.archive(user)))
+def unpack_export(user):
+    return unzip(b"".join(data_export.archive(user)))
 
 
-def opened(data):
+def unzip(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
         return {name: archive.read(name).decode() for name in archive.namelist()}
@@ -49,7 +49,7 @@ def belonging(person, stranger):
 
 
 def test_it_has_what_was_said_asked_and_judged(belonging, person):
-    files = unpacked(person)
+    files = unpack_export(person)
 
     run = Run.objects.get(user=person)
     trace = json.loads(files[f"runs/{run.pk}.json"])
@@ -65,25 +65,25 @@ def test_it_has_what_was_said_asked_and_judged(belonging, person):
 
 
 def test_it_has_nothing_of_others(belonging, person, stranger):
-    for files in (unpacked(person), unpacked(may(person, "review_runs"))):
+    for files in (unpack_export(person), unpack_export(may(person, "review_runs"))):
         assert "My own affair?" not in str(files)
 
 
 def test_it_has_what_others_said_where_they_are_together(belonging, person, stranger):
     sharing.add_member(belonging, "eve", "write")
-    asked(belonging, stranger, "And mine?")
+    create_question(belonging, stranger, "And mine?")
 
-    assert "And mine?" in str(unpacked(person))
-    assert "parcel" in str(unpacked(stranger))
+    assert "And mine?" in str(unpack_export(person))
+    assert "parcel" in str(unpack_export(stranger))
 
     sharing.remove_member(belonging, stranger.pk)
-    assert "parcel" not in str(unpacked(type(stranger).objects.get(pk=stranger.pk)))
+    assert "parcel" not in str(unpack_export(type(stranger).objects.get(pk=stranger.pk)))
 
 
 def test_it_has_when_and_from_where_they_signed_in(person):
     client_of(person, REMOTE_ADDR="203.0.113.77").post("/logout/")
 
-    entries = json.loads(unpacked(person)["sign-ins.json"])
+    entries = json.loads(unpack_export(person)["sign-ins.json"])
 
     assert [entry["action"] for entry in entries] == ["signin.out"]
     assert entries[0]["address"] == "203.0.113.77"
@@ -95,7 +95,7 @@ async def test_everybody_can_take_their_own(belonging, person):
 
     shown = (await client.get("/account/data/")).content.decode()
     answer = await client.post("/account/data/download/")
-    files = opened(b"".join([part async for part in answer.streaming_content]))
+    files = unzip(b"".join([part async for part in answer.streaming_content]))
 
     assert "Download my data" in shown
     assert "account.json" in files
@@ -109,7 +109,7 @@ async def test_administrators_take_it_for_others(belonging, person, administrato
     await sync_to_async(client.force_login)(administrator)
 
     answer = await client.post(f"/admin/chat/chatsession/person/{person.pk}/data/")
-    files = opened(b"".join([part async for part in answer.streaming_content]))
+    files = unzip(b"".join([part async for part in answer.streaming_content]))
 
     assert json.loads(files["account.json"])["username"] == "ada"
     entry = await AuditEntry.objects.select_related("person").afirst()
@@ -131,7 +131,7 @@ def test_the_command_writes_a_file_for_its_owner_only(belonging, tmp_path, capsy
 
     call_command("export_person", "ada", "-o", str(path))
 
-    assert "account.json" in opened(path.read_bytes())
+    assert "account.json" in unzip(path.read_bytes())
     assert path.stat().st_mode & 0o777 == 0o600
 
 

@@ -151,7 +151,7 @@ def test_only_the_newest_can_be_looked_at(log, tamper):
 # The command
 
 
-def told(capsys, *arguments):
+def verify_output(capsys, *arguments):
     try:
         call_command("verify_audit", *arguments)
     except CommandError as error:
@@ -160,32 +160,34 @@ def told(capsys, *arguments):
 
 
 def test_the_command_says_that_all_is_well(log, capsys):
-    assert told(capsys).startswith("The audit log is intact: 5 entries")
+    assert verify_output(capsys).startswith("The audit log is intact: 5 entries")
 
 
 def test_the_command_names_the_first_entry_that_is_not_as_it_was(log, tamper, capsys):
     tamper("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 3")
 
-    assert told(capsys).startswith("Entry 3 was changed")
+    assert verify_output(capsys).startswith("Entry 3 was changed")
 
 
 def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_path, capsys):
     anchor = tmp_path / "anchor.json"
-    assert "intact" in told(capsys, "--anchor", str(anchor))
+    assert "intact" in verify_output(capsys, "--anchor", str(anchor))
     assert json.loads(anchor.read_text())["number"] == 5
 
     tamper("DELETE FROM agents_auditentry WHERE number > 3")
     tamper("UPDATE agents_audithead SET number = 3, seal = %s", log[2].seal)
 
     assert hash_chain.verify().holds
-    assert "starting with entry 4" in told(capsys, "--anchor", str(anchor))
+    assert "starting with entry 4" in verify_output(capsys, "--anchor", str(anchor))
     assert json.loads(anchor.read_text())["number"] == 5
 
 
 def test_an_anchor_that_cannot_be_read_is_said_so(log, tmp_path, capsys):
     (tmp_path / "anchor.json").write_text("{")
 
-    assert "Can't read the anchor" in told(capsys, "--anchor", str(tmp_path / "anchor.json"))
+    assert "Can't read the anchor" in verify_output(
+        capsys, "--anchor", str(tmp_path / "anchor.json")
+    )
 
 
 # Cutting
@@ -193,14 +195,14 @@ def test_an_anchor_that_cannot_be_read_is_said_so(log, tmp_path, capsys):
 
 def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
     anchor = str(tmp_path / "anchor.json")
-    told(capsys, "--anchor", anchor)
+    verify_output(capsys, "--anchor", anchor)
 
     assert audit.truncate(before=timezone.now()) == 5
 
     verdict = hash_chain.verify()
     assert (verdict.holds, verdict.since, verdict.checked) == (True, 6, 1)
     assert AuditEntry.objects.get().detail["entries"] == 5
-    assert "intact" in told(capsys, "--anchor", anchor)
+    assert "intact" in verify_output(capsys, "--anchor", anchor)
 
 
 def test_more_than_what_was_cut_is_missed(log, tamper):

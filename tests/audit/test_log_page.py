@@ -95,7 +95,7 @@ def test_an_entry_is_told_in_words_before_it_is_shown_as_it_is_kept(log, adminis
     assert "mfa.added" in as_kept
 
 
-async def exported(user, form, query=""):
+async def export_log(user, form, query=""):
     client = AsyncClient()
     await sync_to_async(client.force_login)(user)
     answer = await client.post(f"{PAGE}export.{form}?{query}")
@@ -103,7 +103,7 @@ async def exported(user, form, query=""):
 
 
 async def test_what_is_found_can_be_taken_along(log, administrator):
-    lines = (await exported(administrator, "jsonl", "q=agent:3")).splitlines()
+    lines = (await export_log(administrator, "jsonl", "q=agent:3")).splitlines()
 
     assert [json.loads(line)["sentence"] for line in lines] == ["root changed agent “=cmd()”."]
     entry = await AuditEntry.objects.afirst()
@@ -113,7 +113,7 @@ async def test_what_is_found_can_be_taken_along(log, administrator):
 async def test_a_table_of_entries_has_no_formulas(log, administrator):
     await sync_to_async(audit.record)(None, "run.viewed", "=1+1")
 
-    rows = list(csv.DictReader(io.StringIO(await exported(administrator, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(await export_log(administrator, "csv"))))
 
     assert "'=1+1" in {row["subject"] for row in rows}
     assert rows[0]["number"] == "1"

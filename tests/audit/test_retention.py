@@ -13,7 +13,7 @@ from agents.models import AgentStep, AuditEntry, Run, RunEvent, Upkeep
 from agents.review.models import Example, Review
 from chat.models import ChatSession
 from chat.people_data import batched_delete, erasure, retention
-from tests.audit.rows import asked, conversation, ended
+from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
@@ -63,7 +63,7 @@ def test_what_somebody_still_needs_stays_however_old(person):
 def test_what_a_young_run_goes_back_to_stays_with_it(person, stranger):
     chat = conversation(person, "old?", days=99)
     origin = Run.objects.get()
-    again = ended(stranger, "old?", "rerun.1", origin=origin, origin_step=1)
+    again = create_ended_run(stranger, "old?", "rerun.1", origin=origin, origin_step=1)
 
     retention.prune()
 
@@ -72,7 +72,7 @@ def test_what_a_young_run_goes_back_to_stays_with_it(person, stranger):
 
 
 def test_runs_that_nobody_asked_in_a_session_go_too(person):
-    old = ended(person, "scheduled?", "schedule.1")
+    old = create_ended_run(person, "scheduled?", "schedule.1")
     Run.objects.filter(pk=old.pk).update(started_at=timezone.now() - timedelta(days=31))
 
     assert retention.prune().runs == 1
@@ -106,7 +106,7 @@ def test_long_sessions_go_bit_by_bit(person, monkeypatch):
 def test_a_session_that_is_used_meanwhile_stays(person):
     chat = conversation(person, "old?", days=31)
     before = timezone.now() - timedelta(days=30)
-    asked(chat, person, "and now?")
+    create_question(chat, person, "and now?")
     ChatSession.objects.filter(pk=chat.pk).update(updated_at=timezone.now())
 
     assert not batched_delete.delete_session_batch(chat, before)

@@ -17,7 +17,7 @@ from dataclasses import replace
 import psutil
 
 from tests.bench import chat, engine, growth, idle, peers, plans, prose, scaled, startup, traces
-from tests.bench.rounds import Size, printed
+from tests.bench.rounds import Size, format_table
 
 WHOLE = Size(
     rounds=3,
@@ -73,7 +73,7 @@ def main() -> None:
         measure, about = PARTS[part]
         report[part] = measure(size)
         if not options.json:
-            print(printed(about, report[part]), flush=True)
+            print(format_table(about, report[part]), flush=True)
     report["seconds"] = round(time.monotonic() - began)
     print(json.dumps(report, indent=1, ensure_ascii=False) if options.json else _end(report))
 

@@ -97,9 +97,9 @@ def measure(size: Size) -> list[dict]:
             PRODUCT: stack.enter_context(product_server(llm, folder, size)),
         }
         for server in servers.values():
-            loaded(server, WARM_UP, llm)
+            measure_load(server, WARM_UP, llm)
         readings = [
-            Reading(number, name, level, loaded(server, level, llm))
+            Reading(number, name, level, measure_load(server, level, llm))
             for number in range(size.rounds)
             for level in size.chats
             for name, server in servers.items()
@@ -109,18 +109,18 @@ def measure(size: Size) -> list[dict]:
 
 @contextmanager
 def relay_server(llm: int) -> Iterator[Server]:
-    with _relaying("tests.bench.relay", llm) as (process, port):
+    with _relay("tests.bench.relay", llm) as (process, port):
         yield Relay(process, port, relay.END)
 
 
 @contextmanager
 def socket_relay_server(llm: int) -> Iterator[Server]:
-    with _relaying("tests.bench.socket_relay", llm) as (process, port):
+    with _relay("tests.bench.socket_relay", llm) as (process, port):
         yield SocketRelay(process, port, relay.END)
 
 
 @contextmanager
-def _relaying(module: str, llm: int) -> Iterator[tuple[psutil.Popen, int]]:
+def _relay(module: str, llm: int) -> Iterator[tuple[psutil.Popen, int]]:
     port = free_port()
     env = {"RELAY_MODEL": PLAN.model, "RELAY_URL": f"http://127.0.0.1:{llm}/v1"}
     with child("-m", module, port, env=env) as process:
@@ -150,16 +150,16 @@ def _people(size: Size, env: dict[str, str]) -> list[dict]:
         return orjson.loads(process.stdout.read())
 
 
-def loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
+def measure_load(server: Server, chats: int, llm: int) -> dict[str, float]:
     """Measure one level of load on a running server."""
     order = {"pages": server.pages(chats), "tokens": PLAN.tokens, "end": server.end}
     pipes = {"stdin": -1, "stdout": -1, "stderr": None}
     with child("-m", "tests.bench.chat_load", **pipes) as people:
-        _told(people, order)
+        _send_order(people, order)
         time.sleep(SETTLED)
         _late(llm)
         watched = Watch(server.process)
-        seen = _told(people, {})
+        seen = _send_order(people, {})
         spent, others = watched.spent(seen.pop("client cpu s"))
         late = _late(llm)
     return {
@@ -171,7 +171,7 @@ def loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
     }
 
 
-def _told(people: psutil.Popen, order: dict) -> dict:
+def _send_order(people: psutil.Popen, order: dict) -> dict:
     people.stdin.write(orjson.dumps(order) + b"\n")
     people.stdin.flush()
     if not (line := people.stdout.readline()):

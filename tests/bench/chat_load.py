@@ -17,24 +17,24 @@ TIMEOUT_SECONDS = 60
 async def load(order: dict) -> None:
     """Connect, report, wait for the start, and report the results."""
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
-        tabs = [await _opened(session, page, order) for page in order["pages"]]
+        tabs = [await _open_tab(session, page, order) for page in order["pages"]]
         _say({"connected": len(tabs)})
         await asyncio.to_thread(sys.stdin.readline)
         asking = [tab.ask(SPREAD * n / len(tabs)) for n, tab in enumerate(tabs)]
         await asyncio.wait(
             [asyncio.create_task(each) for each in asking], timeout=TIMEOUT_SECONDS
         )
-        _say(_seen(tabs, order["tokens"]))
+        _say(_summarize(tabs, order["tokens"]))
         await asyncio.to_thread(sys.stdin.readline)
 
 
-async def _opened(session: ClientSession, page: dict, order: dict) -> Tab:
+async def _open_tab(session: ClientSession, page: dict, order: dict) -> Tab:
     tab = KINDS[page.get("kind", "page")](session, page, order)
     await tab.open()
     return tab
 
 
-def _seen(tabs: list[Tab], tokens: int) -> dict[str, float]:
+def _summarize(tabs: list[Tab], tokens: int) -> dict[str, float]:
     delays = [delay for tab in tabs for delay in tab.delays]
     first_words = [tab.first_word for tab in tabs if tab.first_word is not None]
     return {

@@ -26,27 +26,29 @@ NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE 
 @transaction.atomic
 def long_session(messages: int) -> dict:
     """Create a user with one chat of this many messages."""
-    session = _answered(_person(f"long-{messages}"), f"{messages} messages")
-    _copied(session, messages - 1, {})
-    return _shown(session)
+    session = _create_answered_chat(_person(f"long-{messages}"), f"{messages} messages")
+    _copy_chat(session, messages - 1, {})
+    return _page_facts(session)
 
 
 @transaction.atomic
 def many_sessions(count: int) -> dict:
     """Create this many chats, a tenth of them of one user."""
     people = [_person(f"person-{number}").pk for number in range(PEOPLE)]
-    session = _answered(get_user_model().objects.get(pk=people[0]), "The first question")
+    session = _create_answered_chat(
+        get_user_model().objects.get(pk=people[0]), "The first question"
+    )
     last = _last(ChatSession)
     owner = f"CASE WHEN i % 10 = 0 THEN {people[0]} ELSE {people[1]} + i % {PEOPLE - 1} END"
     at = "strftime('%Y-%m-%d %H:%M:%f', updated_at, '-' || i || ' seconds')"
     more = count - ChatSession.objects.count()
     of_each = {"user_id": owner, "title": "'Question ' || i", "updated_at": at}
     _copy(ChatSession, session.pk, more, {"id": f"{last} + i", **of_each})
-    _copied(session, more, {"session": f"{last} + i", "person": owner})
-    return _shown(session)
+    _copy_chat(session, more, {"session": f"{last} + i", "person": owner})
+    return _page_facts(session)
 
 
-def _copied(session: ChatSession, count: int, places: dict[str, str]) -> None:
+def _copy_chat(session: ChatSession, count: int, places: dict[str, str]) -> None:
     """Copy a chat's question, there or into new chats."""
     message = session.messages.get()
     run = f"{_last(Run)} + i"
@@ -83,7 +85,7 @@ def _person(name: str):
     return get_user_model().objects.get_or_create(username=name)[0]
 
 
-def _answered(person, title: str) -> ChatSession:
+def _create_answered_chat(person, title: str) -> ChatSession:
     """Create a chat with one answered question."""
     session = ChatSession.objects.create(user=person, title=title)
     agent, now = Agent.objects.get(is_default=True), timezone.now()
@@ -109,7 +111,7 @@ def _answered(person, title: str) -> ChatSession:
     return session
 
 
-def _shown(session: ChatSession) -> dict:
+def _page_facts(session: ChatSession) -> dict:
     last = session.messages.last()
     return {"cookie": signed_in(session.user), "chat": session.pk, "last": last.pk}
 

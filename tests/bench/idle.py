@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.bench.chat import Watch
 from tests.bench.processes import child, cpu, resident_mb
-from tests.bench.product import Product, product, told
+from tests.bench.product import Product, product, send_order
 from tests.bench.rounds import Size
 
 TABS = 10
@@ -29,20 +29,20 @@ def measure(size: Size) -> list[dict]:
     with tempfile.TemporaryDirectory(prefix="ashiato-bench-") as folder:
         people = max(size.sockets) // TABS
         with product(Path(folder), people, TABS) as server:
-            _opened(server, WARM_UP, 0)
-            return [_opened(server, count, size.idle) for count in size.sockets]
+            _measure_open_pages(server, WARM_UP, 0)
+            return [_measure_open_pages(server, count, size.idle) for count in size.sockets]
 
 
-def _opened(server: Product, count: int, seconds: float) -> dict:
+def _measure_open_pages(server: Product, count: int, seconds: float) -> dict:
     empty = resident_mb(server.process)
     with child("-m", "tests.bench.idle_load", stdin=-1, stdout=-1, stderr=None) as pages:
-        opened = told(pages, {"open": list(islice(server.tabs(), count))})
+        opened = send_order(pages, {"open": list(islice(server.tabs(), count))})
         time.sleep(SETTLED)
         memory = resident_mb(server.process) - empty
-        used = _used(server, seconds)
-        echo = told(pages, {"echo": ECHOES})
+        used = _idle_cpu_percent(server, seconds)
+        echo = send_order(pages, {"echo": ECHOES})
         watched = Watch(server.process)
-        storm = told(pages, {"storm": count // 2, "seconds": STORM if seconds else 0})
+        storm = send_order(pages, {"storm": count // 2, "seconds": STORM if seconds else 0})
         spent, others = watched.spent(storm.pop("client cpu s"))
     figures = {"KB a page": memory * 1000 / count, "cpu %": used, **opened, **echo, **storm}
     figures |= {"cpu ms each": spent * 1000 / (count // 2), "others": others}
@@ -51,7 +51,7 @@ def _opened(server: Product, count: int, seconds: float) -> dict:
     return {"pages": count} | {name: round(value, 2) for name, value in figures.items()}
 
 
-def _used(server: Product, seconds: float) -> float:
+def _idle_cpu_percent(server: Product, seconds: float) -> float:
     """Return the percentage of a core used while idle."""
     before = cpu(server.process)
     time.sleep(seconds)

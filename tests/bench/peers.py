@@ -68,9 +68,9 @@ def measure(size: Size) -> list[dict]:
             if is_installed(name):
                 servers[name] = stack.enter_context(start(llm, folder, max(size.chats)))
         for server in servers.values():
-            chat.loaded(server, WARM_UP, llm)
+            chat.measure_load(server, WARM_UP, llm)
         readings = [
-            Reading(number, name, level, chat.loaded(server, level, llm))
+            Reading(number, name, level, chat.measure_load(server, level, llm))
             for number in range(size.rounds)
             for level in size.chats
             for name, server in servers.items()
@@ -141,9 +141,9 @@ def _home(folder: Path, name: str) -> Path:
 def _accounts(port: int, people: int) -> list[str]:
     """Create accounts; the first one to sign up is the administrator, who adds the others."""
     url = f"http://127.0.0.1:{port}/api/v1/auths"
-    root = _posted(f"{url}/signup", _person(0))
+    root = _post_json(f"{url}/signup", _person(0))
     return [
-        _posted(f"{url}/add", _person(number) | {"role": "user"}, root)
+        _post_json(f"{url}/add", _person(number) | {"role": "user"}, root)
         for number in range(1, max(people, WARM_UP) + 1)
     ]
 
@@ -153,7 +153,7 @@ def _person(number: int) -> dict[str, str]:
     return {"name": f"person-{number}", "email": email, "password": "bench-Passw0rd!"}
 
 
-def _posted(url: str, body: dict, token: str = "") -> str:
+def _post_json(url: str, body: dict, token: str = "") -> str:
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     request = urllib.request.Request(url, orjson.dumps(body), headers)
     with urllib.request.urlopen(request, timeout=60) as response:

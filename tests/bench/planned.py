@@ -41,7 +41,7 @@ def plan(steps: int) -> ExecutionPlan:
 
 
 async def cost(steps: int) -> dict:
-    run = await sync_to_async(_prepared)(steps)
+    run = await sync_to_async(_prepare_run)(steps)
     cpu, began = time.process_time(), time.monotonic()
     runs.launch(run)
     await runs.wait(run)
@@ -52,7 +52,7 @@ async def cost(steps: int) -> dict:
     return {"steps": steps, "events": await run.events.acount()} | figures
 
 
-def _prepared(steps: int) -> Run:
+def _prepare_run(steps: int) -> Run:
     workflow = Workflow.objects.create(name=f"{steps} steps {time.monotonic_ns()}")
     text = json.dumps({"name": workflow.name, **plan(steps).to_dict()})
     version = workflow.versions.create(number=1, text=text)

@@ -63,7 +63,7 @@ def output(module: str, *arguments: str | int, env: dict[str, str]):
         return orjson.loads(said)
 
 
-def told(process: psutil.Popen, order: dict) -> dict:
+def send_order(process: psutil.Popen, order: dict) -> dict:
     """Send an order to a waiting process, and return its response."""
     process.stdin.write(orjson.dumps(order) + b"\n")
     process.stdin.flush()

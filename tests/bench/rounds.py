@@ -42,17 +42,17 @@ def rows(readings: Iterable[Reading], reference: str, costs: Sequence[str]) -> l
         theirs = {n: by_place[level, reference, n] for n in mine}
         row = {"peer": peer, "at once": level} | medians(mine.values())
         for cost in costs:
-            row[f"{cost} ×"] = _rounded(mine[n][cost] / theirs[n][cost] for n in mine)
+            row[f"{cost} ×"] = _rounded_median(mine[n][cost] / theirs[n][cost] for n in mine)
         found.append(row)
     return found
 
 
 def medians(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
     figures = list(figures)
-    return {name: _rounded(each[name] for each in figures) for name in figures[0]}
+    return {name: _rounded_median(each[name] for each in figures) for name in figures[0]}
 
 
-def _rounded(values: Iterable[float]) -> float:
+def _rounded_median(values: Iterable[float]) -> float:
     return round(median(values), 3)
 
 
@@ -62,7 +62,7 @@ def percentile(values: Iterable[float], share: float) -> float:
     return values[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
-def printed(about: str, rows: Sequence[Mapping[str, object]]) -> str:
+def format_table(about: str, rows: Sequence[Mapping[str, object]]) -> str:
     """Format rows as a table with a caption."""
     cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -54,9 +54,9 @@ def measure(size: Size) -> list[dict]:
 
 def _figures(webs, levels, llm, folder, services) -> Iterator[tuple[int, dict]]:
     with _fleet(webs, len(levels) + 1, max(levels), llm, folder, services) as server:
-        chat.loaded(server, WARM_UP, llm)
+        chat.measure_load(server, WARM_UP, llm)
         for level in levels:
-            yield level, chat.loaded(server, level, llm)
+            yield level, chat.measure_load(server, level, llm)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ FILTERS = [
 ]
 
 
-def looked() -> list[dict]:
+def measure_pages() -> list[dict]:
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(get_user_model().objects.create_superuser("bench"))
     lists = {q or "(all)": f"/traces/?{urlencode({'q': q})}" for q in FILTERS}
@@ -82,4 +82,4 @@ def _long_run() -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(looked()))
+    print(json.dumps(measure_pages()))

@@ -17,11 +17,11 @@ async def words(session: ClientSession, text: str) -> AsyncIterator[str]:
         async for piece in response.content.iter_any():
             *events, rest = (rest + piece).split(b"\n\n")
             for event in events:
-                if said := _said(event):
+                if said := _delta_text(event):
                     yield said
 
 
-def _said(event: bytes) -> str | None:
+def _delta_text(event: bytes) -> str | None:
     if not event.startswith(b"data: {"):
         return None
     choices = orjson.loads(event[6:])["choices"]

@@ -27,7 +27,7 @@ def browser_type_launch_args(browser_type_launch_args):
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory, testrun_uid) -> Path:
     place = tmp_path_factory.getbasetemp().parent / f"furnished-{testrun_uid}"
-    return first_start.made(place, lambda place: Server(place, 0).manage("setup"))
+    return first_start.create_once(place, lambda place: Server(place, 0).manage("setup"))
 
 
 @pytest.fixture(scope="session")

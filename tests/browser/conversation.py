@@ -31,7 +31,7 @@ def ask(page: Page, question: str) -> None:
     page.locator("#text").press("Enter")
 
 
-def answered(page: Page, question: str) -> Locator:
+def ask_and_wait(page: Page, question: str) -> Locator:
     """Ask a question in a new chat, and wait for its answer."""
     run = begin(page, question)
     expect(run).to_have_attribute("data-status", "completed")

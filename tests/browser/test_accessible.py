@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import CALCULATION, SEVERAL, answered, last_run
+from tests.browser.conversation import CALCULATION, SEVERAL, ask_and_wait, last_run
 from tests.browser.test_sharing import make, open_elsewhere
 
 GRAVE = {"serious", "critical"}
@@ -49,7 +49,7 @@ def run_of(page: Page) -> str:
     indirect=True,
 )
 def test_the_chat_and_the_page_of_a_run_have_no_serious_fault(reader: Page):
-    answered(reader, SEVERAL)
+    ask_and_wait(reader, SEVERAL)
     assert faults(reader) == []
 
     run = run_of(reader)
@@ -61,7 +61,7 @@ def test_the_chat_and_the_page_of_a_run_have_no_serious_fault(reader: Page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_step_beside_its_run_has_no_serious_fault(visit, server, scheme):
     reader = visit(server, color_scheme=scheme, reduced_motion="reduce")
-    answered(reader, SEVERAL).locator(".to-trace").click()
+    ask_and_wait(reader, SEVERAL).locator(".to-trace").click()
     reader.locator("#step-1 summary").click()
     expect(reader.locator("#panel .payload").first).to_be_visible()
     assert faults(reader) == []
@@ -75,7 +75,7 @@ def test_a_step_beside_its_run_has_no_serious_fault(visit, server, scheme):
 def test_a_long_question_is_scrolled_by_keyboard_too(visit, server, width):
     reader = visit(server, viewport={"width": width, "height": 844})
     lines = "\n".join(f"What is {number} + {number}?" for number in range(30))
-    answered(reader, lines)
+    ask_and_wait(reader, lines)
     assert faults(reader) == []
 
     run = run_of(reader)
@@ -85,14 +85,14 @@ def test_a_long_question_is_scrolled_by_keyboard_too(visit, server, width):
 
 
 def test_the_list_and_the_queue_have_no_serious_fault(reader: Page):
-    answered(reader, CALCULATION)
+    ask_and_wait(reader, CALCULATION)
     for address in ("/traces/", "/traces/?q=staus:failed", "/review/", "/approvals/"):
         reader.goto(address)
         assert faults(reader) == [], address
 
 
 def test_a_case_has_no_serious_fault_in_the_queue_or_alone(reader: Page):
-    run = answered(reader, CALCULATION)
+    run = ask_and_wait(reader, CALCULATION)
     run.locator(".thumb[value=bad]").click()
     run.locator("button[value=flag]").click()
     expect(run.locator(".flagged")).to_be_visible()
@@ -109,7 +109,7 @@ def test_a_case_has_no_serious_fault_in_the_queue_or_alone(reader: Page):
 
 @pytest.mark.parametrize("level", ["person", "reviewer", "auditor"])
 def test_what_is_shared_has_no_serious_fault(reader: Page, options, visit, server, level):
-    answered(reader, SEVERAL)
+    ask_and_wait(reader, SEVERAL)
     link = make(reader, run_of(reader), level)
     assert faults(reader) == []
 
@@ -128,7 +128,7 @@ def test_a_link_that_has_ended_has_no_serious_fault(options, visit, server, watc
 
 
 def test_a_replay_and_a_comparison_have_no_serious_fault(reader: Page):
-    answered(reader, CALCULATION)
+    ask_and_wait(reader, CALCULATION)
     run = run_of(reader)
     for address in ("replay/", "compare/", f"compare/{run}/", "again/2/", "share/"):
         answer = reader.goto(f"/traces/{run}/{address}")

@@ -3,17 +3,17 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import answered, begin, tool_step
+from tests.browser.conversation import ask_and_wait, begin, tool_step
 
 TOOLS, PATTERNS = "/admin/agents/toolregistration/", "/admin/agents/guardrailpattern/"
 
 
 def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
     with switched_off(page, "calculator"):
-        run = answered(page, "What is 6 times 7?")
+        run = ask_and_wait(page, "What is 6 times 7?")
         expect(run.locator(".step[data-kind=tool]", has_text="calculator")).to_have_count(0)
 
-    run = answered(page, "What is 6 times 7?")
+    run = ask_and_wait(page, "What is 6 times 7?")
     expect(tool_step(run).locator(".intent")).to_contain_text("calculator")
 
 
@@ -53,7 +53,7 @@ def test_a_run_out_of_steps_offers_to_continue(page: Page):
 
 
 def test_what_happened_can_be_looked_at_in_the_admin_console(page: Page):
-    answered(page, "What is 4141 + 1?")
+    ask_and_wait(page, "What is 4141 + 1?")
 
     page.goto("/admin/agents/run/?q=4141")
     page.locator("#result_list tbody a").first.click()

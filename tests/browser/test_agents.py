@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conversation import FIGURES, ask, html, last_run
 
 
-def asked(page: Page, agent: str, question: str) -> Locator:
+def ask_agent(page: Page, agent: str, question: str) -> Locator:
     """Ask this agent a question in a new chat; return its run."""
     page.goto("/")
     page.locator("select[name=agent]").select_option(agent)
@@ -31,7 +31,7 @@ def assert_equals_its_reload(page: Page) -> None:
     ],
 )
 def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, question, note):
-    run = asked(page, "reporter", question)
+    run = ask_agent(page, "reporter", question)
     expect(run).to_have_attribute("data-status", "completed")
 
     answer = run.locator(".answer")
@@ -44,7 +44,7 @@ def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, questi
 
 @pytest.mark.journey
 def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
-    run = asked(page, "lead", "Ask helper: What is 12.5% of 3480?")
+    run = ask_agent(page, "lead", "Ask helper: What is 12.5% of 3480?")
     expect(run).to_have_attribute("data-status", "completed")
 
     nested = run.locator(".step[data-depth='1']")
@@ -55,7 +55,7 @@ def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
 
 
 def test_a_call_of_an_agent_that_was_asked_waits_for_the_person_who_asked(page: Page):
-    run = asked(page, "lead", "Ask careful: What is 6 times 7?")
+    run = ask_agent(page, "lead", "Ask careful: What is 6 times 7?")
     approval = run.locator(".step[data-depth='1'] .approval[data-verdict=waiting]")
     expect(approval).to_contain_text("careful")
     expect(approval).to_contain_text('{"expression": "6 * 7"}')
@@ -68,7 +68,7 @@ def test_a_call_of_an_agent_that_was_asked_waits_for_the_person_who_asked(page: 
 
 
 def test_a_person_learns_from_an_agent_that_can_only_ask_others_how(page: Page):
-    run = asked(page, "lead", "What is 6 times 7?")
+    run = ask_agent(page, "lead", "What is 6 times 7?")
 
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".answer")).to_contain_text("Ask helper: What is 6 times 7?")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import account
-from tests.browser.conversation import answered
+from tests.browser.conversation import ask_and_wait
 from tests.browser.server import PASSWORD
 from tests.browser.test_accessible import READERS, faults
 
@@ -44,7 +44,7 @@ def test_an_entry_says_from_where_and_what(page: Page):
 
 
 def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
-    answered(page, "What is 12.5% of 3480?")
+    ask_and_wait(page, "What is 12.5% of 3480?")
     page.goto("/account/")
     page.get_by_role("link", name="View my data").click()
     expect(page.get_by_role("heading", name="Your data")).to_be_visible()

@@ -9,8 +9,8 @@ from tests.browser.conversation import (
     FIGURES,
     LOOKUP,
     SEVERAL,
-    answered,
     ask,
+    ask_and_wait,
     begin,
     html,
     last_run,
@@ -97,7 +97,7 @@ def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slo
 
 @pytest.mark.journey
 def test_a_row_says_number_kind_intent_status_and_duration_and_holds_the_rest(page: Page):
-    run = answered(page, CALCULATION)
+    run = ask_and_wait(page, CALCULATION)
     row = tool_step(run)
 
     expect(run.locator(".step .number")).to_have_text(["#1", "#2", "#3"])
@@ -129,7 +129,7 @@ def test_a_row_that_was_opened_stays_open_while_the_run_goes_on(slow_page: Page)
     [CALCULATION, FIGURES, LOOKUP, SEVERAL],
 )
 def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
-    answered(page, question)
+    ask_and_wait(page, question)
     expect(page.locator(".running-dot")).to_have_count(0)
     messages, sessions = page.locator("#messages"), page.locator("#sessions")
     watched = html(messages), html(sessions)
@@ -142,7 +142,7 @@ def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
 
 @pytest.mark.journey
 def test_a_second_question_is_answered_below_the_first_and_equals_its_reload(page: Page):
-    answered(page, "What was the revenue in 2025?")
+    ask_and_wait(page, "What was the revenue in 2025?")
     ask(page, "And last month?")
 
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
@@ -218,7 +218,7 @@ def test_a_run_that_ended_while_the_page_was_loading_is_shown_as_ended(slow_page
 
 @pytest.mark.journey
 def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
-    run = answered(page, CALCULATION)
+    run = ask_and_wait(page, CALCULATION)
 
     page.get_by_text("Everything", exact=True).click()
     expect(run.locator(".step details[open]")).to_have_count(3)
@@ -247,7 +247,7 @@ def test_a_reader_who_scrolled_up_is_left_alone(slow_page: Page):
 
 def test_an_answer_is_copied_as_it_was_written(page: Page):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    run = answered(page, CALCULATION)
+    run = ask_and_wait(page, CALCULATION)
 
     run.get_by_role("button", name="Copy", exact=True).last.click()
 
@@ -257,7 +257,7 @@ def test_an_answer_is_copied_as_it_was_written(page: Page):
 
 @pytest.mark.journey
 def test_what_was_typed_outlives_a_reload(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     page.locator("#text").fill("half a thou")
 
     page.reload()
@@ -269,7 +269,7 @@ def test_what_was_typed_outlives_a_reload(page: Page):
 
 def test_a_session_of_somebody_else_is_not_there(visit, page, server, guest, watch):
     watch.expect("404")
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
 
     stranger = visit(server, storage_state=guest)
     response = stranger.goto(f"/chat/{number_in(page)}/")

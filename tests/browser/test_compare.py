@@ -5,15 +5,15 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import CALCULATION, FIGURES, SEVERAL, answered, last_run
+from tests.browser.conversation import CALCULATION, FIGURES, SEVERAL, ask_and_wait, last_run
 from tests.browser.test_approvals import asks
 
 SALES = "今年いちばん売れた商品を{}つ教えてください。"
 
 
-def asked(page: Page, question: str) -> str:
+def run_number(page: Page, question: str) -> str:
     """Return the number of the run that answered this."""
-    return answered(page, question).get_attribute("id").removeprefix("run-")
+    return ask_and_wait(page, question).get_attribute("id").removeprefix("run-")
 
 
 def rerun(page: Page, run: str, step: int) -> None:
@@ -36,7 +36,7 @@ def fits(page: Page) -> bool:
 
 
 def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Page):
-    page, run = slow_page, asked(slow_page, CALCULATION)
+    page, run = slow_page, run_number(slow_page, CALCULATION)
 
     rerun(page, run, 3)
 
@@ -53,7 +53,7 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
 
 @pytest.mark.journey
 def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
-    run = asked(page, CALCULATION)
+    run = run_number(page, CALCULATION)
     page.set_viewport_size({"width": 1500, "height": 900})
     page.goto(f"/traces/{run}/")
 
@@ -70,7 +70,7 @@ def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
 
 
 def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
-    run = asked(page, SEVERAL)
+    run = run_number(page, SEVERAL)
     page.goto(f"/traces/{run}/again/4/")
     page.get_by_label("calculator").uncheck()
     page.get_by_label("Instructions").fill("Be brief.")
@@ -88,7 +88,7 @@ def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
 
 
 def test_n_goes_to_the_next_difference_and_j_to_the_next_row(page: Page):
-    one, other = asked(page, CALCULATION), asked(page, "What is 12.5% of 3500?")
+    one, other = run_number(page, CALCULATION), run_number(page, "What is 12.5% of 3500?")
     page.goto(f"/traces/{one}/compare/{other}/")
     rows, differing = page.locator(".pair-row"), page.locator("[data-differs]")
     expect(page.locator(".difference-note")).to_be_visible()
@@ -127,7 +127,7 @@ def test_a_call_of_a_run_again_is_approved_where_it_is_compared(page: Page):
 
 def test_the_other_run_is_chosen_from_a_list_or_by_its_number(page: Page, watch):
     watch.expect("422")
-    one, other = asked(page, CALCULATION), asked(page, CALCULATION)
+    one, other = run_number(page, CALCULATION), run_number(page, CALCULATION)
     page.goto(f"/traces/{one}/compare/")
 
     field = page.get_by_label("Run number")
@@ -145,7 +145,7 @@ def test_the_other_run_is_chosen_from_a_list_or_by_its_number(page: Page, watch)
 
 
 def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visit, server):
-    run = asked(page, FIGURES)
+    run = run_number(page, FIGURES)
     plain = visit(server, java_script_enabled=False)
     rerun(plain, run, 3)
 
@@ -161,7 +161,7 @@ def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visi
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_and_reads_in_japanese(page: Page, visit, server, scheme):
-    one, other = asked(page, SALES.format(5)), asked(page, SALES.format(3))
+    one, other = run_number(page, SALES.format(5)), run_number(page, SALES.format(3))
     size = {"width": 390, "height": 844}
     phone = visit(server, viewport=size, is_mobile=True, color_scheme=scheme, locale="ja-JP")
 

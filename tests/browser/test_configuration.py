@@ -10,7 +10,7 @@ from tests.browser.test_accessible import faults
 PAGE = "/admin/configuration/"
 
 
-def written(page: Page, text: str) -> None:
+def preview_changes(page: Page, text: str) -> None:
     page.goto(PAGE)
     page.get_by_label("Or paste its contents").fill(text)
     page.get_by_role("button", name="Preview changes").click()
@@ -36,16 +36,16 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
 
     page.get_by_role("button", name="Apply").click()
     expect(page.locator(".messagelist .success")).to_have_text("1 change applied.")
-    written(page, text)
+    preview_changes(page, text)
     page.get_by_role("button", name="Apply").click()
-    written(page, text)
+    preview_changes(page, text)
     expect(page.locator(".calm")).to_have_text(
         "No changes. The configuration already matches the file."
     )
 
 
 def test_a_refused_line_is_told_fixed_and_taken_by_keys_alone(page: Page, watch):
-    written(page, "ashiato: 1\npatterns:\n  by-file:\n    pattern: '(a'\n")
+    preview_changes(page, "ashiato: 1\npatterns:\n  by-file:\n    pattern: '(a'\n")
     expect(page.locator(".part.refused .problems")).to_contain_text("line 4")
     expect(page.get_by_role("button", name="Apply")).to_have_count(0)
     assert not faults(page)
@@ -64,7 +64,9 @@ def test_a_refused_line_is_told_fixed_and_taken_by_keys_alone(page: Page, watch)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone(visit, server, scheme):
     page = visit(server, viewport={"width": 390, "height": 844}, color_scheme=scheme)
-    written(page, "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n")
+    preview_changes(
+        page, "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n"
+    )
     expect(page.locator(".part.changed .config-item")).to_be_visible()
 
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.conftest import AWAY
-from tests.browser.conversation import LOOKUP, answered, ask, begin, html, last_run
+from tests.browser.conversation import LOOKUP, ask, ask_and_wait, begin, html, last_run
 
 TRY_AGAIN = 1013
 
@@ -18,7 +18,7 @@ def lost(watch):
 def test_nothing_typed_or_sent_while_the_server_is_away_is_lost(
     slow_page: Page, slow_server, lost
 ):
-    answered(slow_page, "What is 2 + 3?")
+    ask_and_wait(slow_page, "What is 2 + 3?")
     typing = slow_page.context.new_page()
     typing.goto(slow_page.url)
 
@@ -64,7 +64,7 @@ def test_a_run_goes_on_after_its_server_died(slow_page: Page, slow_server, lost)
 
 
 def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
-    answered(page, "What is 2 + 3?")
+    ask_and_wait(page, "What is 2 + 3?")
     other = page.context.new_page()
     other.goto(page.url)
     row = other.locator(".session", has=other.locator("[aria-current=page]"))
@@ -132,7 +132,7 @@ def test_a_page_that_was_away_shows_what_the_other_device_shows(
 
 @pytest.mark.journey
 def test_a_browser_without_a_network_says_so_and_sends_afterwards(page: Page, lost):
-    answered(page, "What is 2 + 3?")
+    ask_and_wait(page, "What is 2 + 3?")
     page.context.set_offline(True)
     expect(page.locator("#connection [data-when=lost]")).to_be_visible()
     ask(page, "What is 4 + 5?")
@@ -148,7 +148,7 @@ def test_a_browser_without_a_network_says_so_and_sends_afterwards(page: Page, lo
 
 def test_a_page_keeps_trying_and_never_waits_long(page: Page):
     line = Line(page)
-    answered(page, "What is 2 + 3?")
+    ask_and_wait(page, "What is 2 + 3?")
     waits = page.evaluate("[0, 3, 6, 50].map(htmx.config.wsReconnectDelay)")
 
     line.cut()

@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import (
     CALCULATION,
-    answered,
     ask,
+    ask_and_wait,
     begin,
     last_run,
     tool_step,
@@ -121,7 +121,7 @@ def test_the_colours_of_the_system_are_taken_unless_one_chose(page: Page):
 
 
 def test_all_text_can_be_told_from_its_background(page: Page):
-    run = answered(page, "How do I ingest documents?")
+    run = ask_and_wait(page, "How do I ingest documents?")
     ask(page, "show all orders")
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
     page.get_by_text("Everything", exact=True).click()
@@ -193,7 +193,7 @@ def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
 
 @pytest.mark.journey
 def test_everything_is_reached_with_the_tab_key_and_one_sees_where_one_is(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     page.reload()
     expect(page.locator("#text")).to_be_focused()
 
@@ -206,7 +206,7 @@ def test_everything_is_reached_with_the_tab_key_and_one_sees_where_one_is(page: 
 
 
 def test_a_row_is_opened_with_the_keyboard(page: Page):
-    row = tool_step(answered(page, CALCULATION))
+    row = tool_step(ask_and_wait(page, CALCULATION))
 
     row.locator("summary").focus()
     page.keyboard.press("Enter")
@@ -216,7 +216,7 @@ def test_a_row_is_opened_with_the_keyboard(page: Page):
 
 
 def test_everything_has_a_name_for_those_who_do_not_see_it(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     row = page.locator(".session").first
     row.hover()
 

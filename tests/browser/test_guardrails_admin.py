@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import answered, begin
+from tests.browser.conversation import ask_and_wait, begin
 from tests.browser.test_accessible import READERS, faults
 
 PATTERNS = "/admin/agents/guardrailpattern/"
@@ -26,7 +26,7 @@ def save(page: Page) -> None:
 
 
 @contextmanager
-def kept(page: Page, name: str = "Fish"):
+def saved_pattern(page: Page, name: str = "Fish"):
     save(page)
     try:
         yield
@@ -52,7 +52,7 @@ def test_matches_are_marked_while_one_types(page: Page):
 
 
 def test_a_pattern_is_tested_on_past_runs_before_it_is_saved(page: Page):
-    answered(page, "What is 4711 + 1?")
+    ask_and_wait(page, "What is 4711 + 1?")
     draft(page, "4711")
 
     page.get_by_role("button", name="Run backtest").click()
@@ -66,7 +66,7 @@ def test_a_pattern_is_tested_on_past_runs_before_it_is_saved(page: Page):
 def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Page):
     draft(page, "(?i)pikeperch")
     page.locator("[name=is_observed]").check()
-    with kept(page):
+    with saved_pattern(page):
         run = begin(page, "What is a pikeperch?")
         expect(run).to_have_attribute("data-status", "completed")
 
@@ -91,7 +91,7 @@ def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Pag
 
 def test_what_is_masked_is_masked_while_it_is_said_and_afterwards(page: Page):
     draft(page, r"4\d\b", "mask", "output")
-    with kept(page):
+    with saved_pattern(page):
         run = begin(page, "What is 6 times 7?")
         expect(run).to_have_attribute("data-status", "completed")
         expect(run.locator(".answer").first).to_contain_text("‹Fish›")

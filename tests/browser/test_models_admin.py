@@ -36,7 +36,7 @@ def fill(page: Page, provider: WireServer, label: str) -> None:
 
 
 @contextmanager
-def added(page: Page, provider: WireServer, label: str) -> Iterator[None]:
+def added_model(page: Page, provider: WireServer, label: str) -> Iterator[None]:
     fill(page, provider, label)
     page.locator("[name=_save]").click()
     expect(page.locator(".messagelist .success")).to_be_visible()
@@ -52,7 +52,7 @@ def added(page: Page, provider: WireServer, label: str) -> Iterator[None]:
 
 
 @contextmanager
-def chosen(page: Page, label: str) -> Iterator[None]:
+def chosen_model(page: Page, label: str) -> Iterator[None]:
     choose(page, label)
     try:
         yield
@@ -80,7 +80,7 @@ def test_a_model_is_added_tested_and_used_in_a_chat(page: Page, provider: WireSe
     )
     expect(page.get_by_role("button", name="Test")).to_be_enabled()
 
-    with added(page, provider, "swift"), chosen(page, "swift"):
+    with added_model(page, provider, "swift"), chosen_model(page, "swift"):
         run = begin(page, "How is the weather?")
         expect(run).to_have_attribute("data-status", "completed")
         expect(run).to_contain_text("It is a fine day.")
@@ -94,7 +94,7 @@ def test_a_model_that_is_switched_off_is_said_where_the_question_is_typed(
     page: Page, provider: WireServer, watch
 ):
     watch.expect("422")
-    with added(page, provider, "swift"), chosen(page, "swift"):
+    with added_model(page, provider, "swift"), chosen_model(page, "swift"):
         page.goto(MODELS)
         page.locator("#result_list [name=form-0-enabled]").uncheck()
         page.locator("[name=_save]").click()

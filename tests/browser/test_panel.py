@@ -5,14 +5,14 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import last_run
 from tests.browser.test_accessible import faults
-from tests.browser.test_agents import asked, assert_equals_its_reload
+from tests.browser.test_agents import ask_agent, assert_equals_its_reload
 
 FIGURE = "How many orders were refunded?"
 
 
 @pytest.mark.journey
 def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
-    run = asked(page, "panel", FIGURE)
+    run = ask_agent(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")
 
     names = run.locator(".step[data-depth='2'] .speaker").all_inner_texts()
@@ -33,7 +33,7 @@ def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
 
 
 def test_members_that_agree_are_said_to(page: Page):
-    run = asked(page, "panel", "How do I approve a tool call?")
+    run = ask_agent(page, "panel", "How do I approve a tool call?")
     expect(run).to_have_attribute("data-status", "completed")
 
     expect(run.locator(".panel-members")).to_contain_text("All members agree.")
@@ -44,7 +44,7 @@ def test_members_that_agree_are_said_to(page: Page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_panel_is_read_on_a_phone_and_has_no_serious_fault(visit, server, scheme):
     page = visit(server, color_scheme=scheme, viewport={"width": 390, "height": 844})
-    run = asked(page, "panel", FIGURE)
+    run = ask_agent(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")
 
     assert faults(page) == []

@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from agents.accounts import totp
 from tests.browser.conftest import choose_password
-from tests.browser.conversation import CALCULATION, answered, log_in
+from tests.browser.conversation import CALCULATION, ask_and_wait, log_in
 from tests.browser.test_accessible import READERS, faults
 
 PASSWORD = "only passing through here"
@@ -140,7 +140,7 @@ def test_whoever_is_switched_off_is_out_of_an_open_chat(newcomer, outside, page)
     place = newcomer(name)
     theirs = outside().new_page()
     log_in(theirs, name, PASSWORD)
-    answered(theirs, CALCULATION)
+    ask_and_wait(theirs, CALCULATION)
 
     page.goto(place)
     page.get_by_label("Active").uncheck()

@@ -27,23 +27,23 @@ def asking_server(server: Server) -> Server:
     return server
 
 
-def begun(page: Page, question: str = COMPARISON, agent: str = "planner") -> Locator:
+def start_plan(page: Page, question: str = COMPARISON, agent: str = "planner") -> Locator:
     page.goto("/")
     page.locator("select[name=agent]").select_option(agent)
     ask(page, question)
     return last_run(page)
 
 
-def shown(page: Page) -> Locator:
+def pending_plan(page: Page) -> Locator:
     """Return a plan that waits for approval."""
-    approval = begun(page, agent=FIRST).locator(".approval[data-verdict=waiting]")
+    approval = start_plan(page, agent=FIRST).locator(".approval[data-verdict=waiting]")
     expect(approval).to_contain_text("proposes a plan")
     return approval
 
 
 @pytest.mark.journey
 def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page: Page):
-    run = begun(page)
+    run = start_plan(page)
     plan = run.locator(".plan")
     expect(plan.locator(".node").first).to_be_visible()
     expect(run).to_have_attribute("data-status", "completed")
@@ -64,7 +64,7 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
 def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(
     page, asking_server, decision
 ):
-    approval = shown(page)
+    approval = pending_plan(page)
     approval.get_by_role("button", name=decision, exact=True).focus()
 
     page.keyboard.press("Enter")
@@ -77,7 +77,7 @@ def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(
 
 def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow_server):
     page = visit(slow_server)
-    run = begun(page)
+    run = start_plan(page)
     node = run.locator(".plan .wide a.node").first
     node.wait_for()
     node.focus()
@@ -89,7 +89,7 @@ def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow
 
 
 def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: Server):
-    approval = shown(page)
+    approval = pending_plan(page)
     approval.get_by_text("Edit", exact=True).click()
     last = approval.locator(".edited > li").last
     last.get_by_label("Skip this step").check()
@@ -112,7 +112,7 @@ def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: S
 
 
 def test_a_plan_is_declined_in_the_inbox_with_a_reason(page: Page, asking_server: Server):
-    shown(page)
+    pending_plan(page)
     chat = page.url
     page.goto("/approvals/")
     card = page.locator("article", has_text=COMPARISON).last
@@ -128,7 +128,7 @@ def test_a_plan_is_declined_in_the_inbox_with_a_reason(page: Page, asking_server
 
 
 def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page: Page):
-    run = begun(page, NO_DATA)
+    run = start_plan(page, NO_DATA)
 
     plan = run.locator(".plan")
     expect(run).to_have_attribute("data-status", "completed")
@@ -144,7 +144,7 @@ def test_a_plan_has_no_serious_fault(look, visit, asking_server: Server):
     if look == "phone":
         options |= {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
     reader = visit(asking_server, reduced_motion="reduce", **options)
-    approval = begun(reader, agent=FIRST).locator(".approval[data-verdict=waiting]")
+    approval = start_plan(reader, agent=FIRST).locator(".approval[data-verdict=waiting]")
     expect(approval).to_be_visible()
     assert faults(reader) == []
 

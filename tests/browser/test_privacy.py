@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests import wire
 from tests.browser.conftest import serve
-from tests.browser.conversation import answered, begin, html, last_run
+from tests.browser.conversation import ask_and_wait, begin, html, last_run
 from tests.browser.server import Server
 from tests.browser.test_accessible import faults
 
@@ -58,7 +58,7 @@ def test_the_model_is_not_shown_it_and_the_person_reads_it(visit, discreet, mode
     page.goto("/")
     expect(page.locator(".promise:visible")).to_have_text(PROMISE)
 
-    run = answered(page, QUESTION)
+    run = ask_and_wait(page, QUESTION)
 
     expect(run.locator(".answer")).to_contain_text(f"You asked: {QUESTION}")
     assert "‹email 1›" in json.dumps(model.requests[-1].body, ensure_ascii=False)
@@ -72,7 +72,7 @@ def test_the_model_is_not_shown_it_and_the_person_reads_it(visit, discreet, mode
 def test_the_trace_says_what_was_replaced(visit, discreet):
     page = visit(discreet)
     choose(page, "hidden")
-    number = answered(page, QUESTION).get_attribute("id").removeprefix("run-")
+    number = ask_and_wait(page, QUESTION).get_attribute("id").removeprefix("run-")
 
     page.goto(f"/traces/{number}/")
 

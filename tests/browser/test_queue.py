@@ -17,7 +17,7 @@ def busy(page: Page):
     return run
 
 
-def queued(page: Page):
+def queued_messages(page: Page):
     return page.locator("#queue .question p")
 
 
@@ -30,7 +30,7 @@ def test_what_is_typed_while_the_agent_answers_waits_and_is_answered(slow_page: 
     ask(slow_page, SUM)
 
     for page in (slow_page, other):
-        expect(queued(page)).to_have_text([SUM])
+        expect(queued_messages(page)).to_have_text([SUM])
         expect(page.locator("#queue")).to_contain_text("Queued")
     expect(slow_page.locator("#text")).to_have_value("")
     expect(slow_page.locator("#announcer")).to_have_text("Your message is queued.")
@@ -48,15 +48,15 @@ def test_what_waits_is_there_after_a_reload_and_a_restart(slow_page: Page, slow_
     watch.expect(AWAY)
     busy(slow_page)
     ask(slow_page, SUM)
-    expect(queued(slow_page)).to_have_text([SUM])
+    expect(queued_messages(slow_page)).to_have_text([SUM])
 
     slow_page.reload()
-    expect(queued(slow_page)).to_have_text([SUM])
+    expect(queued_messages(slow_page)).to_have_text([SUM])
     slow_server.kill()
     expect(slow_page.locator("#connection")).to_be_visible()
     slow_server.start()
     expect(slow_page.locator("#connection")).to_be_hidden()
-    expect(queued(slow_page)).to_have_text([SUM])
+    expect(queued_messages(slow_page)).to_have_text([SUM])
 
     slow_page.locator("#text").press("Escape")
 
@@ -68,18 +68,18 @@ def test_a_message_taken_back_is_written_again(slow_page: Page):
     busy(slow_page)
     ask(slow_page, "What is 2 + 33?")
     ask(slow_page, "Never mind")
-    expect(queued(slow_page)).to_have_count(2)
+    expect(queued_messages(slow_page)).to_have_count(2)
 
     slow_page.locator("#queue").get_by_role("button", name="Remove").first.click()
 
-    expect(queued(slow_page)).to_have_text(["Never mind"])
+    expect(queued_messages(slow_page)).to_have_text(["Never mind"])
     expect(slow_page.locator("#text")).to_have_value("What is 2 + 33?")
     expect(slow_page.locator("#text")).to_be_focused()
     expect(slow_page.locator("#announcer")).to_have_text(
         "Your message was removed from the queue."
     )
     ask(slow_page, SUM)
-    expect(queued(slow_page)).to_have_text(["Never mind", SUM])
+    expect(queued_messages(slow_page)).to_have_text(["Never mind", SUM])
     expect(slow_page.locator("#text")).to_have_value("")
 
 
@@ -99,7 +99,7 @@ def test_send_now_stops_the_answer_and_is_answered_before_the_others(slow_page: 
     run = busy(slow_page)
     ask(slow_page, "How many customers are there?")
     ask(slow_page, SUM)
-    expect(queued(slow_page)).to_have_count(2)
+    expect(queued_messages(slow_page)).to_have_count(2)
 
     now = slow_page.locator("#queue").get_by_role("button", name="Send now").last
     now.focus()
@@ -128,7 +128,7 @@ def test_stop_lets_the_next_one_begin(slow_page: Page):
 def test_the_keyboard_stays_where_it_was_when_the_queue_changes(slow_page: Page):
     busy(slow_page)
     ask(slow_page, SUM)
-    expect(queued(slow_page)).to_have_text([SUM])
+    expect(queued_messages(slow_page)).to_have_text([SUM])
     other = slow_page.context.new_page()
     other.goto(slow_page.url)
     withdraw = slow_page.locator("#queue").get_by_role("button", name="Remove").first
@@ -136,7 +136,7 @@ def test_the_keyboard_stays_where_it_was_when_the_queue_changes(slow_page: Page)
 
     ask(other, "And 4 + 5?")
 
-    expect(queued(slow_page)).to_have_count(2)
+    expect(queued_messages(slow_page)).to_have_count(2)
     expect(withdraw).to_be_focused()
 
 
@@ -151,7 +151,7 @@ def test_two_devices_show_the_same_queue(slow_page: Page, visit, slow_server):
     phone.get_by_role("button", name="Add to queue").tap()
 
     for page in (slow_page, phone):
-        expect(queued(page)).to_have_text([SUM])
+        expect(queued_messages(page)).to_have_text([SUM])
     assert html(slow_page.locator("#queue")) == html(phone.locator("#queue"))
     assert phone.evaluate("document.documentElement.scrollWidth") == 390
     slow_page.locator("#queue").get_by_role("button", name="Remove").click()
@@ -166,7 +166,7 @@ def test_without_scripts_a_message_waits_and_is_taken_back(visit, slow_server, s
 
     plain.locator("#text").fill(SUM)
     plain.locator("button.send").click()
-    expect(queued(plain)).to_have_text([SUM])
+    expect(queued_messages(plain)).to_have_text([SUM])
     plain.get_by_role("button", name="Remove").click()
 
     expect(plain.locator("#text")).to_have_value(SUM)

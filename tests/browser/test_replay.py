@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conversation import CALCULATION, LOOKUP, SEVERAL, answered, begin, html
+from tests.browser.conversation import CALCULATION, LOOKUP, SEVERAL, ask_and_wait, begin, html
 from tests.browser.server import Server
 from tests.browser.test_approvals import asks
 from tests.browser.test_connection import Line
@@ -43,7 +43,7 @@ def move(page: Page, key: str) -> int:
 
 @pytest.mark.journey
 def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
-    watched = bare(answered(page, SEVERAL))
+    watched = bare(ask_and_wait(page, SEVERAL))
     stage = replay(page)
     expect(stage.locator(".run")).to_have_attribute("data-status", "running")
     expect(stage.locator(".step")).to_have_count(0)
@@ -58,7 +58,7 @@ def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
 
 
 def test_the_same_moments_are_seen_on_the_way_back(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     run, seen = replay(page).locator(".run"), {}
     for _ in range(EVENTS):
         at = move(page, "Shift+ArrowRight")
@@ -74,7 +74,7 @@ def test_the_same_moments_are_seen_on_the_way_back(page: Page):
 
 @pytest.mark.journey
 def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     stage = replay(page)
     now, announced = page.locator("#now"), page.locator("#announcer")
 
@@ -96,7 +96,7 @@ def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
 
 
 def test_the_list_of_moments_says_which_one_is_shown(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     replay(page)
     current = page.locator("#moments a[aria-current]")
 
@@ -108,7 +108,7 @@ def test_the_list_of_moments_says_which_one_is_shown(page: Page):
 
 
 def test_after_a_choice_with_the_mouse_the_keys_play_on(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     replay(page)
 
     for choice in ("0.5×", "Everything", "Skip waiting"):
@@ -123,7 +123,7 @@ def test_after_a_choice_with_the_mouse_the_keys_play_on(page: Page):
 
 
 def test_the_scrubber_goes_to_any_time_and_an_open_row_stays_open(page: Page):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     stage = replay(page, "?at=999")
     row = stage.locator(".step").first
     row.locator("summary").click()
@@ -204,7 +204,7 @@ def test_a_stopped_run_and_one_that_goes_on_are_played_as_far_as_they_came(slow_
 
 
 def test_without_javascript_every_moment_is_a_page(visit, page: Page, server):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     replay(page)
     address = page.url
     bare_page = visit(server, java_script_enabled=False)
@@ -221,7 +221,7 @@ def test_without_javascript_every_moment_is_a_page(visit, page: Page, server):
 
 
 def test_it_fits_a_phone_and_can_be_read_by_day_and_by_night(visit, page: Page, server):
-    answered(page, SEVERAL)
+    ask_and_wait(page, SEVERAL)
     replay(page)
     address = f"{page.url}?at=30"
     phone = visit(server, viewport={"width": 390, "height": 844}, is_mobile=True)
@@ -238,7 +238,7 @@ def test_it_fits_a_phone_and_can_be_read_by_day_and_by_night(visit, page: Page, 
 
 def test_a_server_that_is_away_is_said_and_asked_again(page: Page, watch):
     watch.expect("Failed to load resource|net::ERR_FAILED")
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     stage = replay(page)
     page.route("**/scene/**", lambda route: route.abort())
 

@@ -6,7 +6,7 @@ from random import randrange
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conversation import answered, ask, html, last_run
+from tests.browser.conversation import ask, ask_and_wait, html, last_run
 from tests.browser.test_everyone import faint_text, fits
 
 
@@ -16,9 +16,9 @@ def asker(visit, server, guest) -> Page:
     return visit(server, storage_state=guest)
 
 
-def flagged(page: Page, question: str) -> Locator:
+def request_review(page: Page, question: str) -> Locator:
     """Ask for a review of an answer."""
-    run = answered(page, question)
+    run = ask_and_wait(page, question)
     run.get_by_role("button", name="Bad answer").click()
     run.get_by_role("button", name="Save and request review").click()
     expect(run.locator(".flagged")).to_be_visible()
@@ -29,14 +29,14 @@ def case(page: Page, question: str) -> Locator:
     return page.locator(".case").filter(has_text=question)
 
 
-def waiting(page: Page) -> int:
+def open_reviews(page: Page) -> int:
     """Return the badge's number of open reviews."""
     return int((page.locator("#open-reviews").text_content().split() or ["0"])[0])
 
 
 @pytest.mark.journey
 def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Page):
-    run = answered(page, "What is 2 + 2?")
+    run = ask_and_wait(page, "What is 2 + 2?")
     rating = run.locator(".rating")
 
     run.get_by_role("button", name="Good answer").press("Enter")
@@ -53,7 +53,7 @@ def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Pag
 
 
 def test_a_thumb_down_asks_why_and_keeps_what_is_said(page: Page):
-    run = answered(page, "What is 2 + 3?")
+    run = ask_and_wait(page, "What is 2 + 3?")
     run.get_by_role("button", name="Bad answer").click()
     run.get_by_role("button", name="Incomplete").click()
     expect(run.get_by_role("button", name="Incomplete")).to_have_attribute(
@@ -71,7 +71,7 @@ def test_a_thumb_down_asks_why_and_keeps_what_is_said(page: Page):
 
 
 def test_a_thumb_outlives_the_next_answer_and_shows_in_the_other_tab(page: Page):
-    run = answered(page, "What is 2 + 4?")
+    run = ask_and_wait(page, "What is 2 + 4?")
     other = page.context.new_page()
     other.goto(page.url)
     expect(last_run(other).locator(".rating")).to_have_attribute("data-rated", "")
@@ -86,7 +86,7 @@ def test_a_thumb_outlives_the_next_answer_and_shows_in_the_other_tab(page: Page)
 
 
 def test_whoever_was_logged_out_meanwhile_is_asked_to_log_in(page: Page):
-    run = answered(page, "What is 2 + 6?")
+    run = ask_and_wait(page, "What is 2 + 6?")
     page.context.clear_cookies(name="sessionid")
 
     run.get_by_role("button", name="Good answer").click()
@@ -97,7 +97,7 @@ def test_whoever_was_logged_out_meanwhile_is_asked_to_log_in(page: Page):
 
 @pytest.mark.journey
 def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, asker: Page):
-    run = flagged(asker, "What is 3 + 3?")
+    run = request_review(asker, "What is 3 + 3?")
     page.goto("/review/")
     mine = case(page, "What is 3 + 3?")
     mine.locator("h2").click()
@@ -123,10 +123,10 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     # A second try of this test must not find the questions of the first.
     questions = [f"What is {randrange(10_000, 99_999)} + {n}?" for n in (4, 5)]
     for question in questions:
-        flagged(asker, question)
+        request_review(asker, question)
     page.goto("/review/")
     first, second = (case(page, question) for question in questions)
-    before = waiting(page)
+    before = open_reviews(page)
 
     page.keyboard.press("1")
     expect(page.locator(".case").first).to_be_focused()
@@ -148,7 +148,7 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     page.keyboard.press("3")
     expect(second.locator(".judge")).to_have_attribute("data-verdict", "wrong")
     expect(page.locator("#announcer")).to_contain_text("the last one")
-    assert waiting(page) == before - 2
+    assert open_reviews(page) == before - 2
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
@@ -157,7 +157,7 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
 
 
 def test_the_second_reviewer_is_told_and_loses_nothing(page: Page, asker: Page):
-    flagged(asker, "What is 5 + 5?")
+    request_review(asker, "What is 5 + 5?")
     other = page.context.new_page()
     for queue in (page, other):
         queue.goto("/review/")
@@ -175,7 +175,7 @@ def test_the_second_reviewer_is_told_and_loses_nothing(page: Page, asker: Page):
 
 
 def test_a_run_is_labelled_assigned_and_kept_as_an_example(page: Page, asker: Page):
-    flagged(asker, "What is 6 + 5?")
+    request_review(asker, "What is 6 + 5?")
     page.goto("/review/")
     mine = case(page, "What is 6 + 5?")
 
@@ -229,7 +229,7 @@ def test_it_all_works_without_javascript(visit, server, guest):
 
 
 def test_it_can_be_read_by_day_and_night_and_has_names(page: Page, asker: Page):
-    run = flagged(asker, "What is 8 + 5?")
+    run = request_review(asker, "What is 8 + 5?")
     run.locator(".reasons summary").click()
     assert faint_text(asker) == []
     page.goto("/review/")
@@ -245,7 +245,7 @@ def test_it_can_be_read_by_day_and_night_and_has_names(page: Page, asker: Page):
 
 
 def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Page):
-    flagged(asker, "What is 9 + 5?")
+    request_review(asker, "What is 9 + 5?")
     for language in ("日本語", "English"):
         phone.goto("/review/")
         phone.get_by_role("button", name=language).click()
@@ -263,7 +263,7 @@ def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Pa
 
 
 def test_a_run_and_a_step_of_it_are_judged_on_its_page(page: Page, asker: Page):
-    run = answered(asker, "What is 9 + 7?")
+    run = ask_and_wait(asker, "What is 9 + 7?")
     number = run.get_attribute("id").removeprefix("run-")
     page.goto(f"/traces/{number}/")
 

@@ -1,7 +1,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import answered, begin, last_run, number_in
+from tests.browser.conversation import ask_and_wait, begin, last_run, number_in
 
 ATTACK = (
     "<img src=x onerror=alert(1)> <script>alert(2)</script> "
@@ -30,7 +30,7 @@ def test_markup_in_a_question_is_shown_as_it_was_typed(page: Page):
 
 
 def test_markup_in_a_title_stays_text(page: Page):
-    answered(page, "What is 2 + 3?")
+    ask_and_wait(page, "What is 2 + 3?")
     row = page.locator(f"#session-{number_in(page)}")
     row.hover()
     row.get_by_role("button", name="Rename").click()
@@ -49,7 +49,7 @@ def test_a_document_cannot_bring_anything_to_life_in_an_answer(page: Page, serve
     document.write_text(DOCUMENT)
     server.manage("ingest", str(document))
 
-    answered(page, "What is the purple trapdoor?")
+    ask_and_wait(page, "What is the purple trapdoor?")
     answer = last_run(page).locator(".answer")
 
     expect(answer).to_contain_text("The purple trapdoor is this")

@@ -4,7 +4,7 @@ from random import randrange
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import answered, ask, begin, last_run, number_in
+from tests.browser.conversation import ask, ask_and_wait, begin, last_run, number_in
 
 MANY_MESSAGES = """
 from django.contrib.auth import get_user_model
@@ -34,9 +34,9 @@ def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, ne
 
 @pytest.mark.journey
 def test_a_session_is_named_after_its_first_question_and_the_newest_is_first(page: Page):
-    answered(page, "What is 101 + 1?")
+    ask_and_wait(page, "What is 101 + 1?")
     older = page.url
-    answered(page, "What is 102 + 1?")
+    ask_and_wait(page, "What is 102 + 1?")
     titles = page.locator("#sessions .title")
 
     expect(page.locator("#session-title")).to_have_text("What is 102 + 1?")
@@ -49,7 +49,7 @@ def test_a_session_is_named_after_its_first_question_and_the_newest_is_first(pag
 
 
 def test_a_new_chat_is_one_click_away(page: Page):
-    answered(page, "What is 104 + 1?")
+    ask_and_wait(page, "What is 104 + 1?")
 
     page.get_by_role("link", name="New chat").click()
 
@@ -60,8 +60,8 @@ def test_a_new_chat_is_one_click_away(page: Page):
 
 @pytest.mark.journey
 def test_the_list_is_searched_while_one_types(page: Page):
-    answered(page, "What is 7070 + 1?")
-    answered(page, "What is 8080 + 1?")
+    ask_and_wait(page, "What is 7070 + 1?")
+    ask_and_wait(page, "What is 8080 + 1?")
     search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")
 
     search.press_sequentially("7070")
@@ -78,8 +78,8 @@ def test_the_list_is_searched_while_one_types(page: Page):
 
 def test_what_was_found_stays_while_a_run_goes_on(page: Page):
     wanted = str(randrange(10**6, 10**7))  # never asked about before
-    answered(page, f"What is {wanted} + 1?")
-    answered(page, "What is 9191 + 1?")
+    ask_and_wait(page, f"What is {wanted} + 1?")
+    ask_and_wait(page, "What is 9191 + 1?")
     search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")
     search.fill(wanted)
     expect(rows).to_have_count(1)
@@ -93,7 +93,7 @@ def test_what_was_found_stays_while_a_run_goes_on(page: Page):
 
 @pytest.mark.journey
 def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
-    answered(page, "What is 105 + 1?")
+    ask_and_wait(page, "What is 105 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
 
     row.locator("a").focus()
@@ -111,7 +111,7 @@ def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
 
 
 def test_escape_leaves_the_title_as_it_was(page: Page):
-    answered(page, "What is 106 + 1?")
+    ask_and_wait(page, "What is 106 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
     row.hover()
     row.get_by_role("button", name="Rename").click()
@@ -125,7 +125,7 @@ def test_escape_leaves_the_title_as_it_was(page: Page):
 
 @pytest.mark.journey
 def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
-    answered(page, "What is 107 + 1?")
+    ask_and_wait(page, "What is 107 + 1?")
     url, row = page.url, page.locator(f"#session-{number_in(page)}")
     dialog = page.get_by_role("dialog")
 
@@ -147,9 +147,9 @@ def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
 
 
 def test_another_session_is_deleted_without_leaving_this_one(page: Page):
-    answered(page, "What is 108 + 1?")
+    ask_and_wait(page, "What is 108 + 1?")
     other = page.locator(f"#session-{number_in(page)}")
-    answered(page, "What is 109 + 1?")
+    ask_and_wait(page, "What is 109 + 1?")
     here = page.url
 
     other.hover()

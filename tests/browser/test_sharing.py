@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import answered, number_in
+from tests.browser.conversation import ask_and_wait, number_in
 from tests.browser.server import Server
 
 MAIL = "ada@example.com"
@@ -18,7 +18,7 @@ def run(browser, server, signed_in) -> int:
     """The number of a run that contains personal data."""
     context = browser.new_context(base_url=server.url, storage_state=signed_in(server))
     page = context.new_page()
-    answered(page, QUESTION).get_by_role("link", name="Trace").click()
+    ask_and_wait(page, QUESTION).get_by_role("link", name="Trace").click()
     expect(page).to_have_url(re.compile(r"/traces/\d+/"))
     number = number_in(page)
     context.close()
@@ -103,7 +103,7 @@ def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
 @pytest.mark.journey
 def test_anothers_run_is_masked_until_a_reason_is_given(visit, server, page, guest):
     asker = visit(server, storage_state=guest)
-    answered(asker, QUESTION).get_by_role("link", name="Trace").click()
+    ask_and_wait(asker, QUESTION).get_by_role("link", name="Trace").click()
     expect(asker.get_by_role("heading", level=1)).to_have_text(QUESTION)
     heading = page.get_by_role("heading", level=1)
 

@@ -23,7 +23,7 @@ def test_stop_ends_the_models_stream_and_keeps_what_was_said(slow_page: Page):
     answer = run.locator(".answer")
     expect(answer).to_contain_text("Press Stop or Esc", timeout=30_000)
 
-    took = stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
+    took = stop_seconds(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
     assert took < TIMEOUT_SECONDS
     expect(answer).to_contain_text("Press Stop or Esc")
@@ -39,7 +39,7 @@ def test_escape_stops_too_and_the_next_question_is_answered(slow_page: Page):
     run = begin(slow_page, LOOKUP)
     expect(run.locator(".live-thought").first).not_to_be_empty()
 
-    took = stopped(slow_page, lambda: slow_page.locator("#text").press("Escape"))
+    took = stop_seconds(slow_page, lambda: slow_page.locator("#text").press("Escape"))
 
     assert took < TIMEOUT_SECONDS
     ask(slow_page, "What is 2 + 3?")
@@ -53,7 +53,7 @@ def test_stop_reaches_into_a_tool(slow_page: Page, slow_server):
         run = begin(slow_page, "How many orders are there?")
         expect(tool_step(run)).to_have_attribute("data-live", "")
 
-        took = stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
+        took = stop_seconds(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
     assert took < TIMEOUT_SECONDS
     expect(tool_step(run)).to_have_attribute("data-status", "cancelled")
@@ -61,7 +61,7 @@ def test_stop_reaches_into_a_tool(slow_page: Page, slow_server):
 
 def test_a_question_that_was_stopped_can_be_asked_again_with_a_click(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
-    stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
+    stop_seconds(slow_page, slow_page.get_by_role("button", name="Stop").click)
 
     run.get_by_role("button", name="Ask again").click()
 
@@ -72,7 +72,7 @@ def test_a_question_that_was_stopped_can_be_asked_again_with_a_click(slow_page: 
 
 def test_asking_again_does_not_throw_away_what_is_being_written(slow_page: Page):
     run = begin(slow_page, "What is 2 + 3?")
-    stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
+    stop_seconds(slow_page, slow_page.get_by_role("button", name="Stop").click)
     slow_page.locator("#text").fill("Other")
 
     run.get_by_role("button", name="Ask again").click()
@@ -158,7 +158,7 @@ def ink(locator, variable: str = "") -> str:
     )
 
 
-def stopped(page: Page, stop) -> float:
+def stop_seconds(page: Page, stop) -> float:
     """Return the seconds from the click until it is visible."""
     began = time.monotonic()
     stop()

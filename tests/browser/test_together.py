@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests import wire
 from tests.browser.conftest import AWAY, account, serve
-from tests.browser.conversation import CALCULATION, answered, ask, html, last_run
+from tests.browser.conversation import CALCULATION, ask, ask_and_wait, html, last_run
 from tests.browser.server import Server
 from tests.browser.test_accessible import faults
 
@@ -37,7 +37,7 @@ def let_in(page: Page, name: str, right: str) -> None:
 
 @pytest.mark.journey
 def test_what_one_asks_is_watched_by_the_other_as_it_happens(visit, server, page, guest):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "read")
     other = visit(server, storage_state=guest)
     other.goto(page.url)
@@ -59,7 +59,7 @@ def test_what_one_asks_is_watched_by_the_other_as_it_happens(visit, server, page
 
 
 def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server, page, guest):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "write")
     other = visit(server, storage_state=guest)
     other.goto(page.url)
@@ -84,7 +84,7 @@ def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server,
 @pytest.mark.journey
 def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page, guest, watch):
     watch.expect("404")
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Create link").click()
     link = page.locator("#invitation").inner_text()
@@ -107,7 +107,7 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
 def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
     visit, server, page, guest
 ):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "write")
     other = visit(server, storage_state=guest)
     other.goto(page.url)
@@ -130,7 +130,7 @@ def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
 def test_sharing_fits_a_phone(visit, server, theme, locale):
     narrow = {"width": 390, "height": 844}
     page = visit(server, locale=locale, color_scheme=theme, viewport=narrow)
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
 
     page.locator(".top a[hx-target='#people']").click()
 
@@ -143,7 +143,7 @@ def test_sharing_fits_a_phone(visit, server, theme, locale):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, theme):
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     let_in(page, "guest", "write")
     other = visit(server, storage_state=guest, color_scheme=theme, reduced_motion="reduce")
     other.goto(page.url)

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conversation import (
     CALCULATION,
     SEVERAL,
-    answered,
+    ask_and_wait,
     begin,
     html,
     last_run,
@@ -14,22 +14,22 @@ from tests.browser.conversation import (
 )
 
 
-def shown(run) -> list[str]:
+def row_texts(run) -> list[str]:
     """Return the rows' text in either place: a trace also counts parallel calls."""
     rows = run.locator(".step summary").all_text_contents()
     return [" ".join(re.sub(r"∥ \d+", "", row).split()) for row in rows]
 
 
 def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
-    run = answered(page, SEVERAL)
-    rows = shown(run)
+    run = ask_and_wait(page, SEVERAL)
+    rows = row_texts(run)
     answer, head = html(run.locator(".answer .frozen")), run.locator(".figure")
     totals = head.all_inner_texts()
 
     run.get_by_role("link", name="Trace").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text(SEVERAL)
-    assert shown(run) == rows
+    assert row_texts(run) == rows
     assert head.all_inner_texts() == totals
     assert html(run.locator(".answer .frozen")) == answer
     page.get_by_role("link", name="Open chat").click()
@@ -37,7 +37,7 @@ def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
 
 
 def test_a_link_to_a_step_opens_and_marks_it(page: Page):
-    run = answered(page, CALCULATION)
+    run = ask_and_wait(page, CALCULATION)
 
     run.locator(".step .number").nth(1).click()
 
@@ -63,7 +63,7 @@ def test_j_and_k_walk_over_the_steps(page: Page):
 
 
 def trace_of(page: Page, question: str) -> None:
-    answered(page, question)
+    ask_and_wait(page, question)
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(question)
     page.wait_for_load_state()  # before that, the page ignores keys
@@ -188,7 +188,7 @@ def test_a_run_that_is_not_there_or_not_ones_own_is_answered_kindly(
     visit, page, server, guest, watch
 ):
     watch.expect("404")
-    answered(page, CALCULATION)
+    ask_and_wait(page, CALCULATION)
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page).to_have_url(re.compile(r"/traces/"))
     stranger = visit(server, storage_state=guest)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import CALCULATION, answered, last_run
+from tests.browser.conversation import CALCULATION, ask_and_wait, last_run
 from tests.browser.test_everyone import faint_text, fits
 
 
@@ -34,7 +34,7 @@ def statuses(page: Page) -> set[str]:
     return {mark.get_attribute("data-status") for mark in marks.all()}
 
 
-def filtered(page: Page, text: str) -> None:
+def filter_list(page: Page, text: str) -> None:
     """Type a filter, and wait for its list."""
     page.get_by_role("combobox", name="Filter runs").fill(text)
     expect(page.locator("#views [name=q]")).to_have_value(text.strip())
@@ -45,8 +45,8 @@ def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
     expect(rows(traces)).to_have_count(50)
     pages = traces.evaluate("history.length")
 
-    filtered(traces, "status:f")
-    filtered(traces, "status:failed")
+    filter_list(traces, "status:f")
+    filter_list(traces, "status:failed")
     expect(traces).to_have_url(re.compile(r"q=status%3Afailed"))
     assert statuses(traces) == {"failed"}
 
@@ -93,7 +93,7 @@ def test_values_in_use_are_offered_to_the_mouse(traces: Page):
 
 
 def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
-    filtered(traces, "staus:failed")
+    filter_list(traces, "staus:failed")
     problem = traces.locator("#problems")
     expect(problem).to_have_attribute("role", "status")
     expect(problem).to_contain_text("“staus”")
@@ -106,7 +106,7 @@ def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
 
 
 def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
-    filtered(traces, "status:completed -agent:helper")
+    filter_list(traces, "status:completed -agent:helper")
     terms = traces.locator(".term")
     expect(terms).to_have_count(2)
 
@@ -122,7 +122,7 @@ def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
 
 
 def test_a_view_is_saved_used_and_deleted(traces: Page):
-    filtered(traces, "duration:>1s -status:failed")
+    filter_list(traces, "duration:>1s -status:failed")
     traces.get_by_text("Save view").click()
     traces.get_by_label("View name").fill("Slow but sure")
     traces.get_by_role("button", name="Save", exact=True).click()
@@ -138,7 +138,7 @@ def test_a_view_is_saved_used_and_deleted(traces: Page):
 
 def test_enter_saves_a_view_and_deletes_none(traces: Page):
     for name in ("Bad ones", "All the bad ones"):
-        filtered(traces, f'status:failed -"{name}"')
+        filter_list(traces, f'status:failed -"{name}"')
         traces.get_by_text("Save view").click()
         traces.get_by_label("View name").fill(name)
         traces.keyboard.press("Enter")
@@ -159,11 +159,11 @@ def test_pages_go_back_in_time_and_forth_again(traces: Page):
 
 
 def test_ones_own_run_is_found_by_its_words_and_opened(traces: Page):
-    answered(traces, "What is 3131 + 1?")
+    ask_and_wait(traces, "What is 3131 + 1?")
     number = last_run(traces).get_attribute("id").removeprefix("run-")
 
     traces.goto("/traces/")
-    filtered(traces, '"3131 + 1"')
+    filter_list(traces, '"3131 + 1"')
 
     expect(rows(traces)).to_have_count(1)
     expect(rows(traces)).to_contain_text(f"#{number}")
@@ -237,7 +237,7 @@ def test_what_is_still_composed_is_not_looked_for(traces: Page):
 
 
 def test_everything_in_the_list_has_a_name(traces: Page):
-    answered(traces, CALCULATION)
+    ask_and_wait(traces, CALCULATION)
     traces.goto("/traces/?q=status%3Acompleted")
 
     for control in traces.locator(

@@ -37,7 +37,7 @@ def reader(request, visit, server) -> Page:
     return visit(server, color_scheme=request.param, reduced_motion="reduce")
 
 
-def written(page: Page, name: str) -> str:
+def save_workflow(page: Page, name: str) -> str:
     """Save a workflow; return its URL."""
     page.goto("/workflows/new/")
     page.get_by_label("Definition").fill(SUM.format(name=name))
@@ -77,7 +77,7 @@ def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
 
 @pytest.mark.journey
 def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
-    written(page, "Sums of a page")
+    save_workflow(page, "Sums of a page")
     page.get_by_label("count").fill("7")
     page.get_by_role("textbox", name="to required").fill("Ada")
 
@@ -89,7 +89,7 @@ def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
 
 
 def test_a_workflow_is_offered_in_the_chat_and_started_by_its_name(page: Page):
-    written(page, "Sums of a chat")
+    save_workflow(page, "Sums of a chat")
     page.goto("/")
     text = page.locator("#text")
 
@@ -107,7 +107,7 @@ def test_a_workflow_is_offered_in_the_chat_and_started_by_its_name(page: Page):
 
 def test_an_unknown_workflow_is_told_and_what_was_typed_stays(page: Page, watch):
     watch.expect("status of 422")
-    written(page, "Sums to be found")
+    save_workflow(page, "Sums to be found")
     page.goto("/")
 
     ask(page, "/workflow Sums to be fond")
@@ -118,7 +118,7 @@ def test_an_unknown_workflow_is_told_and_what_was_typed_stays(page: Page, watch)
 
 def test_whoever_saves_later_sees_both_texts(page: Page, visit, server, watch):
     watch.expect("status of 409")
-    address = written(page, "Sums of two")
+    address = save_workflow(page, "Sums of two")
     other = visit(server)
     other.goto(f"{address}edit/")
     page.goto(f"{address}edit/")
@@ -152,7 +152,7 @@ def test_what_was_not_saved_is_not_left_without_a_question(page: Page, watch):
 
 
 def test_the_pages_have_no_serious_fault(reader: Page):
-    address = written(reader, f"Sums {reader.evaluate('Date.now()')}")
+    address = save_workflow(reader, f"Sums {reader.evaluate('Date.now()')}")
     for page in ("/workflows/", address, f"{address}edit/", f"{address}versions/1/"):
         reader.goto(page)
         assert faults(reader) == [], page
@@ -163,7 +163,7 @@ def test_the_pages_have_no_serious_fault(reader: Page):
 
 
 def test_on_a_phone_nothing_sticks_out(phone: Page):
-    address = written(phone, "Sums of a phone")
+    address = save_workflow(phone, "Sums of a phone")
     for page in ("/workflows/", address, f"{address}edit/", "/workflows/new/?example=pipeline"):
         phone.goto(page)
         assert phone.evaluate("document.documentElement.scrollWidth") <= 390, page

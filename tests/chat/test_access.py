@@ -137,7 +137,7 @@ def test_signing_in_needs_the_pages_token(person):
 # Sockets
 
 
-async def closing(path, user=None, headers=(ORIGIN,)):
+async def receive_until_closed(path, user=None, headers=(ORIGIN,)):
     """Return what a socket receives until it is closed, and its close code."""
     client, cookies = Client(), []
     if user is not None:
@@ -157,20 +157,22 @@ async def closing(path, user=None, headers=(ORIGIN,)):
 async def test_the_socket_of_another_is_no_other_than_none(path, chat, run, stranger):
     pk = chat.pk if "chat" in path else run.pk
 
-    theirs = await closing(path.format(pk), stranger)
+    theirs = await receive_until_closed(path.format(pk), stranger)
 
     assert theirs[1] == 4404
     assert len(theirs[0]) == 1
-    assert theirs == await closing(path.format(MISSING), stranger)
-    assert theirs == await closing(path.format(2**63), stranger)
+    assert theirs == await receive_until_closed(path.format(MISSING), stranger)
+    assert theirs == await receive_until_closed(path.format(2**63), stranger)
 
 
 @pytest.mark.parametrize("path", SOCKETS)
 async def test_a_socket_without_an_account_is_closed(path, chat, run):
     pk = chat.pk if "chat" in path else run.pk
 
-    assert await closing(path.format(pk)) == await closing(path.format(MISSING))
-    assert (await closing(path.format(pk)))[1] == 4404
+    assert await receive_until_closed(path.format(pk)) == await receive_until_closed(
+        path.format(MISSING)
+    )
+    assert (await receive_until_closed(path.format(pk)))[1] == 4404
 
 
 @pytest.mark.parametrize(
@@ -189,13 +191,13 @@ async def test_a_socket_from_another_origin_is_refused(origin, chat, run):
     headers = [] if origin is None else [(b"origin", origin)]
 
     for path in SOCKETS:
-        frames, _ = await closing(path.format(chat.pk), chat.user, headers)
+        frames, _ = await receive_until_closed(path.format(chat.pk), chat.user, headers)
         assert frames == []
 
 
 @pytest.mark.parametrize("path", ["/", "/ws/", "/ws/chat/x/", "/ws/chat/-1/", "/chat/1/"])
 async def test_an_unknown_socket_is_refused_quietly(path, person):
-    frames, _ = await closing(path, person)
+    frames, _ = await receive_until_closed(path, person)
 
     assert frames == []
 
@@ -278,7 +280,7 @@ async def test_a_reviewer_can_neither_stop_nor_write(chat, reviewer):
     client = await signed_in(reviewer)
 
     answers = [await ask(client, route, chat.pk, text="hello") for route in OF_A_CHAT]
-    frames, code = await closing(f"/ws/chat/{chat.pk}/", reviewer)
+    frames, code = await receive_until_closed(f"/ws/chat/{chat.pk}/", reviewer)
 
     assert {answer.status_code for answer in answers} == {404}
     assert (len(frames), code) == (1, 4404)

@@ -152,7 +152,7 @@ async def test_another_text_under_a_known_id_is_refused_and_the_same_text_is_not
 @pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
 async def test_another_text_under_a_known_id_is_given_back_over_http(chat, path):
     first, again, other = [
-        await posted(chat.user, path.format(chat.pk), text=text, client_id="once")
+        await post_form(chat.user, path.format(chat.pk), text=text, client_id="once")
         for text in ("6 * 7", "6 * 7", "Another question")
     ]
 
@@ -199,7 +199,7 @@ async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monk
 # The same without a socket
 
 
-async def posted(user, path, **fields):
+async def post_form(user, path, **fields):
     client = AsyncClient()
     await sync_to_async(client.force_login)(user)
     return await client.post(path, fields)
@@ -218,7 +218,9 @@ POSTS = [
 @pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
 async def test_a_bad_post_gives_the_page_again_with_what_was_typed(chat, path):
     for text, client_id, sentence in POSTS:
-        answer = await posted(chat.user, path.format(chat.pk), text=text, client_id=client_id)
+        answer = await post_form(
+            chat.user, path.format(chat.pk), text=text, client_id=client_id
+        )
         page = answer.content.decode()
 
         assert answer.status_code == 422
@@ -228,7 +230,7 @@ async def test_a_bad_post_gives_the_page_again_with_what_was_typed(chat, path):
 
 
 async def test_a_post_past_all_limits_is_a_plain_page(chat):
-    answer = await posted(chat.user, "/chat/", text="y" * 2_000_000)
+    answer = await post_form(chat.user, "/chat/", text="y" * 2_000_000)
 
     assert answer.status_code == 400
     assert "Bad request" in answer.content.decode()
@@ -238,7 +240,7 @@ async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch
     monkeypatch.setattr(queue, "MAX_QUEUED", 0)
     await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
 
-    answer = await posted(chat.user, f"/chat/{chat.pk}/messages/", text="Do not lose me")
+    answer = await post_form(chat.user, f"/chat/{chat.pk}/messages/", text="Do not lose me")
 
     assert answer.status_code == 422
     assert "0 messages are already queued." in answer.content.decode()
@@ -248,7 +250,7 @@ async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch
 async def test_a_post_without_an_agent_keeps_the_text(chat):
     await Agent.objects.aupdate(enabled=False)
 
-    answer = await posted(chat.user, "/chat/", text="Do not lose me")
+    answer = await post_form(chat.user, "/chat/", text="Do not lose me")
 
     assert answer.status_code == 422
     assert "No agent is enabled." in answer.content.decode()

@@ -9,7 +9,7 @@ from agents.review import feedback
 from agents.runs import event_store
 from chat import run_factory
 from chat.models import Message
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -17,8 +17,8 @@ pytestmark = [
 ]
 
 
-async def corrected(chat, person, text="It is 42."):
-    run = await asked("6 * 7?", topic=chat.topic, user=person)
+async def create_corrected_run(chat, person, text="It is 42."):
+    run = await run_question("6 * 7?", topic=chat.topic, user=person)
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="a")
     await sync_to_async(feedback.correct)(person, run, text, "")
     return run
@@ -26,7 +26,7 @@ async def corrected(chat, person, text="It is 42."):
 
 async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person, scripted):
     scripted(Says(answer="It is 41."))
-    await corrected(chat, person)
+    await create_corrected_run(chat, person)
 
     history = await sync_to_async(run_factory.history)(chat)
 
@@ -36,7 +36,7 @@ async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person,
 
 async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
-    run = await corrected(chat, person)
+    run = await create_corrected_run(chat, person)
 
     [*_, last] = await sync_to_async(event_store.transcript)(run)
 

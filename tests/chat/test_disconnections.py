@@ -32,7 +32,7 @@ def message(chat, person, run):
     return Message.objects.create(session=chat, author=person, text="?", run=run, client_id="a")
 
 
-async def visited(person, message, *, code=CLOSED, **told):
+async def visit_page(person, message, *, code=CLOSED, **told):
     """Connect and disconnect a page, with these query parameters."""
     asked = "&".join(f"{name}={value}" for name, value in told.items())
     address = f"/ws/chat/{message.session_id}/?after={message.pk}&{asked}"
@@ -41,34 +41,34 @@ async def visited(person, message, *, code=CLOSED, **told):
         await page.disconnect(code, timeout=10)
 
 
-async def kept():
+async def saved_absences():
     return [row async for row in Absence.objects.order_by("pk")]
 
 
 async def test_a_page_that_loses_a_live_run_and_comes_back_was_away(person, message, run):
-    await visited(person, message, code=LOST, page="one")
-    (away,) = await kept()
+    await visit_page(person, message, code=LOST, page="one")
+    (away,) = await saved_absences()
     assert (away.run_id, away.reason, away.came_back_at) == (run.pk, "lost", None)
 
-    await visited(person, message, page="one", away=4000)
+    await visit_page(person, message, page="one", away=4000)
 
-    away = (await kept())[0]
+    away = (await saved_absences())[0]
     assert away.came_back_at - away.left_at == timedelta(seconds=4)
 
 
 async def test_a_page_whose_server_was_gone_says_itself_how_long_it_was_away(person, message):
-    await visited(person, message, page="one", away=2500, code=LOST)
+    await visit_page(person, message, page="one", away=2500, code=LOST)
 
-    back, again = await kept()
+    back, again = await saved_absences()
     assert back.came_back_at - back.left_at == timedelta(seconds=2.5)
     assert again.came_back_at is None
 
 
 async def test_one_page_that_comes_back_is_not_another_one(person, message):
-    await visited(person, message, code=LOST, page="one")
-    await visited(person, message, code=LOST, page="other", away=10)
+    await visit_page(person, message, code=LOST, page="one")
+    await visit_page(person, message, code=LOST, page="other", away=10)
 
-    assert [(a.page, a.came_back_at is None) for a in await kept()] == [
+    assert [(a.page, a.came_back_at is None) for a in await saved_absences()] == [
         ("one", True),
         ("other", False),
         ("other", True),
@@ -76,12 +76,12 @@ async def test_one_page_that_comes_back_is_not_another_one(person, message):
 
 
 async def test_whoever_closed_the_page_comes_back_on_any_other(person, message):
-    await visited(person, message, code=CLOSED, page="one")
-    assert [(a.reason, a.came_back_at) for a in await kept()] == [("closed", None)]
+    await visit_page(person, message, code=CLOSED, page="one")
+    assert [(a.reason, a.came_back_at) for a in await saved_absences()] == [("closed", None)]
 
-    await visited(person, message, code=LOST, page="other")
+    await visit_page(person, message, code=LOST, page="other")
 
-    assert [a.came_back_at is None for a in await kept()] == [False, True]
+    assert [a.came_back_at is None for a in await saved_absences()] == [False, True]
 
 
 async def test_the_page_of_somebody_else_in_the_session_is_not_the_askers(
@@ -89,45 +89,45 @@ async def test_the_page_of_somebody_else_in_the_session_is_not_the_askers(
 ):
     await Member.objects.acreate(session_id=message.session_id, user=stranger)
 
-    await visited(stranger, message, code=LOST, page="theirs", away=1000)
-    assert await kept() == []
-    await visited(person, message, code=LOST, page="one")
+    await visit_page(stranger, message, code=LOST, page="theirs", away=1000)
+    assert await saved_absences() == []
+    await visit_page(person, message, code=LOST, page="one")
 
-    assert [away.page for away in await kept()] == ["one"]
+    assert [away.page for away in await saved_absences()] == ["one"]
 
 
 async def test_of_a_page_on_which_nothing_runs_nothing_is_written(person, message, run):
     ended_at = timezone.now() - timedelta(minutes=1)
     await Run.objects.filter(pk=run.pk).aupdate(status="completed", ended_at=ended_at)
 
-    await visited(person, message, code=LOST, page="one")
-    await visited(person, message, page="one", away=500)
+    await visit_page(person, message, code=LOST, page="one")
+    await visit_page(person, message, page="one", away=500)
 
-    assert await kept() == []
+    assert await saved_absences() == []
 
 
 async def test_a_page_was_away_from_a_run_that_ended_without_it(person, message, run):
     now = timezone.now()
     await Run.objects.filter(pk=run.pk).aupdate(status="completed", ended_at=now)
 
-    await visited(person, message, page="one", away=60_000)
+    await visit_page(person, message, page="one", away=60_000)
 
-    (away,) = await kept()
+    (away,) = await saved_absences()
     assert away.left_at < now < away.came_back_at
 
 
 @pytest.mark.parametrize("page", ["", "%00", "A b", "x" * 41, "%ED%A0%80"])
 @pytest.mark.parametrize("away", ["", "-1", "9" * 18, "9" * 99, "%00"])
 async def test_a_page_that_says_nonsense_is_served_all_the_same(person, message, page, away):
-    await visited(person, message, page=page, away=away)
+    await visit_page(person, message, page=page, away=away)
 
-    assert await kept() == []
+    assert await saved_absences() == []
 
 
 async def test_nobody_was_away_for_longer_than_a_week(person, message):
-    await visited(person, message, page="one", away="9" * 18)
+    await visit_page(person, message, page="one", away="9" * 18)
 
-    away = (await kept())[0]
+    away = (await saved_absences())[0]
     assert away.came_back_at - away.left_at == disconnections.MAX_AWAY
 
 
@@ -138,7 +138,7 @@ async def test_a_page_that_never_rests_fills_no_table(message, run):
 
     await sync_to_async(flutter)()
 
-    assert len(await kept()) == disconnections.MAX_PER_RUN
+    assert len(await saved_absences()) == disconnections.MAX_PER_RUN
 
 
 async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypatch, caplog):
@@ -147,6 +147,6 @@ async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypat
 
     monkeypatch.setattr(Absence.objects, "bulk_create", full)
 
-    await visited(person, message, code=LOST, page="one", away=10)
+    await visit_page(person, message, code=LOST, page="one", away=10)
 
     assert "Can't save a disconnection" in caplog.text

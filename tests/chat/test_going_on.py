@@ -11,7 +11,7 @@ from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.workflows import versions
 from chat import messages
-from tests.conftest import TIMEOUT_SECONDS, checked
+from tests.conftest import TIMEOUT_SECONDS, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -51,27 +51,27 @@ def calculator(monkeypatch):
     return Held
 
 
-async def said(session, user, text, number):
+async def submit_message(session, user, text, number):
     return await messages.submit(session, user, text, f"client-{number}")
 
 
-async def stopped(person):
+async def stop_a_run(person):
     await sync_to_async(versions.save)(FLOW, person)
-    message = await said(None, person, "/workflow Two steps", 1)
+    message = await submit_message(None, person, "/workflow Two steps", 1)
     await asyncio.wait_for(Held.is_held.wait(), TIMEOUT_SECONDS)
     await runs.stop(message.run)
-    return message, await checked(message.run)
+    return message, await verify_run(message.run)
 
 
 async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_record(
     calculator, person
 ):
-    message, run = await stopped(person)
+    message, run = await stop_a_run(person)
     assert run.can_continue
 
-    again = await said(message.session, person, "Continue where you left off.", 2)
+    again = await submit_message(message.session, person, "Continue where you left off.", 2)
     await runs.wait(again.run)
-    rest = await checked(again.run)
+    rest = await verify_run(again.run)
 
     assert rest.status == Run.Status.COMPLETED, rest.detail
     assert rest.answer == "second is done"
@@ -82,10 +82,10 @@ async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_recor
 
 
 async def test_the_same_words_after_anything_else_are_a_question(calculator, person):
-    message, _run = await stopped(person)
-    await runs.wait((await said(message.session, person, "6 * 7", 2)).run)
+    message, _run = await stop_a_run(person)
+    await runs.wait((await submit_message(message.session, person, "6 * 7", 2)).run)
 
-    asked = await said(message.session, person, "Continue where you left off.", 3)
+    asked = await submit_message(message.session, person, "Continue where you left off.", 3)
 
     assert asked.run.origin_id is None
     await runs.wait(asked.run)

@@ -43,7 +43,7 @@ MAX_PAGE_BYTES = 500_000
 MAX_QUERIES = 30
 
 
-def said(chat, count, *, text="6 * 7", answer="42", **step):
+def create_messages(chat, count, *, text="6 * 7", answer="42", **step):
     """Create a finished conversation, each answer after a step."""
     now = timezone.now()
     about = {"topic": chat.topic, "user": chat.user, "agent_name": "helper", "model": "demo"}
@@ -82,7 +82,7 @@ def size(html):
     ids=["everything", "pastes", "answers", *NASTY],
 )
 def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat, client, about):
-    messages = said(chat, 30, **about)
+    messages = create_messages(chat, 30, **about)
 
     page, shown, at = page_of(client, chat), [], ""
     while True:
@@ -98,7 +98,7 @@ def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat,
 
 @pytest.mark.thorough
 def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
-    said(chat, 5_000)
+    create_messages(chat, 5_000)
     page_of(client, chat)
 
     with CaptureQueriesContext(connection) as asked:
@@ -111,7 +111,7 @@ def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
 
 
 def test_a_long_answer_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(chat, client):
-    [message] = said(chat, 1, answer=LONG)
+    [message] = create_messages(chat, 1, answer=LONG)
 
     page = page_of(client, chat)
     whole = client.get(f"/traces/{message.run_id}/text/answer/")
@@ -126,7 +126,7 @@ def test_a_long_answer_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(cha
 
 
 def test_a_long_message_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(chat, client):
-    [message] = said(chat, 1, text=PASTE)
+    [message] = create_messages(chat, 1, text=PASTE)
 
     page = page_of(client, chat)
     whole = client.get(f"/traces/{message.run_id}/text/question/")
@@ -137,15 +137,15 @@ def test_a_long_message_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(ch
 
 
 def test_there_are_no_other_texts(chat, client):
-    [message] = said(chat, 1)
+    [message] = create_messages(chat, 1)
     client.force_login(chat.user)
 
     assert client.get(f"/traces/{message.run_id}/text/history/").status_code == 404
 
 
 async def test_a_page_that_missed_much_gets_the_newest_of_it_oldest_first_in_small_frames(chat):
-    before, *_ = await sync_to_async(said)(chat, 1)
-    missed = await sync_to_async(said)(chat, 40, text=PASTE)
+    before, *_ = await sync_to_async(create_messages)(chat, 1)
+    missed = await sync_to_async(create_messages)(chat, 40, text=PASTE)
     query = f"after={before.pk}".encode()
     async with tab(chat.user, f"/ws/chat/{chat.pk}/", query=query) as page:
         frames = await frames_until(page, "composer-state")
@@ -159,7 +159,7 @@ async def test_a_page_that_missed_much_gets_the_newest_of_it_oldest_first_in_sma
 
 
 def test_what_is_loaded_into_a_gap_ends_where_the_page_began(chat, client):
-    before, *missed = said(chat, 12)
+    before, *missed = create_messages(chat, 12)
     client.force_login(chat.user)
 
     query = f"?before={missed[5].pk}&after={before.pk}"
@@ -170,7 +170,7 @@ def test_what_is_loaded_into_a_gap_ends_where_the_page_began(chat, client):
 
 
 async def test_a_page_that_shows_a_very_long_answer_can_be_connected(chat):
-    [message] = await sync_to_async(said)(chat, 1, answer=LONG)
+    [message] = await sync_to_async(create_messages)(chat, 1, answer=LONG)
     query = f"after={message.pk}".encode()
     async with tab(chat.user, f"/ws/chat/{chat.pk}/", query=query) as page:
         frames = await frames_until(page, "composer-state")
@@ -252,7 +252,7 @@ def _answer_of(html):
 
 
 def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
-    [message] = said(chat, 1)
+    [message] = create_messages(chat, 1)
     now = timezone.now()
     AgentStep.objects.bulk_create(
         AgentStep(
@@ -284,15 +284,15 @@ def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
 
 
 async def test_many_pages_that_come_at_once_are_shown_the_same_and_go_on_by_themselves(chat):
-    await sync_to_async(said)(chat, 3)
+    await sync_to_async(create_messages)(chat, 3)
     path = f"/ws/chat/{chat.pk}/"
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_greeted(chat, path)) for _ in range(8)]
+        tasks = [group.create_task(_first_frames(chat, path)) for _ in range(8)]
 
     assert len({"".join(task.result()) for task in tasks}) == 1
 
 
-async def _greeted(chat, path):
+async def _first_frames(chat, path):
     async with tab(chat.user, path) as page:
         return await frames_until(page, "composer-state")
 
@@ -312,8 +312,8 @@ def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
     assert base64.b64decode(given).decode() == paste
 
 
-def discussed(chat, step, count=60):
-    [message] = said(chat, 1)
+def create_comments(chat, step, count=60):
+    [message] = create_messages(chat, 1)
     Member.objects.create(session=chat, user=chat.user, topic=chat.topic, may_write=True)
     event_store.save(
         [(message.run_id, EventFactory("helper")(EventType.STATUS, kind="x", step=1))]
@@ -328,7 +328,7 @@ def discussed(chat, step, count=60):
 def test_of_many_long_comments_the_newest_are_shown_and_all_are_behind_a_link(
     chat, client, step
 ):
-    message = discussed(chat, step)
+    message = create_comments(chat, step)
     watched = LiveRunView(message.run_id, viewer=chat.user.pk, is_discussed=True)
 
     whole, said_of = watched.snapshot(), watched.comment_frames(step)
@@ -349,7 +349,7 @@ def test_of_many_long_comments_the_newest_are_shown_and_all_are_behind_a_link(
 
 
 def test_all_comments_are_for_members_only(chat, client, django_user_model):
-    message = discussed(chat, 0, count=1)
+    message = create_comments(chat, 0, count=1)
     client.force_login(django_user_model.objects.create(username="other", is_superuser=True))
 
     assert client.get(f"/traces/{message.run_id}/comments/0/").status_code == 404

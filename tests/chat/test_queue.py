@@ -15,7 +15,7 @@ from agents.runs import executor, pubsub
 from agents.workflows import start
 from chat import messages, queue, sessions, sharing
 from chat.models import ChatSession, Message
-from tests.conftest import checked, frames_until, tab
+from tests.conftest import frames_until, tab, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -58,7 +58,7 @@ def message(text, **more):
     return {"type": "message", "text": text, "client_id": text, **more}
 
 
-async def said(chat, *texts):
+async def send_messages(chat, *texts):
     """Send messages; the first one is answered, the others are queued."""
     for text in texts:
         message = await sync_to_async(messages.save)(chat, chat.user, text, text)
@@ -66,7 +66,7 @@ async def said(chat, *texts):
     return [message async for message in chat.messages.queued()]
 
 
-async def waiting(chat):
+async def queued_texts(chat):
     return [message.text async for message in chat.messages.queued()]
 
 
@@ -74,7 +74,7 @@ async def conversation(chat):
     return [message.text async for message in chat.messages.posted()]
 
 
-async def answered(chat, count):
+async def wait_for_runs(chat, count):
     """Wait until this many runs of the chat are completed."""
     completed = Run.objects.filter(topic=chat.topic, status="completed")
     told = asyncio.Event()
@@ -98,17 +98,17 @@ async def test_what_is_said_while_a_run_lives_is_answered_in_its_turn(chat, mode
 
     assert "Queued" in shown
     assert 'hx-swap-oob="beforeend:#messages"' in "".join(frames)
-    assert await waiting(chat) == []
+    assert await queued_texts(chat) == []
     assert model.requests[1] == ["one", "Well, that was 1.", "two"]
 
 
 async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat, model):
-    await said(chat, "one", "two", "three")
-    assert await waiting(chat) == ["two", "three"]
+    await send_messages(chat, "one", "two", "three")
+    assert await queued_texts(chat) == ["two", "three"]
     assert await Run.objects.acount() == 1
 
     model.let_go.set()
-    await answered(chat, 3)
+    await wait_for_runs(chat, 3)
 
     assert await conversation(chat) == ["one", "two", "three"]
     assert [request[-1] for request in model.requests] == ["one", "two", "three"]
@@ -121,19 +121,19 @@ async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypat
         kept.append((kind, await Message.objects.queued().acount()))
         await publish(topic, kind, **facts)
 
-    await said(chat, "one")
+    await send_messages(chat, "one")
     monkeypatch.setattr(messages.pubsub, "publish", noting)
-    await said(chat, "two")
+    await send_messages(chat, "two")
 
     assert ("queue.changed", 1) in kept
     assert ("queue.changed", 0) not in kept
 
 
 async def test_a_message_sent_twice_waits_once(chat, model):
-    first = await said(chat, "one", "two", "two", "two")
+    first = await send_messages(chat, "one", "two", "two", "two")
 
     model.let_go.set()
-    await answered(chat, 2)
+    await wait_for_runs(chat, 2)
     again = await sync_to_async(messages.save)(chat, chat.user, "two", "two")
 
     assert len(first) == 1
@@ -145,7 +145,7 @@ async def test_what_waits_is_on_the_page_of_a_second_tab_and_of_a_reloaded_one(
     chat, model, client
 ):
     path = f"/ws/chat/{chat.pk}/"
-    await said(chat, "one")
+    await send_messages(chat, "one")
     async with tab(chat.user, path) as one, tab(chat.user, path) as other:
         await one.send_json_to(message("Where was I?"))
         for page in (one, other):
@@ -158,14 +158,14 @@ async def test_what_waits_is_on_the_page_of_a_second_tab_and_of_a_reloaded_one(
 
 
 async def test_a_stop_ends_the_answer_and_the_next_one_begins(chat, model):
-    await said(chat, "one", "two")
+    await send_messages(chat, "one", "two")
     run = await Run.objects.aget()
 
     await runs.stop(run)
     model.let_go.set()
-    await answered(chat, 1)
+    await wait_for_runs(chat, 1)
 
-    assert (await checked(run)).status == "stopped"
+    assert (await verify_run(run)).status == "stopped"
     assert await conversation(chat) == ["one", "two"]
 
 
@@ -179,9 +179,9 @@ async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
 
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     model = Broken()
-    await said(chat, "one", "two")
+    await send_messages(chat, "one", "two")
     model.let_go.set()
-    await answered(chat, 1)
+    await wait_for_runs(chat, 1)
 
     statuses = [run.status async for run in Run.objects.order_by("pk")]
     assert statuses == ["failed", "completed"]
@@ -191,29 +191,29 @@ async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatc
     await Agent.objects.aupdate(auto_execute_tools=False)
     model = ScriptedModel(Says.call("calculator", input="6 * 7"), Says(answer="Next."))
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
-    await said(chat, "one")
+    await send_messages(chat, "one")
     run = await Run.objects.aget()
     await runs.wait(run)
-    await said(chat, "two")
+    await send_messages(chat, "two")
     await messages.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
-    assert await waiting(chat) == ["two"]
+    assert await queued_texts(chat) == ["two"]
     assert (
         "The agent is waiting for your decision. Queued messages are sent after that."
     ) in page
 
     await runs.stop(await Run.objects.aget())
-    await answered(chat, 1)
-    assert await waiting(chat) == []
+    await wait_for_runs(chat, 1)
+    assert await queued_texts(chat) == []
 
 
 async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model):
-    [_, three] = await said(chat, "one", "two", "three")
+    [_, three] = await send_messages(chat, "one", "two", "three")
 
     await sessions.send_now(chat, chat.user, three.pk)
     model.let_go.set()
-    await answered(chat, 2)
+    await wait_for_runs(chat, 2)
 
     assert await conversation(chat) == ["one", "three", "two"]
     statuses = [run.status async for run in Run.objects.order_by("pk")]
@@ -222,12 +222,12 @@ async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model
 
 async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
     """The previous answer finished just before it was stopped."""
-    [two] = await said(chat, "one", "two")
+    [two] = await send_messages(chat, "one", "two")
     stop = runs.stop
 
     async def late(run):
         model.let_go.set()
-        await answered(chat, 2)
+        await wait_for_runs(chat, 2)
         await stop(run)
 
     monkeypatch.setattr(runs, "stop", late)
@@ -237,7 +237,7 @@ async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
 
 
 async def test_a_page_sends_a_message_now(chat, model):
-    [two] = await said(chat, "one", "two")
+    [two] = await send_messages(chat, "one", "two")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "Queued")
         await page.send_json_to({"type": "send_now", "message": str(two.pk)})
@@ -253,7 +253,7 @@ def _has_queue(frames):
 
 
 async def test_what_is_withdrawn_goes_and_its_text_comes_back(chat, model):
-    [two] = await said(chat, "one", "two <b>")
+    [two] = await send_messages(chat, "one", "two <b>")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "Queued")
         await page.send_json_to({"type": "withdraw", "message": str(two.pk)})
@@ -262,12 +262,12 @@ async def test_what_is_withdrawn_goes_and_its_text_comes_back(chat, model):
 
     assert "two &lt;b&gt;" not in [frame for frame in frames if 'id="queue"' in frame][-1]
     model.let_go.set()
-    await answered(chat, 1)
+    await wait_for_runs(chat, 1)
     assert await Message.objects.acount() == 1
 
 
 async def test_without_a_socket_a_message_is_queued_withdrawn_and_sent_now(chat, model, client):
-    await said(chat, "one")
+    await send_messages(chat, "one")
     path = f"/chat/{chat.pk}"
     for text in ("two", "three"):
         assert (await client.post(f"{path}/messages/", {"text": text})).status_code == 302
@@ -276,7 +276,7 @@ async def test_without_a_socket_a_message_is_queued_withdrawn_and_sent_now(chat,
     page = await client.post(f"{path}/queue/{two.pk}/withdraw/")
     sent = await client.post(f"{path}/queue/{three.pk}/now/")
     model.let_go.set()
-    await answered(chat, 1)
+    await wait_for_runs(chat, 1)
 
     assert "two</textarea>" in page.content.decode()
     assert (sent.status_code, sent.headers["Location"]) == (302, f"{path}/")
@@ -285,8 +285,8 @@ async def test_without_a_socket_a_message_is_queued_withdrawn_and_sent_now(chat,
 
 async def test_what_cannot_be_withdrawn_or_sent_is_let_be(chat, model, client, stranger):
     theirs = await ChatSession.objects.acreate(user=stranger, title="Theirs")
-    [foreign] = await said(theirs, "a", "b")
-    [mine] = await said(chat, "one", "two")
+    [foreign] = await send_messages(theirs, "a", "b")
+    [mine] = await send_messages(chat, "one", "two")
     answered = await chat.messages.posted().aget()
     answers = []
     for pk in (foreign.pk, answered.pk, 987_654_321, 2**63):
@@ -302,23 +302,23 @@ async def test_what_cannot_be_withdrawn_or_sent_is_let_be(chat, model, client, s
 
 @pytest.mark.parametrize("pk", ["-1", "x", "", str(2**63), -1, True, "９"])
 async def test_nonsense_about_the_queue_changes_nothing(chat, model, pk):
-    await said(chat, "one", "two")
+    await send_messages(chat, "one", "two")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "Queued")
         for verb in ("withdraw", "send_now"):
             await page.send_json_to({"type": verb, "message": pk})
             await frames_until(page, "composer-state")
 
-    assert await waiting(chat) == ["two"]
+    assert await queued_texts(chat) == ["two"]
 
 
 async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat, model):
-    await said(chat, *(f"{at}" for at in range(queue.MAX_QUEUED + 1)))
+    await send_messages(chat, *(f"{at}" for at in range(queue.MAX_QUEUED + 1)))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to(message("one too many"))
         await frames_until(page, "10 messages are already queued.")
 
-    assert len(await waiting(chat)) == queue.MAX_QUEUED
+    assert len(await queued_texts(chat)) == queue.MAX_QUEUED
     assert not await Message.objects.filter(text="one too many").aexists()
 
 
@@ -331,14 +331,14 @@ async def test_what_a_crash_left_lying_is_begun_at_the_next_look(chat, person):
     )
 
     tending = asyncio.create_task(runs.recover_periodically())
-    await answered(chat, 2)
+    await wait_for_runs(chat, 2)
     tending.cancel()
 
-    assert "42" in (await checked(await Run.objects.alatest("pk"))).answer
+    assert "42" in (await verify_run(await Run.objects.alatest("pk"))).answer
 
 
 async def test_whoever_notices_it_is_begun_once(chat, model):
-    await said(chat, "one", "two", "three")
+    await send_messages(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
     begin = database_sync_to_async(messages._claim_next, thread_sensitive=False)
@@ -346,13 +346,13 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
 
     assert [m.text for m in begun if m is not None] == ["two"]
     assert await Run.objects.live().acount() == 1
-    assert await waiting(chat) == ["three"]
+    assert await queued_texts(chat) == ["three"]
 
 
 async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, monkeypatch):
     """The run's owner looked, and nothing waited yet; the one who queues looks again."""
     monkeypatch.setattr(executor, "followers", [])
-    await said(chat, "one")
+    await send_messages(chat, "one")
     run = await Run.objects.aget()
     message = await sync_to_async(messages.save)(chat, chat.user, "two", "two")
     model.let_go.set()
@@ -360,71 +360,71 @@ async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, mo
 
     await messages.dispatch(chat, message)
 
-    await answered(chat, 2)
-    assert await waiting(chat) == []
+    await wait_for_runs(chat, 2)
+    assert await queued_texts(chat) == []
 
 
 async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
-    await said(chat, "one", "two")
+    await send_messages(chat, "one", "two")
     await Run.objects.aupdate(status="completed")  # unnoticed so far
 
     message = await sync_to_async(messages.save)(chat, chat.user, "three", "three")
 
     assert message.is_queued
-    assert await waiting(chat) == ["two", "three"]
+    assert await queued_texts(chat) == ["two", "three"]
 
 
 async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
     await Agent.objects.acreate(name="other", model="demo")
-    await said(chat, "one")
+    await send_messages(chat, "one")
     message = await sync_to_async(messages.save)(chat, chat.user, "two", "two", "other")
     await messages.dispatch(chat, message)
     model.let_go.set()
-    await answered(chat, 2)
+    await wait_for_runs(chat, 2)
 
     assert [r.agent_name async for r in Run.objects.order_by("pk")] == ["helper", "other"]
 
 
 async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, model, client):
     await Agent.objects.acreate(name="other", model="demo")
-    await said(chat, "one")
+    await send_messages(chat, "one")
     await sync_to_async(messages.save)(chat, chat.user, "two", "two", "other")
     await Agent.objects.filter(name="other").aupdate(enabled=False)
     model.let_go.set()
-    await answered(chat, 1)
+    await wait_for_runs(chat, 1)
     await messages.answer_waiting()
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
     assert "This agent is no longer available." in page
-    assert await waiting(chat) == ["two"]
+    assert await queued_texts(chat) == ["two"]
 
     await Agent.objects.filter(name="other").aupdate(enabled=True)
     await messages.answer_waiting()
-    await answered(chat, 2)
+    await wait_for_runs(chat, 2)
 
 
 async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
     chat, model, stranger, monkeypatch
 ):
     await sync_to_async(sharing.add_member)(chat, "eve", "write")
-    await said(chat, "one")
+    await send_messages(chat, "one")
     for who, text in ((stranger, "broken"), (stranger, "after it"), (chat.user, "two")):
         await sync_to_async(messages.save)(chat, who, text, text)
     _breaks(monkeypatch, "broken")
     model.let_go.set()
-    await answered(chat, 2)
+    await wait_for_runs(chat, 2)
 
     assert await conversation(chat) == ["one", "two"]
-    assert await waiting(chat) == ["broken", "after it"]
+    assert await queued_texts(chat) == ["broken", "after it"]
 
 
 async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
     chat, model, client, monkeypatch
 ):
-    await said(chat, "one", "broken")
+    await send_messages(chat, "one", "broken")
     _breaks(monkeypatch, "broken")
     model.let_go.set()
-    await answered(chat, 1)
+    await wait_for_runs(chat, 1)
 
     page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
 
@@ -444,7 +444,7 @@ def _breaks(monkeypatch, text):
 
 
 async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, model, client):
-    await said(chat, "one", "two", "three")
+    await send_messages(chat, "one", "two", "three")
 
     await client.post(f"/chat/{chat.pk}/delete/")
     await runs.shut_down()
@@ -455,13 +455,13 @@ async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, m
 
 
 async def test_a_process_that_ends_begins_nothing_new(chat, model):
-    await said(chat, "one", "two")
+    await send_messages(chat, "one", "two")
     ending = asyncio.create_task(runs.shut_down(grace=5))
     await asyncio.sleep(0)
     model.let_go.set()
     await ending
 
-    assert await waiting(chat) == ["two"]
+    assert await queued_texts(chat) == ["two"]
     assert [run.status async for run in Run.objects.all()] == ["completed"]
 
 

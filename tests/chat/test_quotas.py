@@ -24,7 +24,7 @@ pytestmark = [
 begin = partial(sync_to_async(messages.save), None)
 
 
-async def refused(*about):
+async def rejection(*about):
     with pytest.raises(MessageRejected) as reason:
         await begin(*about)
     return str(reason.value)
@@ -36,7 +36,7 @@ async def test_a_person_has_no_more_runs_at_once_than_they_may(person, stranger,
     await begin(person, "two", "b")
 
     sentence = "You already have 2 runs in progress. Wait for one to finish, or stop one."
-    assert await refused(person, "three", "c") == sentence
+    assert await rejection(person, "three", "c") == sentence
     assert await ChatSession.objects.acount() == 2  # a rejected message leaves no rows
     await begin(stranger, "others may", "d")
 
@@ -82,7 +82,7 @@ async def test_tokens_are_counted_by_the_day(person, settings):
     spent = {"user": person, "query": "q", "status": "completed"}
     run = await Run.objects.acreate(**spent, prompt_tokens=700, completion_tokens=300)
 
-    assert await refused(person, "more", "a") == (
+    assert await rejection(person, "more", "a") == (
         "You've reached your daily limit of 1,000 tokens. The limit resets tomorrow."
     )
 

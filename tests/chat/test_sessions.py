@@ -20,7 +20,7 @@ from agents.models import Agent, Run, RunEvent
 from chat import listing, messages, run_factory, sessions
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from tests.conftest import checked, frames_until, tab, until
+from tests.conftest import frames_until, tab, until, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -36,11 +36,11 @@ def client(person):
     return client
 
 
-async def answered(message):
+async def run_message(message):
     """Return the message once its run has ended."""
     await messages.dispatch(await ChatSession.objects.aget(pk=message.session_id), message)
     await runs.wait(message.run)
-    return await checked(message.run)
+    return await verify_run(message.run)
 
 
 async def test_the_first_message_begins_a_session_named_after_it(person):
@@ -52,7 +52,7 @@ async def test_the_first_message_begins_a_session_named_after_it(person):
     assert session.title == "What is 12.5% of 3480?"
     assert message.text == "What is 12.5%\u3000of 3480?"
     assert message.is_new
-    assert "435" in (await answered(message)).answer
+    assert "435" in (await run_message(message)).answer
 
 
 async def test_the_same_message_sent_again_is_the_same_message(person):
@@ -106,10 +106,10 @@ async def test_the_next_question_knows_what_was_said_before(person, monkeypatch)
     )
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     first = await sync_to_async(messages.save)(None, person, "What is it?", "a")
-    await answered(first)
+    await run_message(first)
     chat = await ChatSession.objects.aget()
     second = await sync_to_async(messages.save)(chat, person, "Sure?", "b")
-    await answered(second)
+    await run_message(second)
 
     sent = model.requests[-1]["messages"][1:]
     roles = [message["role"] for message in sent]
@@ -122,9 +122,9 @@ async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
     monkeypatch.setattr(planner_factory, "llm_by_name", lambda name: model)
     secret = "-----BEGIN PRIVATE KEY-----"
     first = await sync_to_async(messages.save)(None, person, secret, "a")
-    assert (await answered(first)).status == "blocked"
+    assert (await run_message(first)).status == "blocked"
     chat = await ChatSession.objects.aget()
-    await answered(await sync_to_async(messages.save)(chat, person, "Hello?", "b"))
+    await run_message(await sync_to_async(messages.save)(chat, person, "Hello?", "b"))
 
     assert secret not in str(model.requests)
     model.assert_used_up()
@@ -186,7 +186,7 @@ def test_a_session_is_renamed_in_one_line(chat, title, kept):
 
 async def test_deleting_a_session_leaves_nothing_of_it(client, person):
     message = await sync_to_async(messages.save)(None, person, "6 * 7", "a")
-    await answered(message)
+    await run_message(message)
 
     await client.post(f"/chat/{message.session_id}/delete/")
 
@@ -213,7 +213,7 @@ async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
 
     run = await Run.objects.aget()
     await until(run, "run_finished")
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_two_tabs_with_two_questions_get_both_answered(chat):
@@ -237,10 +237,10 @@ async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
     """A run's page follows its chat's topic, which also announces messages."""
     say = sync_to_async(messages.save)
     first = await say(chat, chat.user, "6 * 7", "a")
-    await answered(first)
+    await run_message(first)
     async with tab(chat.user, f"/ws/runs/{first.run_id}/") as page:
         await frames_until(page, 'data-status="completed"')
-        await answered(await say(chat, chat.user, "7 * 8", "b"))
+        await run_message(await say(chat, chat.user, "7 * 8", "b"))
         assert await page.receive_nothing()
         await page.send_to(text_data="still there?")
         assert await page.receive_nothing()

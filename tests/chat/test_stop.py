@@ -20,7 +20,7 @@ from agents.runs import event_store, executor, leases, pubsub, service
 from chat import messages, queue
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
-from tests.conftest import asked, checked, frames_until, tab, until
+from tests.conftest import frames_until, run_question, tab, until, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -72,7 +72,7 @@ def act_with(monkeypatch, tool):
     think_with(monkeypatch, ScriptedModel(Says.call("calculator"), Says(answer="Never said.")))
 
 
-async def launched(query="Go"):
+async def launch_run(query="Go"):
     run = await sync_to_async(runs.prepare)(query=query, topic="chat.1")
     runs.launch(run)
     return run
@@ -80,14 +80,14 @@ async def launched(query="Go"):
 
 async def test_stop_reaches_into_the_models_stream(monkeypatch):
     think_with(monkeypatch, Talkative())
-    run = await launched()
+    run = await launch_run()
     await until(run, "delta")
 
     began = time.monotonic()
     await runs.stop(run)
 
     assert time.monotonic() - began < 2
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
     assert run.answer == "So far, so good."
     assert [step.status async for step in run.steps.all()] == ["cancelled"]
@@ -101,14 +101,14 @@ async def test_stop_reaches_into_a_tool_and_says_what_became_of_it(monkeypatch, 
     tool = Slow()
     tool.effect = effect
     act_with(monkeypatch, tool)
-    run = await launched()
+    run = await launch_run()
     await tool.has_begun.wait()
 
     began = time.monotonic()
     await runs.stop(run)
 
     assert time.monotonic() - began < 2
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.status == "stopped"
     assert [step.status async for step in run.steps.all()] == ["done", fate]
 
@@ -122,12 +122,12 @@ async def test_what_cannot_be_stopped_any_more_is_shown_with_its_result(monkeypa
         return "Sent."
 
     act_with(monkeypatch, FunctionTool(send, name="calculator"))
-    run = await launched()
+    run = await launch_run()
     await asyncio.to_thread(begun.wait, 10)
 
     await runs.stop(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     step = [step async for step in run.steps.all()][-1]
     assert (run.status, step.status, step.observation) == ("stopped", "done", "Sent.")
     assert [note["kind"] for note in step.notes] == ["finished_anyway"]
@@ -142,13 +142,13 @@ async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
         end.wait(10)
 
     act_with(monkeypatch, FunctionTool(send, name="calculator"))
-    run = await launched()
+    run = await launch_run()
     await asyncio.to_thread(begun.wait, 10)
 
     await runs.stop(run)
     end.set()
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
 
 
@@ -156,7 +156,7 @@ async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypat
     monkeypatch.setattr(service, "STOP_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(leases, "stop_requests", lambda runs: (set(), set()))
     act_with(monkeypatch, Slow())
-    run = await launched()
+    run = await launch_run()
     await until(run, "tool_call")
     task = executor.current().tasks.pop(run.pk)
     del executor.current().runs[run.pk]
@@ -172,14 +172,14 @@ async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monk
     tool = Slow()
     tool.effect = "read"
     act_with(monkeypatch, tool)
-    run = await launched()
+    run = await launch_run()
     await until(run, "tool_call")
     task = executor.current().tasks[run.pk]
 
     await sync_to_async(leases.request_stop)(run)
     await asyncio.wait([task], timeout=5)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.status == "stopped"
     assert [step.status async for step in run.steps.all()] == ["done", "cancelled"]
 
@@ -189,7 +189,7 @@ async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
-    run = await launched()
+    run = await launch_run()
     await until(run, "tool_call")
 
     await runs.stop(run)
@@ -197,17 +197,17 @@ async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
     tool.let_go.set()
     await runs.wait(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.status == "stopped"
     assert await run.events.acount() == before
 
 
 async def test_a_run_stopped_before_its_first_step_ends_too():
-    run = await launched()
+    run = await launch_run()
 
     await runs.stop(run)
 
-    assert (await checked(run)).status == "stopped"
+    assert (await verify_run(run)).status == "stopped"
 
 
 async def test_stopping_a_run_of_which_no_task_is_left_ends_it():
@@ -215,35 +215,35 @@ async def test_stopping_a_run_of_which_no_task_is_left_ends_it():
 
     await runs.stop(run)
 
-    assert (await checked(run)).status == "stopped"
+    assert (await verify_run(run)).status == "stopped"
 
 
 async def test_stopping_twice_at_once_is_stopping_once(monkeypatch):
     think_with(monkeypatch, Talkative())
-    run = await launched()
+    run = await launch_run()
     await until(run, "delta")
 
     await asyncio.gather(runs.stop(run), runs.stop(run), runs.stop(run))
 
-    assert (await checked(run)).status == "stopped"
+    assert (await verify_run(run)).status == "stopped"
 
 
 async def test_stopping_a_run_that_has_ended_changes_nothing():
-    run = await asked("6 * 7")
+    run = await run_question("6 * 7")
 
     await runs.stop(run)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_stop_and_finish_together_give_one_end():
     endings = set()
     for at in range(50):
-        run = await launched("6 * 7")
+        run = await launch_run("6 * 7")
         for _ in range(at):
             await asyncio.sleep(0.0007)
         await runs.stop(run)
-        endings.add((await checked(run)).status)
+        endings.add((await verify_run(run)).status)
 
     assert endings <= {"stopped", "completed"}
     assert "stopped" in endings
@@ -251,12 +251,12 @@ async def test_stop_and_finish_together_give_one_end():
 
 async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open(monkeypatch):
     act_with(monkeypatch, Slow())
-    run = await launched()
+    run = await launch_run()
     await until(run, "tool_call")
 
     await runs.shut_down(hand_over=False)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
     assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
 
@@ -266,7 +266,7 @@ async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
-    deaf = await launched()
+    deaf = await launch_run()
     await until(deaf, "tool_call")
     fresh = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.2")
     runs.launch(fresh)
@@ -279,7 +279,7 @@ async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
     assert taken == 2
     for run in (deaf, fresh):
         await runs.wait(run)
-        assert (await checked(run)).status == "completed"
+        assert (await verify_run(run)).status == "completed"
 
 
 async def test_the_next_question_after_a_stop_is_answered(chat, monkeypatch):
@@ -314,7 +314,7 @@ async def test_stop_works_without_a_socket(chat, monkeypatch):
     answer = await client.post(f"/chat/{chat.pk}/stop/")
 
     assert answer.status_code == 302
-    assert (await checked(run)).status == "stopped"
+    assert (await verify_run(run)).status == "stopped"
 
 
 async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypatch, caplog):
@@ -349,7 +349,7 @@ async def test_a_page_goes_on_when_what_it_watches_is_gone(chat, caplog):
 
 async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
     think_with(monkeypatch, Talkative())
-    run = await launched()
+    run = await launch_run()
     await until(run, "delta")
     await Run.objects.all().adelete()
 

@@ -18,7 +18,7 @@ from agents.models import AgentStep, Approval, Run
 from agents.runs import event_store, executor, leases, service
 from agents.web.presentation import BARE, RunView
 from agents.web.presentation.effects import MAX_CALLS
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -54,7 +54,7 @@ def letter(monkeypatch):
     return tool
 
 
-async def begun():
+async def start_run():
     run = await sync_to_async(runs.prepare)(query="Write to all.", topic="chat.1")
     runs.launch(run)
     return run
@@ -65,26 +65,26 @@ async def calls(run):
     return [(step.status, step.effect) async for step in steps]
 
 
-def shown(run):
+def displayed_effects(run):
     """Return the side effects as displayed: what, and the outcome."""
     effects = RunView(Run.objects.get(pk=run.pk)).effects
     return [(call.intent, call.outcome_label) for call in effects.calls]
 
 
 async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
-    run = await begun()
+    run = await start_run()
     await letter.is_slow.wait()
 
     await runs.stop(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert await calls(run) == [
         ("done", "at_most_once"),
         ("unknown", "at_most_once"),
         ("unstarted", "at_most_once"),
     ]
     assert run.tool_calls == 2
-    assert await sync_to_async(shown)(run) == [
+    assert await sync_to_async(displayed_effects)(run) == [
         ("calculator: a", "done"),
         ("calculator: b", "may have completed"),
         ("calculator: c", "not started"),
@@ -96,18 +96,18 @@ async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
 
 async def test_a_call_that_waits_for_approval_was_not_started(letter):
     letter.needs_approval = True
-    run = await asked("Write to all.", topic="chat.1")
+    run = await run_question("Write to all.", topic="chat.1")
     assert run.status == "waiting"
 
     await runs.stop(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert await calls(run) == [("unstarted", "at_most_once")] * 3
 
 
 async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monkeypatch):
     monkeypatch.setattr(service, "STOP_TIMEOUT_SECONDS", 0.05)
-    run = await begun()
+    run = await start_run()
     await letter.is_slow.wait()
     task = executor.current().tasks.pop(run.pk)
     del executor.current().runs[run.pk]
@@ -120,13 +120,13 @@ async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monke
     await asyncio.wait([task])
 
 
-def called(emit, step, id, effect="at_most_once", **more):
+def call_event(emit, step, id, effect="at_most_once", **more):
     function = {"name": "send", "arguments": f'{{"to": "{id}"}}'}
     about = {"turn": 1, "started": NOW, "effect": effect}
     return emit(EventType.TOOL_CALL, step=step, id=id, function=function, **about, **more)
 
 
-def decided(emit, step, *ids, **more):
+def decision_event(emit, step, *ids, **more):
     calls = [
         {
             "id": id,
@@ -157,8 +157,8 @@ def test_a_call_in_doubt_stays_in_doubt_when_its_question_is_withdrawn(run):
     found = close(
         run,
         emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        decided(emit, 1, "a"),
-        called(emit, 2, "a"),
+        decision_event(emit, 1, "a"),
+        call_event(emit, 2, "a"),
         emit(EventType.APPROVAL_REQUESTED, step=2, id="a", function=function, **asks),
         emit(EventType.RUN_PAUSED, reason="approval", turn=1),
     )
@@ -174,11 +174,11 @@ def test_what_another_agent_did_not_come_to_is_named_under_its_task(run):
     found = close(
         run,
         emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        decided(emit, 1, "ask", "later"),
-        called(emit, 2, "ask", effect=""),
+        decision_event(emit, 1, "ask", "later"),
+        call_event(emit, 2, "ask", effect=""),
         emit(EventType.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
-        decided(emit, 3, "a", "b", **under),
-        called(emit, 4, "a", **under),
+        decision_event(emit, 3, "a", "b", **under),
+        call_event(emit, 4, "a", **under),
         is_sure=False,
     )
 
@@ -197,10 +197,10 @@ def test_an_agent_that_has_come_back_has_nothing_left_to_do(run):
     found = close(
         run,
         emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        decided(emit, 1, "ask"),
-        called(emit, 2, "ask", effect=""),
+        decision_event(emit, 1, "ask"),
+        call_event(emit, 2, "ask", effect=""),
         emit(EventType.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
-        decided(emit, 3, "a", **under),
+        decision_event(emit, 3, "a", **under),
         emit(EventType.HANDOFF_RETURN, answer="", stopped_reason="budget", **under),
     )
 
@@ -217,8 +217,8 @@ def test_a_run_that_fails_during_a_call_does_not_say_that_nothing_was_done(run, 
     found = close(
         run,
         emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        decided(emit, 1, "a"),
-        called(emit, 2, "a", effect=effect),
+        decision_event(emit, 1, "a"),
+        call_event(emit, 2, "a", effect=effect),
         reason=StopReason.ERROR,
     )
 
@@ -231,21 +231,21 @@ def test_what_is_only_read_is_cancelled_by_a_stop_that_nobody_obeys(run):
     found = close(
         run,
         emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        decided(emit, 1, "a"),
-        called(emit, 2, "a", effect="read"),
+        decision_event(emit, 1, "a"),
+        call_event(emit, 2, "a", effect="read"),
         is_sure=False,
     )
 
     assert found == [("send", None, "cancelled")]
 
 
-def ended(run, effect, status="done", how="completed"):
+def ended_view(run, effect, status="done", how="completed"):
     emit = EventFactory("helper")
     event_store.save(
         [
             (run.pk, emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={})),
-            (run.pk, decided(emit, 1, "a")),
-            (run.pk, called(emit, 2, "a", effect=effect)),
+            (run.pk, decision_event(emit, 1, "a")),
+            (run.pk, call_event(emit, 2, "a", effect=effect)),
             (run.pk, emit(EventType.STEP, step=2, kind="tool", status=status)),
         ]
     )
@@ -254,7 +254,7 @@ def ended(run, effect, status="done", how="completed"):
 
 
 def test_what_cannot_be_undone_is_named_where_the_steps_are_hidden(run):
-    view = ended(run, "at_most_once")
+    view = ended_view(run, "at_most_once")
 
     html = render_to_string("run/_run.html", {"view": view})
     assert '<section class="effects" data-when="answer"' in html
@@ -262,11 +262,11 @@ def test_what_cannot_be_undone_is_named_where_the_steps_are_hidden(run):
 
 
 def test_a_run_that_ended_well_does_not_name_what_it_only_wrote(run):
-    assert ended(run, "idempotent").effects is None
+    assert ended_view(run, "idempotent").effects is None
 
 
 def test_a_run_that_ended_early_names_its_effects_in_every_density(run):
-    view = ended(run, "idempotent", how="stopped")
+    view = ended_view(run, "idempotent", how="stopped")
 
     html = render_to_string("run/_run.html", {"view": view})
     assert '<section class="effects" aria-label="Side effects">' in html
@@ -277,8 +277,8 @@ def test_the_trace_lists_what_was_not_started(run):
     close(
         run,
         emit(EventType.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
-        decided(emit, 1, "a", "b"),
-        called(emit, 2, "a"),
+        decision_event(emit, 1, "a", "b"),
+        call_event(emit, 2, "a"),
         is_sure=False,
     )
 
@@ -287,7 +287,7 @@ def test_the_trace_lists_what_was_not_started(run):
     assert (ledger.irreversible, len(ledger.not_started)) == (1, 1)
 
 
-def made(run, number, **about):
+def new_step(run, number, **about):
     now = timezone.now()
     about = {"kind": "tool", "action": "send", "effect": "idempotent", "status": "done"} | about
     about |= {"turn": 1, "first_seq": number, "started_at": now, "ended_at": now}
@@ -295,9 +295,9 @@ def made(run, number, **about):
 
 
 def test_of_more_calls_than_can_be_named_none_is_hidden_that_cannot_be_undone(run):
-    steps = [made(run, number) for number in range(1, MAX_CALLS + 20)]
-    steps += [made(run, MAX_CALLS + 20, status="unknown")]
-    steps += [made(run, MAX_CALLS + 21, effect="at_most_once")]
+    steps = [new_step(run, number) for number in range(1, MAX_CALLS + 20)]
+    steps += [new_step(run, MAX_CALLS + 20, status="unknown")]
+    steps += [new_step(run, MAX_CALLS + 21, effect="at_most_once")]
     AgentStep.objects.bulk_create(steps)
     Run.objects.filter(pk=run.pk).update(status="stopped", ended_at=timezone.now())
 
@@ -310,7 +310,7 @@ def test_of_more_calls_than_can_be_named_none_is_hidden_that_cannot_be_undone(ru
 
 def test_a_run_that_is_too_long_to_show_names_the_steps_of_its_plan_that_were_not_started(run):
     plan = {"description": "", "steps": [{"name": "book", "tool": "send", "arguments": {}}]}
-    AgentStep.objects.bulk_create([made(run, 1, kind="plan", effect="", action_input=plan)])
+    AgentStep.objects.bulk_create([new_step(run, 1, kind="plan", effect="", action_input=plan)])
     Run.objects.filter(pk=run.pk).update(status="stopped", ended_at=timezone.now())
 
     view = RunView(Run.objects.get(pk=run.pk), size=BARE)

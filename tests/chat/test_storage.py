@@ -62,7 +62,9 @@ async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
 ):
     monkeypatch.setattr(event_writer, "LATE_SECONDS", 0.05)
     let_go, is_held = threading.Event(), threading.Event()
-    monkeypatch.setattr(event_writer, "_commit", _held(event_writer._commit, is_held, let_go))
+    monkeypatch.setattr(
+        event_writer, "_commit", _hold_commit(event_writer._commit, is_held, let_go)
+    )
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         await asyncio.to_thread(is_held.wait, 10)
@@ -76,7 +78,7 @@ async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
     assert ["Nothing" in notice for notice in notices] == [False]
 
 
-def _held(commit, is_held, let_go):
+def _hold_commit(commit, is_held, let_go):
     def held(batch):
         is_held.set()
         let_go.wait(10)

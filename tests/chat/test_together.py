@@ -265,10 +265,10 @@ async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
         await sync_to_async(sharing.remove_member)(chat, stranger.pk)
-        assert await closing(socket) == 4403
+        assert await close_code(socket) == 4403
 
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
-        assert await closing(socket) == 4404
+        assert await close_code(socket) == 4404
 
 
 async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_shown_out(
@@ -280,10 +280,10 @@ async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_show
         await ChatSession.objects.filter(pk=chat.pk).adelete()
         await pubsub.publish(chat.topic, "people.changed")
 
-        assert await closing(socket) == 4404
+        assert await close_code(socket) == 4404
 
 
-async def closing(socket):
+async def close_code(socket):
     """Return the close code, skipping other messages."""
     said = await socket.receive_output(10)
     while said["type"] != "websocket.close":
@@ -322,14 +322,14 @@ def test_nobody_is_told_that_they_stopped_what_another_may_have(chat, run, stran
 # By a link
 
 
-def invited(client, chat, right="read", hours="24"):
+def create_invitation(client, chat, right="read", hours="24"):
     answer = client.post(f"/chat/{chat.pk}/links/", {"right": right, "hours": hours})
     return answer.context["made"].partition("testserver")[2]
 
 
 @pytest.mark.parametrize("right", ["read", "write"])
 def test_whoever_joins_by_a_link_is_in_with_its_right(right, chat, person, stranger):
-    link, client = invited(client_of(person), chat, right), client_of(stranger)
+    link, client = create_invitation(client_of(person), chat, right), client_of(stranger)
 
     answer = client.post(link)
 
@@ -340,7 +340,7 @@ def test_whoever_joins_by_a_link_is_in_with_its_right(right, chat, person, stran
 
 
 def test_opening_a_link_asks_and_lets_nobody_in(chat, person, stranger):
-    link, client = invited(client_of(person), chat, "write"), client_of(stranger)
+    link, client = create_invitation(client_of(person), chat, "write"), client_of(stranger)
 
     answer = client.get(link)
 
@@ -353,7 +353,7 @@ def test_opening_a_link_asks_and_lets_nobody_in(chat, person, stranger):
 
 
 def test_whoever_is_in_is_led_there_by_the_link(chat, person, stranger):
-    link, client = invited(client_of(person), chat), client_of(stranger)
+    link, client = create_invitation(client_of(person), chat), client_of(stranger)
     client.post(link)
 
     assert client.get(link).headers["Location"] == f"/chat/{chat.pk}/"
@@ -362,14 +362,14 @@ def test_whoever_is_in_is_led_there_by_the_link(chat, person, stranger):
 def test_a_link_takes_no_right_away(chat, person, stranger):
     in_with(chat, stranger, "write")
 
-    client_of(stranger).post(invited(client_of(person), chat, "read"))
+    client_of(stranger).post(create_invitation(client_of(person), chat, "read"))
 
     assert ChatSession.objects.writable_by(stranger).exists()
 
 
 def test_a_link_that_expired_or_was_withdrawn_says_so(chat, person, stranger):
     owner, client = client_of(person), client_of(stranger)
-    late, withdrawn = invited(owner, chat), invited(owner, chat)
+    late, withdrawn = create_invitation(owner, chat), create_invitation(owner, chat)
     newest, oldest = Invitation.objects.all()
     Invitation.objects.filter(pk=oldest.pk).update(
         expires_at=timezone.now() - timedelta(hours=1)
@@ -385,7 +385,7 @@ def test_a_link_that_expired_or_was_withdrawn_says_so(chat, person, stranger):
 
 
 def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person, stranger):
-    link, client = invited(client_of(person), chat), client_of(stranger)
+    link, client = create_invitation(client_of(person), chat), client_of(stranger)
     client.post(link)
 
     client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
@@ -396,10 +396,10 @@ def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person,
 
 def test_nor_by_another_link_until_the_owner_adds_them_by_name(chat, person, stranger):
     owner, client = client_of(person), client_of(stranger)
-    one, other = invited(owner, chat), invited(owner, chat, "write")
+    one, other = create_invitation(owner, chat), create_invitation(owner, chat, "write")
     client.post(one)
     owner.post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
-    newer = invited(owner, chat)
+    newer = create_invitation(owner, chat)
 
     for link in (other, newer):
         assert client.post(link).status_code == 404
@@ -413,7 +413,7 @@ def test_nor_by_another_link_until_the_owner_adds_them_by_name(chat, person, str
 
 
 def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):
-    link, client = invited(client_of(person), chat, "write"), client_of(stranger)
+    link, client = create_invitation(client_of(person), chat, "write"), client_of(stranger)
     client.post(link)
 
     client_of(person).post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
@@ -438,10 +438,13 @@ def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, st
 
 def test_whoever_was_limited_to_reading_writes_by_no_other_link(chat, person, stranger):
     owner, client = client_of(person), client_of(stranger)
-    first, other = invited(owner, chat, "write"), invited(owner, chat, "write")
+    first, other = (
+        create_invitation(owner, chat, "write"),
+        create_invitation(owner, chat, "write"),
+    )
     client.post(first)
     owner.post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
-    newer = invited(owner, chat, "write")
+    newer = create_invitation(owner, chat, "write")
 
     for link in (other, newer):
         assert client.post(link).status_code == 302  # it still leads into the session
@@ -471,7 +474,7 @@ def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, str
 
 def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     in_with(chat, stranger, "read")
-    invited(client_of(person), chat)
+    create_invitation(client_of(person), chat)
 
     sessions.delete(chat)
 

@@ -9,7 +9,7 @@ from agents.models import Agent, Run
 from agents.web.consumers import _language
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_MESSAGES
-from tests.conftest import checked, frames_until, tab
+from tests.conftest import frames_until, tab, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -31,7 +31,7 @@ def browser(person):
     return client
 
 
-def told(chat, count):
+def create_questions(chat, count):
     """Create a conversation of this many questions."""
     for at in range(1, count + 1):
         run = Run.objects.create(
@@ -46,7 +46,7 @@ async def test_a_question_is_answered_without_a_socket(browser):
     answer = await browser.post("/chat/", {"text": "What is 12.5% of 3480?"})
     run = await Run.objects.aget()
     await runs.wait(run)
-    await checked(run)
+    await verify_run(run)
 
     page = (await browser.get(answer.headers["Location"])).content.decode()
 
@@ -68,7 +68,7 @@ async def test_a_reloaded_page_shows_the_run_as_it_was_watched(browser, chat):
 
 
 def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
-    told(chat, MAX_MESSAGES + 2)
+    create_questions(chat, MAX_MESSAGES + 2)
 
     page = client.get(f"/chat/{chat.pk}/").content.decode()
     first = Message.objects.all()[2].pk
@@ -86,7 +86,7 @@ def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
 def test_a_page_of_a_long_conversation_asks_the_database_little(
     client, chat, django_assert_max_num_queries
 ):
-    told(chat, MAX_MESSAGES)
+    create_questions(chat, MAX_MESSAGES)
 
     with django_assert_max_num_queries(30):
         page = client.get(f"/chat/{chat.pk}/").content.decode()
@@ -95,7 +95,7 @@ def test_a_page_of_a_long_conversation_asks_the_database_little(
 
 
 def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):
-    told(chat, 1)
+    create_questions(chat, 1)
     run = Run.objects.get()
 
     page = client.get(f"/traces/{run.pk}/").content.decode()

@@ -19,7 +19,7 @@ def file(agent, tmp_path):
     return path
 
 
-def said(*args, **options):
+def run_command(*args, **options):
     out = StringIO()
     call_command(*args, stdout=out, **options)
     return out.getvalue()
@@ -28,19 +28,19 @@ def said(*args, **options):
 def test_the_terminal_writes_the_same_bytes_as_the_console(file, agent):
     text = export(TerminalUser(), ExportSelection())
 
-    assert file.read_text() == text == said("export_config")
+    assert file.read_text() == text == run_command("export_config")
     assert AuditEntry.objects.filter(action="configuration.exported").count() == 3
 
 
 def test_only_some_kinds_are_written(agent):
-    assert "patterns:" not in said("export_config", only="agents,models")
+    assert "patterns:" not in run_command("export_config", only="agents,models")
     with pytest.raises(CommandError, match="Unknown type: agnets"):
-        said("export_config", only="agnets")
+        run_command("export_config", only="agnets")
 
 
 def test_a_file_that_changes_nothing_ends_well(file):
-    assert "0 not in the file" in said("import_config", file, dry_run=True)
-    assert "7 unchanged" in said("import_config", file)
+    assert "0 not in the file" in run_command("import_config", file, dry_run=True)
+    assert "7 unchanged" in run_command("import_config", file)
 
 
 def test_a_dry_run_says_what_would_change_and_ends_with_two(file, capsys):
@@ -56,9 +56,9 @@ def test_a_dry_run_says_what_would_change_and_ends_with_two(file, capsys):
 def test_it_is_done_only_where_somebody_said_yes(file):
     file.write_text(file.read_text().replace("max_steps: 10", "max_steps: 12"))
     with pytest.raises(CommandError, match="add --yes"):
-        said("import_config", file)
+        run_command("import_config", file)
 
-    assert "Imported." in said("import_config", file, yes=True)
+    assert "Imported." in run_command("import_config", file, yes=True)
     assert Agent.objects.get().max_steps == 12
 
 

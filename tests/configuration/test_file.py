@@ -24,11 +24,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ALL = ExportSelection()
 
 
-def exported(**chosen):
+def export_text(**chosen):
     return export(TerminalUser(), ExportSelection(**chosen))
 
 
-def changed(outcome):
+def changed_fields(outcome):
     assert not [*outcome.problems, *(t.problems for t in outcome.things if t.problems)]
     return {
         thing.name: thing.changed_fields for thing in outcome.things if thing.changed_fields
@@ -36,7 +36,7 @@ def changed(outcome):
 
 
 def test_a_file_tells_all_that_is_set_up_and_no_secret(installation):
-    text = exported()
+    text = export_text()
     told = yaml.safe_load(text)
 
     assert [*told] == [
@@ -52,23 +52,23 @@ def test_a_file_tells_all_that_is_set_up_and_no_secret(installation):
 
 
 def test_texts_of_several_lines_are_written_as_they_are(installation):
-    text = exported()
+    text = export_text()
 
     assert "    instructions: |-\n      Be brief.\n\n      Be kind.\n" in text
     assert "    text: |\n      name: greeting\n" in text
 
 
 def test_what_was_exported_changes_nothing_when_it_comes_back(installation):
-    text = exported()
+    text = export_text()
 
     outcome = preview_file(text, TerminalUser(), remove=True)
-    assert changed(outcome) == {}
+    assert changed_fields(outcome) == {}
     assert outcome.is_empty
-    assert exported() == text
+    assert export_text() == text
 
 
 def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
-    text = exported()
+    text = export_text()
     for model in (Workflow, Agent, GuardrailPattern, ToolRegistration, LanguageModel):
         model.objects.all().delete()
 
@@ -78,15 +78,15 @@ def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
     assert needs == {"fast": ("API key",), "weather": ("Authorization",)}
     LanguageModel.objects.update(api_key="x")
     ToolRegistration.objects.filter(name="weather").update(headers={"Authorization": "x"})
-    assert exported() == text
+    assert export_text() == text
 
 
 @pytest.mark.parametrize("words", ["yes", "1e5", "007", "2026-01-01", "a: b", "雪\n ", "~", ""])
 def test_a_text_that_looks_like_something_else_stays_a_text(agent, words):
     Agent.objects.update(description=words)
-    text = exported()
+    text = export_text()
 
-    assert changed(preview_file(text, TerminalUser())) == {}
+    assert changed_fields(preview_file(text, TerminalUser())) == {}
 
 
 def test_the_experts_of_an_agent_and_who_approves_are_in_the_file(installation):
@@ -94,18 +94,18 @@ def test_the_experts_of_an_agent_and_who_approves_are_in_the_file(installation):
     helper = Agent.objects.get(name="helper")
     helper.experts.add(legal)
     Agent.objects.filter(pk=helper.pk).update(asker_approves_questions=False)
-    text = exported(kinds=["agents"])
+    text = export_text(kinds=["agents"])
     helper.experts.clear()
     Agent.objects.update(asker_approves_questions=True)
 
-    assert changed(apply_file(text, TerminalUser())) == {
+    assert changed_fields(apply_file(text, TerminalUser())) == {
         "helper": ["asker_approves_questions", "experts"]
     }
     assert list(helper.experts.all()) == [legal]
 
 
 def test_only_what_was_chosen_is_in_the_file(installation):
-    told = yaml.safe_load(exported(kinds=["agents", "tools"], names=["asker", "weather"]))
+    told = yaml.safe_load(export_text(kinds=["agents", "tools"], names=["asker", "weather"]))
 
     assert {kind: [*things] for kind, things in told.items() if kind != "ashiato"} == {
         "tools": ["weather"],
@@ -114,9 +114,9 @@ def test_only_what_was_chosen_is_in_the_file(installation):
 
 
 def test_a_workflow_in_a_file_becomes_its_newest_version(installation, administrator):
-    text = exported(kinds=["workflows"]).replace("Says hello.", "Greets.")
+    text = export_text(kinds=["workflows"]).replace("Says hello.", "Greets.")
 
-    assert changed(apply_file(text, administrator)) == {"greeting": ["text"]}
+    assert changed_fields(apply_file(text, administrator)) == {"greeting": ["text"]}
     newest = Workflow.objects.get().newest
     assert (newest.number, newest.author) == (2, administrator)
     assert newest.text == TEXT.replace("Says hello.", "Greets.")
@@ -125,7 +125,7 @@ def test_a_workflow_in_a_file_becomes_its_newest_version(installation, administr
 def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
     installation, administrator
 ):
-    text = exported(kinds=["agents"]).replace("Be kind.", "Be quick.")
+    text = export_text(kinds=["agents"]).replace("Be kind.", "Be quick.")
     outcome = apply_file(text, administrator)
 
     assert outcome.is_done
@@ -138,7 +138,7 @@ def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
 
 
 def test_a_secret_stays_where_a_file_changes_what_it_belongs_to(installation):
-    text = exported(kinds=["models", "tools"])
+    text = export_text(kinds=["models", "tools"])
     text = text.replace("timeout: 30", "timeout: 31").replace("enabled: true", "enabled: false")
 
     assert apply_file(text, TerminalUser()).is_done
@@ -154,32 +154,34 @@ def test_a_tool_of_a_server_comes_with_what_was_accepted_of_it(db):
     definition = {"name": "find", "description": "Finds.", "parameters": {}, "annotations": {}}
     made = {"name": "shop__find", "source": "mcp", "definition": definition}
     server.tools.create(**made, pending={**definition, "description": "Finds all."})
-    text = exported()
+    text = export_text()
     assert "pending" not in text
     McpServer.objects.all().delete()
 
     assert apply_file(text, TerminalUser()).is_done
     row = ToolRegistration.objects.get()
     assert (row.server.name, row.definition, row.pending) == ("shop", definition, None)
-    assert exported() == text
+    assert export_text() == text
 
 
 def test_an_accepted_definition_is_pinned_by_the_file(db):
     server = McpServer.objects.create(name="shop", url="https://shop.example/mcp")
     old, new = ({"name": "find", "description": words} for words in ("Finds.", "Finds all."))
     server.tools.create(name="shop__find", source="mcp", definition=old, pending=new)
-    text = exported(kinds=["tools"]).replace("Finds.", "Finds all.")
+    text = export_text(kinds=["tools"]).replace("Finds.", "Finds all.")
 
-    assert changed(apply_file(text, TerminalUser())) == {"shop__find": ["definition"]}
+    assert changed_fields(apply_file(text, TerminalUser())) == {"shop__find": ["definition"]}
     row = ToolRegistration.objects.get()
     assert (row.definition["description"], row.pending) == ("Finds all.", None)
 
 
 def test_schedules_are_exactly_those_of_the_file(installation, stranger):
-    text = exported(kinds=["workflows"])
+    text = export_text(kinds=["workflows"])
     wanted = text.replace("person: ada", "person: eve").replace("who: world", "who: you")
 
-    assert changed(apply_file(wanted, TerminalUser())) == {"greeting": ["text", "schedules"]}
+    assert changed_fields(apply_file(wanted, TerminalUser())) == {
+        "greeting": ["text", "schedules"]
+    }
     schedule = Schedule.objects.get()
     assert (schedule.user, schedule.next_at is None) == (stranger, False)
-    assert exported(kinds=["workflows"]) == wanted
+    assert export_text(kinds=["workflows"]) == wanted

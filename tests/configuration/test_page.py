@@ -28,11 +28,11 @@ def root(administrator):
     return client_of(administrator)
 
 
-def shown(client, text=FILE, **more):
+def post_preview(client, text=FILE, **more):
     return client.post(way("difference"), {"text": text.replace("\n", "\r\n"), **more})
 
 
-def sealed(answer, text=FILE, **more):
+def sealed_form(answer, text=FILE, **more):
     seal = re.search(r'name="seal" value="(\w+)"', answer.content.decode())[1]
     return {"text": text.replace("\n", "\r\n"), "seal": seal, **more}
 
@@ -60,7 +60,7 @@ def test_only_what_one_may_read_is_in_the_file(installation, django_user_model):
     assert client.post(way("export"), {"kinds": ["models"]}).status_code == 422
     told = yaml.safe_load(client.post(way("export"), {"kinds": ["agents"]}).content)
     assert [*told] == ["ashiato", "agents"]
-    refused = shown(client, "ashiato: 1\nmodels:\n  fast: {model: x}\n").content.decode()
+    refused = post_preview(client, "ashiato: 1\nmodels:\n  fast: {model: x}\n").content.decode()
     assert "You don&#x27;t have permission to change models." in refused
     assert "gpt-fast" not in refused
 
@@ -81,24 +81,24 @@ def test_nothing_is_done_by_reading(root, agent):
 
 
 def test_a_file_is_shown_before_it_is_done(root, agent):
-    answer = shown(root)
+    answer = post_preview(root)
 
     assert "<ins>Be brief.\nBe kind.</ins>" in answer.content.decode()
     assert Agent.objects.get().instructions == ""
-    assert root.post(way("apply"), sealed(answer)).url == way()
+    assert root.post(way("apply"), sealed_form(answer)).url == way()
     assert Agent.objects.get().instructions == "Be brief.\nBe kind."
     assert "1 change applied." in root.get(way()).content.decode()
 
 
 def test_what_was_changed_since_is_shown_once_more(root, agent):
-    answer = shown(root)
+    answer = post_preview(root)
     Agent.objects.update(instructions="Be slow.")
-    again = root.post(way("apply"), sealed(answer))
+    again = root.post(way("apply"), sealed_form(answer))
 
     assert again.status_code == 409
     assert "The configuration changed in the meantime" in again.content.decode()
     assert Agent.objects.get().instructions == "Be slow."
-    assert root.post(way("apply"), sealed(again)).status_code == 302
+    assert root.post(way("apply"), sealed_form(again)).status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_was_changed_since_is_shown_once_more(root, agent):
 )
 def test_only_what_was_shown_is_done(root, agent, change):
     Agent.objects.create(name="other")
-    posted = sealed(shown(root)) | change
+    posted = sealed_form(post_preview(root)) | change
 
     assert root.post(way("apply"), posted).status_code == 409
     assert Agent.objects.get(name="helper").instructions == ""
@@ -115,11 +115,13 @@ def test_only_what_was_shown_is_done(root, agent, change):
 def test_what_one_was_shown_another_cannot_do(root, agent, django_user_model):
     other = client_of(django_user_model.objects.create_superuser("second"))
 
-    assert other.post(way("apply"), sealed(shown(root))).status_code == 409
+    assert other.post(way("apply"), sealed_form(post_preview(root))).status_code == 409
 
 
 def test_what_is_refused_is_told_with_its_line_and_cannot_be_done(root, agent):
-    html = shown(root, "ashiato: 1\nagents:\n  helper: {max_steps: 0}\n").content.decode()
+    html = post_preview(
+        root, "ashiato: 1\nagents:\n  helper: {max_steps: 0}\n"
+    ).content.decode()
 
     assert "line 3" in html
     assert 'name="seal"' not in html
@@ -127,10 +129,10 @@ def test_what_is_refused_is_told_with_its_line_and_cannot_be_done(root, agent):
 
 def test_a_thing_that_needs_its_key_says_so(root, installation):
     text = "ashiato: 1\nmodels:\n  new: {model: gpt, has_key: true}\n"
-    answer = shown(root, text)
+    answer = post_preview(root, text)
 
     assert "needs: API key" in answer.content.decode()
-    page = root.post(way("apply"), sealed(answer, text), follow=True).content.decode()
+    page = root.post(way("apply"), sealed_form(answer, text), follow=True).content.decode()
     assert "API key" in page
 
 
@@ -153,5 +155,5 @@ def test_any_upload_has_an_answer(root, agent, file, words):
 
 @pytest.mark.parametrize("text", ["", " \n", "nul \0", "half \\ud800", "ashiato: 1\n\x85"])
 def test_any_text_has_an_answer(root, agent, text):
-    assert shown(root, text).status_code in {200, 422}
+    assert post_preview(root, text).status_code in {200, 422}
     assert root.post(way("apply"), {"text": text, "seal": "x"}).status_code in {409, 422}

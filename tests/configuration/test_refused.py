@@ -21,7 +21,7 @@ def refusals(text, user=None):
     return [(problem.line, problem.message) for problem in all_of]
 
 
-def refused(text, user=None):
+def only_problem(text, user=None):
     (only,) = refusals(text, user)
     return only
 
@@ -70,7 +70,7 @@ def test_what_is_no_such_file_is_refused_in_words(db, text, line, words):
     ],
 )
 def test_what_an_agent_cannot_be_is_refused_at_its_line(agent, said, words):
-    line, message = refused(f"ashiato: 1\nagents:\n  new:\n    model: demo\n    {said}\n")
+    line, message = only_problem(f"ashiato: 1\nagents:\n  new:\n    model: demo\n    {said}\n")
 
     assert line == 5
     assert words in message
@@ -115,7 +115,7 @@ def test_all_that_is_wrong_with_a_thing_is_told_at_once(agent):
 def test_a_name_that_is_there_twice_is_refused(db):
     text = "ashiato: 1\nagents:\n  a: {}\n  a: {}\n"
 
-    assert refused(text) == (4, "'a' is defined twice.")
+    assert only_problem(text) == (4, "'a' is defined twice.")
 
 
 def test_where_one_thing_is_refused_nothing_is_done(agent):
@@ -130,12 +130,12 @@ def test_each_kind_needs_the_right_to_change_it(agent, person):
     clerk = may(person, "change_agent", "add_agent", "view_agent")
     text = "ashiato: 1\nagents:\n  new: {}\npatterns:\n  p: {pattern: a}\n"
 
-    assert refused(text, clerk) == (
+    assert only_problem(text, clerk) == (
         4,
         "You don't have permission to change guardrail patterns.",
     )
     person = may(person, "change_guardrailpattern")
-    assert refused(text, person) == (5, "You don't have permission to add this.")
+    assert only_problem(text, person) == (5, "You don't have permission to add this.")
     assert apply_file("ashiato: 1\nagents:\n  new: {}\n", person).is_done
 
 
@@ -146,7 +146,7 @@ def test_programs_on_this_machine_need_a_right_of_their_own(installation, person
     no = "You don't have permission to set up servers that run programs on this machine."
 
     assert (4, no) in refusals(new, user)
-    assert refused(moved, user) == (4, no)
+    assert only_problem(moved, user) == (4, no)
     assert preview_file("ashiato: 1\nservers:\n", user, remove=True).is_refused
     assert McpServer.objects.get().enabled
 
@@ -154,22 +154,22 @@ def test_programs_on_this_machine_need_a_right_of_their_own(installation, person
 def test_a_key_does_not_go_where_a_file_sends_it(installation):
     text = "ashiato: 1\nmodels:\n  fast: {base_url: 'https://evil.example/v1'}\n"
 
-    assert "set for a different URL" in refused(text)[1]
+    assert "set for a different URL" in only_problem(text)[1]
 
 
 def test_a_workflow_goes_by_the_name_in_its_text(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
     text = text.replace("  greeting:", "  farewell:")
 
-    assert "The name in the workflow text is different: greeting." in refused(text)[1]
+    assert "The name in the workflow text is different: greeting." in only_problem(text)[1]
 
 
 def test_a_schedule_is_for_somebody_who_is_there_at_a_time_that_comes(installation):
     text = export(TerminalUser(), ExportSelection(kinds=["workflows"]))
 
     at = 1 + text.splitlines().index("    - person: ada")
-    assert refused(text.replace("ada", "nobody")) == (at, "There's no user named nobody.")
-    line, message = refused(text.replace("0 9 * * 1-5", "99 9 * * *"))
+    assert only_problem(text.replace("ada", "nobody")) == (at, "There's no user named nobody.")
+    line, message = only_problem(text.replace("0 9 * * 1-5", "99 9 * * *"))
     assert (line, "Invalid cron expression" in message) == (at + 1, True)
     assert Schedule.objects.get().cron == "0 9 * * 1-5"
 

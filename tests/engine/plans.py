@@ -30,7 +30,7 @@ def workflow(
     )
 
 
-async def told(runtime, query="Go."):
+async def run_to_end(runtime, query="Go."):
     return [event async for event in runtime.stream(query)]
 
 
@@ -49,7 +49,7 @@ def outputs(events) -> dict[str, Any]:
     return {data["action"]: data["output"] for data in ends}
 
 
-def answered(events, words: str, *, is_approved: bool = True) -> Event:
+def decision_event(events, words: str, *, is_approved: bool = True) -> Event:
     """Return the event of a decision about the pending request."""
     asked = of(events, EventType.APPROVAL_REQUESTED)[-1]
     stamp = EventFactory("flow", after=events[-1].seq)

@@ -99,7 +99,7 @@ def runtime(llm, kind=AgentRuntime, tools=(), fallbacks=(), **options):
     return kind(*parts, fallback_planners=planners[1:], **options)
 
 
-async def told(agent, query="?"):
+async def run_to_end(agent, query="?"):
     return [event async for event in agent.stream(query)]
 
 
@@ -118,7 +118,7 @@ def ending(events):
 async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error):
     if kind is Iterated and isinstance(error, StopAsyncIteration):
         pytest.skip("That is how a stream ends.")
-    end = ending(await told(runtime(kind(error))))
+    end = ending(await run_to_end(runtime(kind(error))))
 
     assert "The model adapter failed (" in end["detail"]
     assert "server log" in end["advice"]
@@ -126,12 +126,12 @@ async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error
 
 @pytest.mark.parametrize("error", [ValueError(SECRET), KeyError("x")])
 async def test_what_it_raises_before_it_can_be_read_is_one_too(error):
-    ending(await told(runtime(Sudden(error))))
+    ending(await run_to_end(runtime(Sudden(error))))
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 async def test_what_is_no_stream_is_one_too():
-    ending(await told(runtime(Awaited(None))))
+    ending(await run_to_end(runtime(Awaited(None))))
     gc.collect()
 
 
@@ -143,12 +143,12 @@ async def test_what_is_no_chunk_is_one_too(chunk):
             yield chunk
             yield delta(content="two")
 
-    events = await told(runtime(Garbled()))
+    events = await run_to_end(runtime(Garbled()))
     assert events[-1].type is EventType.RUN_FINISHED
 
 
 async def test_what_was_said_before_it_failed_stays():
-    end = ending(await told(runtime(Adapter(ValueError(), "Half an "))))
+    end = ending(await run_to_end(runtime(Adapter(ValueError(), "Half an "))))
 
     assert end["answer"] == "Half an "
 
@@ -178,7 +178,7 @@ async def test_it_is_an_error_of_the_engines_own_kind(error, kind):
 
 async def test_the_next_model_is_asked_where_there_is_one():
     good = ScriptedModel(Says(answer="Here."))
-    events = await told(runtime(Adapter(ValueError()), fallbacks=[good]))
+    events = await run_to_end(runtime(Adapter(ValueError()), fallbacks=[good]))
 
     assert events[-1].data["answer"] == "Here."
 
@@ -186,7 +186,7 @@ async def test_the_next_model_is_asked_where_there_is_one():
 async def test_a_sub_agent_that_fails_comes_back_with_why():
     helper = runtime(Adapter(ValueError(SECRET)), name="helper")
     lead = ScriptedModel(Says.call("ask_helper", task="Find it."), Says(answer="It failed."))
-    events = await told(runtime(lead, tools=[Handoff("helper", lambda: helper)]))
+    events = await run_to_end(runtime(lead, tools=[Handoff("helper", lambda: helper)]))
 
     assert "helper couldn't finish" in str(lead.requests[1]["messages"][-1]["content"])
     assert events[-1].data["answer"] == "It failed."
@@ -194,20 +194,20 @@ async def test_a_sub_agent_that_fails_comes_back_with_why():
 
 
 async def test_a_plan_that_could_not_be_written_is_an_end():
-    ending(await told(runtime(Adapter(ValueError(SECRET)), Orchestrator, name="boss")))
+    ending(await run_to_end(runtime(Adapter(ValueError(SECRET)), Orchestrator, name="boss")))
 
 
 async def test_a_panel_whose_members_fail_has_an_end():
     heads = {name: runtime(Adapter(ValueError(SECRET)), name=name) for name in ("a", "b")}
     asks = [Handoff(name, lambda name=name: heads[name]) for name in heads]
-    events = await told(runtime(Adapter(ValueError()), Panel, tools=asks, name="panel"))
+    events = await run_to_end(runtime(Adapter(ValueError()), Panel, tools=asks, name="panel"))
 
     assert events[-1].type is EventType.RUN_FINISHED
     assert SECRET not in str([event.data for event in events])
 
 
 async def test_an_answer_in_a_form_that_fails_is_an_end():
-    ending(await told(runtime(Adapter(ValueError(SECRET)), output=OutputSchema(FORM))))
+    ending(await run_to_end(runtime(Adapter(ValueError(SECRET)), output=OutputSchema(FORM))))
 
 
 async def test_a_test_of_a_model_says_so():
@@ -236,7 +236,7 @@ async def test_one_that_cannot_be_closed_has_answered_all_the_same():
         async def aclose(self):
             raise ValueError(SECRET)
 
-    events = await told(runtime(Unclosed()))
+    events = await run_to_end(runtime(Unclosed()))
     assert events[-1].data["answer"] == "Here."
 
 

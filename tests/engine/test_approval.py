@@ -24,7 +24,7 @@ ASKS = Says.call("echo", text="hello")
 THANKS = Says(answer="Thank you.")
 
 
-async def collected(events):
+async def collect_events(events):
     return [event async for event in events]
 
 
@@ -32,7 +32,7 @@ def types(events):
     return [event.type.value for event in events]
 
 
-def decided(events, at=-1, **verdict):
+def with_decision(events, at=-1, **verdict):
     """Return the events with a decision about a call."""
     asked = [event for event in events if event.type is EventType.APPROVAL_REQUESTED][at]
     facts = {"is_approved": True, "arguments": None, "reason": ""} | verdict
@@ -41,10 +41,10 @@ def decided(events, at=-1, **verdict):
     word = stamp(
         EventType.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **facts
     )
-    return [*events, _kept(word)]
+    return [*events, _reload_event(word)]
 
 
-def _kept(event):
+def _reload_event(event):
     """Return the event as loaded from a database."""
     return Event.from_dict(json.loads(json.dumps(event.to_dict())))
 
@@ -53,7 +53,7 @@ async def test_a_tool_that_asks_is_not_used_before_a_person_agreed(agent):
     tool = Asks()
     runtime = agent(ASKS, tools=[tool])
 
-    events = await collected(runtime.stream("Say hello"))
+    events = await collect_events(runtime.stream("Say hello"))
 
     asked = events[-2]
     assert types(events)[-2:] == ["approval_requested", "run_paused"]
@@ -65,11 +65,11 @@ async def test_a_tool_that_asks_is_not_used_before_a_person_agreed(agent):
 
 async def test_a_run_goes_on_where_it_paused_even_in_another_process(agent, dialect):
     tool = Asks()
-    paused = await collected(agent(ASKS, tools=[tool]).stream("Say hello"))
-    events = decided([_kept(event) for event in paused])
+    paused = await collect_events(agent(ASKS, tools=[tool]).stream("Say hello"))
+    events = with_decision([_reload_event(event) for event in paused])
     later = agent(THANKS, tools=[tool])
 
-    more = await collected(later.resume(events))
+    more = await collect_events(later.resume(events))
 
     assert types(more)[:3] == ["tool_call", "tool_response", "step"]
     assert more[0].data["step"] == paused[-2].data["step"]
@@ -87,11 +87,11 @@ async def test_the_model_is_sent_the_same_after_a_pause_as_without_one(agent):
     past.add_message("assistant", "Yes.")
     script = [Says.call("other", text="first"), ASKS]
     straight = agent(*script, THANKS, tools=[Echo("echo"), Echo("other")])
-    await collected(straight.stream("Go", AgentState.from_dict(past.to_dict())))
+    await collect_events(straight.stream("Go", AgentState.from_dict(past.to_dict())))
     broken = agent(*script, tools=[Asks("echo"), Echo("other")])
-    paused = await collected(broken.stream("Go", AgentState.from_dict(past.to_dict())))
+    paused = await collect_events(broken.stream("Go", AgentState.from_dict(past.to_dict())))
     later = agent(THANKS, tools=[Asks("echo"), Echo("other")])
-    await collected(later.resume(decided(paused), past))
+    await collect_events(later.resume(with_decision(paused), past))
 
     expected = straight.planner.llm.requests[-1]["messages"]
     assert _without_ids(later.planner.llm.requests[-1]["messages"]) == _without_ids(expected)
@@ -99,10 +99,12 @@ async def test_the_model_is_sent_the_same_after_a_pause_as_without_one(agent):
 
 async def test_a_person_may_change_the_arguments(agent):
     tool = Asks()
-    paused = await collected(agent(ASKS, tools=[tool]).stream("Say hello"))
+    paused = await collect_events(agent(ASKS, tools=[tool]).stream("Say hello"))
     later = agent(THANKS, tools=[tool])
 
-    more = await collected(later.resume(decided(paused, arguments='{"text": "bye"}')))
+    more = await collect_events(
+        later.resume(with_decision(paused, arguments='{"text": "bye"}'))
+    )
 
     assert tool.inputs == [{"text": "bye"}]
     told = later.planner.llm.requests[0]["messages"][-1]["content"]
@@ -112,11 +114,11 @@ async def test_a_person_may_change_the_arguments(agent):
 
 async def test_a_declined_call_is_not_made_and_the_model_is_told_why(agent):
     tool = Asks()
-    paused = await collected(agent(ASKS, tools=[tool]).stream("Say hello"))
+    paused = await collect_events(agent(ASKS, tools=[tool]).stream("Say hello"))
     later = agent(Says(answer="Then not."), tools=[tool])
 
-    more = await collected(
-        later.resume(decided(paused, is_approved=False, reason="Not on a Sunday."))
+    more = await collect_events(
+        later.resume(with_decision(paused, is_approved=False, reason="Not on a Sunday."))
     )
 
     assert tool.inputs == []
@@ -130,7 +132,7 @@ async def test_an_agent_that_calls_nothing_by_itself_asks_about_every_tool(agent
     tool = Echo()
     runtime = agent(ASKS, tools=[tool], auto_execute_tools=False)
 
-    events = await collected(runtime.stream("Say hello"))
+    events = await collect_events(runtime.stream("Say hello"))
 
     assert events[-2].data["why"] == "agent"
     assert tool.inputs == []
@@ -163,7 +165,7 @@ async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_
         ),
     )
     look, write = Reads("look"), Asks("write")
-    paused = await collected(agent(turn, tools=[look, write]).stream("Go"))
+    paused = await collect_events(agent(turn, tools=[look, write]).stream("Go"))
     assert [
         e.data["function"]["arguments"]
         for e in paused
@@ -174,10 +176,10 @@ async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_
     ]
     assert look.inputs == [{"text": "1"}]
 
-    one = decided(paused, at=0)
-    still = await collected(agent(tools=[look, write]).resume(one))
-    both = decided([*one, *still], at=1, is_approved=False)
-    await collected(agent(THANKS, tools=[look, write]).resume(both))
+    one = with_decision(paused, at=0)
+    still = await collect_events(agent(tools=[look, write]).resume(one))
+    both = with_decision([*one, *still], at=1, is_approved=False)
+    await collect_events(agent(THANKS, tools=[look, write]).resume(both))
 
     assert types(still)[-1] == "run_paused"
     assert "approval_requested" not in types(still)
@@ -187,10 +189,10 @@ async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_
 
 async def test_equal_calls_are_counted_across_a_pause(agent):
     tool = Asks()
-    events = await collected(agent(ASKS, tools=[tool]).stream("Go"))
+    events = await collect_events(agent(ASKS, tools=[tool]).stream("Go"))
     for _ in range(2):
-        more = await collected(agent(ASKS, tools=[tool]).resume(decided(events)))
-        events = [*decided(events), *more]
+        more = await collect_events(agent(ASKS, tools=[tool]).resume(with_decision(events)))
+        events = [*with_decision(events), *more]
 
     assert events[-1].data["stopped_reason"] == "duplicate_tool_call"
     assert len(tool.inputs) == 2
@@ -201,8 +203,8 @@ async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
 
     from agents.engine.loop.run_state import rebuild
 
-    paused = await collected(agent(ASKS, tools=[Asks()]).stream("Go"))
-    word = decided(paused)[-1]
+    paused = await collect_events(agent(ASKS, tools=[Asks()]).stream("Go"))
+    word = with_decision(paused)[-1]
     a_day_later = Event(
         type=word.type,
         data=word.data,

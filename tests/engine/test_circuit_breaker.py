@@ -174,7 +174,7 @@ def ask(circuits, error=None, model="openai/a"):
             raise error
 
 
-def asked(circuits, error, times=5, **options):
+def fail_requests(circuits, error, times=5, **options):
     for _ in range(times):
         with pytest.raises(type(error)):
             ask(circuits, error, **options)
@@ -197,14 +197,14 @@ def asked(circuits, error, times=5, **options):
 def test_only_what_tells_of_the_other_sides_health_opens_a_circuit(error, opened):
     circuits = Circuits()
 
-    asked(circuits, error)
+    fail_requests(circuits, error)
 
     assert [state.key for state in circuits.state() if state.state == "open"] == opened
 
 
 def test_a_model_that_is_out_of_order_keeps_nobody_from_another_of_its_provider():
     circuits = Circuits()
-    asked(circuits, ProviderFailed())
+    fail_requests(circuits, ProviderFailed())
 
     ask(circuits, model="openai/b")
 
@@ -214,7 +214,7 @@ def test_a_model_that_is_out_of_order_keeps_nobody_from_another_of_its_provider(
 
 def test_a_provider_that_cannot_be_reached_is_left_alone_whatever_the_model():
     circuits = Circuits()
-    asked(circuits, AgentConnectionError())
+    fail_requests(circuits, AgentConnectionError())
 
     with pytest.raises(CircuitOpen, match=r"^openai has failed 5 times in a row"):
         ask(circuits, model="openai/b")
@@ -224,8 +224,8 @@ def test_a_trial_of_the_provider_is_given_back_where_its_model_may_not_be_asked(
     circuits = Circuits(clock=clock)
     limited = RateLimited()
     limited.retry_after = 300
-    asked(circuits, limited)
-    asked(circuits, AgentConnectionError(), model="openai/b")
+    fail_requests(circuits, limited)
+    fail_requests(circuits, AgentConnectionError(), model="openai/b")
     clock.now += 31
 
     with pytest.raises(CircuitOpen, match=r"^openai/a has failed"):
@@ -237,7 +237,7 @@ def test_a_trial_of_the_provider_is_given_back_where_its_model_may_not_be_asked(
 
 def test_a_person_may_say_that_it_works_again():
     circuits = Circuits(CircuitPolicy(failures=1))
-    asked(circuits, ProviderFailed(), times=1)
+    fail_requests(circuits, ProviderFailed(), times=1)
 
     circuits.close("model:openai/a")
 

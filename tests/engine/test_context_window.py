@@ -10,7 +10,7 @@ def user(text):
     return {"role": "user", "content": text}
 
 
-def said(text):
+def assistant_message(text):
     return {"role": "assistant", "content": text}
 
 
@@ -24,11 +24,15 @@ def answer(id, text="x"):
     return {"role": "tool", "tool_call_id": id, "content": text}
 
 
-LONG = [m for n in range(10) for m in (user(f"{n} " + "word " * 40), said("word " * 40))]
+LONG = [
+    m
+    for n in range(10)
+    for m in (user(f"{n} " + "word " * 40), assistant_message("word " * 40))
+]
 
 
 def test_a_short_conversation_goes_whole():
-    history = [user("Hello"), said("Hi"), user("Well?")]
+    history = [user("Hello"), assistant_message("Hi"), user("Well?")]
 
     fitted = fit(history, 1000, estimate_tokens)
 
@@ -55,7 +59,7 @@ def test_the_last_exchange_stays_and_what_it_saw_is_shortened():
 
 
 def test_japanese_is_counted_as_what_it_costs():
-    history = [user("長い話" * 100), said("はい"), user("次は？")]
+    history = [user("長い話" * 100), assistant_message("はい"), user("次は？")]
 
     assert fit(history, 200, estimate_tokens).dropped == 2
 
@@ -67,12 +71,15 @@ def test_arguments_that_nobody_can_read_become_none():
 
 
 def test_messages_without_words_are_left_out():
-    assert fit([user("?"), said(""), user("!")], None, len).messages == [user("?"), user("!")]
+    assert fit([user("?"), assistant_message(""), user("!")], None, len).messages == [
+        user("?"),
+        user("!"),
+    ]
 
 
 messages = st.one_of(
     st.text(max_size=40).map(user),
-    st.text(max_size=40).map(said),
+    st.text(max_size=40).map(assistant_message),
     st.sampled_from("ab").map(call),
     st.builds(answer, st.sampled_from("ab"), st.text(max_size=2000)),
 )

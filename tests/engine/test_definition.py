@@ -31,7 +31,7 @@ workflow:
 """
 
 
-def said(text):
+def problem_lines(text):
     return [f"{problem.line}: {problem.message}" for problem in read_definition(text).problems]
 
 
@@ -97,7 +97,7 @@ steps:
 """
     definition = read_definition(text)
 
-    assert said(text) == ["21: 'approves' must be true or false."]
+    assert problem_lines(text) == ["21: 'approves' must be true or false."]
     first, each, _, inner = definition.plan.steps
     assert (first.timeout, first.retry, first.arguments["n"]) == (90, 2, 5)
     assert (each.for_each, each.depends_on, each.rounds) == ("parameters.cities", ("read",), 3)
@@ -204,7 +204,7 @@ steps:
     ],
 )
 def test_each_problem_has_its_line_and_its_reason(lines, sentence):
-    assert sentence in said(workflow(*lines))
+    assert sentence in problem_lines(workflow(*lines))
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_each_problem_has_its_line_and_its_reason(lines, sentence):
     ],
 )
 def test_a_text_that_is_no_workflow_says_why(text, sentence):
-    assert sentence in said(text)
+    assert sentence in problem_lines(text)
 
 
 VALUES = st.recursive(
@@ -267,7 +267,7 @@ def test_whatever_is_typed_is_no_trouble(text):
 
 
 def test_half_a_character_is_no_trouble():
-    assert said("name: \ud800\nsteps: [{tool: x}]") == []
+    assert problem_lines("name: \ud800\nsteps: [{tool: x}]") == []
 
 
 @pytest.mark.parametrize("spelt", [r"\0", r"\x00", r"\u0000"])
@@ -298,7 +298,7 @@ def test_a_circle_is_named():
     pairs = ("ab", "bc", "ca", "da")
     lines = [f"- {{name: {a}, tool: x, depends_on: [{b}]}}" for a, b in pairs]
 
-    assert said(workflow(*lines)) == ["3: Circular dependency: a → c → b → a."]
+    assert problem_lines(workflow(*lines)) == ["3: Circular dependency: a → c → b → a."]
 
 
 @pytest.mark.slow
@@ -319,7 +319,7 @@ def test_a_circle_is_named():
 def test_a_bomb_is_refused_soon(text, words):
     begun = time.monotonic()
 
-    found = said(text)
+    found = problem_lines(text)
 
     assert any(words in sentence for sentence in found)
     assert len(found) <= 200
@@ -350,7 +350,7 @@ steps:
         - {name: a, tool: x, arguments: {q: "${steps.first.output} ${item}"}}
         - {name: b, tool: x, arguments: {q: "${steps.inner.output}"}}
 """
-    assert said(text) == [
+    assert problem_lines(text) == [
         "10: 'b' refers to the step 'inner', which may not be finished yet. "
         "Add it to depends_on."
     ]

@@ -27,7 +27,7 @@ CALL = Says.call("echo", text="a")
 STANDARD = StandardTerminationPolicy()
 
 
-async def _broken(input):
+async def _refuse_connection(input):
     raise ConnectionError("refused")
 
 
@@ -74,7 +74,7 @@ async def test_a_result_that_is_well_is_given_back(agent):
 
 
 async def test_an_answer_without_its_tool_can_be_refused(agent):
-    runtime = agent(CALL, Says(answer="Without it."), tools=[Echo(does=_broken)])
+    runtime = agent(CALL, Says(answer="Without it."), tools=[Echo(does=_refuse_connection)])
 
     result = await runtime.run("Go.")
 
@@ -95,21 +95,25 @@ async def test_errors_of_models_and_rules_keep_their_type(agent):
 
 async def test_failures_of_tools_are_typed_in_their_events(agent):
     script = [CALL, Says.call("nothing"), Says(answer="Without.")]
-    events = [e async for e in agent(*script, tools=[Echo(does=_broken)]).stream("Go.")]
+    events = [
+        e async for e in agent(*script, tools=[Echo(does=_refuse_connection)]).stream("Go.")
+    ]
 
     told = [e.data.get("error_type") for e in events if e.type is EventType.TOOL_RESPONSE]
     assert told == ["ToolExecutionFailed", "ToolNotFoundError"]
 
 
 async def test_a_tool_that_failed_for_good_is_raised_from_its_result():
-    outcome = await FallbackStrategy(pause=0).execute_with_fallback(Echo(does=_broken), {})
+    outcome = await FallbackStrategy(pause=0).execute_with_fallback(
+        Echo(does=_refuse_connection), {}
+    )
 
     with pytest.raises(ToolExecutionFailed, match="refused"):
         outcome.raise_for_status()
 
 
 async def test_what_a_stand_in_does_is_its_own(agent):
-    broken, spare = Echo("echo", _broken), Echo("spare")
+    broken, spare = Echo("echo", _refuse_connection), Echo("spare")
     broken.effect = spare.effect = "read"
     broken.fallback_tool = "spare"
     runtime = agent(CALL, Says(answer="a"), tools=[broken, spare])

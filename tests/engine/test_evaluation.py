@@ -2,8 +2,8 @@
 
 from agents.engine.events import EventType
 from tests.engine.conftest import Echo
-from tests.engine.plans import of, step, told, workflow
-from tests.engine.test_approval import _kept, collected
+from tests.engine.plans import of, run_to_end, step, workflow
+from tests.engine.test_approval import _reload_event, collect_events
 
 
 async def test_a_check_cut_off_after_its_finding_is_ended():
@@ -11,11 +11,11 @@ async def test_a_check_cut_off_after_its_finding_is_ended():
         checked = step("one", expected_outcome="${output == 'one'}")
         return workflow(checked, tools=[Echo()])
 
-    whole = await told(build())
+    whole = await run_to_end(build())
     cut = next(at for at, event in enumerate(whole, 1) if event.type is EventType.EVALUATION)
-    past = [_kept(event) for event in whole[:cut]]
+    past = [_reload_event(event) for event in whole[:cut]]
 
-    events = [*past, *await collected(build().resume(past))]
+    events = [*past, *await collect_events(build().resume(past))]
 
     ends = [data["step"] for data in of(events, EventType.STEP) if data["kind"] == "evaluation"]
     assert ends == [of(events, EventType.EVALUATION)[0]["step"]]
@@ -26,7 +26,7 @@ async def test_what_is_expected_may_be_held_against_other_steps():
     same = "${output == steps.one.output}"
     steps = step("one"), step("two", expected_outcome=same)
 
-    events = await told(workflow(*steps, tools=[Echo()]))
+    events = await run_to_end(workflow(*steps, tools=[Echo()]))
 
     [found] = of(events, EventType.EVALUATION)
     assert found["reason"] == "Condition not met: output == steps.one.output."
@@ -41,6 +41,6 @@ async def test_what_is_expected_of_each_item_knows_the_item():
         expected_outcome="${output == item}",
     )
 
-    events = await told(workflow(each, tools=[Echo()]))
+    events = await run_to_end(workflow(each, tools=[Echo()]))
 
     assert [found["is_met"] for found in of(events, EventType.EVALUATION)] == [True, True]

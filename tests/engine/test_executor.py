@@ -8,7 +8,7 @@ from agents.engine.loop.approval import AskPersonTool
 from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
-from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
+from tests.engine.plans import decision_event, of, outcomes, outputs, run_to_end, step, workflow
 
 
 async def _fails(input):
@@ -28,7 +28,7 @@ class Rows:
 async def test_a_step_begins_when_what_it_depends_on_is_done():
     echo = Echo()
 
-    events = await told(workflow(step("b", "echo", "a"), step("a"), tools=[echo]))
+    events = await run_to_end(workflow(step("b", "echo", "a"), step("a"), tools=[echo]))
 
     assert [input["text"] for input in echo.inputs] == ["a", "b"]
     assert outcomes(events) == {"a": "done", "b": "done"}
@@ -40,7 +40,7 @@ async def test_outputs_are_passed_on_by_reference_as_the_data_that_they_are():
     echo = Echo()
     later = step("b", arguments={"text": "${steps.a.output.rows[1].total} of ${parameters.m}"})
 
-    await told(
+    await run_to_end(
         workflow(step("a", "rows"), later, tools=[echo, Rows()], parameters={"m": "May"})
     )
 
@@ -51,7 +51,7 @@ async def test_a_note_on_a_result_is_read_by_the_model_and_is_no_part_of_the_out
     async def rounded(input):
         return ToolResult("3.33", note="rounded")
 
-    events = await told(workflow(step("a"), tools=[Echo(does=rounded)]))
+    events = await run_to_end(workflow(step("a"), tools=[Echo(does=rounded)]))
 
     assert of(events, EventType.TOOL_RESPONSE)[0]["content"] == "3.33 (rounded)"
     assert str(outputs(events)["a"]) == "3.33"
@@ -72,7 +72,7 @@ async def test_steps_that_are_parallel_run_side_by_side_and_others_one_at_a_time
 
     beside = [step(f"f{n}", "fast", parallel=True) for n in range(5)]
     alone = [step(f"s{n}", "slow") for n in range(3)]
-    await told(workflow(*beside, *alone, tools=[counting("fast"), counting("slow")]))
+    await run_to_end(workflow(*beside, *alone, tools=[counting("fast"), counting("slow")]))
 
     assert most == {"fast": 5, "slow": 1}
 
@@ -87,7 +87,7 @@ async def test_what_comes_after_a_failure_is_not_reached_unless_it_asks_for_it()
         step("last", "echo", "a", "mend", condition=ALWAYS),
     ]
 
-    events = await told(workflow(*steps, tools=[Echo(), broken]))
+    events = await run_to_end(workflow(*steps, tools=[Echo(), broken]))
 
     assert outcomes(events) == {"a": "failed", "mend": "done", "last": "done"}
     assert events[-1].data["stopped_reason"] == "error"
@@ -101,7 +101,7 @@ async def test_a_condition_that_is_not_true_skips_a_step_and_says_why():
         step("c", "echo", "b"),
     ]
 
-    events = await told(workflow(*steps, tools=[Echo(), Rows()]))
+    events = await run_to_end(workflow(*steps, tools=[Echo(), Rows()]))
 
     assert outcomes(events) == {"a": "done", "b": "skipped", "c": "done"}
     skipped = next(e for e in of(events, EventType.STEP) if e.get("action") == "b")
@@ -113,7 +113,7 @@ async def test_a_step_is_done_for_each_item_and_gives_a_list():
         "b", for_each="steps.a.output.rows", arguments={"text": "${item.total}/${index}"}
     )
 
-    events = await told(workflow(step("a", "rows"), each, tools=[Echo(), Rows()]))
+    events = await run_to_end(workflow(step("a", "rows"), each, tools=[Echo(), Rows()]))
 
     assert outputs(events)["b"] == ["3/0", "5/1"]
     assert outcomes(events)["b[1]"] == "done"
@@ -127,7 +127,7 @@ async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
 
     again = step("a", "count", until="number(output) >= 3", rounds=5)
     never = step("b", "count", "a", until="number(output) > 100", rounds=2)
-    events = await told(workflow(again, never, tools=[Echo("count", counts_up)]))
+    events = await run_to_end(workflow(again, never, tools=[Echo("count", counts_up)]))
 
     assert outputs(events)["a"] == "3"
     assert outcomes(events) == {"a": "done", "b": "failed"}
@@ -141,7 +141,9 @@ async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch)
     async def at_last(input):
         return next(results)
 
-    events = await told(workflow(step("a", "late", retry=2), tools=[Echo("late", at_last)]))
+    events = await run_to_end(
+        workflow(step("a", "late", retry=2), tools=[Echo("late", at_last)])
+    )
 
     assert outputs(events) == {"a": "yes"}
     assert len(of(events, EventType.TOOL_CALL)) == 2
@@ -151,7 +153,7 @@ async def test_what_must_not_happen_twice_is_not_tried_again():
     once = Echo("pay", _fails)
     once.effect = "at_most_once"
 
-    events = await told(workflow(step("a", "pay", retry=3), tools=[once]))
+    events = await run_to_end(workflow(step("a", "pay", retry=3), tools=[once]))
 
     assert outcomes(events) == {"a": "failed"}
     assert len(once.inputs) == 1
@@ -161,7 +163,9 @@ async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
     async def hangs(input):
         await asyncio.sleep(60)
 
-    events = await told(workflow(step("a", "slow", timeout=0.05), tools=[Echo("slow", hangs)]))
+    events = await run_to_end(
+        workflow(step("a", "slow", timeout=0.05), tools=[Echo("slow", hangs)])
+    )
 
     assert outcomes(events) == {"a": "failed"}
     assert "0.05 s" in events[-1].data["detail"]
@@ -175,7 +179,7 @@ async def test_a_plan_within_a_plan_gives_what_its_last_step_gives():
     )
     nested = ExecutionStep(name="n", plan=inner, depends_on=("a",))
 
-    events = await told(workflow(step("a"), nested, tools=[Echo()]))
+    events = await run_to_end(workflow(step("a"), nested, tools=[Echo()]))
 
     assert outputs(events)["n"] == "a!"
     parents = {e["name"]: e.get("parent") for e in of(events, EventType.TASK)}
@@ -189,7 +193,7 @@ async def test_an_expectation_that_can_be_worked_out_needs_no_model():
         step("b", "rows", expected_outcome="${len(output.rows) > 2}"),
     ]
 
-    events = await told(workflow(*steps, tools=[Rows()]))
+    events = await run_to_end(workflow(*steps, tools=[Rows()]))
 
     assert [e["is_met"] for e in of(events, EventType.EVALUATION)] == [True, False]
     assert outcomes(events) == {"a": "done", "b": "failed"}
@@ -199,7 +203,7 @@ async def test_an_expectation_in_words_is_judged_by_the_model():
     no = '{"is_met": false, "reason": "There is no total.", "feedback": "Ask for it."}'
     judged = step("a", expected_outcome="a total")
 
-    events = await told(workflow(judged, tools=[Echo()], script=[Says(answer=no)]))
+    events = await run_to_end(workflow(judged, tools=[Echo()], script=[Says(answer=no)]))
 
     assert of(events, EventType.EVALUATION)[0]["reason"] == "There is no total."
     assert outcomes(events) == {"a": "failed"}
@@ -216,7 +220,7 @@ async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
         tools=[Echo(), AskPersonTool()],
     )
 
-    events = await told(flow)
+    events = await run_to_end(flow)
 
     assert events[-1].type is EventType.RUN_PAUSED
     assert outcomes(events) == {"a": "done", "b": "done"}
@@ -224,7 +228,7 @@ async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
     assert (question["why"], question["role"]) == ("question", "legal")
     assert "Which of a?" in question["function"]["arguments"]
 
-    gone_on = [e async for e in flow.resume([*events, answered(events, "The first.")])]
+    gone_on = [e async for e in flow.resume([*events, decision_event(events, "The first.")])]
     assert outputs(gone_on)["ask"] == "The first."
     assert outcomes(gone_on)["c"] == "done"
 
@@ -232,9 +236,9 @@ async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
 async def test_what_a_person_does_not_approve_cancels_the_workflow_with_their_reason():
     asks = ExecutionStep(name="ask", ask="Send it?", approves=True)
     flow = workflow(asks, step("send", "echo", "ask"), tools=[Echo(), AskPersonTool()])
-    events = await told(flow)
+    events = await run_to_end(flow)
 
-    no = answered(events, "Not now.", is_approved=False)
+    no = decision_event(events, "Not now.", is_approved=False)
     gone_on = [e async for e in flow.resume([*events, no])]
 
     assert gone_on[-1].data["stopped_reason"] == "cancelled"
@@ -254,7 +258,7 @@ CUT = [
 
 
 async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end():
-    whole = await told(workflow(*CUT, tools=[Echo(), Rows()]))
+    whole = await run_to_end(workflow(*CUT, tools=[Echo(), Rows()]))
 
     for at in range(1, len(whole)):
         rest = [e async for e in workflow(*CUT, tools=[Echo(), Rows()]).resume(whole[:at])]
@@ -274,7 +278,7 @@ async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(
     monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     steps = [step("a", "broken", retry=2), step("b", until="output == 'no'", rounds=3)]
     tools = [Echo("broken", _fails), Echo()]
-    whole = await told(workflow(*steps, tools=tools))
+    whole = await run_to_end(workflow(*steps, tools=tools))
 
     for at in range(1, len(whole)):
         rest = [e async for e in workflow(*steps, tools=tools).resume(whole[:at])]
@@ -285,7 +289,7 @@ async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(
 async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut():
     once = Echo()
     once.effect = "at_most_once"
-    whole = await told(workflow(step("a"), tools=[once]))
+    whole = await run_to_end(workflow(step("a"), tools=[once]))
     called = next(at for at, e in enumerate(whole) if e.type is EventType.TOOL_CALL)
 
     rest = [e async for e in workflow(step("a"), tools=[once]).resume(whole[: called + 1])]
@@ -321,7 +325,7 @@ async def test_a_stop_ends_all_that_is_under_way():
 
     flow = workflow(*(step(f"s{n}", "slow", parallel=True) for n in range(3)),
                     tools=[Echo("slow", hangs)])  # fmt: skip
-    running = asyncio.create_task(told(flow))
+    running = asyncio.create_task(run_to_end(flow))
     await asyncio.sleep(0.1)
     running.cancel()
 

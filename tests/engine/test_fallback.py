@@ -7,7 +7,7 @@ from agents.engine.tool import uncertain_message
 from tests.engine.conftest import Echo
 
 
-def failing(times, error="busy"):
+def failing_tool(times, error="busy"):
     """Return a tool that works after failing this often."""
     tool = Echo()
 
@@ -32,13 +32,13 @@ async def test_a_tool_that_works_is_called_once(fallback):
 
 
 async def test_a_tool_that_works_the_third_time_was_worth_it(fallback):
-    result = await fallback.execute_with_fallback(failing(2), {})
+    result = await fallback.execute_with_fallback(failing_tool(2), {})
 
     assert (result.output, result.degraded, result.attempts) == ("at last", False, 3)
 
 
 async def test_a_tool_that_never_works_degrades_the_run(fallback):
-    result = await fallback.execute_with_fallback(failing(9), {})
+    result = await fallback.execute_with_fallback(failing_tool(9), {})
 
     assert (result.degraded, result.attempts) == (True, 3)
     assert "busy" in result.error
@@ -55,7 +55,7 @@ async def test_an_error_result_is_tried_again_as_an_exception_is(fallback):
 
 
 async def test_what_may_happen_once_only_is_never_tried_again(fallback):
-    tool = failing(9)
+    tool = failing_tool(9)
     tool.effect = "at_most_once"
 
     result = await fallback.execute_with_fallback(tool, {})

@@ -13,7 +13,7 @@ from agents.engine.events import EventFactory, EventType
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
-from tests.engine.test_tool_runner import archive, broken
+from tests.engine.test_tool_runner import archive, broken_tool
 
 
 def planner(name, *script, dialect="native"):
@@ -87,7 +87,7 @@ async def test_a_run_that_waited_for_a_person_goes_on_with_the_model_it_had():
 async def test_a_tool_that_was_replaced_is_told_and_the_run_is_whole():
     a = planner("a", Says.call("search", text="tea"), Says(answer="Tea."))
 
-    events = await events_of(runtime(a, tools=[broken(), archive()]))
+    events = await events_of(runtime(a, tools=[broken_tool(), archive()]))
 
     (status,) = statuses(events, "tool_fallback")
     assert (status["tool"], status["stand_in"]) == ("search", "archive")
@@ -96,7 +96,7 @@ async def test_a_tool_that_was_replaced_is_told_and_the_run_is_whole():
 
 
 async def test_a_run_without_a_tool_that_is_out_of_order_is_marked_as_such():
-    circuits, tool = Circuits(CircuitPolicy(failures=1)), broken(stand_in="")
+    circuits, tool = Circuits(CircuitPolicy(failures=1)), broken_tool(stand_in="")
     for _ in range(2):
         model = planner("a", Says.call("search", text="tea"), Says(answer="No idea."))
         result = await runtime(model, tools=[tool], circuits=circuits).run("?")

@@ -343,7 +343,7 @@ def some_rules(draw, actions=ACTIONS):
     ]
 
 
-def streamed(screen, text, cuts):
+def stream_text(screen, text, cuts):
     shown = ""
     for cut in cuts:
         shown, text = shown + screen.feed(text[:cut]), text[cut:]
@@ -356,7 +356,7 @@ def streamed(screen, text, cuts):
 def test_in_whatever_pieces_it_comes_a_text_is_masked_as_the_whole(rules, text, cuts):
     guardrails = Guardrails(blocked_patterns=rules)
 
-    shown = streamed(guardrails.screen_output(), text, cuts)
+    shown = stream_text(guardrails.screen_output(), text, cuts)
 
     assert shown == guardrails.inspect(text, "output").text
 
@@ -372,7 +372,7 @@ def test_in_whatever_pieces_it_comes_a_text_is_masked_as_the_whole(rules, text, 
 def test_what_a_page_leaves_out_is_not_forgotten_on_the_way(pattern, text):
     guardrails = Guardrails(blocked_patterns=[masks(pattern)])
 
-    shown = streamed(guardrails.screen_output(), text, [1] * len(text))
+    shown = stream_text(guardrails.screen_output(), text, [1] * len(text))
 
     assert shown == guardrails.inspect(text, "output").text
 
@@ -384,7 +384,7 @@ def test_no_character_of_a_match_that_blocks_is_ever_shown(rules, text, cuts):
     guardrails = Guardrails(blocked_patterns=rules)
     screen = guardrails.screen_output()
 
-    shown = streamed(screen, text, cuts)
+    shown = stream_text(screen, text, cuts)
 
     assert screen.is_blocked == guardrails.inspect(text, "output").is_blocked
     starts = [
@@ -424,7 +424,7 @@ PARTS = st.sampled_from(
 TIMES = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "*?"])
 
 
-def grouped(inner):
+def group_strategy(inner):
     joined = st.lists(st.tuples(inner, TIMES).map("".join), min_size=1, max_size=4).map("".join)
     opened = st.sampled_from(["(", "(?:", "(?i:", "(?s:", "(?P<n>"])
     either = st.lists(joined, min_size=1, max_size=3).map("|".join)
@@ -461,7 +461,9 @@ def test_no_text_takes_long_to_read_piece_by_piece(unit):
 
 @pytest.mark.slow
 @many(800)
-@given(st.recursive(PARTS, grouped, max_leaves=8), st.text(st.sampled_from("abc \n1{,2}")))
+@given(
+    st.recursive(PARTS, group_strategy, max_leaves=8), st.text(st.sampled_from("abc \n1{,2}"))
+)
 def test_no_match_is_longer_than_its_pattern_reaches(pattern, text):
     try:
         made = compile_pattern(pattern)

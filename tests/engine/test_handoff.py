@@ -9,7 +9,7 @@ from agents.engine.plans.plan import ExecutionStep
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 from tests.engine.plans import workflow
-from tests.engine.test_approval import Asks, collected, decided, types
+from tests.engine.test_approval import Asks, collect_events, types, with_decision
 
 ASK = Says.call("ask_helper", task="Find it.")
 DONE = Says(answer="It is found.")
@@ -29,7 +29,7 @@ def pair(agent):
 async def test_a_task_comes_back_as_an_answer(pair):
     lead = pair([ASK, DONE], [Says(answer="Under the stone.")])
 
-    events = await collected(lead.stream("Where is it?"))
+    events = await collect_events(lead.stream("Where is it?"))
 
     told = lead.planner.llm.requests[1]["messages"][-1]["content"]
     assert "Under the stone." in told
@@ -41,7 +41,7 @@ async def test_a_task_comes_back_as_an_answer(pair):
 async def test_a_helper_speaks_under_its_own_name_and_below_the_step_that_asked(pair):
     lead = pair([ASK, DONE], [Says.call("echo", text="x"), Says(answer="x")], [Echo()])
 
-    events = await collected(lead.stream("Where is it?"))
+    events = await collect_events(lead.stream("Where is it?"))
 
     asked = next(e for e in events if e.type is EventType.TOOL_CALL)
     nested = [event for event in events if "parent" in event.data]
@@ -61,7 +61,7 @@ async def test_a_helper_speaks_under_its_own_name_and_below_the_step_that_asked(
 async def test_a_helper_has_not_seen_the_conversation(pair):
     lead = pair([ASK, DONE], [Says(answer="x")])
 
-    await collected(lead.stream("Where is my secret?"))
+    await collect_events(lead.stream("Where is my secret?"))
 
     helper = lead.tools.get("ask_helper").sub_agent()
     assert "secret" not in str(helper.planner.llm.requests)
@@ -71,7 +71,7 @@ async def test_a_helper_has_not_seen_the_conversation(pair):
 async def test_what_a_helper_uses_is_counted_with_the_run(pair):
     lead = pair([ASK, DONE], [Says(answer="x")])
 
-    events = await collected(lead.stream("Where?"))
+    events = await collect_events(lead.stream("Where?"))
 
     turns = [event.data["total_tokens"] for event in events if event.type is EventType.USAGE]
     assert len(turns) == 3
@@ -94,7 +94,7 @@ async def test_two_agents_that_ask_each_other_do_not_go_in_circles(agent):
         back, Says(answer="Alone."), tools=[Handoff("lead", lambda: lead)], name="helper"
     )
 
-    events = await collected(lead.stream("Where?"))
+    events = await collect_events(lead.stream("Where?"))
 
     said = [event.data["content"] for event in events if event.type is EventType.TOOL_RESPONSE]
     assert "This handoff would loop: lead → helper → lead." in said[0]
@@ -109,7 +109,7 @@ async def test_a_workflow_asks_an_agent_of_its_own_name(agent):
     asks = ExecutionStep(name="a", agent="flow", arguments={"task": "Go."})
     flow = workflow(asks, tools=[Handoff("flow", lambda: named, is_first=True)])
 
-    events = await collected(flow.stream("Go."))
+    events = await collect_events(flow.stream("Go."))
 
     said = [event.data["content"] for event in events if event.type is EventType.TOOL_RESPONSE]
     assert "This handoff would loop: flow → helper → flow." in said[0]
@@ -128,7 +128,7 @@ async def test_a_task_is_handed_on_only_so_often(agent):
         says, handoff = ask(other)
         agents[name] = agent(says, end, tools=[handoff], name=name)
 
-    events = await collected(agents["a"].stream("Go"))
+    events = await collect_events(agents["a"].stream("Go"))
 
     said = [event.data["content"] for event in events if event.type is EventType.TOOL_RESPONSE]
     assert "Handoffs can be up to 3 levels deep." in said[0]
@@ -142,8 +142,12 @@ async def test_a_helper_that_has_to_ask_a_person_pauses_the_whole_run(agent):
         helper = agent(*helpers, tools=[tool], name="helper")
         return agent(*scripts, tools=[Handoff("helper", lambda: helper)], name="lead")
 
-    paused = await collected(lead(ASK, helpers=[Says.call("echo", text="x")]).stream("Where?"))
-    more = await collected(lead(DONE, helpers=[Says(answer="Here.")]).resume(decided(paused)))
+    paused = await collect_events(
+        lead(ASK, helpers=[Says.call("echo", text="x")]).stream("Where?")
+    )
+    more = await collect_events(
+        lead(DONE, helpers=[Says(answer="Here.")]).resume(with_decision(paused))
+    )
 
     assert types(paused)[-2:] == ["approval_requested", "run_paused"]
     assert tool.inputs == [{"text": "x"}]

@@ -43,7 +43,7 @@ def planner(name, *script, dialect="native"):
     return ReActPlanner(llm, name, dialect=dialect)
 
 
-def listening(*planners, retry=ONCE, circuits=None, guardrails=None):
+def model_call(*planners, retry=ONCE, circuits=None, guardrails=None):
     first, *others = planners
     return ModelCall(
         first,
@@ -76,7 +76,7 @@ def statuses(events):
 
 async def test_the_next_model_is_asked_where_one_fails_before_its_first_word():
     a, b = planner("a", ProviderFailed("Overloaded.")), planner("b", Says(answer="Here."))
-    heard = listening(a, b, planner("c"))
+    heard = model_call(a, b, planner("c"))
 
     events = await hear(heard)
 
@@ -91,7 +91,7 @@ async def test_a_model_is_asked_again_before_another_is():
     again = RetryPolicy(max_retries=2, pause=0)
     a = planner("a", *[RateLimited("Wait.")] * 3)
 
-    events = await hear(listening(a, planner("b", Says(answer="Here.")), retry=again))
+    events = await hear(model_call(a, planner("b", Says(answer="Here.")), retry=again))
 
     kinds = [status["kind"] for status in statuses(events)]
     assert kinds == ["retry", "retry", "model_fallback"]
@@ -100,7 +100,7 @@ async def test_a_model_is_asked_again_before_another_is():
 async def test_the_turn_is_put_to_each_model_in_its_own_dialect():
     a = planner("a", ProviderFailed("Overloaded."))
     b = planner("b", Says(answer="Here."), dialect="react")
-    heard = listening(a, b)
+    heard = model_call(a, b)
 
     await hear(heard)
 
@@ -114,14 +114,14 @@ async def test_a_wrong_key_is_no_reason_to_give_up_while_another_model_is_there(
     circuits = Circuits(CircuitPolicy(failures=1))
     a = planner("a", ModelError("The key was not accepted."))
 
-    await hear(listening(a, planner("b", Says(answer="Here.")), circuits=circuits))
+    await hear(model_call(a, planner("b", Says(answer="Here.")), circuits=circuits))
 
     assert {state.state for state in circuits.state()} == {"closed"}
 
 
 async def test_a_model_that_has_spoken_is_not_replaced():
     b = planner("b")
-    heard = listening(ReActPlanner(Cut("Half an"), "a"), b)
+    heard = model_call(ReActPlanner(Cut("Half an"), "a"), b)
 
     error = await failure(heard)
 
@@ -131,7 +131,7 @@ async def test_a_model_that_has_spoken_is_not_replaced():
 
 async def test_a_reply_in_no_known_form_is_fixed_and_not_replaced():
     a = planner("a", Says(thought="Hmm."), dialect="react")
-    heard = listening(a, planner("b"), guardrails=HIDES)
+    heard = model_call(a, planner("b"), guardrails=HIDES)
 
     error = await failure(heard)
 
@@ -143,22 +143,24 @@ async def test_where_all_fail_the_last_error_says_who_was_tried():
     a = planner("a", *[AgentConnectionError("Refused.")] * 3)
     b, c = planner("b", ModelError("Wrong key.")), planner("c", ModelError("No such model."))
 
-    error = await failure(listening(a, b, c, retry=again))
+    error = await failure(model_call(a, b, c, retry=again))
 
     assert str(error) == "No such model. Models tried: a (3×), b, c."
     assert error.advice
 
 
 async def test_one_model_that_was_asked_once_needs_no_list():
-    assert str(await failure(listening(planner("a", ModelError("Wrong key."))))) == "Wrong key."
+    assert (
+        str(await failure(model_call(planner("a", ModelError("Wrong key."))))) == "Wrong key."
+    )
 
 
 async def test_a_model_that_is_out_of_order_is_passed_over():
     circuits = Circuits(CircuitPolicy(failures=1))
-    await failure(listening(planner("a", ProviderFailed("Overloaded.")), circuits=circuits))
+    await failure(model_call(planner("a", ProviderFailed("Overloaded.")), circuits=circuits))
     a, b = planner("a"), planner("b", Says(answer="Here."))
 
-    events = await hear(listening(a, b, circuits=circuits))
+    events = await hear(model_call(a, b, circuits=circuits))
 
     assert a.llm.requests == []
     assert statuses(events)[0]["message"].startswith("a has failed 1 times in a row")
@@ -167,9 +169,9 @@ async def test_a_model_that_is_out_of_order_is_passed_over():
 async def test_where_all_are_out_of_order_that_is_what_is_said():
     circuits = Circuits(CircuitPolicy(failures=1))
     for name in "ab":
-        await failure(listening(planner(name, ProviderFailed("No.")), circuits=circuits))
+        await failure(model_call(planner(name, ProviderFailed("No.")), circuits=circuits))
 
-    error = await failure(listening(planner("a"), planner("b"), circuits=circuits))
+    error = await failure(model_call(planner("a"), planner("b"), circuits=circuits))
 
     assert type(error) is CircuitOpen
     assert str(error).endswith("s. Models tried: a (failing), b (failing).")
@@ -180,7 +182,7 @@ async def test_a_circuit_that_opens_ends_the_attempts_with_what_went_wrong():
     again = RetryPolicy(max_retries=9, pause=0)
     a = planner("a", *[ProviderFailed("Overloaded.")] * 2)
 
-    error = await failure(listening(a, retry=again, circuits=circuits))
+    error = await failure(model_call(a, retry=again, circuits=circuits))
 
     assert str(error) == "Overloaded. Models tried: a (2×)."
     a.llm.assert_used_up()
@@ -190,9 +192,9 @@ async def test_a_model_is_known_by_its_address_and_not_by_its_name_alone():
     circuits = Circuits(CircuitPolicy(failures=1))
     local = planner("openai/local", AgentConnectionError("Refused."))
     local.llm.base_url = "http://user:secret@127.0.0.1:8080/v1"
-    await failure(listening(local, circuits=circuits))
+    await failure(model_call(local, circuits=circuits))
 
-    await hear(listening(planner("openai/gpt", Says(answer="Here.")), circuits=circuits))
+    await hear(model_call(planner("openai/gpt", Says(answer="Here.")), circuits=circuits))
 
     opened = [state.key for state in circuits.state() if state.state == "open"]
     assert opened == ["model:openai/local", "provider:127.0.0.1:8080"]
@@ -205,7 +207,7 @@ async def test_a_run_that_is_stopped_opens_no_circuit():
             await asyncio.Event().wait()
 
     circuits = Circuits(CircuitPolicy(failures=1))
-    heard = listening(ReActPlanner(Hanging(), "a"), circuits=circuits)
+    heard = model_call(ReActPlanner(Hanging(), "a"), circuits=circuits)
     events = heard.events(ask(heard.planner))
     await anext(events)
 
@@ -216,7 +218,7 @@ async def test_a_run_that_is_stopped_opens_no_circuit():
 
 async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
     said = "word " * 40 + "and half a sent"
-    heard = listening(ReActPlanner(Cut(*said), "a"), guardrails=HIDES)
+    heard = model_call(ReActPlanner(Cut(*said), "a"), guardrails=HIDES)
 
     await failure(heard)
 
@@ -225,7 +227,7 @@ async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
 
 async def test_what_nobody_has_seen_may_be_said_by_another_model():
     a, b = ReActPlanner(Cut("Half"), "a"), planner("b", Says(answer="A whole answer."))
-    heard = listening(a, b, guardrails=HIDES)
+    heard = model_call(a, b, guardrails=HIDES)
 
     await hear(heard)
 
@@ -239,7 +241,7 @@ async def test_nothing_is_shown_after_a_word_that_is_blocked():
             yield delta(content="It is swordfish.")
             yield finish("stop")
 
-    heard = listening(ReActPlanner(Thinks(), "a"), guardrails=HIDES)
+    heard = model_call(ReActPlanner(Thinks(), "a"), guardrails=HIDES)
 
     shown = "".join(event.data["content"] for event in await hear(heard))
 
@@ -250,7 +252,7 @@ async def test_nothing_is_shown_after_a_word_that_is_blocked():
 async def test_what_is_masked_is_masked_in_what_was_said_and_in_what_was_decided():
     rule = Pattern(pattern="swordfish", name="word", action=GuardrailAction.MASK)
     said = Says(answer="It is swordfish, really.")
-    heard = listening(planner("a", said), guardrails=Guardrails(blocked_patterns=[rule]))
+    heard = model_call(planner("a", said), guardrails=Guardrails(blocked_patterns=[rule]))
 
     await hear(heard)
 

@@ -8,7 +8,7 @@ from agents.engine.loop.approval import AskPersonTool
 from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
-from tests.engine.plans import of, outcomes, told
+from tests.engine.plans import of, outcomes, run_to_end
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def test_a_plan_is_written_carried_out_and_answered_from(orchestrator):
     steps = [echo("a", "1"), echo("b", "${steps.a.output}2")]
     boss = orchestrator(plan(*steps), Says(answer="12."))
 
-    events = await told(boss, "What is it?")
+    events = await run_to_end(boss, "What is it?")
 
     assert outcomes(events) == {"a": "done", "b": "done"}
     assert events[-1].data["answer"] == "12."
@@ -60,7 +60,7 @@ async def test_an_agent_may_be_called_what_its_roles_are_called(orchestrator):
     )
     boss.name = "planner"
 
-    assert (await told(boss))[-1].data["stopped_reason"] == "completed"
+    assert (await run_to_end(boss))[-1].data["stopped_reason"] == "completed"
 
 
 async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrator):
@@ -72,7 +72,7 @@ async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrat
         Says(answer="Right."),
     )
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     versions = of(events, EventType.PLAN)
     assert [version["plan"] for version in versions] == [1, 2]
@@ -90,7 +90,7 @@ async def test_a_plan_that_keeps_failing_is_given_up_with_a_reason(orchestrator)
     attempt = [plan(echo("a", "x", expected_outcome="y")), finds(False, "It is x.")]
     boss = orchestrator(*attempt, *attempt, max_replans=1)
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     assert events[-1].data["stopped_reason"] == "cancelled"
     assert events[-1].data["detail"].startswith("Gave up after 2 plans.")
@@ -100,14 +100,14 @@ async def test_a_plan_that_keeps_failing_is_given_up_with_a_reason(orchestrator)
 async def test_what_cannot_be_done_is_cancelled_with_the_planners_reason(orchestrator):
     boss = orchestrator(plan(cancel="There is no tool for e-mail."))
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     assert events[-1].data["stopped_reason"] == "cancelled"
     assert events[-1].data["detail"] == "There is no tool for e-mail."
 
 
 async def test_a_question_that_needs_no_work_is_answered_at_once(orchestrator):
-    events = await told(orchestrator(plan(), Says(answer="Hello.")), "Hi")
+    events = await run_to_end(orchestrator(plan(), Says(answer="Hello.")), "Hi")
 
     assert events[-1].data["answer"] == "Hello."
     assert not of(events, EventType.TOOL_CALL)
@@ -118,7 +118,7 @@ async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
     circle = [echo("a", "1", depends_on=["b"]), echo("b", "2", depends_on=["a"])]
     boss = orchestrator(plan(unknown), plan(*circle), plan(echo("a", "1")), Says(answer="1"))
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     rows = [e for e in of(events, EventType.STEP) if e["kind"] == "plan"]
     assert [row["status"] for row in rows] == ["failed", "failed", "done"]
@@ -130,7 +130,7 @@ async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
 async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orchestrator):
     wrong = [plan({"name": "a", "tool": "nothing"}) for _ in range(3)]
 
-    events = await told(orchestrator(*wrong))
+    events = await run_to_end(orchestrator(*wrong))
 
     assert events[-1].data["stopped_reason"] == "error"
     assert events[-1].data["detail"].startswith("The model didn't write a valid plan:")
@@ -138,7 +138,7 @@ async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orche
 
 async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), Says(answer="2."), shows_plan=True)
-    events = await told(boss)
+    events = await run_to_end(boss)
     assert events[-1].type is EventType.RUN_PAUSED
     assert not outcomes(events)
     question = of(events, EventType.APPROVAL_REQUESTED)[0]
@@ -154,7 +154,7 @@ async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrato
 
 async def test_a_plan_that_a_person_declines_is_not_carried_out(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), shows_plan=True)
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     gone_on = await _went_on(boss, events, word(events, is_approved=False, reason="Too dear."))
 
@@ -205,7 +205,7 @@ async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
         agent.planner.llm = Knowing(dialect=dialect)
         return agent
 
-    whole = await told(boss())
+    whole = await run_to_end(boss())
     assert [e["plan"] for e in of(whole, EventType.PLAN)] == [1, 2]
 
     for at in range(1, len(whole)):
@@ -230,7 +230,7 @@ async def test_a_step_after_one_that_was_kept_is_done_once(orchestrator):
         Says(answer="3."),
     )
 
-    await told(boss)
+    await run_to_end(boss)
 
     assert [i["text"] for i in boss.tools.get("echo").inputs] == ["1", "2", "3"]
 
@@ -245,7 +245,7 @@ async def test_a_step_is_done_again_where_what_it_refers_to_has_changed(orchestr
         Says(answer="Done."),
     )  # fmt: skip
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     assert of(events, EventType.PLAN)[1]["changes"]["sum"] == "changed"
     assert boss.tools.get("echo").inputs[-1] == {"text": "sum of 2024"}
@@ -253,7 +253,7 @@ async def test_a_step_is_done_again_where_what_it_refers_to_has_changed(orchestr
 
 async def test_what_was_said_of_a_plan_counts_though_nobody_is_asked_any_more(orchestrator):
     boss = orchestrator(plan(echo("a", "1")), shows_plan=True)
-    events = await told(boss)
+    events = await run_to_end(boss)
     boss.shows_plan = False
 
     gone_on = await _went_on(boss, events, word(events, is_approved=False, reason="Never."))
@@ -268,7 +268,7 @@ async def test_a_plan_of_a_model_asks_experts_that_it_may_ask_once_the_asker_agr
     asks = {"name": "law", "ask": "May we?", "role": "LEGAL", "approves": True}
     boss = orchestrator(plan(asks), tools=[AskPersonTool(["Legal"])], people={"legal"})
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     [asked] = of(events, EventType.APPROVAL_REQUESTED)
     assert (asked["why"], asked["role"]) == ("sharing", "")
@@ -281,7 +281,7 @@ async def test_a_plan_of_a_model_asks_nobody_else(orchestrator):
     script = [plan(asks)] * 3
     boss = orchestrator(*script, tools=[AskPersonTool(["Legal"])], people={"legal"})
 
-    events = await told(boss)
+    events = await run_to_end(boss)
 
     assert of(events, EventType.APPROVAL_REQUESTED) == []
     assert events[-1].data["stopped_reason"] == "error"

@@ -45,7 +45,7 @@ def complaint(form, text):
     return str(failure.value)
 
 
-def refused(form):
+def schema_error(form):
     with pytest.raises(BadSchema) as failure:
         OutputSchema(form)
     return str(failure.value)
@@ -73,7 +73,7 @@ def refused(form):
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused_with_a_reason(form, words):
-    assert words in refused(form)
+    assert words in schema_error(form)
 
 
 def test_a_schema_that_is_all_depth_is_refused():
@@ -81,7 +81,7 @@ def test_a_schema_that_is_all_depth_is_refused():
     for _ in range(900):
         form = {"items": form}
 
-    assert "too deep" in refused(form)
+    assert "too deep" in schema_error(form)
 
 
 def test_a_name_that_no_provider_takes_is_refused():

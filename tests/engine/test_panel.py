@@ -24,8 +24,8 @@ from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
-from tests.engine.plans import of, outcomes, told
-from tests.engine.test_approval import Asks, _kept, collected, decided, types
+from tests.engine.plans import of, outcomes, run_to_end
+from tests.engine.test_approval import Asks, _reload_event, collect_events, types, with_decision
 from tests.engine.test_takeover import Steady
 
 SUM = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
@@ -93,7 +93,7 @@ def verdict(events):
 async def test_all_members_are_asked_the_question_itself(panel):
     heads = panel({"a": "42", "b": "42."})
 
-    events = await told(heads, "What is ${6 * 7}?")
+    events = await run_to_end(heads, "What is ${6 * 7}?")
 
     assert outcomes(events) == {"a": "done", "b": "done"}
     asked = of(events, EventType.HANDOFF)
@@ -113,7 +113,7 @@ async def test_members_work_at_the_same_time(panel, dialect):
     waits = Asked(dialect, "yes", after=asyncio.wait_for(other_was_asked.wait(), 10))
     heads = panel({"a": waits, "b": Second(dialect, "yes")})
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert outcomes(events) == {"a": "done", "b": "done"}
 
@@ -122,7 +122,7 @@ async def test_the_majority_wins_and_the_minority_is_kept(panel):
     form = DIFFER | {"groups": [["a", "b"], ["c"]], "differences": ["c says 41."]}
     heads = panel({"a": "It is 42.", "b": "42", "c": "41"}, form=form, merge="vote")
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["groups"] == [["a", "b"], ["c"]]
     assert verdict(events)["reason"] == "2 of 3 agree: a, b."
@@ -133,7 +133,7 @@ async def test_what_is_equal_word_for_word_stays_together_whatever_a_model_says(
     form = DIFFER | {"groups": [["a"], ["b"], ["c"]]}
     heads = panel({"a": "42", "b": "42.", "c": "41"}, form=form, merge="vote")
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["groups"] == [["a", "b"], ["c"]]
 
@@ -141,7 +141,7 @@ async def test_what_is_equal_word_for_word_stays_together_whatever_a_model_says(
 async def test_a_tie_is_named_and_every_answer_shown(panel):
     heads = panel({"a": "42", "b": "41"}, form=DIFFER, merge="vote")
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["chosen"] == ""
     assert verdict(events)["reason"] == "No majority: the panel gave 2 different answers."
@@ -158,7 +158,7 @@ async def test_answers_that_are_data_are_counted_by_their_value(panel):
     members = {"a": {"sum": 42}, "b": {"sum": 42.0}, "c": other}
     heads = panel(members, merge="vote", outputs=dict.fromkeys("abc", form))
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert heads.planner.llm.requests == []
     assert verdict(events)["groups"] == [["a", "b"], ["c"]]
@@ -168,7 +168,7 @@ async def test_answers_that_are_data_are_counted_by_their_value(panel):
 async def test_a_synthesis_is_written_from_all_answers_and_what_differs(panel):
     heads = panel({"a": "42", "b": "41"}, "It is 42 (a), or 41 (b).", DIFFER)
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     sent = str(heads.planner.llm.requests[-1]["messages"][-1]["content"])
     assert "### a\n\n42" in sent
@@ -181,7 +181,7 @@ async def test_a_synthesis_is_written_from_all_answers_and_what_differs(panel):
 async def test_a_panel_can_answer_in_a_form_of_its_own(panel):
     heads = panel({"a": "42", "b": "42"}, form={"sum": 42}, output=OutputSchema(SUM))
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert events[-1].data["output"] == {"sum": 42}
 
@@ -189,7 +189,7 @@ async def test_a_panel_can_answer_in_a_form_of_its_own(panel):
 async def test_a_judge_picks_an_answer_and_says_why(panel):
     heads = panel({"a": "42", "b": "41"}, form=JUDGED, merge="judge")
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["chosen"] == "b"
     answer = events[-1].data["answer"]
@@ -200,7 +200,7 @@ async def test_a_judge_picks_an_answer_and_says_why(panel):
 async def test_without_a_judgement_every_answer_is_shown(panel):
     heads = panel({"a": "42", "b": "41"}, ModelError("Down."), merge="judge")
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["reason"] == "The judge didn't return a verdict."
     answer = events[-1].data["answer"]
@@ -210,7 +210,7 @@ async def test_without_a_judgement_every_answer_is_shown(panel):
 async def test_a_member_that_fails_does_not_end_it(panel):
     heads = panel({"a": ModelError("Down."), "b": "41"})
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert outcomes(events) == {"a": "failed", "b": "done"}
     assert "Down." in verdict(events)["heads"][0]["problem"]
@@ -221,7 +221,7 @@ async def test_a_member_that_fails_does_not_end_it(panel):
 async def test_a_member_that_says_nothing_has_not_answered(panel):
     heads = panel({"a": Says(answer="\n"), "b": "41"}, merge="vote")
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["heads"][0]["problem"]
     assert events[-1].data["answer"] == "41"
@@ -231,7 +231,7 @@ async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
     slow = Asked(dialect, "42", after=asyncio.Event().wait())
     heads = panel({"a": slow, "b": "41"}, most_seconds=0.2)
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert outcomes(events) == {"a": "failed", "b": "done"}
     assert events[-1].data["answer"] == "41"
@@ -240,7 +240,7 @@ async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
 async def test_nobody_answered_is_said_with_each_reason(panel):
     heads = panel({"a": ModelError("Down."), "b": ModelError("Gone.")})
 
-    last = (await told(heads))[-1].data
+    last = (await run_to_end(heads))[-1].data
 
     assert last["stopped_reason"] == "error"
     assert last["detail"].startswith("No panel member could answer.")
@@ -249,7 +249,7 @@ async def test_nobody_answered_is_said_with_each_reason(panel):
 
 
 async def test_a_panel_without_members_says_so(panel):
-    last = (await told(panel({})))[-1].data
+    last = (await run_to_end(panel({})))[-1].data
 
     assert last["stopped_reason"] == "error"
     assert last["detail"] == "This panel has no members."
@@ -258,9 +258,9 @@ async def test_a_panel_without_members_says_so(panel):
 async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(panel):
     tool = Asks()
     first = {"a": "42", "b": Says.call("echo", text="x")}
-    paused = await told(panel(first, tools=[tool]))
+    paused = await run_to_end(panel(first, tools=[tool]))
     later = panel({"a": "never asked", "b": "42"}, tools=[tool])
-    more = await collected(later.resume(decided(paused)))
+    more = await collect_events(later.resume(with_decision(paused)))
 
     assert types(paused)[-1] == "run_paused"
     assert outcomes(paused) == {"a": "done"}
@@ -274,17 +274,17 @@ async def test_answers_may_be_longer_together_than_one_of_them(panel):
     heads = panel({"a": f"{words}a", "b": f"{words}b"}, form=DIFFER, merge="vote")
     heads.guardrails = rules
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert verdict(events)["differences"] == DIFFER["differences"]
     assert events[-1].data["stopped_reason"] == "completed"
-    assert (await told(heads, words * 2))[-1].data["stopped_reason"] == "blocked"
+    assert (await run_to_end(heads, words * 2))[-1].data["stopped_reason"] == "blocked"
 
 
 async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):
     heads = panel({"a": "42", "b": "41"}, policy=standard_policy(max_tokens=1))
 
-    last = (await told(heads))[-1].data
+    last = (await run_to_end(heads))[-1].data
 
     assert last["stopped_reason"] == "budget_exceeded"
     assert "### a\n\n42" in last["answer"]
@@ -294,7 +294,7 @@ async def test_a_member_that_is_asking_already_is_not_asked_again(panel):
     heads = panel({"a": "42"})
     heads.tools.register(Handoff("panel", lambda: heads))
 
-    events = await told(heads)
+    events = await run_to_end(heads)
 
     assert "This handoff would loop" in verdict(events)["heads"][1]["problem"]
     assert events[-1].data["answer"] == "42"
@@ -302,9 +302,9 @@ async def test_a_member_that_is_asking_already_is_not_asked_again(panel):
 
 async def test_members_know_what_was_said_before(panel):
     heads = panel({"a": "Tokyo", "b": "Tokyo"})
-    state_after = heads.stream("Which city?", _said("Hello", "Hi. Ask me."))
+    state_after = heads.stream("Which city?", _state_with_answers("Hello", "Hi. Ask me."))
 
-    events = await collected(state_after)
+    events = await collect_events(state_after)
 
     asked = of(events, EventType.HANDOFF)[0]["query"]
     assert asked.startswith("Said before:\nuser: Hello\nassistant: Hi. Ask me.")
@@ -319,11 +319,11 @@ async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merg
     def build():
         return panel({"a": "42", "b": "41"}, "Both (a, b).", form, [Echo()], merge=merge)
 
-    whole = await told(build())
+    whole = await run_to_end(build())
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
-        events = [*past, *await collected(build().resume(past))]
+        past = [_reload_event(event) for event in whole[:cut]]
+        events = [*past, *await collect_events(build().resume(past))]
 
         _check(events)
         assert events[-1].data["answer"] == whole[-1].data["answer"], cut
@@ -340,11 +340,11 @@ async def test_a_panel_can_be_a_sub_agent_and_is_taken_over_as_one(panel, dialec
         tools = ToolRegistry([Handoff("panel", lambda: heads)])
         return AgentRuntime(planner, tools, Guardrails(), FallbackStrategy(), name="lead")
 
-    whole = await told(build())
+    whole = await run_to_end(build())
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
-        events = [*past, *await collected(build().resume(past))]
+        past = [_reload_event(event) for event in whole[:cut]]
+        events = [*past, *await collect_events(build().resume(past))]
 
         _check(events)
         assert verdict(events)["groups"] == [["a"], ["b"]]
@@ -358,12 +358,12 @@ async def test_an_agent_that_is_called_planner_can_still_have_a_plan_written(dia
     rest = (ToolRegistry(), Guardrails(), FallbackStrategy(pause=0))
     agent = Orchestrator(planner, *rest, name="planner")
 
-    events = await told(agent)
+    events = await run_to_end(agent)
 
     assert events[-1].data["answer"] == "Done."
 
 
-def _said(*words):
+def _state_with_answers(*words):
     state = AgentState()
     for role, content in zip(("user", "assistant"), words, strict=True):
         state.add_message(role, content)

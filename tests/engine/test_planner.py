@@ -19,7 +19,7 @@ def planner(model: str = "claude", **options: Any) -> ReActPlanner:
     return ReActPlanner(ScriptedModel(), model, **options)
 
 
-def asked(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
+def request_after_call(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
     """Return the request after a call that one model made and another one sees."""
     state = AgentState()
     state.add_message("user", "?")
@@ -29,7 +29,7 @@ def asked(by: ReActPlanner, then: ReActPlanner) -> ModelRequest:
 
 
 def test_a_model_is_sent_its_own_thinking_and_signatures() -> None:
-    message = asked(planner(), planner()).messages[1]
+    message = request_after_call(planner(), planner()).messages[1]
 
     assert message["thinking_blocks"] == [SIGNED]
     assert message["tool_calls"][0]["provider_specific_fields"] == {"signature": "c1"}
@@ -37,7 +37,7 @@ def test_a_model_is_sent_its_own_thinking_and_signatures() -> None:
 
 
 def test_another_model_is_sent_the_call_and_nothing_that_only_the_first_can_read() -> None:
-    message = asked(planner(), planner("gpt")).messages[1]
+    message = request_after_call(planner(), planner("gpt")).messages[1]
 
     assert set(message) == {"role", "content", "tool_calls"}
     assert set(message["tool_calls"][0]) == {"id", "type", "function"}
@@ -45,7 +45,7 @@ def test_another_model_is_sent_the_call_and_nothing_that_only_the_first_can_read
 
 
 def test_a_model_that_writes_its_calls_is_sent_text_alone() -> None:
-    messages = asked(planner(), planner(dialect="react")).messages
+    messages = request_after_call(planner(), planner(dialect="react")).messages
 
     assert [set(message) for message in messages] == [{"role", "content"}] * 3
     assert messages[1]["content"].startswith("Thought: I look.\nAction: echo")

@@ -380,7 +380,7 @@ def test_the_table_is_a_big_one():
     assert len(PERSONAL) + len(NOT_PERSONAL) >= 150
 
 
-def grown(pieces):
+def mask_stream(pieces):
     """Return the masked text of a stream in these pieces."""
     growing = StreamingMasker()
     return "".join(map(growing.feed, pieces)) + growing.rest()
@@ -390,7 +390,7 @@ def test_no_half_of_it_is_shown_while_it_is_written():
     wrong = []
     for said, _, hidden in PERSONAL:
         pieces = [*f"I said: {said}\n", *["and more words "] * 12]
-        whole = grown(pieces)
+        whole = mask_stream(pieces)
         if hidden in whole or whole != mask("".join(pieces)).text:
             wrong.append((said, whole))
 
@@ -403,7 +403,7 @@ def test_what_is_not_personal_is_shown_whole_as_it_grows():
 
     texts = [f"{text} {'and so on ' * 15}" for text in NOT_PERSONAL]
 
-    assert [text for text in texts if grown(sevens(text)) != mask(text).text] == []
+    assert [text for text in texts if mask_stream(sevens(text)) != mask(text).text] == []
 
 
 def test_two_in_one_text_are_both_hidden():

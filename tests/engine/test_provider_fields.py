@@ -14,23 +14,23 @@ DETAIL = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
 CALL = {"index": 0, "id": "a", "function": {"name": "weather", "arguments": "{}"}}
 
 
-def thinking(words: str = "", **more: Any) -> dict[str, Any]:
+def thinking_delta(words: str = "", **more: Any) -> dict[str, Any]:
     block = {"type": "thinking", "thinking": words, **more}
     return delta(reasoning_content=words or None, thinking_blocks=[block])
 
 
 KEPT: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "anthropic: a signature ends a block": (
-        [thinking("Let me"), thinking(" see."), thinking(signature="s1")],
+        [thinking_delta("Let me"), thinking_delta(" see."), thinking_delta(signature="s1")],
         {"thinking_blocks": [SIGNED]},
     ),
     "anthropic: several blocks, one redacted": (
         [
-            thinking("Let me see."),
-            thinking(signature="s1"),
+            thinking_delta("Let me see."),
+            thinking_delta(signature="s1"),
             delta(thinking_blocks=[REDACTED]),
-            thinking("And?"),
-            thinking(signature="s2"),
+            thinking_delta("And?"),
+            thinking_delta(signature="s2"),
         ],
         {
             "thinking_blocks": [
@@ -41,7 +41,7 @@ KEPT: dict[str, tuple[list[Any], dict[str, Any]]] = {
         },
     ),
     "anthropic: a signature for words that are not shown": (
-        [thinking(signature="s1")],
+        [thinking_delta(signature="s1")],
         {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": "s1"}]},
     ),
     "openrouter: details in fragments": (
@@ -111,7 +111,7 @@ def test_a_call_that_is_signed_keeps_its_signature_and_makes_words_needless(mark
 
 
 def test_the_message_of_a_turn_has_its_words_its_calls_and_its_thinking() -> None:
-    turn = assemble([thinking("Let me see.", signature="s1"), delta(tool_calls=[CALL])])
+    turn = assemble([thinking_delta("Let me see.", signature="s1"), delta(tool_calls=[CALL])])
 
     assert turn.message(turn.tool_calls) == {
         "role": "assistant",
@@ -124,10 +124,10 @@ def test_the_message_of_a_turn_has_its_words_its_calls_and_its_thinking() -> Non
 
 
 def test_calls_that_are_not_made_are_not_in_the_message() -> None:
-    assert "tool_calls" not in Turn(content="Hi", tool_calls=(made("x"),)).message()
+    assert "tool_calls" not in Turn(content="Hi", tool_calls=(tool_call("x"),)).message()
 
 
-def made(name: str, arguments: str = "{}") -> ToolCall:
+def tool_call(name: str, arguments: str = "{}") -> ToolCall:
     return ToolCall(id="a", name=name, arguments=arguments)
 
 
@@ -143,7 +143,7 @@ def made(name: str, arguments: str = "{}") -> ToolCall:
     ],
 )
 def test_a_name_that_nobody_could_send_is_kept_as_one_that_can_be(name: str, sent: str) -> None:
-    assert made(name).wire()["function"]["name"] == sent
+    assert tool_call(name).wire()["function"]["name"] == sent
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_name_that_nobody_could_send_is_kept_as_one_that_can_be(name: str, sen
 def test_arguments_that_nobody_could_send_are_kept_as_such_as_can_be(
     arguments: str, sent: str
 ) -> None:
-    assert made("x", arguments).wire()["function"]["arguments"] == sent
+    assert tool_call("x", arguments).wire()["function"]["arguments"] == sent
 
 
 def test_thinking_with_half_a_character_can_still_be_sent() -> None:

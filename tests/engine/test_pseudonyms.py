@@ -23,7 +23,7 @@ from agents.engine.privacy.pseudonyms import Pseudonymizer, StreamingRestorer
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel, delta
 from tests.engine.conftest import Echo
-from tests.engine.test_approval import _kept, collected
+from tests.engine.test_approval import _reload_event, collect_events
 from tests.engine.test_takeover import Steady, check
 from tests.examples import many
 
@@ -47,7 +47,7 @@ def runtime(llm, dialect, *tools, discretion=None, **options):
     )
 
 
-def sent(llm):
+def sent_messages(llm):
     return json.dumps([request["messages"] for request in llm.requests], ensure_ascii=False)
 
 
@@ -141,10 +141,10 @@ async def test_an_answer_in_a_form_stays_in_it_whatever_is_put_in(dialect):
     schema = OutputSchema({"type": "object", "properties": {"key": {"type": "string"}}})
     llm = ScriptedModel(Says(answer='```json\n{"key": "‹key 1›"}\n```'), dialect=dialect)
 
-    events = await collected(runtime(llm, dialect, output=schema).stream(f"Keep {PEM}"))
+    events = await collect_events(runtime(llm, dialect, output=schema).stream(f"Keep {PEM}"))
 
     assert events[-1].data["output"] == {"key": PEM}
-    assert "MIIEvQ" not in sent(llm)
+    assert "MIIEvQ" not in sent_messages(llm)
 
 
 ALIASES = st.sampled_from([*KNOWN, "‹email 2›", "Email 1", "<phone_1 >", "email", "ip address"])
@@ -217,10 +217,10 @@ CALLS = Says("Now I know ‹phone 1›.", answer="Call ‹phone 1›, or write t
 async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
     llm, tool = Steady(dialect, LOOKUP_CALL, CALLS), Customer("read")
 
-    events = await collected(runtime(llm, dialect, tool).stream(f"Who is {MAIL}?"))
+    events = await collect_events(runtime(llm, dialect, tool).stream(f"Who is {MAIL}?"))
 
-    assert MAIL not in sent(llm)
-    assert PHONE not in sent(llm)
+    assert MAIL not in sent_messages(llm)
+    assert PHONE not in sent_messages(llm)
     assert tool.inputs == [{"text": MAIL}]
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
     said = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
@@ -232,7 +232,9 @@ async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
 async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
     llm = Steady(dialect, LOOKUP_CALL, CALLS)
 
-    events = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
+    events = await collect_events(
+        runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?")
+    )
 
     first, second = [e.data["request"] for e in events if e.type is EventType.STEP_STARTED]
     assert first["messages"] == llm.requests[0]["messages"]
@@ -244,27 +246,29 @@ async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
     def whole():
         return runtime(Steady(dialect, LOOKUP_CALL, CALLS), dialect, Customer("read"))
 
-    told = await collected(whole().stream(f"Who is {MAIL}?"))
+    told = await collect_events(whole().stream(f"Who is {MAIL}?"))
 
     for cut in range(1, len(told)):
-        past, later = [_kept(event) for event in told[:cut]], whole()
-        events = [*past, *await collected(later.resume(past))]
+        past, later = [_reload_event(event) for event in told[:cut]], whole()
+        events = [*past, *await collect_events(later.resume(past))]
 
         check(events)
         assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}.", cut
-        assert MAIL not in sent(later.planner.llm)
+        assert MAIL not in sent_messages(later.planner.llm)
 
 
 async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
     llm = Steady(dialect, LOOKUP_CALL, CALLS)
-    told = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
+    told = await collect_events(
+        runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?")
+    )
     at = [n for n, e in enumerate(told) if e.type is EventType.STEP_STARTED][1]
 
     again = runtime(Steady(dialect, LOOKUP_CALL, CALLS), dialect, Customer("read"))
-    events = await collected(again.rerun([_kept(event) for event in told[:at]]))
+    events = await collect_events(again.rerun([_reload_event(event) for event in told[:at]]))
 
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
-    assert "Who is ‹email 1›?" in sent(again.planner.llm)
+    assert "Who is ‹email 1›?" in sent_messages(again.planner.llm)
 
 
 async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dialect):
@@ -272,13 +276,13 @@ async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dial
     state = AgentState(max_history=2)
     state.add_message("user", "I am bob@example.com.")
     llm = Steady(dialect, LOOKUP_CALL, CALLS)
-    told = await collected(
+    told = await collect_events(
         runtime(llm, dialect, Customer("read")).stream(f"And {MAIL}?", state)
     )
     at = next(n for n, e in enumerate(told) if e.type is EventType.TOOL_RESPONSE)
 
     later = Steady(dialect, LOOKUP_CALL, CALLS)
-    await collected(runtime(later, dialect, Customer("read")).resume(told[: at + 1]))
+    await collect_events(runtime(later, dialect, Customer("read")).resume(told[: at + 1]))
 
     assert later.requests[0]["messages"][1]["content"] == "And ‹email 2›?"
 
@@ -291,9 +295,9 @@ async def test_a_sub_agent_is_told_aliases_too(dialect):
     llm, asks = Steady(dialect, *script), Handoff("helper", lambda: helper)
     lead = runtime(llm, dialect, asks, discretion=discretion, name="lead")
 
-    events = await collected(lead.stream(f"{MAIL}, {PHONE}"))
+    events = await collect_events(lead.stream(f"{MAIL}, {PHONE}"))
 
-    assert MAIL not in sent(helper_llm) + sent(llm)
+    assert MAIL not in sent_messages(helper_llm) + sent_messages(llm)
     task = next(e for e in events if e.type is EventType.HANDOFF)
     assert task.data["query"] == f"Whose is {MAIL} and {PHONE}?"
     assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
@@ -306,10 +310,10 @@ async def test_an_answer_in_a_form_has_the_values(dialect):
     script = Says(answer='{"to": "x"}'), Says(answer='{"to": "‹email 1›"}')
     llm = ScriptedModel(*script, dialect=dialect)
 
-    events = await collected(runtime(llm, dialect, output=schema).stream(f"Mail {MAIL}"))
+    events = await collect_events(runtime(llm, dialect, output=schema).stream(f"Mail {MAIL}"))
 
     assert events[-1].data["output"] == {"to": MAIL}
-    assert MAIL not in sent(llm)
+    assert MAIL not in sent_messages(llm)
 
 
 async def test_an_answer_that_did_not_fit_is_shown_again_with_aliases(dialect):
@@ -317,10 +321,10 @@ async def test_an_answer_that_did_not_fit_is_shown_again_with_aliases(dialect):
     script = Says(answer='{"to": "‹email 1›"}'), Says(answer='{"n": 1}')
     llm = ScriptedModel(*script, dialect=dialect)
 
-    await collected(runtime(llm, dialect, output=schema).stream(f"Mail {MAIL}"))
+    await collect_events(runtime(llm, dialect, output=schema).stream(f"Mail {MAIL}"))
 
-    assert '{\\"to\\": \\"‹email 1›\\"}' in sent(llm)
-    assert MAIL not in sent(llm)
+    assert '{\\"to\\": \\"‹email 1›\\"}' in sent_messages(llm)
+    assert MAIL not in sent_messages(llm)
 
 
 class Breaks:
@@ -330,7 +334,7 @@ class Breaks:
 
 
 async def test_what_waited_to_be_shown_is_shown_where_the_model_breaks_off():
-    events = await collected(runtime(Breaks(), "native").stream(f"Who is {MAIL}?"))
+    events = await collect_events(runtime(Breaks(), "native").stream(f"Who is {MAIL}?"))
 
     assert events[-1].data["answer"] == "Write to ‹ema"
 
@@ -338,8 +342,8 @@ async def test_what_waited_to_be_shown_is_shown_where_the_model_breaks_off():
 async def test_without_a_pseudonymizer_nothing_is_replaced(agent):
     runtime = agent(Says(answer="Yes."))
 
-    events = await collected(runtime.stream(f"Who is {MAIL}?"))
+    events = await collect_events(runtime.stream(f"Who is {MAIL}?"))
 
     request = next(e.data["request"] for e in events if e.type is EventType.STEP_STARTED)
-    assert MAIL in sent(runtime.planner.llm)
+    assert MAIL in sent_messages(runtime.planner.llm)
     assert "replaced" not in request

@@ -8,7 +8,7 @@ from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
 from agents.engine.resilience.rate_limiter import Limits, RateLimiter, TokenBucket
 from agents.engine.testing import Says, ScriptedModel
-from tests.engine.test_model_call import failure, hear, listening, planner
+from tests.engine.test_model_call import failure, hear, model_call, planner
 
 
 class Clock:
@@ -18,7 +18,7 @@ class Clock:
         return self.now
 
 
-def guarded(gate, *script):
+def limited_planner(gate, *script):
     return ReActPlanner(ScriptedModel(*script), "fast", rate_limiter=gate)
 
 
@@ -120,7 +120,7 @@ async def test_a_run_says_that_it_waits_for_its_turn_and_why():
     other = asyncio.create_task(visit(gate, [], "other", leave))
     await asyncio.sleep(0)
 
-    hearing = asyncio.create_task(hear(listening(guarded(gate, Says(answer="Yes.")))))
+    hearing = asyncio.create_task(hear(model_call(limited_planner(gate, Says(answer="Yes.")))))
     await asyncio.sleep(0.05)
     leave.set()
     await other
@@ -131,9 +131,9 @@ async def test_a_run_says_that_it_waits_for_its_turn_and_why():
 
 async def test_what_an_answer_used_counts_for_the_next():
     gate = RateLimiter(Limits(tokens=1, patience=0.02))
-    await hear(listening(guarded(gate, Says(answer="Yes."))))
+    await hear(model_call(limited_planner(gate, Says(answer="Yes."))))
 
-    error = await failure(listening(guarded(gate)))
+    error = await failure(model_call(limited_planner(gate)))
 
     assert "limit of 1 tokens per minute" in str(error)
     assert not error.is_outage
@@ -144,7 +144,9 @@ async def test_where_the_turn_does_not_come_the_next_model_is_asked():
     async with gate.acquire("fast"):
         pass
 
-    events = await hear(listening(guarded(gate), planner("other", Says(answer="Yes."))))
+    events = await hear(
+        model_call(limited_planner(gate), planner("other", Says(answer="Yes.")))
+    )
 
     replaced = [e.data for e in events if e.data.get("kind") == "model_fallback"]
     assert [(data["from"], data["to"]) for data in replaced] == [("fast", "other")]
@@ -152,4 +154,4 @@ async def test_where_the_turn_does_not_come_the_next_model_is_asked():
 
 async def test_a_model_without_limits_has_no_rate_limiter():
     assert not Limits()
-    assert notes(await hear(listening(planner("a", Says(answer="Yes."))))) == []
+    assert notes(await hear(model_call(planner("a", Says(answer="Yes."))))) == []

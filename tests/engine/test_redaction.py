@@ -7,7 +7,7 @@ from agents.engine.events import Event, EventType
 from agents.engine.privacy.redaction import Redactor, redact
 from agents.engine.testing import Says
 from tests.engine.conftest import Echo
-from tests.engine.test_approval import _kept, collected
+from tests.engine.test_approval import _reload_event, collect_events
 from tests.engine.test_takeover import Steady, check
 
 MAIL, ACCOUNT = "ann@example.com", "7654321"
@@ -23,25 +23,25 @@ def agent(dialect, tool):
     return AgentRuntime(planner, ToolRegistry([tool]), Guardrails(), FallbackStrategy(pause=0))
 
 
-def told(events):
+def events_json(events):
     return json.dumps([event.to_dict() for event in events], ensure_ascii=False)
 
 
 async def test_nothing_personal_is_kept_and_tools_are_called_with_it(dialect):
     tool = Echo("read")
 
-    events = await collected(redact(agent(dialect, tool).stream(QUESTION)))
+    events = await collect_events(redact(agent(dialect, tool).stream(QUESTION)))
 
     assert tool.inputs == [{"text": f"{MAIL} or {ACCOUNT}"}]
-    assert MAIL not in told(events)
-    assert ACCOUNT not in told(events)
+    assert MAIL not in events_json(events)
+    assert ACCOUNT not in events_json(events)
     assert events[0].data["query"] == "Look up ‹email›, account number ‹account›."
     assert events[-1].data["answer"].startswith("Write to ‹email› about ‹account›.")
     check(events)
 
 
 async def test_words_that_are_still_coming_are_those_of_the_answer(dialect):
-    events = await collected(redact(agent(dialect, Echo("read")).stream(QUESTION)))
+    events = await collect_events(redact(agent(dialect, Echo("read")).stream(QUESTION)))
 
     said = "".join(e.data["content"] for e in events if e.type is EventType.DELTA)
     assert said
@@ -49,14 +49,17 @@ async def test_words_that_are_still_coming_are_those_of_the_answer(dialect):
 
 
 async def test_a_run_cut_off_after_any_event_goes_on_with_what_was_kept(dialect):
-    whole = await collected(redact(agent(dialect, Echo("read")).stream(QUESTION)))
+    whole = await collect_events(redact(agent(dialect, Echo("read")).stream(QUESTION)))
 
     for cut in range(1, len(whole)):
-        past, later = [_kept(event) for event in whole[:cut]], agent(dialect, Echo("read"))
-        events = [*past, *await collected(redact(later.resume(past)))]
+        past, later = (
+            [_reload_event(event) for event in whole[:cut]],
+            agent(dialect, Echo("read")),
+        )
+        events = [*past, *await collect_events(redact(later.resume(past)))]
 
         check(events)
-        assert MAIL not in told(events), cut
+        assert MAIL not in events_json(events), cut
         assert events[-1].data["stopped_reason"] == "completed"
 
 

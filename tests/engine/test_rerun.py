@@ -5,13 +5,13 @@ import pytest
 from agents.engine.events import Event, EventFactory, EventType, mark_replayed
 from agents.engine.loop.run_state import rebuild
 from agents.engine.state import AgentState
-from tests.engine.test_approval import _kept, collected
+from tests.engine.test_approval import _reload_event, collect_events
 from tests.engine.test_takeover import Reads, Writes, agent, check
 
 
-async def recorded(dialect):
-    whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
-    return [_kept(event) for event in whole]
+async def record_run(dialect):
+    whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
+    return [_reload_event(event) for event in whole]
 
 
 def before(events, step):
@@ -22,10 +22,10 @@ def before(events, step):
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 async def test_what_is_told_again_is_not_done_again(dialect, step):
-    past = before(await recorded(dialect), step)
+    past = before(await record_run(dialect), step)
     read, write = Reads("read"), Writes("write")
 
-    events = await collected(agent(dialect, read, write).rerun(past))
+    events = await collect_events(agent(dialect, read, write).rerun(past))
 
     check(events)
     assert events[-1].data["answer"] == "One and two."
@@ -34,13 +34,13 @@ async def test_what_is_told_again_is_not_done_again(dialect, step):
 
 
 async def test_cut_off_while_it_is_told_again_it_comes_to_the_same_end(dialect):
-    past = before(await recorded(dialect), 5)
-    whole = await collected(agent(dialect, Reads("read"), Writes("write")).rerun(past))
+    past = before(await record_run(dialect), 5)
+    whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).rerun(past))
 
     for cut in range(1, len(past)):
         read, write = Reads("read"), Writes("write")
-        kept = [_kept(event) for event in whole[:cut]]
-        events = [*kept, *await collected(agent(dialect, read, write).rerun(past, kept))]
+        kept = [_reload_event(event) for event in whole[:cut]]
+        events = [*kept, *await collect_events(agent(dialect, read, write).rerun(past, kept))]
 
         check(events)
         assert [event.type for event in events] == [event.type for event in whole]
@@ -48,9 +48,9 @@ async def test_cut_off_while_it_is_told_again_it_comes_to_the_same_end(dialect):
 
 
 async def test_it_begins_with_a_setup_of_its_own(dialect):
-    past = before(await recorded(dialect), 3)
+    past = before(await record_run(dialect), 3)
 
-    first, second, *_ = await collected(agent(dialect, Reads("read")).rerun(past))
+    first, second, *_ = await collect_events(agent(dialect, Reads("read")).rerun(past))
 
     assert (first.type, first.data["query"]) == (EventType.RUN_STARTED, "Go")
     assert [tool["function"]["name"] for tool in first.data["tools"]] == ["read"]

@@ -37,7 +37,7 @@ def ask(planner):
     return planner.request("What?", AgentState(), [])
 
 
-def listening(first, *others, circuits=None):
+def model_call(first, *others, circuits=None):
     return ModelCall(
         first,
         Guardrails(),
@@ -58,7 +58,7 @@ async def hear(heard, events=None):
 
 async def test_a_provider_with_a_problem_is_replaced_by_one_without():
     async with WireServer([fail(503, "overloaded")] * 3) as a, WireServer([say("Here.")]) as b:
-        events = await hear(listening(planner(a.url), planner(b.url, "openai/other")))
+        events = await hear(model_call(planner(a.url), planner(b.url, "openai/other")))
 
     status = [e.data for e in events if e.type == "status"][-1]
     assert (status["from"], status["to"]) == ("openai/wire", "openai/other")
@@ -70,7 +70,7 @@ async def test_a_provider_with_a_problem_is_replaced_by_one_without():
 async def test_no_event_and_no_error_shows_the_key():
     reply = fail(401, f"Incorrect API key provided: {KEY}")
     async with WireServer([reply] * 2) as server:
-        heard = listening(planner(server.url), planner(server.url, "openai/other"))
+        heard = model_call(planner(server.url), planner(server.url, "openai/other"))
         events = []
         with pytest.raises(AgentError) as caught:
             await hear(heard, events)
@@ -87,14 +87,14 @@ async def test_a_server_that_is_down_is_left_alone_until_one_attempt_finds_it_up
     down = planner(f"http://127.0.0.1:{port}/v1")
     for _ in range(2):
         with pytest.raises(AgentError, match="Models tried"):
-            await hear(listening(down, circuits=circuits))
+            await hear(model_call(down, circuits=circuits))
 
     async with WireServer([say("Back.")], port=port) as server:
         with pytest.raises(CircuitOpen):
-            await hear(listening(down, circuits=circuits))
+            await hear(model_call(down, circuits=circuits))
         assert server.requests == []
         clock.now += 31
-        await hear(listening(down, circuits=circuits))
+        await hear(model_call(down, circuits=circuits))
 
     assert len(server.requests) == 1
     assert {state.state for state in circuits.state()} == {"closed"}

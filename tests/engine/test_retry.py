@@ -3,7 +3,7 @@ import pytest
 from agents.engine import AgentConnectionError, ModelError, RateLimited, RetryPolicy
 
 
-def limited(seconds):
+def rate_limit_error(seconds):
     error = RateLimited()
     error.retry_after = seconds
     return error
@@ -19,12 +19,12 @@ def test_the_pauses_grow_and_differ():
 
 
 def test_what_the_provider_asks_for_is_done():
-    assert RetryPolicy().wait(limited(7.5), 1) == 7.5
-    assert RetryPolicy().wait(limited(0), 1) == 0
+    assert RetryPolicy().wait(rate_limit_error(7.5), 1) == 7.5
+    assert RetryPolicy().wait(rate_limit_error(0), 1) == 0
 
 
 def test_nobody_is_made_to_wait_for_ever():
-    assert RetryPolicy(most=30).wait(limited(3600), 1) is None
+    assert RetryPolicy(most=30).wait(rate_limit_error(3600), 1) is None
     assert RetryPolicy(max_retries=99, most=30).wait(AgentConnectionError(), 20) <= 30
 
 

@@ -17,7 +17,7 @@ from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.testing import Says, ScriptedModel
 from agents.engine.tool import uncertain_message
 from tests.engine.conftest import Echo
-from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
+from tests.engine.plans import decision_event, of, outcomes, outputs, run_to_end, step, workflow
 
 LITTLE = standard_policy(max_tokens=1)
 
@@ -41,7 +41,7 @@ def why(events, name: str) -> str:
 async def test_no_item_is_begun_when_the_budget_is_spent():
     each = asks("a", for_each=[1, 2, 3])
 
-    events = await told(workflow(each, tools=[helper("one")], policy=LITTLE))
+    events = await run_to_end(workflow(each, tools=[helper("one")], policy=LITTLE))
 
     assert outcomes(events) == {"a[0]": "done", "a": "failed"}
     assert why(events, "a") == "The run reached its token limit (1 tokens)."
@@ -53,7 +53,7 @@ async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
     twice = standard_policy(tool_limits={"echo": 2})
     each = step("a", for_each=[1, 2, 3], parallel=parallel)
 
-    events = await told(workflow(each, tools=[Echo()], policy=twice))
+    events = await run_to_end(workflow(each, tools=[Echo()], policy=twice))
 
     assert outcomes(events) == {"a[0]": "done", "a[1]": "done", "a[2]": "failed", "a": "failed"}
     assert why(events, "a[2]") == "The agent can call 'echo' up to 2 times per run."
@@ -63,7 +63,7 @@ async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
 async def test_what_holds_for_all_tools_is_not_for_steps_that_somebody_wrote():
     each = step("a", for_each=[*range(7)])
 
-    events = await told(workflow(each, tools=[Echo()], policy=standard_policy()))
+    events = await run_to_end(workflow(each, tools=[Echo()], policy=standard_policy()))
 
     assert outcomes(events)["a"] == "done"
 
@@ -71,7 +71,7 @@ async def test_what_holds_for_all_tools_is_not_for_steps_that_somebody_wrote():
 async def test_no_round_is_begun_when_the_budget_is_spent():
     again = asks("a", until="output == 'never'", rounds=3)
 
-    events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
+    events = await run_to_end(workflow(again, tools=[helper("one")], policy=LITTLE))
 
     assert outcomes(events) == {"a": "failed"}
     assert why(events, "a") == "The run reached its token limit (1 tokens)."
@@ -81,7 +81,7 @@ async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
     monkeypatch.setattr("agents.engine.plans.attempts.RETRY_SECONDS", 0)
     again = asks("a", retry=3, expected_outcome="${output == 'never'}")
 
-    events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
+    events = await run_to_end(workflow(again, tools=[helper("one")], policy=LITTLE))
 
     assert outputs(events) == {"a": "one"}
     assert why(events, "a") == "The run reached its token limit (1 tokens)."
@@ -92,7 +92,9 @@ async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
     short = ExecutionStep(name="short", plan=ExecutionPlan(steps=[asks("x"), step("y")]))
 
     ended = [
-        outcomes(await told(workflow(outer, tools=[helper("one"), Echo()], policy=LITTLE)))
+        outcomes(
+            await run_to_end(workflow(outer, tools=[helper("one"), Echo()], policy=LITTLE))
+        )
         for outer in (whole, short)
     ]
 
@@ -108,9 +110,9 @@ async def test_a_person_who_said_no_is_not_asked_again(asking):
     send = Echo("send")
     send.needs_approval = True
     flow = workflow(asking, tools=[send, AskPersonTool()])
-    events = await told(flow)
+    events = await run_to_end(flow)
 
-    no = answered(events, "Not now.", is_approved=False)
+    no = decision_event(events, "Not now.", is_approved=False)
     gone_on = [e async for e in flow.resume([*events, no])]
 
     assert outcomes(gone_on) == {"a": "failed"}
@@ -123,8 +125,8 @@ async def test_what_comes_one_after_the_other_waits_with_the_one_that_waits():
     flow = workflow(first, step("next"), step("beside", parallel=True),
                     tools=[Echo(), AskPersonTool()])  # fmt: skip
 
-    events = await told(flow)
-    gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
+    events = await run_to_end(flow)
+    gone_on = [e async for e in flow.resume([*events, decision_event(events, "Yes.")])]
 
     assert outcomes(events) == {"beside": "done"}
     assert outcomes(gone_on) == {"first": "done", "next": "done"}
@@ -139,10 +141,10 @@ async def test_an_item_waits_for_the_one_before_it_that_waits_for_a_person():
         ExecutionStep(name="each", plan=inner, for_each=[1, 2]), tools=[echo, AskPersonTool()]
     )
 
-    events = await told(flow)
+    events = await run_to_end(flow)
     assert echo.inputs == []
 
-    gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
+    gone_on = [e async for e in flow.resume([*events, decision_event(events, "Yes.")])]
     assert outputs(gone_on)["each"] == ["no. 1", "no. 2"]
 
 
@@ -158,7 +160,7 @@ def left_open(events) -> set[int]:
 
 async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open_row():
     steps = [step("a", "slow", timeout=0.05, for_each=[1, 2], parallel=True)]
-    whole = await told(workflow(*steps, tools=[Echo("slow", _hangs)]))
+    whole = await run_to_end(workflow(*steps, tools=[Echo("slow", _hangs)]))
 
     for at in range(1, len(whole)):
         flow = workflow(*steps, tools=[Echo("slow", _hangs)])
@@ -173,7 +175,7 @@ async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
     inner = ExecutionPlan(steps=[asked, step("wait", "slow", parallel=True)])
     outer = ExecutionStep(name="outer", plan=inner, timeout=0.05)
 
-    events = await told(workflow(outer, tools=[Echo("slow", _hangs), AskPersonTool()]))
+    events = await run_to_end(workflow(outer, tools=[Echo("slow", _hangs), AskPersonTool()]))
 
     question = of(events, EventType.APPROVAL_REQUESTED)[0]["step"]
     ends = {e["step"]: e["status"] for e in of(events, EventType.STEP)}
@@ -187,7 +189,7 @@ async def test_whoever_plans_again_learns_that_it_may_have_been_done():
     pay.effect, look.effect = "at_most_once", "read"
     steps = [step(name, name, timeout=0.05) for name in ("pay", "look")]
 
-    events = await told(workflow(*steps, tools=[pay, look]))
+    events = await run_to_end(workflow(*steps, tools=[pay, look]))
 
     late = "Timed out after 0.05 s."
     ends = {e["action"]: e["reason"] for e in of(events, EventType.STEP) if "reason" in e}

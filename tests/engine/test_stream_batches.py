@@ -19,12 +19,12 @@ async def bursts(*bursts):
         await asyncio.sleep(0.01)
 
 
-async def taken(*given):
+async def collect_batches(*given):
     return [batch async for batch in batched(bursts(*given), Deadlines())]
 
 
 async def test_words_that_come_together_are_one_chunk():
-    assert await taken([words("Foot"), words("prints ")], [words("lead")]) == [
+    assert await collect_batches([words("Foot"), words("prints ")], [words("lead")]) == [
         [TextChunk("Footprints ")],
         [words("lead")],
     ]
@@ -41,7 +41,7 @@ async def test_whatever_is_more_than_words_stays_as_it_came():
         {"id": "1", "choices": []},
     ]
 
-    assert await taken(chunks) == [chunks]
+    assert await collect_batches(chunks) == [chunks]
 
 
 async def test_what_came_before_a_failure_is_told_first():

@@ -22,7 +22,7 @@ from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
-from tests.engine.test_approval import _kept, collected, decided
+from tests.engine.test_approval import _reload_event, collect_events, with_decision
 
 HELLO = Says.call("read", "First I read.", text="one")
 WRITE = Says.call("write", "Then I write.", text="two")
@@ -83,12 +83,12 @@ def check(events):
 
 
 async def test_a_run_cut_off_after_any_event_comes_to_the_same_end(dialect):
-    whole = await collected(agent(dialect, Reads("read"), Echo("write")).stream("Go"))
+    whole = await collect_events(agent(dialect, Reads("read"), Echo("write")).stream("Go"))
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
+        past = [_reload_event(event) for event in whole[:cut]]
         later = agent(dialect, Reads("read"), Echo("write"))
-        events = [*past, *await collected(later.resume(past))]
+        events = [*past, *await collect_events(later.resume(past))]
 
         check(events)
         assert events[-1].data["answer"] == "One and two.", cut
@@ -97,12 +97,15 @@ async def test_a_run_cut_off_after_any_event_comes_to_the_same_end(dialect):
 
 
 async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dialect):
-    whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
+    whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
+        past = [_reload_event(event) for event in whole[:cut]]
         write = Writes("write")
-        events = [*past, *await collected(agent(dialect, Reads("read"), write).resume(past))]
+        events = [
+            *past,
+            *await collect_events(agent(dialect, Reads("read"), write).resume(past)),
+        ]
         had_begun = any(
             e.type is EventType.TOOL_CALL and e.data["function"]["name"] == "write"
             for e in past
@@ -119,15 +122,15 @@ async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dial
 
 @pytest.mark.parametrize(("again", "times"), [(True, 1), (False, 0)])
 async def test_a_person_says_what_became_of_a_call_that_was_cut_off(dialect, again, times):
-    whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
+    whole = await collect_events(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
     calls = [at for at, event in enumerate(whole) if event.type is EventType.TOOL_CALL]
     past = whole[: calls[1] + 1]
-    paused = await collected(agent(dialect, Reads("read"), Writes("write")).resume(past))
-    asked = decided([*past, *paused], is_approved=again, reason="It was in the outbox.")
+    paused = await collect_events(agent(dialect, Reads("read"), Writes("write")).resume(past))
+    asked = with_decision([*past, *paused], is_approved=again, reason="It was in the outbox.")
 
     write = Writes("write")
     later = agent(dialect, Reads("read"), write)
-    more = await collected(later.resume(asked))
+    more = await collect_events(later.resume(asked))
 
     check([*asked, *more])
     assert len(write.inputs) == times
@@ -142,14 +145,20 @@ class Asks(Writes):
 
 async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_off(dialect):
     """Approved with other arguments: those are made, once, or asked about again."""
-    paused = await collected(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
-    word = decided(paused, arguments='{"text": "changed"}')
-    whole = [*word, *await collected(agent(dialect, Reads("read"), Asks("write")).resume(word))]
+    paused = await collect_events(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
+    word = with_decision(paused, arguments='{"text": "changed"}')
+    whole = [
+        *word,
+        *await collect_events(agent(dialect, Reads("read"), Asks("write")).resume(word)),
+    ]
 
     for cut in range(len(paused), len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
+        past = [_reload_event(event) for event in whole[:cut]]
         write = Asks("write")
-        events = [*past, *await collected(agent(dialect, Reads("read"), write).resume(past))]
+        events = [
+            *past,
+            *await collect_events(agent(dialect, Reads("read"), write).resume(past)),
+        ]
         if (
             events[-1].type is EventType.RUN_PAUSED
             and events[-2].type is EventType.APPROVAL_REQUESTED
@@ -157,9 +166,9 @@ async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_o
             assert events[-2].data["why"] == "unknown"
             assert events[-2].data["function"]["arguments"] == '{"text": "changed"}'
             assert events[-2].data["digest"] != paused[-2].data["digest"]
-            again = decided(events)
+            again = with_decision(events)
             later = agent(dialect, Reads("read"), write)
-            events = [*again, *await collected(later.resume(again))]
+            events = [*again, *await collect_events(later.resume(again))]
 
         assert write.inputs in ([], [{"text": "changed"}])
         if events[-1].type is not EventType.RUN_PAUSED:
@@ -167,11 +176,13 @@ async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_o
 
 
 async def test_a_tool_that_is_another_one_now_is_asked_about_again(dialect):
-    paused = await collected(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
+    paused = await collect_events(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
     other = Asks("write")
     other.reaches = "https://production.example"
 
-    more = await collected(agent(dialect, Reads("read"), other).resume(decided(paused)))
+    more = await collect_events(
+        agent(dialect, Reads("read"), other).resume(with_decision(paused))
+    )
 
     assert [event.type.value for event in more] == ["approval_requested", "run_paused"]
     assert other.inputs == []
@@ -184,12 +195,12 @@ async def test_a_structured_answer_is_not_lost_wherever_the_run_is_cut_off(diale
     def shaped():
         return agent(dialect, Reads("read"), script=script, output=schema, max_steps=2)
 
-    whole = await collected(shaped().stream("Go"))
+    whole = await collect_events(shaped().stream("Go"))
     assert whole[-1].data["output"] == {"n": 1}
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
-        events = [*past, *await collected(shaped().resume(past))]
+        past = [_reload_event(event) for event in whole[:cut]]
+        events = [*past, *await collect_events(shaped().resume(past))]
         assert events[-1].data["output"] == {"n": 1}, cut
 
 
@@ -204,15 +215,15 @@ async def test_a_sub_agent_spends_the_budget_of_whoever_asked_it(dialect):
         name="lead",
     )
 
-    events = await collected(lead.stream("Go"))
+    events = await collect_events(lead.stream("Go"))
 
     assert events[-1].data["stopped_reason"] == "budget_exceeded"
     assert len(helper.planner.llm.requests) == 0
 
 
 async def test_neither_waiting_nor_being_down_is_working_time(dialect):
-    paused = await collected(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
-    word = _later(decided(paused)[-1], hours=2)
+    paused = await collect_events(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
+    word = _later(with_decision(paused)[-1], hours=2)
     down = [*paused, word]
     resumed = _later(
         EventFactory("agent", after=len(down))(EventType.STATUS, kind="resumed", step=1),
@@ -234,11 +245,11 @@ async def test_a_sub_agent_that_was_cut_off_goes_on_as_well(dialect):
         script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")
         return agent(dialect, Handoff("helper", lambda: helper), script=script, name="lead")
 
-    whole = await collected(lead().stream("Go"))
+    whole = await collect_events(lead().stream("Go"))
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
-        events = [*past, *await collected(lead().resume(past))]
+        past = [_reload_event(event) for event in whole[:cut]]
+        events = [*past, *await collect_events(lead().resume(past))]
 
         check(events)
         assert [event.type for event in events].count(EventType.HANDOFF_RETURN) == 1
@@ -248,11 +259,14 @@ async def test_a_sub_agent_that_was_cut_off_goes_on_as_well(dialect):
 async def test_a_question_is_checked_even_if_the_run_was_cut_off_before(dialect):
     guardrails = Guardrails(blocked_patterns=["secret"])
     runtime = agent(dialect, guardrails=guardrails)
-    whole = await collected(runtime.stream("Tell me the secret."))
+    whole = await collect_events(runtime.stream("Tell me the secret."))
 
     for cut in range(1, len(whole)):
-        past = [_kept(event) for event in whole[:cut]]
-        events = [*past, *await collected(agent(dialect, guardrails=guardrails).resume(past))]
+        past = [_reload_event(event) for event in whole[:cut]]
+        events = [
+            *past,
+            *await collect_events(agent(dialect, guardrails=guardrails).resume(past)),
+        ]
 
         assert events[-1].data["stopped_reason"] == "blocked"
         assert [e.type for e in events].count(EventType.GUARDRAIL) == 1

@@ -17,7 +17,7 @@ from agents.engine.loop.termination import (
 from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
 
-def calling(*names, arguments="{}"):
+def plan_with_calls(*names, arguments="{}"):
     calls = tuple(
         ToolCall(id=str(n), name=name, arguments=arguments) for n, name in enumerate(names)
     )
@@ -32,7 +32,7 @@ def after(*calls):
 
 
 def test_calls_go_on_whatever_the_stop_reason_says():
-    decision = StandardTerminationPolicy().decide(calling("echo"), Progress())
+    decision = StandardTerminationPolicy().decide(plan_with_calls("echo"), Progress())
 
     assert isinstance(decision, ContinueWithTools)
 
@@ -52,8 +52,8 @@ def test_a_thought_alone_is_thought_on():
 def test_the_same_call_is_allowed_twice():
     policy = DuplicateDetectionPolicy()
 
-    assert isinstance(policy.decide(calling("echo"), after("echo")), ContinueWithTools)
-    decision = policy.decide(calling("echo"), after("echo", "echo"))
+    assert isinstance(policy.decide(plan_with_calls("echo"), after("echo")), ContinueWithTools)
+    decision = policy.decide(plan_with_calls("echo"), after("echo", "echo"))
     assert isinstance(decision, TerminateImmediately)
     assert decision.reason is StopReason.DUPLICATE
 
@@ -63,7 +63,9 @@ def test_a_policy_may_wrap_another():
         def decide(self, plan, history):
             return TerminateImmediately(StopReason.BUDGET)
 
-    decision = DuplicateDetectionPolicy(Never()).decide(calling("echo"), after("echo", "echo"))
+    decision = DuplicateDetectionPolicy(Never()).decide(
+        plan_with_calls("echo"), after("echo", "echo")
+    )
 
     assert decision == TerminateImmediately(StopReason.BUDGET)
 
@@ -71,15 +73,15 @@ def test_a_policy_may_wrap_another():
 def test_a_tool_may_be_called_five_times_by_default():
     policy = standard_policy(max_duplicate_tool_calls=99)
 
-    assert isinstance(policy.decide(calling("a"), after(*"aaaa")), ContinueWithTools)
-    decision = policy.decide(calling("a"), after(*"aaaaa"))
+    assert isinstance(policy.decide(plan_with_calls("a"), after(*"aaaa")), ContinueWithTools)
+    decision = policy.decide(plan_with_calls("a"), after(*"aaaaa"))
     assert decision.reason is StopReason.TOOL_LIMIT
 
 
 def test_without_a_limit_a_tool_may_be_called_for_ever():
     policy = ToolCallLimitPolicy(max_calls_per_tool=None)
 
-    assert isinstance(policy.decide(calling("a"), after(*"a" * 100)), ContinueWithTools)
+    assert isinstance(policy.decide(plan_with_calls("a"), after(*"a" * 100)), ContinueWithTools)
 
 
 def test_the_same_input_is_the_same_however_it_is_written():
@@ -97,7 +99,7 @@ def test_a_run_that_has_used_up_its_budget_ends_before_it_spends_more():
         (BudgetPolicy(max_cost=0.5), "$0.5"),
         (BudgetPolicy(max_seconds=0), "0 s"),
     ]:
-        decision = policy.decide(calling("a"), history)
+        decision = policy.decide(plan_with_calls("a"), history)
         assert decision.reason is StopReason.BUDGET
         assert limit in decision.detail
 
@@ -114,4 +116,4 @@ def test_an_answer_that_is_there_is_not_thrown_away_for_its_price():
 def test_a_run_within_its_budget_goes_on():
     policy = BudgetPolicy(max_tokens=100, max_cost=1, max_seconds=60)
 
-    assert isinstance(policy.decide(calling("a"), Progress()), ContinueWithTools)
+    assert isinstance(policy.decide(plan_with_calls("a"), Progress()), ContinueWithTools)

@@ -26,7 +26,7 @@ async def mistake(_):
     raise KeyError("text")
 
 
-def broken(name="search", does=break_down, stand_in="archive", effect="read"):
+def broken_tool(name="search", does=break_down, stand_in="archive", effect="read"):
     tool = Echo(name, does)
     tool.fallback_tool, tool.effect = stand_in, effect
     return tool
@@ -53,7 +53,7 @@ def circuits(failures):
 
 
 async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
-    tools = toolbox(broken(), archive())
+    tools = toolbox(broken_tool(), archive())
 
     outcome = await tools.use(call())
 
@@ -64,7 +64,7 @@ async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
 
 async def test_why_a_tool_was_replaced_is_checked_like_its_result():
     rule = Pattern(pattern="wire", name="w", stage="tool_output", action=GuardrailAction.MASK)
-    tools = toolbox(broken(), archive(), guardrails=Guardrails(blocked_patterns=[rule]))
+    tools = toolbox(broken_tool(), archive(), guardrails=Guardrails(blocked_patterns=[rule]))
 
     outcome = await tools.use(call())
 
@@ -72,7 +72,7 @@ async def test_why_a_tool_was_replaced_is_checked_like_its_result():
 
 
 async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
-    search = broken()
+    search = broken_tool()
     tools = toolbox(search, archive())
     await tools.use(call())
 
@@ -84,7 +84,7 @@ async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
 
 
 async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both():
-    tools = toolbox(broken(), archive(does=break_down))
+    tools = toolbox(broken_tool(), archive(does=break_down))
 
     outcome = await tools.use(call())
 
@@ -99,7 +99,7 @@ async def test_what_a_stand_in_cannot_read_the_model_may_mend():
     async def refuse(_):
         return ToolResult(error="write a date", mendable=True)
 
-    outcome = await toolbox(broken(), archive(does=refuse)).use(call())
+    outcome = await toolbox(broken_tool(), archive(does=refuse)).use(call())
 
     assert outcome.error == "search is failing, so archive was called instead: write a date"
     assert outcome.result.mendable
@@ -112,7 +112,7 @@ async def test_what_a_stand_in_cannot_read_the_model_may_mend():
 async def test_a_stand_in_that_takes_another_input_is_not_called(arguments):
     other = archive()
 
-    outcome = await toolbox(broken(), other).use(call(**arguments))
+    outcome = await toolbox(broken_tool(), other).use(call(**arguments))
 
     assert (outcome.degraded, outcome.stand_in, other.inputs) == (True, None, [])
 
@@ -124,7 +124,7 @@ async def test_a_stand_in_that_takes_another_input_is_not_called(arguments):
 async def test_nothing_is_replaced_by_what_could_do_more_harm_or_do_it_twice(effect, stand_in):
     other = archive(effect=stand_in)
 
-    outcome = await toolbox(broken(effect=effect), other).use(call())
+    outcome = await toolbox(broken_tool(effect=effect), other).use(call())
 
     assert (outcome.degraded, other.inputs) == (True, [])
 
@@ -132,8 +132,8 @@ async def test_nothing_is_replaced_by_what_could_do_more_harm_or_do_it_twice(eff
 async def test_a_stand_in_is_never_a_way_around_a_person_who_has_to_agree():
     asks, free = archive(needs_approval=True), archive()
 
-    first = await toolbox(broken(), asks).use(call())
-    second = await toolbox(broken(), free, auto_execute=False).use(call())
+    first = await toolbox(broken_tool(), asks).use(call())
+    second = await toolbox(broken_tool(), free, auto_execute=False).use(call())
 
     assert first.degraded
     assert second.degraded
@@ -142,13 +142,13 @@ async def test_a_stand_in_is_never_a_way_around_a_person_who_has_to_agree():
 
 @pytest.mark.parametrize("stand_in", ["", "nobody", "search"])
 async def test_a_stand_in_that_is_not_there_changes_nothing(stand_in):
-    outcome = await toolbox(broken(stand_in=stand_in)).use(call())
+    outcome = await toolbox(broken_tool(stand_in=stand_in)).use(call())
 
     assert (outcome.degraded, outcome.stand_in) == (True, None)
 
 
 async def test_arguments_that_are_no_json_reach_no_stand_in_either():
-    tools = toolbox(broken(), archive())
+    tools = toolbox(broken_tool(), archive())
     await tools.use(call())
 
     outcome = await tools.use(ToolCall(id="c2", name="search", arguments='{"text": '))
@@ -166,7 +166,7 @@ async def test_a_call_that_went_well_beside_one_that_failed_is_not_made_again():
         return ToolResult(input["text"])
 
     other = archive()
-    tools = toolbox(broken(does=does), other)
+    tools = toolbox(broken_tool(does=does), other)
     tools.fallback = FallbackStrategy(max_retries=0)
 
     well, badly = await asyncio.gather(tools.use(call(text="a")), tools.use(call(text="b")))
@@ -176,7 +176,7 @@ async def test_a_call_that_went_well_beside_one_that_failed_is_not_made_again():
 
 
 async def test_a_tool_that_failed_in_other_runs_is_not_called_in_this_one():
-    shared, search = circuits(2), broken(stand_in="")
+    shared, search = circuits(2), broken_tool(stand_in="")
     for _ in range(2):
         await toolbox(search, circuits=shared).use(call())
     tools = toolbox(search, circuits=shared)
@@ -191,9 +191,9 @@ async def test_a_tool_that_failed_in_other_runs_is_not_called_in_this_one():
 
 async def test_an_open_circuit_calls_for_the_stand_in():
     shared = circuits(1)
-    await toolbox(broken(stand_in=""), circuits=shared).use(call())
+    await toolbox(broken_tool(stand_in=""), circuits=shared).use(call())
 
-    outcome = await toolbox(broken(), archive(), circuits=shared).use(call())
+    outcome = await toolbox(broken_tool(), archive(), circuits=shared).use(call())
 
     assert outcome.output.endswith("archive answered instead: tea")
     assert outcome.reason.startswith("search has failed 1 times in a row")
@@ -206,7 +206,7 @@ async def test_an_open_circuit_calls_for_the_stand_in():
 async def test_a_circuit_opens_for_an_outage_and_not_for_a_mistake(does, state):
     shared = circuits(1)
 
-    await toolbox(broken(does=does), circuits=shared).use(call())
+    await toolbox(broken_tool(does=does), circuits=shared).use(call())
 
     assert [(s.key, s.state) for s in shared.state()] == [("tool:search", state)]
 
@@ -214,7 +214,7 @@ async def test_a_circuit_opens_for_an_outage_and_not_for_a_mistake(does, state):
 async def test_a_mistake_does_not_make_an_outage_forgotten():
     shared = circuits(2)
     for does in (break_down, mistake, break_down):
-        await toolbox(broken(does=does, stand_in=""), circuits=shared).use(call())
+        await toolbox(broken_tool(does=does, stand_in=""), circuits=shared).use(call())
 
     assert shared.state()[0].state == "open"
 

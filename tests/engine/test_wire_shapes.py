@@ -442,7 +442,7 @@ SHAPES: dict[str, tuple[list[Any], Answer | Calls | Fails]] = {
 }
 
 
-async def heard(chunks: list[Any]) -> PlanResult:
+async def plan_from_chunks(chunks: list[Any]) -> PlanResult:
     return await ReActPlanner(Wire(chunks), "wire").plan("?", AgentState(), ["weather", "now"])
 
 
@@ -454,7 +454,7 @@ def shapes(kind: type) -> list[str]:
 async def test_words_become_the_answer_and_what_must_be_said_of_it(name: str) -> None:
     chunks, expected = SHAPES[name]
 
-    made = await heard(chunks)
+    made = await plan_from_chunks(chunks)
 
     assert expected == Answer(
         text=made.final_answer or "", thought=made.thought, caveat=made.turn.caveat
@@ -467,7 +467,7 @@ async def test_fragments_become_the_calls_that_were_meant(name: str) -> None:
     chunks, expected = SHAPES[name]
     assert isinstance(expected, Calls)
 
-    made = await heard(chunks)
+    made = await plan_from_chunks(chunks)
 
     ids = [call.id for call in made.calls]
     assert [(call.name, call.readable) for call in made.calls] == expected.made
@@ -483,7 +483,7 @@ async def test_what_failed_is_never_an_answer(name: str) -> None:
     assert isinstance(expected, Fails)
 
     with pytest.raises(ModelError) as caught:
-        await heard(chunks)
+        await plan_from_chunks(chunks)
 
     assert type(caught.value) is expected.kind
     assert expected.words in str(caught.value)
@@ -495,4 +495,4 @@ async def test_a_call_that_never_ends_is_given_up() -> None:
     endless = [calls(call(None, "x" * 100_000, index=0))] * 21
 
     with pytest.raises(ModelError, match="longer than 2,000,000 characters"):
-        await heard([start, *endless])
+        await plan_from_chunks([start, *endless])

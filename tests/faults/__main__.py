@@ -21,7 +21,7 @@ from tests.faults import (  # noqa: F401
     watching,
 )
 from tests.faults.ground import Ground, Result, Untold
-from tests.faults.kinds import opened
+from tests.faults.kinds import open_ground
 from tests.faults.rows import ROWS, Row
 
 MAX_REPORTED = 20
@@ -53,7 +53,7 @@ def _chosen() -> list[Row]:
 def _play(kind: str, rows: list[Row], results: dict[str, Result]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="ashiato-faults-"))
     try:
-        with opened(kind, folder, people=10, chats=80) as ground:
+        with open_ground(kind, folder, people=10, chats=80) as ground:
             asyncio.run(_played(ground, rows, results))
     except Untold as reason:
         _say(f"{', '.join(row.id for row in rows)}: not here: {reason}")

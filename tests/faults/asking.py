@@ -15,7 +15,9 @@ CUT_OFF = provider_errors.ANSWER_CUT_OFF.format(model=SCRIPTED)
 UNREADABLE = provider_errors.UNREADABLE_RESPONSE.format(model=SCRIPTED)
 
 
-async def _shown(ground: Ground, question: str, *words: str, agent: str = "") -> Result:
+async def _ask_and_expect(
+    ground: Ground, question: str, *words: str, agent: str = ""
+) -> Result:
     """Ask a question, expect this text on the page at the end, and ask one more."""
     tab = await ground.tab()
     began = time.monotonic()
@@ -42,7 +44,7 @@ async def _each(ground: Ground, times: int, *questions: tuple[str, ...]) -> Resu
     result = Result()
     for _ in range(times):
         for question, *words in questions:
-            result.add(await _shown(ground, question, *words))
+            result.add(await _ask_and_expect(ground, question, *words))
     return result
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests import first_start
 from tests.faults.ground import Untold
-from tests.faults.kinds import opened
+from tests.faults.kinds import open_ground
 from tests.faults.product import Product
 from tests.faults.rows import ROWS
 
@@ -14,7 +14,9 @@ from tests.faults.rows import ROWS
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory, testrun_uid):
     place = tmp_path_factory.getbasetemp().parent / f"faults-{testrun_uid}"
-    return first_start.made(place, lambda place: Product(place, "").run("manage.py", "setup"))
+    return first_start.create_once(
+        place, lambda place: Product(place, "").run("manage.py", "setup")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +33,7 @@ def grounds(furnished):
             if kind not in kept:
                 # A failed one has left its own.
                 folder = Path(mkdtemp(prefix=f"{kind}-", dir=place)) / kind
-                kept[kind] = stack.enter_context(opened(kind, folder, furnished, chats=40))
+                kept[kind] = stack.enter_context(open_ground(kind, folder, furnished, chats=40))
             return kept[kind]
 
         yield ground

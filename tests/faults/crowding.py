@@ -129,17 +129,17 @@ async def _crowd(
     ground: Ground, crowded: Tab, calm: Tab, size: int
 ) -> tuple[float, float, list[int]]:
     """Connect this many pages at once and repeatedly, while others chat."""
-    before, codes = await _acknowledged(calm), []
+    before, codes = await _acknowledgement_p95(calm), []
     crowd = [asyncio.create_task(_comes_again(ground, crowded, codes)) for _ in range(size)]
     await asyncio.sleep(0.2)
-    late = await _acknowledged(calm)
+    late = await _acknowledgement_p95(calm)
     for task in crowd:
         task.cancel()
     await asyncio.wait(crowd)
-    return max(before, await _acknowledged(calm)), late, codes
+    return max(before, await _acknowledgement_p95(calm)), late, codes
 
 
-async def _acknowledged(tab: Tab) -> float:
+async def _acknowledgement_p95(tab: Tab) -> float:
     """Return the 95th percentile of the time until messages are acknowledged."""
     took = []
     for _ in range(ASKED):

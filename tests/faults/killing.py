@@ -144,11 +144,11 @@ async def f36(ground: Ground, times: int, kills: int = 6) -> Result:
     with Ground(folder, chats=times, ASHIATO_GRACE="0.2") as many:
         async with many:
             for _ in range(times):
-                result.add(await _walked(many, kills))
+                result.add(await _kill_in_turn(many, kills))
     return result
 
 
-async def _walked(ground: Ground, kills: int) -> Result:
+async def _kill_in_turn(ground: Ground, kills: int) -> Result:
     tab = await ground.tab()
     await tab.ask(WALK)
     recorded = 0

@@ -80,7 +80,7 @@ class Services:
 
 
 @contextmanager
-def opened(
+def open_ground(
     kind: str, folder: Path, furnished: Path | None = None, **size: int
 ) -> Iterator[Ground]:
     """Open a ground of this kind, with its services."""

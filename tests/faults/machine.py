@@ -26,15 +26,15 @@ async def f29(ground: Ground, times: int) -> Result:
     folder = ground.folder / "clock"
     folder.mkdir()
     jump = folder / "seconds"
-    environment = {"LD_PRELOAD": str(_built(folder)), "FAULTS_CLOCK": str(jump)}
+    environment = {"LD_PRELOAD": str(_build_library(folder)), "FAULTS_CLOCK": str(jump)}
     with Ground(folder, chats=20, **environment) as ticking:
         async with ticking:
             for seconds in (HOUR, -HOUR) * times:
-                result.add(await _jumped(ticking, jump, seconds))
+                result.add(await _jump_clock(ticking, jump, seconds))
     return result
 
 
-async def _jumped(ground: Ground, jump: Path, seconds: int) -> Result:
+async def _jump_clock(ground: Ground, jump: Path, seconds: int) -> Result:
     _set(jump, 0)
     tabs = await ground.tabs(4)
     for number, tab in enumerate(tabs):
@@ -65,7 +65,7 @@ def _set(jump: Path, seconds: int) -> None:
     jump.write_text(str(seconds))
 
 
-def _built(folder: Path) -> Path:
+def _build_library(folder: Path) -> Path:
     compiler = shutil.which("cc")
     if compiler is None:
         raise Untold("a clock that jumps needs a C compiler")

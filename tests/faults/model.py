@@ -29,7 +29,7 @@ class Model:
         messages = request.body["messages"]
         if "You plan work" in str(messages[0]["content"]):
             return wire.say(plan(messages))
-        question, turn = asked(messages)
+        question, turn = last_question(messages)
         if question.startswith("The plan was carried out"):
             question = DEFAULT
         with self._lock:
@@ -40,7 +40,7 @@ class Model:
         return reply(wanted, nth)
 
 
-def asked(messages: list[dict]) -> tuple[str, int]:
+def last_question(messages: list[dict]) -> tuple[str, int]:
     """Return the last question, and how many replies followed it."""
     at = max(at for at, message in enumerate(messages) if message["role"] == "user")
     spoken = sum(message["role"] == "assistant" for message in messages[at:])
@@ -85,7 +85,7 @@ def words(told: str) -> Reply:
     return wire.say(text, chunks=int(count), delay=float(delay or 0))
 
 
-def _said(told: str) -> Reply:
+def _say_words(told: str) -> Reply:
     return words(f"{told or 20}@0.01")
 
 
@@ -97,7 +97,7 @@ def _many(told: str) -> Reply:
     return wire.call(*[("look", json.dumps({"word": str(n)})) for n in range(int(told))])
 
 
-def _limited(told: str) -> Reply:
+def _rate_limited(told: str) -> Reply:
     headers = {"Retry_After": told} if told else {}
     return wire.fail(429, "Too many requests.", code="rate_limit_exceeded", **headers)
 
@@ -117,13 +117,13 @@ def _drip(told: str) -> Reply:
 
 MODES: dict[str, Callable[[str], Reply]] = {
     "words": words,
-    "cut": lambda told: wire.cut(_said(""), after=2 * int(told)),
+    "cut": lambda told: wire.cut(_say_words(""), after=2 * int(told)),
     "hang": _hang,
     "drip": _drip,
-    "garbage": lambda told: wire.spoil(_said(""), b"data: {nonsense\n\n", after=6),
-    "utf8": lambda told: wire.spoil(_said(""), BROKEN, after=6),
+    "garbage": lambda told: wire.spoil(_say_words(""), b"data: {nonsense\n\n", after=6),
+    "utf8": lambda told: wire.spoil(_say_words(""), BROKEN, after=6),
     "half": _half,
-    "limited": _limited,
+    "limited": _rate_limited,
     "http": lambda told: wire.fail(int(told), "The provider is not well."),
     "toolong": _too_long,
     "empty": lambda told: wire.say("", finish="stop"),

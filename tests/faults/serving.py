@@ -13,7 +13,7 @@ ENDS = 30
 ANSWERED = "word2"
 
 
-async def _called(ground: Ground, tool: str, *words: str) -> Result:
+async def _call_and_expect(ground: Ground, tool: str, *words: str) -> Result:
     """Call the tool, expect its result to reach the model, and the run to complete."""
     tab = await ground.tab()
     await tab.ask(f"plain__{tool} words:3 {order()}")
@@ -26,11 +26,11 @@ async def _called(ground: Ground, tool: str, *words: str) -> Result:
     return result
 
 
-async def _working(ground: Ground) -> Result:
+async def _wait_for_restart(ground: Ground) -> Result:
     """Wait for its restart, which takes longer after repeated crashes."""
     result = Result()
     for _ in range(10):
-        found = await _called(ground, 'add:{"a":40,"b":2}', "42")
+        found = await _call_and_expect(ground, 'add:{"a":40,"b":2}', "42")
         result.histories += 1
         if not found.violations:
             return result
@@ -44,8 +44,8 @@ async def f10(ground: Ground, times: int) -> Result:
     """The step fails with the reason, and a new server starts a while later."""
     result = Result()
     for _ in range(times):
-        result.add(await _called(ground, "die", "Out of cheese"))
-        result.add(await _working(ground))
+        result.add(await _call_and_expect(ground, "die", "Out of cheese"))
+        result.add(await _wait_for_restart(ground))
     await asyncio.sleep(1)
     zombies = [pid for pid in children(ground.product.web) if _is_zombie(pid)]
     result.violations += unless(not zombies, f"{len(zombies)} zombies")
@@ -55,21 +55,23 @@ async def f10(ground: Ground, times: int) -> Result:
 @row("F11", "a tool server never answers", times=3, kind="served")
 async def f11(ground: Ground, times: int) -> Result:
     """Once it is connected; before, the connection itself would time out."""
-    result = await _working(ground)
+    result = await _wait_for_restart(ground)
     for _ in range(times):
-        result.add(await _called(ground, "never", timeout_message("", 2)))
+        result.add(await _call_and_expect(ground, "never", timeout_message("", 2)))
     return result
 
 
 @row("F12", "a tool server answers twice, with 50 MB, with garbage", times=2, kind="served")
 async def f12(ground: Ground, times: int) -> Result:
     """It sends garbage first: it is `chatty` from the start."""
-    result = await _working(ground)
+    result = await _wait_for_restart(ground)
     before = resident_mb(ground.product.web.pid)
     for _ in range(times):
-        result.add(await _called(ground, "twice", "once"))
-        result.add(await _called(ground, 'huge:{"size":50000000}', "bytes long; the limit"))
-        result.add(await _working(ground))
+        result.add(await _call_and_expect(ground, "twice", "once"))
+        result.add(
+            await _call_and_expect(ground, 'huge:{"size":50000000}', "bytes long; the limit")
+        )
+        result.add(await _wait_for_restart(ground))
     grown = resident_mb(ground.product.web.pid) - before
     result.violations += unless(grown < 50, f"it grew by {grown:.0f} MB")
     return result

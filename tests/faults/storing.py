@@ -26,7 +26,7 @@ async def f07(ground: Ground, times: int, seconds: float = 15) -> Result:
     for _ in range(times):
         tabs = await ground.tabs(5)
         await tabs[0].ask("words:30@0.02")
-        with _locked(ground.product.database):
+        with _lock_database(ground.product.database):
             for number, tab in enumerate(tabs[1:]):
                 await tab.say(story(number))
             await asyncio.sleep(seconds)
@@ -39,7 +39,7 @@ async def f07(ground: Ground, times: int, seconds: float = 15) -> Result:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock_database(path: Path) -> Iterator[None]:
     with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as database:
         database.execute("BEGIN IMMEDIATE")
         yield
@@ -60,7 +60,7 @@ async def f30(ground: Ground, times: int) -> Result:
 
 async def _full_before(ground: Ground) -> Result:
     tab = await ground.tab()
-    with _filled(ground.product):
+    with _fill_disk(ground.product):
         said = await tab.say("words:5 " + "x" * 50_000)
         await tab.until(lambda: FULL in tab.text, 20)
         readable = (await tab.loaded()).find("messages")
@@ -76,7 +76,7 @@ async def _full_during(ground: Ground) -> Result:
     for tab in tabs:
         await tab.ask(f"look:{order()} words:200@0.02")
     await asyncio.gather(*(tab.until(lambda tab=tab: "word5" in tab.text) for tab in tabs))
-    with _filled(ground.product):
+    with _fill_disk(ground.product):
         await asyncio.sleep(3)
     return await ground.played(ENDS)
 
@@ -94,7 +94,7 @@ def _small_disk(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _filled(product: Product) -> Iterator[None]:
+def _fill_disk(product: Product) -> Iterator[None]:
     """Fill the disk, and the database's own free space."""
     with closing(sqlite3.connect(product.database, timeout=20)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -146,15 +146,15 @@ async def f33(ground: Ground, times: int) -> Result:
         await asyncio.sleep(1)
         taken = [sent for tab in tabs for sent in tab.sent if sent.is_acknowledged]
         copy = ground.folder / f"copy-{number}"
-        await asyncio.to_thread(_copied, ground.product, copy)
+        await asyncio.to_thread(_back_up, ground.product, copy)
         result.add(await ground.played(ENDS))
-        found = await asyncio.to_thread(_restored, copy, ground.wire.url)
+        found = await asyncio.to_thread(_restore, copy, ground.wire.url)
         wrong = violations(History(sent=taken, **found))
         result.add(Result(len(taken), wrong))
     return result
 
 
-def _copied(product: Product, folder: Path) -> None:
+def _back_up(product: Product, folder: Path) -> None:
     """Copy as the handbook says: the files, and the database with its own tool."""
     data = folder / "data"
     others = shutil.ignore_patterns("*.sqlite3*")
@@ -167,7 +167,7 @@ def _copied(product: Product, folder: Path) -> None:
             source.backup(target)
 
 
-def _restored(folder: Path, model_url: str) -> dict:
+def _restore(folder: Path, model_url: str) -> dict:
     """Return what a server has saved of the copy, after resuming all its runs."""
     product = Product(folder, model_url)
     product.start()

@@ -36,13 +36,13 @@ async def f22(ground: Ground, times: int) -> Result:
             tab = await ground.tab()
             await tab.ask(f"{question} {order()}")
             await tab.until(lambda tab=tab, words=words: words in tab.text)
-            result.add(await _stopped(ground, tab, question))
+            result.add(await _stop_run(ground, tab, question))
         gone = ground.wire.disconnects
         result.violations += unless(gone, "the model was never hung up on")
     return result
 
 
-async def _stopped(ground: Ground, tab: Tab, question: str) -> Result:
+async def _stop_run(ground: Ground, tab: Tab, question: str) -> Result:
     began = time.monotonic()
     await tab.stop()
     await tab.until_over(10)
@@ -143,11 +143,11 @@ async def f27(ground: Ground, times: int) -> Result:
         said = await tab.say("words:5@0.02")
         await tab.send_message(said)
         await other.send_message(said)
-        await _posted(ground, tab, said.client_id, said.text)
+        await _post_message(ground, tab, said.client_id, said.text)
     return await ground.played(ENDS)
 
 
-async def _posted(ground: Ground, tab: Tab, client_id: str, text: str) -> None:
+async def _post_message(ground: Ground, tab: Tab, client_id: str, text: str) -> None:
     form = {"text": text, "client_id": client_id}
     where = f"{tab.url}/chat/{tab.chat}/messages/"
     options = {"data": form, "headers": tab.headers, "allow_redirects": False}

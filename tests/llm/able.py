@@ -18,7 +18,9 @@ def able(*parts: str) -> Callable[[Request], Reply]:
             return say("Good morning to you.", chunks=4)
         if part not in parts:
             return fail(400, f"This model does not support {part}.")
-        return {"tools": _called, "vision": _seen, "schema": _formed}[part](request)
+        return {"tools": _tool_call_reply, "vision": _vision_reply, "schema": _schema_reply}[
+            part
+        ](request)
 
     return reply
 
@@ -31,15 +33,15 @@ def _part(request: Request) -> str:
     return "reply" if isinstance(request.body["messages"][-1]["content"], str) else "vision"
 
 
-def _called(request: Request) -> Reply:
+def _tool_call_reply(request: Request) -> Reply:
     return call(("multiply", '{"a": 6, "b": 7}'))
 
 
-def _formed(request: Request) -> Reply:
+def _schema_reply(request: Request) -> Reply:
     return say(CITY)
 
 
-def _seen(request: Request) -> Reply:
+def _vision_reply(request: Request) -> Reply:
     """Look at the picture: the first pixel of its compressed data."""
     url = request.body["messages"][-1]["content"][-1]["image_url"]["url"]
     png = base64.b64decode(url.partition(",")[2])

@@ -38,13 +38,13 @@ def text(*pieces: str) -> list[Any]:
     return _block({"type": "text", "text": ""}, deltas)
 
 
-def thinking(*pieces: str, signature: str = "signed") -> list[Any]:
+def thinking_block(*pieces: str, signature: str = "signed") -> list[Any]:
     deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces]
     deltas.append({"type": "signature_delta", "signature": signature})
     return _block({"type": "thinking", "thinking": "", "signature": ""}, deltas)
 
 
-def redacted(data: str) -> list[Any]:
+def redacted_block(data: str) -> list[Any]:
     return _block({"type": "redacted_thinking", "data": data}, [])
 
 

@@ -94,11 +94,11 @@ def runtime(name, tools, *, make=AgentRuntime, dialect="native", model=None, **o
     return make(planner, *rest, name=name, **options)
 
 
-def seeded(name, shop, dialect="native"):
+def seeded_agent(name, shop, dialect="native"):
     """Return a seeded agent by name."""
     own = tools(shop)
     if name in ("lead", "panel"):
-        members = [seeded(each, shop, dialect) for each in ("helper", "librarian")]
+        members = [seeded_agent(each, shop, dialect) for each in ("helper", "librarian")]
         own = [Handoff(member.name, lambda member=member: member) for member in members]
         make = Panel if name == "panel" else AgentRuntime
         return runtime(name, own, make=make, dialect=dialect)

@@ -12,13 +12,13 @@ HELLO = {"model": "fast", "messages": [{"role": "user", "content": "Hello"}]}
 PRICE = Price(input=2.0, output=3.0, read=2.0, written=2.0)
 
 
-async def heard(llm):
+async def collect_chunks(llm):
     return [chunk async for chunk in llm.stream(**HELLO)]
 
 
 async def test_the_provider_is_asked_by_its_own_name_for_the_model():
     async with WireServer([say("Hello.")]) as server:
-        await heard(ConfiguredModel(DirectModel("key", server.url), "openai/gpt-4.1"))
+        await collect_chunks(ConfiguredModel(DirectModel("key", server.url), "openai/gpt-4.1"))
 
     assert server.requests[0].body["model"] == "gpt-4.1"
 
@@ -29,7 +29,7 @@ async def test_the_provider_is_asked_by_its_own_name_for_the_model():
 async def test_a_price_of_ours_wins_over_the_table_even_if_it_is_nothing(price, dollars):
     async with WireServer([say("Hello.")]) as server:
         llm = ConfiguredModel(DirectModel("key", server.url), "openai/gpt-4.1", price)
-        usage = next(chunk["usage"] for chunk in await heard(llm) if "usage" in chunk)
+        usage = next(chunk["usage"] for chunk in await collect_chunks(llm) if "usage" in chunk)
 
     assert usage["cost"] == dollars
 
@@ -44,4 +44,4 @@ def test_it_shows_the_route_and_the_address_of_what_is_beneath():
 
 async def test_a_closed_model_says_why():
     with pytest.raises(ModelError, match="is disabled"):
-        await heard(UnavailableModel(ModelError("The model 'fast' is disabled.")))
+        await collect_chunks(UnavailableModel(ModelError("The model 'fast' is disabled.")))

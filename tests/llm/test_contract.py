@@ -408,7 +408,7 @@ MODELS = [
 ]
 
 
-async def asked(route, model, request):
+async def sent_request(route, model, request):
     """Return what a provider is sent; the reply isn't streamed unless requested."""
 
     def answer(request):
@@ -431,8 +431,8 @@ async def asked(route, model, request):
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 @pytest.mark.parametrize("model", MODELS)
 async def test_both_routes_ask_the_same(model, request_):
-    direct = await asked(DirectModel, model, request_)
-    litellm = await asked(LiteLLMModel, model, request_)
+    direct = await sent_request(DirectModel, model, request_)
+    litellm = await sent_request(LiteLLMModel, model, request_)
 
     if not direct.body.get("stream"):
         litellm.body.pop("stream_options", None)  # which means nothing there

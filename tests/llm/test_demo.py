@@ -21,7 +21,7 @@ from agents.tools.database.tool import DatabaseTool
 from agents.web.presentation.markdown import render_markdown
 from chat import views
 from tests.llm import demo_shop
-from tests.llm.demo_shop import TODAY, converse, demo, seeded
+from tests.llm.demo_shop import TODAY, converse, demo, seeded_agent
 
 LIST = Path(__file__).with_name("demo_questions.json")
 QUESTIONS = json.loads(LIST.read_text("utf-8"))
@@ -40,7 +40,7 @@ def tools(shop):
     return demo_shop.tools(shop)
 
 
-async def played(agent, question):
+async def run_summary(agent, question):
     """Return what a whole run did: its own tool calls, plans, end and answer."""
     events = [event async for event in agent.stream(question)]
     calls = [
@@ -61,7 +61,7 @@ async def played(agent, question):
 async def test_a_question_of_the_list_is_answered(asked, shop):
     dialect = "react" if len(asked["question"]) % 2 else "native"
 
-    did = await played(seeded(asked["agent"], shop, dialect), asked["question"])
+    did = await run_summary(seeded_agent(asked["agent"], shop, dialect), asked["question"])
 
     for fact in ("tools", "plans", "ends"):
         assert did[fact] == asked.get(fact, did[fact])

@@ -14,7 +14,7 @@ from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
 from agents.llm.demo import conversation
 from agents.tools.calculator import CalculatorTool
-from tests.engine.test_approval import collected, decided
+from tests.engine.test_approval import collect_events, with_decision
 from tests.llm.demo_shop import demo
 from tests.llm.test_demo import shop, tools
 
@@ -43,19 +43,19 @@ def careful(request, tools):
 
 async def answer(agent, question, *words):
     """Return the final answer after these decisions."""
-    events = await collected(agent.stream(question))
+    events = await collect_events(agent.stream(question))
     for word in words:
-        events = decided(events, **word)
-        events += await collected(agent.resume(events))
+        events = with_decision(events, **word)
+        events += await collect_events(agent.resume(events))
     assert events[-1].type is EventType.RUN_FINISHED, "more was asked about than expected"
     return events[-1].data["answer"]
 
 
-def changed(**arguments):
+def edited(**arguments):
     return {"arguments": json.dumps(arguments)}
 
 
-def declined(reason=""):
+def rejection(reason=""):
     return {"is_approved": False, "reason": reason}
 
 
@@ -72,7 +72,7 @@ YES = {"is_approved": True}
 async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
     careful, question, said
 ):
-    assert await answer(careful(), question, changed(expression="2 * 21")) == said
+    assert await answer(careful(), question, edited(expression="2 * 21")) == said
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
 async def test_a_changed_call_that_failed_is_said_so_and_not_made_otherwise(
     careful, question, said
 ):
-    assert await answer(careful(), question, changed(expression="1 / 0")) == said
+    assert await answer(careful(), question, edited(expression="1 / 0")) == said
 
 
 async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
-    said = await answer(careful(), SUM, changed(expression="import os"))
+    said = await answer(careful(), SUM, edited(expression="import os"))
 
     assert said.startswith("The `calculator` tool failed: ")
     assert "64" not in said
@@ -117,13 +117,13 @@ async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
     ],
 )
 async def test_rows_of_a_changed_query_are_not_told_as_what_was_asked(careful, question, said):
-    query = changed(sql="SELECT COUNT(*) AS orders\nFROM orders")
+    query = edited(sql="SELECT COUNT(*) AS orders\nFROM orders")
 
     assert await answer(careful(), question, query) == said
 
 
 async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
-    query = changed(sql="SELECT 8 AS orders FROM orders LIMIT 1")
+    query = edited(sql="SELECT 8 AS orders FROM orders LIMIT 1")
 
     said = await answer(careful(), SHARE, query, YES)
 
@@ -148,7 +148,7 @@ async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
 async def test_passages_are_judged_by_what_a_person_searched_for(
     careful, question, begin, sources
 ):
-    said = await answer(careful(), question, changed(query="how do I stop a run"))
+    said = await answer(careful(), question, edited(query="how do I stop a run"))
 
     assert said.startswith(begin)
     assert sources in said
@@ -179,11 +179,11 @@ async def test_passages_are_judged_by_what_a_person_searched_for(
     ],
 )
 async def test_a_declined_call_is_said_so_in_the_persons_words(careful, question, reason, said):
-    assert await answer(careful(), question, declined(reason)) == said
+    assert await answer(careful(), question, rejection(reason)) == said
 
 
 async def test_what_was_found_before_a_call_was_declined_is_told(careful):
-    said = await answer(careful(), SHARE, YES, declined())
+    said = await answer(careful(), SHARE, YES, rejection())
 
     assert said == (
         "The number of customers is **36**.\n\n"
@@ -195,10 +195,10 @@ async def test_what_was_found_before_a_call_was_declined_is_told(careful):
     ("word", "said"),
     [
         (
-            declined("Not her."),
+            rejection("Not her."),
             "The `ask_helper` call was rejected, so it didn't run. Comment: “Not her.”",
         ),
-        (changed(task="2 * 21"), "helper says: The result is **42** (`2 * 21`)."),
+        (edited(task="2 * 21"), "helper says: The result is **42** (`2 * 21`)."),
     ],
 )
 async def test_a_task_for_another_agent_can_be_declined_and_changed(careful, word, said):
@@ -239,12 +239,12 @@ async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
     careful, question, reason, said
 ):
     agent = careful([OnceCalculator()])
-    events = decided(await collected(agent.stream(question)))
-    done = await collected(agent.resume(events))
+    events = with_decision(await collect_events(agent.stream(question)))
+    done = await collect_events(agent.resume(events))
     cut_off = events + done[: [event.type for event in done].index(EventType.TOOL_CALL) + 1]
 
-    asked = cut_off + await collected(agent.resume(cut_off))
-    last = await collected(agent.resume(decided(asked, **declined(reason))))
+    asked = cut_off + await collect_events(agent.resume(cut_off))
+    last = await collect_events(agent.resume(with_decision(asked, **rejection(reason))))
 
     assert last[-1].data["answer"] == said
 

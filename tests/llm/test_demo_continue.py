@@ -8,7 +8,7 @@ from agents.engine.state import INTERRUPTED
 from agents.llm.demo.conversation import Question
 from agents.models import Agent
 from agents.runs.event_store import transcript
-from tests.conftest import asked
+from tests.conftest import run_question
 from tests.llm.demo_shop import converse
 from tests.llm.test_demo import shop, tools
 
@@ -123,11 +123,11 @@ def test_a_question_of_its_own_is_no_wish_to_go_on(text):
 @pytest.mark.usefixtures("agent", "workshop")
 async def test_what_the_button_says_ends_in_an_answer(language, question, answer, dialect):
     await Agent.objects.aupdate(max_steps=1, dialect=dialect)
-    stopped = await asked(question)
+    stopped = await run_question(question)
     with translation.override(language):
         wish = translation.gettext("Continue where you stopped.")
 
-    went_on = await asked(wish, history=await sync_to_async(transcript)(stopped))
+    went_on = await run_question(wish, history=await sync_to_async(transcript)(stopped))
 
     assert stopped.stopped_reason == "max_steps_reached"
     assert went_on.answer == answer

@@ -269,7 +269,7 @@ SINGLE = st.one_of(
 )
 
 
-def nested(parts):
+def nested_schemas(parts):
     objects = st.dictionaries(NAMES, parts, max_size=4).flatmap(
         lambda properties: st.fixed_dictionaries(
             {
@@ -290,7 +290,7 @@ def nested(parts):
     return st.one_of(objects, arrays, either)
 
 
-SCHEMAS = st.recursive(SINGLE, nested, max_leaves=8).map(
+SCHEMAS = st.recursive(SINGLE, nested_schemas, max_leaves=8).map(
     lambda schema: {**schema, "$defs": {"one": {"type": "string", "minLength": 1}}}
 )
 SHOP = table("product revenue", ["Tea", 12.5], ["Paper", 7])

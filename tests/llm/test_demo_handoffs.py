@@ -43,7 +43,7 @@ def lead(dialect="native", **models):
     return agent("lead", handoffs, dialect)
 
 
-def asked(text, tools=COLLEAGUES):
+def handoff_for(text, tools=COLLEAGUES):
     step = decide(Situation(question=Question(text), tools=tools), TODAY)
     return step.tool or None, step.input.get("task")
 
@@ -67,7 +67,7 @@ def asked(text, tools=COLLEAGUES):
     ],
 )
 def test_a_wish_that_names_an_agent_is_handed_to_it(wish, name, task):
-    assert asked(wish) == (f"ask_{name}", task)
+    assert handoff_for(wish) == (f"ask_{name}", task)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_wish_that_names_an_agent_is_handed_to_it(wish, name, task):
     ],
 )
 def test_without_such_a_wish_nobody_is_asked(text):
-    assert asked(text) == (None, None)
+    assert handoff_for(text) == (None, None)
 
 
 @pytest.mark.parametrize("seed", ["ask helper , ", "helper  ,  ", "helperに聞", "@helper and "])
 def test_a_long_strange_wish_is_read_in_no_time(seed):
     begin = time.perf_counter()
-    asked((seed * 500)[:2_000])
+    handoff_for((seed * 500)[:2_000])
 
     assert time.perf_counter() - begin < 2
 

@@ -113,7 +113,7 @@ def checks(events):
     return [check["is_met"] for check in of(events, EventType.EVALUATION)]
 
 
-def ended(events):
+def stop_reason(events):
     return events[-1].data["stopped_reason"], events[-1].data.get("detail", "")
 
 
@@ -200,7 +200,7 @@ async def test_a_year_without_data_fails_its_check_and_another_takes_its_place(
     changes = of(events, EventType.PLAN)[1]["changes"]
     assert (changes[kept], changes[lost], changes[instead]) == ("kept", "removed", "added")
     assert checks(events).count(False) == 1
-    assert ended(events)[0] == "completed"
+    assert stop_reason(events)[0] == "completed"
     assert events[-1].data["answer"].startswith(words)
 
 
@@ -232,7 +232,7 @@ async def test_where_nothing_is_found_the_next_plan_looks_wider(run, question, i
     assert instead not in first
     assert instead in second
     assert checks(events)[0] is False
-    assert ended(events)[0] == "completed"
+    assert stop_reason(events)[0] == "completed"
     assert instead in events[-1].data["answer"]
     assert words in events[-1].data["answer"]
 
@@ -251,8 +251,8 @@ async def test_where_nothing_is_left_to_try_it_is_cancelled_with_the_reason(
     events = await run(question)
 
     assert len(plans(events)) == tried
-    assert ended(events)[0] == "cancelled"
-    assert reason in ended(events)[1]
+    assert stop_reason(events)[0] == "cancelled"
+    assert reason in stop_reason(events)[1]
 
 
 BEYOND = [
@@ -267,8 +267,8 @@ async def test_what_no_tool_can_do_is_not_begun(run, question, reason):
     events = await run(question)
 
     assert not of(events, EventType.TOOL_CALL)
-    assert ended(events)[0] == "cancelled"
-    assert reason in ended(events)[1]
+    assert stop_reason(events)[0] == "cancelled"
+    assert reason in stop_reason(events)[1]
 
 
 async def test_two_questions_are_two_steps_and_answered_in_their_order(run):
@@ -332,7 +332,9 @@ async def test_an_expert_is_asked_by_role_where_somebody_has_it(run, question, a
 
 
 async def test_why_there_is_no_plan_is_plain_text(run):
-    reason, why = ended(await run("Ask legal whether we may keep addresses for ten years"))
+    reason, why = stop_reason(
+        await run("Ask legal whether we may keep addresses for ten years")
+    )
 
     assert reason == "cancelled"
     assert why.startswith("I can't answer this")
@@ -368,14 +370,14 @@ async def test_a_tool_that_fails_is_the_reason_that_is_given(run, shop):
     events = await run("What was the revenue in 2025?", tools=[Gone(shop)])
 
     assert len(plans(events)) == 1
-    assert ended(events)[0] == "cancelled"
-    assert "The database is gone." in ended(events)[1]
+    assert stop_reason(events)[0] == "cancelled"
+    assert "The database is gone." in stop_reason(events)[1]
 
 
 async def test_what_looks_like_a_reference_in_a_question_is_only_text(run):
     events = await run("How do I write ${steps.a.output} in a plan?")
 
-    assert ended(events)[0] == "completed"
+    assert stop_reason(events)[0] == "completed"
     (call,) = of(events, EventType.TOOL_CALL)
     assert "${steps.a.output}" in call["function"]["arguments"]
 
@@ -409,7 +411,7 @@ def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
 def test_the_answer_of_whoever_was_asked_is_told():
     messages = [
         {"role": "user", "content": "ask my manager whether we grow"},
-        {"role": "user", "content": told({"ask your manager": "Yes, we do."})},
+        {"role": "user", "content": results_prompt({"ask your manager": "Yes, we do."})},
     ]
 
     answered = planner.answer(messages, TODAY)
@@ -437,12 +439,12 @@ def test_the_members_of_a_panel_are_quoted_without_markdown(answer, quoted):
     assert found["differences"] == [f"a: “{quoted}”", "b: “It is 41.”"]
 
 
-def told(results):
+def results_prompt(results):
     parts = "\n\n".join(f"## {name} (done)\n{text}" for name, text in results.items())
     return RESULTS_PROMPT.format(description="A plan.", results=parts)
 
 
-def checked(expected, result):
+def check_result(expected, result):
     asked = f"Step: a (database)\nExpected: {expected}\nResult:\n{result}"
     return planner.check([{"role": "user", "content": asked}])
 
@@ -466,7 +468,7 @@ EMPTY = '{"columns": ["revenue"], "rows": [[null]], "truncated": false}'
     ],
 )
 def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, reason):
-    found = checked(expected, result)
+    found = check_result(expected, result)
 
     assert (found["is_met"], found["reason"]) == (is_met, reason)
     assert bool(found["feedback"]) is not is_met

@@ -39,13 +39,13 @@ async def failure(reply, model=MODEL):
     return caught.value
 
 
-async def sent(model, **request):
+async def sent_request(model, **request):
     async with WireServer(lambda _: say("ok")) as server:
         await ask(DirectModel(KEY, server.url), model, **request)
     return server.requests[0]
 
 
-def framed(body, status=200, kind="application/json", **headers):
+def framed_reply(body, status=200, kind="application/json", **headers):
     length = {"Content-Type": kind, "Content-Length": str(len(body))}
     return Reply(parts=(body,), status=status, headers=length | headers)
 
@@ -65,7 +65,7 @@ WHOLE = {
 @pytest.mark.parametrize("indent", [None, 2])
 async def test_an_answer_in_one_piece_is_read_whatever_it_calls_itself(kind, indent):
     body = json.dumps(WHOLE, indent=indent).encode() + b"\n"
-    said = await turn(framed(body, kind=kind))
+    said = await turn(framed_reply(body, kind=kind))
 
     assert (said.content, said.usage["total_tokens"]) == ("Hello", 18)
 
@@ -86,7 +86,7 @@ async def test_calls_in_an_answer_in_one_piece_are_calls():
     function = {"name": "clock", "arguments": "{}"}
     calls = [{"id": f"c{n}", "type": "function", "function": function} for n in range(2)]
     choices = [{"message": {"content": None, "tool_calls": calls}, "finish_reason": "stop"}]
-    said = await turn(framed(json.dumps({"choices": choices}).encode()))
+    said = await turn(framed_reply(json.dumps({"choices": choices}).encode()))
 
     assert [call.id for call in said.tool_calls] == ["c0", "c1"]
 
@@ -116,13 +116,13 @@ async def test_an_answer_cut_inside_a_character_is_put_together():
 
 
 async def test_a_header_as_long_as_gateways_write_them_is_read():
-    said = await turn(framed(json.dumps(WHOLE).encode(), **{"X-Policy": "x" * 30_000}))
+    said = await turn(framed_reply(json.dumps(WHOLE).encode(), **{"X-Policy": "x" * 30_000}))
 
     assert said.content == "Hello"
 
 
 async def test_a_page_for_people_is_not_taken_for_an_answer():
-    error = await failure(framed(b"<html><title>Log in</title></html>", kind="text/html"))
+    error = await failure(framed_reply(b"<html><title>Log in</title></html>", kind="text/html"))
 
     assert str(error) == provider_errors.UNREADABLE_RESPONSE.format(model=MODEL)
 
@@ -183,7 +183,7 @@ async def test_a_redirect_is_not_followed_with_a_key():
     ],
 )
 async def test_every_providers_error_has_its_words(body, words):
-    error = await failure(framed(json.dumps(body).encode(), 400))
+    error = await failure(framed_reply(json.dumps(body).encode(), 400))
 
     assert str(error) == provider_errors.REQUEST_REJECTED.fill(MODEL, words)
 
@@ -230,7 +230,7 @@ async def test_an_error_that_never_ends_is_told_in_time(monkeypatch):
     ],
 )
 async def test_a_conversation_that_is_too_long_is_told_as_such(error):
-    told = await failure(framed(json.dumps({"error": error}).encode(), 400))
+    told = await failure(framed_reply(json.dumps({"error": error}).encode(), 400))
 
     opening = provider_errors.CHAT_TOO_LONG.quoting.format(model=MODEL, words="")
     assert str(told).startswith(opening)
@@ -392,7 +392,7 @@ THOUGHTFUL = [
 
 
 async def test_mistral_is_sent_ids_of_nine_letters_and_no_thoughts():
-    asked = (await sent("mistral/large", messages=THOUGHTFUL)).body["messages"]
+    asked = (await sent_request("mistral/large", messages=THOUGHTFUL)).body["messages"]
 
     id = asked[2]["tool_call_id"]
     assert asked[1]["tool_calls"][0]["id"] == id
@@ -402,8 +402,8 @@ async def test_mistral_is_sent_ids_of_nine_letters_and_no_thoughts():
 
 
 async def test_groq_is_sent_no_thoughts_and_deepseek_its_own():
-    groq = (await sent("groq/llama", messages=THOUGHTFUL)).body["messages"]
-    deepseek = (await sent("deepseek/v4", messages=THOUGHTFUL)).body["messages"]
+    groq = (await sent_request("groq/llama", messages=THOUGHTFUL)).body["messages"]
+    deepseek = (await sent_request("deepseek/v4", messages=THOUGHTFUL)).body["messages"]
 
     assert groq[1:] == [
         {"role": "assistant", "tool_calls": [CALL]},
@@ -413,7 +413,7 @@ async def test_groq_is_sent_no_thoughts_and_deepseek_its_own():
 
 
 async def test_groq_is_asked_for_a_form_in_one_piece():
-    async with WireServer([framed(json.dumps(WHOLE).encode())]) as server:
+    async with WireServer([framed_reply(json.dumps(WHOLE).encode())]) as server:
         llm = DirectModel(KEY, server.url)
         said = assemble(await ask(llm, "groq/x", response_format={"type": "json_object"}))
 
@@ -422,7 +422,7 @@ async def test_groq_is_asked_for_a_form_in_one_piece():
 
 
 async def test_a_model_that_thinks_is_given_its_limit_under_its_other_name():
-    asked = (await sent("openai/o3", max_tokens=9, temperature=0.5)).body
+    asked = (await sent_request("openai/o3", max_tokens=9, temperature=0.5)).body
 
     assert asked["max_completion_tokens"] == 9
     assert {"max_tokens", "temperature"}.isdisjoint(asked)
@@ -431,14 +431,14 @@ async def test_a_model_that_thinks_is_given_its_limit_under_its_other_name():
 async def test_a_keyword_that_is_refused_may_still_be_the_name_of_a_property():
     schema = {"$id": "x", "type": "object", "properties": {"$id": {"$id": "y", "type": "null"}}}
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-    asked = (await sent("mistral/large", tools=tools)).body["tools"]
+    asked = (await sent_request("mistral/large", tools=tools)).body["tools"]
 
     bare = {"type": "object", "properties": {"$id": {"type": "null"}}}
     assert asked[0]["function"]["parameters"] == bare
 
 
 async def test_a_key_is_sent_where_there_is_one_and_nothing_where_there_is_none():
-    assert (await sent(MODEL)).headers["authorization"] == f"Bearer {KEY}"
+    assert (await sent_request(MODEL)).headers["authorization"] == f"Bearer {KEY}"
     async with WireServer([say("ok")]) as server:
         await ask(DirectModel(base_url=server.url))
 
@@ -446,7 +446,7 @@ async def test_a_key_is_sent_where_there_is_one_and_nothing_where_there_is_none(
 
 
 async def test_half_a_character_in_the_conversation_does_not_stop_it():
-    asked = await sent(MODEL, messages=[{"role": "user", "content": "half \ud83d"}])
+    asked = await sent_request(MODEL, messages=[{"role": "user", "content": "half \ud83d"}])
 
     assert asked.body["messages"][0]["content"] == "half \ud83d"
 
@@ -454,7 +454,7 @@ async def test_half_a_character_in_the_conversation_does_not_stop_it():
 async def test_a_long_conversation_is_sent_whole():
     long = [{"role": "user", "content": "長い" * 500_000}]
 
-    assert (await sent(MODEL, messages=long)).body["messages"] == long
+    assert (await sent_request(MODEL, messages=long)).body["messages"] == long
 
 
 async def test_the_environment_gives_the_address_and_the_key():

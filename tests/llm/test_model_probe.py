@@ -14,7 +14,7 @@ PARTS = ["tools", "vision", "schema"]
 KEY = "sk-own-key-0123456789"
 
 
-async def tried(script, make=DirectModel):
+async def probe_model(script, make=DirectModel):
     async with WireServer(script) as server:
         llm = ConfiguredModel(make(KEY, server.url), "openai/gpt-4.1")
         found = [piece async for piece in probe(llm, "fast", {"temperature": 0})]
@@ -24,7 +24,7 @@ async def tried(script, make=DirectModel):
 
 @pytest.mark.parametrize("make", [DirectModel, LiteLLMModel])
 async def test_an_able_model_is_found_able(make):
-    words, results, server = await tried(able(*PARTS), make)
+    words, results, server = await probe_model(able(*PARTS), make)
 
     assert words == "Good morning to you."
     assert {part for part, result in results.items() if result.works} == {"reply", *PARTS}
@@ -38,14 +38,14 @@ async def test_an_able_model_is_found_able(make):
 @pytest.mark.parametrize("missing", PARTS)
 async def test_what_a_model_cannot_do_is_found_out(missing):
     others = [part for part in PARTS if part != missing]
-    _, results, _ = await tried(able(*others))
+    _, results, _ = await probe_model(able(*others))
 
     assert [part for part, result in results.items() if not result.works] == [missing]
     assert f"does not support {missing}" in str(results[missing].error)
 
 
 async def test_words_where_more_was_asked_for_are_not_enough():
-    _, results, _ = await tried(lambda request: say("I would rather talk."))
+    _, results, _ = await probe_model(lambda request: say("I would rather talk."))
 
     assert [part for part, result in results.items() if result.works] == ["reply"]
     assert all(result.error is None for result in results.values())
@@ -61,7 +61,7 @@ async def test_words_where_more_was_asked_for_are_not_enough():
     ids=["bad key", "unknown model", "cut"],
 )
 async def test_a_model_that_does_not_answer_is_asked_nothing_more(reply):
-    _, results, server = await tried([reply])
+    _, results, server = await probe_model([reply])
 
     assert list(results) == ["reply"]
     assert isinstance(results["reply"].error, AgentError)

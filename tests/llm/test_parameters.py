@@ -20,7 +20,7 @@ KEY = "sk-very-secret-key-0123456789"
 ARN = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/x"
 
 
-def refused(model="openai/gpt-4.1", request=None, **settings):
+def rejection(model="openai/gpt-4.1", request=None, **settings):
     with pytest.raises(SettingNotAllowed) as caught:
         check(ModelSettings(model=model, **settings), request)
     return str(caught.value)
@@ -67,14 +67,14 @@ FOREIGN = [
 @pytest.mark.parametrize("name", FOREIGN)
 @pytest.mark.parametrize("model", ["openai/x", "bedrock/anthropic.x", "azure/x", "gemini/x"])
 def test_a_name_that_is_not_listed_is_refused_with_those_that_are(name, model):
-    said = refused(model, options={name: "x"})
+    said = rejection(model, options={name: "x"})
 
     assert said.startswith(f"{name} isn't allowed for ")
     assert "Allowed: " in said
     assert "temperature" in said
-    assert "isn't allowed" in refused(model, secrets={name: "x"})
-    assert "isn't allowed" in refused(model, request={name: "x"})
-    assert "isn't allowed" in refused(model, parameters={name: "x"})
+    assert "isn't allowed" in rejection(model, secrets={name: "x"})
+    assert "isn't allowed" in rejection(model, request={name: "x"})
+    assert "isn't allowed" in rejection(model, parameters={name: "x"})
 
 
 REFERENCES = ["os.environ/SECRET_KEY", "oidc/env/SECRET_KEY", "OIDC/file//etc/passwd"]
@@ -90,24 +90,24 @@ def test_a_value_that_would_be_looked_up_is_refused_wherever_it_stands(value):
         {"chat_template_kwargs": {value: True}},
         {"reasoning_effort": {"effort": value}},
     ]:
-        assert "Enter the value itself" in refused(options=options)
+        assert "Enter the value itself" in rejection(options=options)
     models = {"models": ["x", value]}
-    assert "Enter the value itself" in refused("openrouter/x", options=models)
+    assert "Enter the value itself" in rejection("openrouter/x", options=models)
     order = {"provider": {"order": [value]}}
-    assert "Enter the value itself" in refused("openrouter/x", options=order)
-    assert "Enter the value itself" in refused("bedrock/x", region=value)
-    assert "Enter the value itself" in refused("azure/x", api_version=value)
-    assert "provider/model" in refused(f"gemini/{value}")
+    assert "Enter the value itself" in rejection("openrouter/x", options=order)
+    assert "Enter the value itself" in rejection("bedrock/x", region=value)
+    assert "Enter the value itself" in rejection("azure/x", api_version=value)
+    assert "provider/model" in rejection(f"gemini/{value}")
 
 
 @pytest.mark.parametrize("value", REFERENCES)
 def test_no_key_is_a_reference(value):
-    assert "Enter the value itself" in refused(api_key=value)
-    assert "Enter the value itself" in refused(
+    assert "Enter the value itself" in rejection(api_key=value)
+    assert "Enter the value itself" in rejection(
         "bedrock/anthropic.x", secrets={"aws_secret_access_key": value}
     )
-    assert refused(options={"stop": ["a", value]})
-    assert refused(f"openai/{value}")
+    assert rejection(options={"stop": ["a", value]})
+    assert rejection(f"openai/{value}")
 
 
 def test_a_path_may_begin_a_key_of_amazon_and_a_stop():
@@ -136,14 +136,14 @@ MISSHAPEN = [
 
 @pytest.mark.parametrize(("options", "words"), MISSHAPEN)
 def test_a_value_of_another_shape_is_refused_and_not_repeated(options, words):
-    said = refused(options=options)
+    said = rejection(options=options)
 
     assert words in said
     assert "evil" not in said
 
 
 def test_nothing_about_a_value_is_said_that_could_be_a_secret():
-    said = refused("bedrock/x", secrets={"aws_secret_access_key": f"two words {KEY}"})
+    said = rejection("bedrock/x", secrets={"aws_secret_access_key": f"two words {KEY}"})
 
     assert KEY not in said
 
@@ -172,8 +172,8 @@ def test_an_address_is_checked_alike_wherever_it_is_typed(address):
     place = {"aws_bedrock_runtime_endpoint": address}
 
     assert parameters.address_problem(address)
-    assert refused(base_url=address)
-    assert refused("bedrock/x", secrets=keys, options=place)
+    assert rejection(base_url=address)
+    assert rejection("bedrock/x", secrets=keys, options=place)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_an_address_is_checked_alike_wherever_it_is_typed(address):
     ],
 )
 def test_a_region_is_no_way_to_another_host(region):
-    assert refused("bedrock/anthropic.x", region=region)
-    assert refused("bedrock/anthropic.x", options={"aws_region_name": region})
-    assert refused("vertex_ai/gemini-x", options={"vertex_location": region})
+    assert rejection("bedrock/anthropic.x", region=region)
+    assert rejection("bedrock/anthropic.x", options={"aws_region_name": region})
+    assert rejection("vertex_ai/gemini-x", options={"vertex_location": region})
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_region_is_no_way_to_another_host(region):
     ],
 )
 def test_a_name_of_a_model_is_no_way_to_another_host(model):
-    assert "provider/model" in refused(model)
+    assert "provider/model" in rejection(model)
 
 
 @pytest.mark.parametrize(
@@ -265,14 +265,14 @@ def test_vertex_takes_the_key_of_a_service_account_and_no_other_credentials():
         account(credential_source="x"),
         account(type="authorized_user"),
     ]:
-        assert refused("vertex_ai/x", secrets={"vertex_credentials": wrong})
+        assert rejection("vertex_ai/x", secrets={"vertex_credentials": wrong})
 
 
 def test_an_endpoint_of_bedrock_needs_keys_of_its_own():
     place = {"aws_bedrock_runtime_endpoint": "https://vpce.example"}
     pair = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}
 
-    assert "needs its own key" in refused("bedrock/x", options=place)
+    assert "needs its own key" in rejection("bedrock/x", options=place)
     check(ModelSettings(model="bedrock/x", options=place, secrets=pair))
     check(ModelSettings(model="bedrock/x", options=place, api_key=KEY))
 

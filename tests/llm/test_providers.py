@@ -70,7 +70,9 @@ def calls(made: PlanResult) -> list[tuple[str, dict[str, Any]]]:
 
 ANSWERS = {
     anthropic: anthropic.reply(
-        anthropic.thinking("Let me", " see."), anthropic.text("He", "llo"), stop="end_turn"
+        anthropic.thinking_block("Let me", " see."),
+        anthropic.text("He", "llo"),
+        stop="end_turn",
     ),
     gemini: gemini.reply(
         [gemini.thought("Let me")], [gemini.thought(" see.")], [gemini.text("Hello")]
@@ -132,8 +134,8 @@ async def test_anthropic_gets_its_signed_thinking_back():
     body = await second_request(
         anthropic,
         anthropic.reply(
-            anthropic.thinking("Let me", " see.", signature="s1"),
-            anthropic.redacted("secret"),
+            anthropic.thinking_block("Let me", " see.", signature="s1"),
+            anthropic.redacted_block("secret"),
             anthropic.call("toolu_1", "calculator", HALF, REST),
         ),
     )

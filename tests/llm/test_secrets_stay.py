@@ -221,12 +221,12 @@ ATTACKS = {
 }
 
 
-def filled(value, address):
+def fill_address(value, address):
     if isinstance(value, str):
         return value.replace("{address}", address)
     if isinstance(value, dict):
-        return {name: filled(item, address) for name, item in value.items()}
-    return [filled(item, address) for item in value] if isinstance(value, list) else value
+        return {name: fill_address(item, address) for name, item in value.items()}
+    return [fill_address(item, address) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize(("model", "options"), ATTACKS.values(), ids=ATTACKS)
@@ -234,8 +234,8 @@ async def test_nobody_is_asked_where_a_setting_leads_elsewhere(model, options, m
     for name in ("ASHIATO_SECRET_KEY", "DATABASE_URL", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, f"mark-{name}")
     async with WireServer(lambda request: fail(400, "no")) as server:
-        llm = LiteLLMModel(**filled(options, server.url))
-        error = await ask(llm, filled(model, server.url))
+        llm = LiteLLMModel(**fill_address(options, server.url))
+        error = await ask(llm, fill_address(model, server.url))
 
     assert isinstance(error, SettingNotAllowed)
     assert "mark-" not in str(error)

@@ -84,7 +84,7 @@ class Provider:
 
 
 @contextmanager
-def serving():
+def serve_provider():
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):

@@ -41,7 +41,7 @@ def elsewhere():
     return browser
 
 
-def changed(client, old=PASSWORD, new=NEW):
+def change_password(client, old=PASSWORD, new=NEW):
     typed = {"old_password": old, "new_password1": new, "new_password2": new}
     return client.post("/account/password/", typed)
 
@@ -53,7 +53,7 @@ def last_action():
 def test_a_new_password_ends_every_other_session(inside, ada):
     other = elsewhere()
 
-    assert changed(inside).headers["Location"] == "/account/"
+    assert change_password(inside).headers["Location"] == "/account/"
 
     assert inside.get("/account/").status_code == 200
     assert other.get("/account/").status_code == 302
@@ -62,8 +62,8 @@ def test_a_new_password_ends_every_other_session(inside, ada):
 
 
 def test_a_wrong_or_weak_password_is_told_at_its_field(inside, ada):
-    assert "wrong-old_password" in changed(inside, old="no").content.decode()
-    assert "wrong-new_password2" in changed(inside, new="12345678").content.decode()
+    assert "wrong-old_password" in change_password(inside, old="no").content.decode()
+    assert "wrong-new_password2" in change_password(inside, new="12345678").content.decode()
 
     ada.refresh_from_db()
     assert ada.check_password(PASSWORD)
@@ -241,7 +241,7 @@ def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada
 
     monkeypatch.setattr(sign_in, "verify_password", meanwhile)
 
-    answer = changed(inside)
+    answer = change_password(inside)
 
     assert "Your password was changed in another session." in answer.content.decode()
     ada.refresh_from_db()

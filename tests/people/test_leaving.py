@@ -15,7 +15,7 @@ from agents.models.rights import Role
 from agents.review import sharing
 from project.asgi import application
 from tests.conftest import ORIGIN, TIMEOUT_SECONDS, tab, until
-from tests.people.test_roles import saved
+from tests.people.test_roles import save_user
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -30,7 +30,7 @@ def root(administrator, client):
     return client
 
 
-async def closed(socket):
+async def close_code(socket):
     """Return the close code."""
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while True:
@@ -40,10 +40,10 @@ async def closed(socket):
 
 
 async def switched_off(user, administrator):
-    await switched(user, administrator, is_active="false")
+    await change_user(user, administrator, is_active="false")
 
 
-async def switched(user, administrator, **changes):
+async def change_user(user, administrator, **changes):
     """Change a user as the console does, in a process that also serves sockets."""
     browser = AsyncClient()
     await sync_to_async(browser.force_login)(administrator)
@@ -57,7 +57,7 @@ async def test_switching_off_closes_sockets_at_once(chat, person, administrator)
         await switched_off(person, administrator)
 
         # No run is live, so the next periodic check would be in five minutes.
-        assert await closed(socket) == 4404
+        assert await close_code(socket) == 4404
 
 
 async def test_switching_off_stops_what_runs_with_a_sentence(
@@ -85,9 +85,9 @@ async def test_a_reviewer_who_is_none_any_more_sees_no_more(person, stranger, ad
     await sync_to_async(roles.set_role)(stranger, Role.REVIEWER)
     run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
     async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
-        await switched(stranger, administrator, role="person")
+        await change_user(stranger, administrator, role="person")
 
-        assert await closed(socket) == 4404
+        assert await close_code(socket) == 4404
 
 
 async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger, administrator):
@@ -99,7 +99,7 @@ async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger,
         await stranger.user_permissions.aclear()
         await sync_to_async(sessions.recheck_access)(stranger.pk)
 
-        assert await closed(socket) == 4404
+        assert await close_code(socket) == 4404
 
 
 async def test_signing_out_closes_the_sockets_of_that_browser(chat, person):
@@ -113,7 +113,7 @@ async def test_signing_out_closes_the_sockets_of_that_browser(chat, person):
 
         await browser.post("/logout/")
 
-        assert await closed(socket) == 4404
+        assert await close_code(socket) == 4404
         await other.send_to(text_data='{"type": "stop", "run": 1}')
         assert await other.receive_from(TIMEOUT_SECONDS)
 
@@ -122,6 +122,6 @@ def test_a_share_link_dies_with_its_maker(root, person):
     run = Run.objects.create(user=person, topic="t.1", query="?", status="completed")
     token = sharing.create_link(run, person, "person", "1", is_masked=False)
 
-    saved(root, person, is_active=None)
+    save_user(root, person, is_active=None)
 
     assert sharing.open_link(token, None) is None

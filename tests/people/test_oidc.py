@@ -16,14 +16,14 @@ from pydantic import SecretStr
 from agents.accounts import confusable_names, factors, oidc, oidc_client, roles, totp
 from agents.accounts.models import Identity, Visit
 from agents.models.rights import Role
-from tests.people.provider import CLIENT, SECRET, serving
+from tests.people.provider import CLIENT, SECRET, serve_provider
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="module")
 def service():
-    with serving() as provider:
+    with serve_provider() as provider:
         yield provider
 
 
@@ -384,9 +384,9 @@ def test_a_token_without_a_signature_of_the_service_lets_nobody_in(
 
     def forged(asked):
         header = json.dumps({"alg": algorithm, "kid": provider.kid}).encode()
-        start = f"{encoded(header)}.{signed(asked).split('.')[1]}"
+        start = f"{base64url(header)}.{signed(asked).split('.')[1]}"
         proof = hmac.digest(public, start.encode(), "sha256") if algorithm != "none" else b""
-        return f"{start}.{encoded(proof)}"
+        return f"{start}.{base64url(proof)}"
 
     monkeypatch.setattr(provider, "signed", forged)
 
@@ -394,7 +394,7 @@ def test_a_token_without_a_signature_of_the_service_lets_nobody_in(
     assert not is_in(client)
 
 
-def encoded(content):
+def base64url(content):
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 

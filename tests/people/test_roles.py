@@ -42,7 +42,7 @@ def page(user, way="change/"):
     return f"/admin/auth/user/{user.pk}/{way}"
 
 
-def saved(client, user, **changes):
+def save_user(client, user, **changes):
     typed = {"username": user.username, "role": roles.get_role(user), "is_active": "on"}
     typed |= {"groups": [], "first_name": "", "last_name": "", "email": ""}
     typed |= changes
@@ -69,11 +69,11 @@ def test_each_role_may_do_its_own(person, stranger, helper):
 
 
 def test_a_role_is_given_as_one_choice(root, person):
-    saved(root, person, role="reviewer")
+    save_user(root, person, role="reviewer")
     assert fresh(person).has_perm("agents.review_runs")
-    saved(root, person, role="administrator")
+    save_user(root, person, role="administrator")
     assert person.is_staff
-    saved(root, person, role="person")
+    save_user(root, person, role="person")
 
     assert not person.is_staff
     assert list(person.groups.values_list("name", flat=True)) == ["person"]
@@ -84,7 +84,7 @@ def test_a_role_is_given_as_one_choice(root, person):
 def test_groups_are_chosen_beside_the_role(root, person):
     finance = Group.objects.create(name="finance")
 
-    saved(root, person, groups=[finance.pk], role="reviewer")
+    save_user(root, person, groups=[finance.pk], role="reviewer")
 
     names = set(person.groups.values_list("name", flat=True))
     assert names == {"finance", "reviewer"}
@@ -112,13 +112,13 @@ def test_what_can_be_done_for_somebody_is_explained_and_nothing_else(root, perso
 
 
 def test_the_last_administrator_stays_one(root, administrator, person):
-    answer = saved(root, administrator, is_active=None)
+    answer = save_user(root, administrator, is_active=None)
     assert "You can&#x27;t disable your own account." in answer.content.decode()
 
     administrator.is_superuser = False
     administrator.save()
     roles.set_role(administrator, Role.ADMINISTRATOR)
-    answer = saved(root, administrator, role="person")
+    answer = save_user(root, administrator, role="person")
 
     assert (
         "This is the last administrator. Make another user an administrator first."
@@ -129,7 +129,7 @@ def test_the_last_administrator_stays_one(root, administrator, person):
 
 
 def test_of_two_administrators_one_may_go(root, administrator, helper):
-    saved(root, helper, role="person")
+    save_user(root, helper, role="person")
 
     assert not helper.is_staff
     assert roles.is_last_administrator(administrator)
@@ -141,7 +141,7 @@ def test_nobody_makes_themselves_more_than_an_administrator(console, helper):
     powerful = Group.objects.create(name="auditors")
     powerful.permissions.add(secret)
 
-    saved(console, helper, **extra, groups=[powerful.pk])
+    save_user(console, helper, **extra, groups=[powerful.pk])
     console.post(f"/admin/auth/group/{powerful.pk}/change/", {"name": "mine"})
     console.post("/admin/auth/group/add/", {"name": "new", "permissions": [secret.pk]})
 
@@ -159,7 +159,7 @@ def test_nobody_changes_whoever_may_do_more(console, administrator, stranger, wa
 
     for person in (administrator, stranger):
         assert console.post(page(person, way)).status_code == 404
-    saved(console, administrator, is_active=None)
+    save_user(console, administrator, is_active=None)
     assert administrator.is_active
 
 
@@ -169,7 +169,7 @@ def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stra
     type(stranger).objects.filter(pk=stranger.pk).update(is_active=False)
 
     answer = console.post(page(stranger, "link/"))
-    saved(console, stranger, is_active="on")
+    save_user(console, stranger, is_active="on")
 
     assert answer.status_code == 404
     assert not stranger.is_active
@@ -180,8 +180,8 @@ def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
     stdio = Permission.objects.get(codename="use_stdio_servers")
     seen = {each: root.get(page(person)).context["seen"] for each in ("first", "second")}
 
-    saved(root, person, apart=[stdio.pk], _seen=seen["first"])
-    answer = saved(root, person, apart=[], _seen=seen["second"])
+    save_user(root, person, apart=[stdio.pk], _seen=seen["first"])
+    answer = save_user(root, person, apart=[], _seen=seen["second"])
 
     assert "changed this" in answer.content.decode()
     assert fresh(person).has_perm("agents.use_stdio_servers")
@@ -190,8 +190,8 @@ def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
 def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
     seen = root.get(page(person)).context["seen"]
 
-    saved(root, person, role="reviewer", _seen=seen)
-    answer = saved(root, person, role="administrator", _seen=seen)
+    save_user(root, person, role="reviewer", _seen=seen)
+    answer = save_user(root, person, role="administrator", _seen=seen)
 
     assert "changed this" in answer.content.decode()
     assert roles.get_role(fresh(person)) == Role.REVIEWER
@@ -200,9 +200,9 @@ def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
 def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
     secret = Permission.objects.get(codename="see_personal_data")
 
-    saved(root, person, apart=[secret.pk])
+    save_user(root, person, apart=[secret.pk])
     assert fresh(person).has_perm("agents.see_personal_data")
-    saved(root, person, apart=[])
+    save_user(root, person, apart=[])
 
     assert not fresh(person).has_perm("agents.see_personal_data")
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True
 ACCOUNTS = r"^(signin|person|rights|console)\."
 
 
-def kept():
+def audit_entries():
     return [
         (e.actor_name, e.action, e.subject, e.detail)
         for e in AuditEntry.objects.exclude(action__regex=ACCOUNTS).order_by("number")
@@ -38,10 +38,10 @@ def test_a_look_at_another_persons_run_is_kept_once_an_hour(
         client.get(page)
 
     seen = ("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "page"})
-    assert kept() == [seen]
+    assert audit_entries() == [seen]
     monkeypatch.setattr(audit, "REPEAT_WINDOW", timedelta())  # as if an hour had passed
     client.get(page)
-    assert kept() == [seen, seen]
+    assert audit_entries() == [seen, seen]
 
 
 async def test_every_door_is_kept(personal_run, reviewer):
@@ -55,7 +55,7 @@ async def test_every_door_is_kept(personal_run, reviewer):
         await frames_until(page, f"run-{pk}")
     await client.get(f"/traces/{pk}/export.json")
 
-    doors = [detail for _, _, _, detail in await sync_to_async(kept)()]
+    doors = [detail for _, _, _, detail in await sync_to_async(audit_entries)()]
     assert doors == [{"door": "api"}, {"door": "socket"}, {"door": "export"}, {"form": "json"}]
 
 
@@ -65,18 +65,20 @@ def test_what_is_read_in_the_queue_is_kept_once(personal_run, reviewer):
     for _ in range(2):
         assert client_of(reviewer).get("/review/").status_code == 200
 
-    assert kept() == [("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "queue"})]
+    assert audit_entries() == [
+        ("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "queue"})
+    ]
 
 
 def test_ones_own_runs_are_ones_own_affair(personal_run, person):
     client_of(person).get(f"/traces/{personal_run.pk}/")
 
-    assert kept() == []
+    assert audit_entries() == []
 
 
 def test_a_look_that_was_refused_is_none(personal_run, stranger):
     assert client_of(stranger).get(f"/traces/{personal_run.pk}/").status_code == 404
-    assert kept() == []
+    assert audit_entries() == []
 
 
 def test_an_entry_outlives_whoever_it_is_about(personal_run, reviewer):
@@ -119,7 +121,7 @@ def test_the_administration_shows_others_runs_masked_too(personal_run, administr
 
     assert {page.status_code for page in pages} == {200}
     assert not [p for p in pages if any(s[:5] in p.content.decode() for s in PERSONAL)]
-    assert [detail for *_, detail in kept()] == [{"door": "admin"}]
+    assert [detail for *_, detail in audit_entries()] == [{"door": "admin"}]
 
 
 def test_an_administrator_gives_a_reviewer_their_scope(administrator, reviewer):
@@ -211,7 +213,7 @@ def test_the_administration_shows_others_words_masked_and_keeps_who_looked(
 
     assert [page for page, html in zip(pages, shown, strict=True) if MAIL in html] == []
     assert all("‹email›" in html for html in shown)
-    looked = [(who, subject) for who, _, subject, _ in kept()]
+    looked = [(who, subject) for who, _, subject, _ in audit_entries()]
     assert looked == [("root", f"message:{message.pk}"), ("root", f"chatsession:{chat.pk}")]
 
 

@@ -15,7 +15,7 @@ from agents.review.alignment import align
 from agents.review.comparison import Comparison
 from agents.web.presentation import RunView
 from agents.web.presentation.text_diff import TextDiffer, split_words
-from tests.conftest import asked
+from tests.conftest import run_question
 
 ADD = Says.call("calculator", "I add.", expression="1 + 1")
 STEPS = st.lists(st.sampled_from("abc"), max_size=30)
@@ -25,7 +25,7 @@ def equal(left, right):
     return float(left == right)
 
 
-def marked(text):
+def mark_changes(text):
     """Return a text with its differences in brackets."""
     return lambda difference: "".join(
         f"[{piece.text}]" if piece.is_changed else piece.text
@@ -33,10 +33,10 @@ def marked(text):
     )
 
 
-left, right = marked("left"), marked("right")
+left, right = mark_changes("left"), mark_changes("right")
 
 
-def compared(one, other):
+def compare_texts(one, other):
     return TextDiffer().compare(one, other)
 
 
@@ -72,7 +72,7 @@ def test_two_hundred_steps_beside_two_hundred_are_aligned_in_no_time():
 
 @given(st.text(), st.text())
 def test_nothing_of_either_text_is_lost(one, other):
-    difference = compared(one, other)
+    difference = compare_texts(one, other)
 
     assert "".join(piece.text for piece in difference.left) == one
     assert "".join(piece.text for piece in difference.right) == other
@@ -80,34 +80,36 @@ def test_nothing_of_either_text_is_lost(one, other):
 
 
 def test_english_is_compared_by_words():
-    difference = compared("The total is 1,234.50 dollars.", "The total is 1,240.00 dollars.")
+    difference = compare_texts(
+        "The total is 1,234.50 dollars.", "The total is 1,240.00 dollars."
+    )
 
     assert left(difference) == "The total is [1,234.50] dollars."
     assert right(difference) == "The total is [1,240.00] dollars."
 
 
 def test_japanese_is_compared_by_the_pieces_in_which_it_is_written():
-    difference = compared("東京の売上は増えました。", "大阪の売上は減りました。")
+    difference = compare_texts("東京の売上は増えました。", "大阪の売上は減りました。")
 
     assert left(difference) == "[東京]の売上は[増え]ました。"
     assert right(difference) == "[大阪]の売上は[減り]ました。"
 
 
 def test_a_changed_ending_is_all_that_is_marked_of_a_japanese_word():
-    difference = compared("在庫を確認しました", "在庫を確認しません")
+    difference = compare_texts("在庫を確認しました", "在庫を確認しません")
 
     assert right(difference) == "在庫を確認しま[せん]"
 
 
 def test_little_that_is_the_same_between_much_that_is_not_is_no_help():
-    difference = compared("The result is forty-two.", "The first account is made at once.")
+    difference = compare_texts("The result is forty-two.", "The first account is made at once.")
 
     assert left(difference) == "The [result is forty-two]."
     assert right(difference) == "The [first account is made at once]."
 
 
 def test_lines_that_are_left_out_are_marked_as_whole_lines():
-    difference = compared("5 rows\n| a | 1 |\n| b | 2 |\nEnd", "3 rows\n| a | 1 |\nEnd")
+    difference = compare_texts("5 rows\n| a | 1 |\n| b | 2 |\nEnd", "3 rows\n| a | 1 |\nEnd")
 
     assert left(difference) == "[5] rows\n| a | 1 |[\n| b | 2 |]\nEnd"
 
@@ -119,7 +121,7 @@ def test_words_put_together_are_the_text(text):
 
 def test_long_texts_are_compared_by_lines_first_and_then_within_them():
     one = "".join(f"{n} is a number\n" for n in range(2_500))
-    difference = compared(
+    difference = compare_texts(
         one, one.replace("\n2400 is", "\n2400 was").replace("\n77 is", "\n77 was")
     )
 
@@ -131,7 +133,7 @@ def test_long_texts_are_compared_by_lines_first_and_then_within_them():
 def test_what_would_take_too_long_to_compare_is_shown_whole():
     began = time.perf_counter()
 
-    difference = compared("0 1 " * 50_000, "1 0 0 " * 50_000)
+    difference = compare_texts("0 1 " * 50_000, "1 0 0 " * 50_000)
 
     assert difference.is_coarse
     assert time.perf_counter() - began < 5
@@ -164,7 +166,7 @@ def runs_of(scripted):
         found = []
         for script in scripts:
             scripted(*script)
-            found.append(await asked(question))
+            found.append(await run_question(question))
         return found
 
     return of
@@ -245,7 +247,9 @@ class TestRuns:
         await other.tools.aadd(await ToolRegistration.objects.aget(name="calculator"))
         scripted(ADD, Says(answer="2"))
 
-        _, rows, setup, _ = await side_by_side(one, await asked("How much?", agent=other))
+        _, rows, setup, _ = await side_by_side(
+            one, await run_question("How much?", agent=other)
+        )
 
         assert [row.why for row in rows] == ["", "", ""]
         assert "Agent" in [text.label for text in setup]

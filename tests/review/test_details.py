@@ -10,7 +10,7 @@ from agents.engine.testing import Says
 from agents.models import AgentStep, GuardrailPattern, Run
 from agents.review.step_details import HEAD_CHARS, TAIL_CHARS, StepDetails
 from agents.review.views.runs import TABS
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -40,7 +40,7 @@ async def details(run, number):
 
 async def test_the_whole_prompt_is_put_together_from_what_was_new_each_time(scripted):
     model = scripted(CALL, Says(answer="42"))
-    run = await asked("What is 6 * 7?")
+    run = await run_question("What is 6 * 7?")
 
     last = await details(run, 3)
     prompt = await sync_to_async(lambda: last.prompt)()
@@ -53,7 +53,7 @@ async def test_the_whole_prompt_is_put_together_from_what_was_new_each_time(scri
 
 async def test_the_request_is_exactly_what_was_sent(scripted):
     model = scripted(Says(answer="42"))
-    run = await asked("What is 6 * 7?")
+    run = await run_question("What is 6 * 7?")
 
     first = await details(run, 1)
     sent = json.loads(await sync_to_async(lambda: first.request)())
@@ -66,7 +66,7 @@ async def test_the_request_is_exactly_what_was_sent(scripted):
 @pytest.mark.parametrize("number", [1, 2, 3])
 async def test_every_tab_of_every_step_can_be_read(tab, number, scripted, person, page):
     scripted(CALL, Says(answer="42"))
-    run = await asked("What is 6 * 7?", user=person)
+    run = await run_question("What is 6 * 7?", user=person)
     address = f"/traces/{run.pk}/steps/{number}/?tab={tab}"
 
     whole, part = await page(address), await page(address, headers={"HX-Request": "true"})
@@ -81,7 +81,7 @@ async def test_a_guardrail_is_found_at_the_turn_it_spoke_in(scripted):
         name="Hush", pattern="hush", stage="output", action="warn"
     )
     scripted(Says(answer="hush"))
-    run = await asked("Say it.")
+    run = await run_question("Say it.")
 
     guards = await sync_to_async(lambda d: d.guardrails)(await details(run, 1))
 
@@ -125,7 +125,7 @@ async def test_a_long_run_begins_with_a_hundred_rows_and_the_rest_follow(person,
 @pytest.mark.parametrize("path", ["steps/9/", "steps/1/nothing/", "steps/0/"])
 async def test_what_is_not_there_is_not_found(path, scripted, person):
     scripted(Says(answer="42"))
-    run = await asked("What is it?", user=person)
+    run = await run_question("What is it?", user=person)
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
 

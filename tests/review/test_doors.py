@@ -8,7 +8,7 @@ from django.test import AsyncClient
 from agents.engine.testing import Says
 from agents.models import AgentStep, Approval, Run
 from agents.review.models import Review
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -43,8 +43,8 @@ DOORS = [
 async def runs(person, scripted):
     call = Says.call("calculator", input=f"'{ADDRESS}'")
     scripted(call, Says(answer=f"It is {ADDRESS}."), Says(answer=f"Write to {ADDRESS}."))
-    run = await asked(f"Who is {ADDRESS}?", user=person)
-    other = await asked(f"And where is {ADDRESS}?", user=person, topic="chat.2")
+    run = await run_question(f"Who is {ADDRESS}?", user=person)
+    other = await run_question(f"And where is {ADDRESS}?", user=person, topic="chat.2")
     await Review.objects.acreate(run=run)
     return run, other
 

@@ -12,8 +12,8 @@ from agents.review.models import Example
 from agents.review.similarity import text_similarity
 from agents.runs import approvals
 from agents.runs.approvals import Decision
-from tests.agents.test_plans import sum_of, written
-from tests.conftest import asked
+from tests.agents.test_plans import plan_reply, sum_of
+from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -23,7 +23,7 @@ pytestmark = [
 SUM = Says.call("calculator", expression="6 * 7")
 
 
-async def kept(reviewer, run, name="The sum", expected=None):
+async def save_example(reviewer, run, name="The sum", expected=None):
     expected = run.answer if expected is None else expected
     return await sync_to_async(examples.save)(reviewer, run, name, expected)
 
@@ -31,10 +31,10 @@ async def kept(reviewer, run, name="The sum", expected=None):
 async def test_saving_anothers_run_leaves_an_entry_and_saving_ones_own_does_not(
     reviewer, person
 ):
-    theirs = await asked("6 * 7?", user=person)
-    example = await kept(reviewer, theirs)
+    theirs = await run_question("6 * 7?", user=person)
+    example = await save_example(reviewer, theirs)
     await sync_to_async(examples.save)(
-        reviewer, await asked("7 * 7?", user=reviewer, topic="b"), "own", ""
+        reviewer, await run_question("7 * 7?", user=reviewer, topic="b"), "own", ""
     )
 
     entry = await AuditEntry.objects.aget(action="review.example")
@@ -45,7 +45,7 @@ async def test_saving_anothers_run_leaves_an_entry_and_saving_ones_own_does_not(
 async def test_a_run_is_kept_with_what_its_tools_said(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
 
-    example = await kept(reviewer, await asked("6 * 7?", history=[]))
+    example = await save_example(reviewer, await run_question("6 * 7?", history=[]))
 
     assert (example.question, example.expected) == ("6 * 7?", "It is 42.")
     assert example.observations == [
@@ -59,8 +59,8 @@ async def test_a_run_is_kept_with_what_its_tools_said(scripted, reviewer):
 
 
 async def test_asked_again_it_scores_and_leaves_no_run_behind(reviewer):
-    run = await asked("What is 12.5% of 3480?")
-    example = await kept(reviewer, run)
+    run = await run_question("What is 12.5% of 3480?")
+    example = await save_example(reviewer, run)
 
     trial = await examples.evaluate(example, await Agent.objects.aget())
 
@@ -71,7 +71,7 @@ async def test_asked_again_it_scores_and_leaves_no_run_behind(reviewer):
 
 async def test_tools_answer_from_the_recording_and_touch_nothing(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
-    example = await kept(reviewer, await asked("6 * 7?"))
+    example = await save_example(reviewer, await run_question("6 * 7?"))
     example.observations[0]["observation"] = "forty-two, as recorded"
     model = scripted(SUM, Says(answer="It is 42."))
 
@@ -85,7 +85,7 @@ async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
     scripted, reviewer
 ):
     scripted(SUM, Says(answer="It is 42."))
-    example = await kept(reviewer, await asked("6 * 7?"))
+    example = await save_example(reviewer, await run_question("6 * 7?"))
     model = scripted(Says.call("calculator", expression="1"), SUM, Says(answer="It is 42."))
 
     trial = await examples.evaluate(example, await Agent.objects.aget())
@@ -111,7 +111,7 @@ async def test_a_call_made_twice_is_answered_as_it_was_each_time(scripted):
 
 async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
-    example = await kept(reviewer, await asked("6 * 7?"))
+    example = await save_example(reviewer, await run_question("6 * 7?"))
     await Agent.objects.aupdate(auto_execute_tools=False)
     await ToolRegistration.objects.aupdate(approval="always")
     scripted(SUM, Says(answer="It is 42."))
@@ -123,9 +123,9 @@ async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, review
 
 async def test_a_plan_is_not_shown_in_a_trial(scripted, reviewer):
     await Agent.objects.aupdate(mode="plan")
-    said = written(sum_of("sum", "6 * 7")), Says(answer="It is 42.")
+    said = plan_reply(sum_of("sum", "6 * 7")), Says(answer="It is 42.")
     scripted(*said)
-    example = await kept(reviewer, await asked("6 * 7?"))
+    example = await save_example(reviewer, await run_question("6 * 7?"))
     await Agent.objects.aupdate(shows_plan=True)
     scripted(*said)
 
@@ -142,18 +142,18 @@ REPLY = 'ask_person {"question": "May we?"}'
 async def agreed(scripted, reviewer, person):
     """An example in which a plan asked a person, who approved."""
     await Agent.objects.aupdate(mode="plan")
-    scripted(written(ASK), Says(answer="We may."))
-    run = await asked("May we?", user=person)
+    scripted(plan_reply(ASK), Says(answer="We may."))
+    run = await run_question("May we?", user=person)
     question = await Approval.objects.aget(run=run)
     word = Decision(digest=question.digest, is_approved=True, reason="Why not.")
     await approvals.decide(person, question.pk, word)
     await runs.wait(run)
     await run.arefresh_from_db()
-    return await kept(reviewer, run)
+    return await save_example(reviewer, run)
 
 
 async def test_a_person_says_again_what_they_said(agreed, scripted):
-    model = scripted(written(ASK), Says(answer="We may."))
+    model = scripted(plan_reply(ASK), Says(answer="We may."))
 
     trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
@@ -164,7 +164,7 @@ async def test_a_person_says_again_what_they_said(agreed, scripted):
 
 
 async def test_who_writes_a_plan_in_a_trial_is_told_of_people_as_ever(agreed, scripted):
-    model = scripted(written(ASK), Says(answer="We may."))
+    model = scripted(plan_reply(ASK), Says(answer="We may."))
 
     await examples.evaluate(agreed, await Agent.objects.aget())
 
@@ -173,7 +173,7 @@ async def test_who_writes_a_plan_in_a_trial_is_told_of_people_as_ever(agreed, sc
 
 async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
     await Agent.objects.aupdate(max_replans=0)
-    scripted(written({**ASK, "ask": "Really?"}))
+    scripted(plan_reply({**ASK, "ask": "Really?"}))
 
     trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
@@ -183,7 +183,7 @@ async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
 
 async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeypatch):
     monkeypatch.setattr(examples.RecordedPerson, "waits", True)
-    scripted(written(ASK))
+    scripted(plan_reply(ASK))
 
     trial = await examples.evaluate(agreed, await Agent.objects.aget())
 
@@ -196,7 +196,7 @@ async def test_sub_agents_are_asked_and_their_tools_are_recorded(reviewer):
     await lead.handoffs.aadd(helper)
     await Agent.objects.filter(pk=helper.pk).aupdate(is_default=False)
     await Agent.objects.filter(pk=lead.pk).aupdate(is_default=True)
-    example = await kept(reviewer, await asked("Ask helper: what is 6 * 7?"))
+    example = await save_example(reviewer, await run_question("Ask helper: what is 6 * 7?"))
 
     trial = await examples.evaluate(example, await Agent.objects.aget(pk=lead.pk))
 
@@ -206,7 +206,7 @@ async def test_sub_agents_are_asked_and_their_tools_are_recorded(reviewer):
 
 async def test_a_run_that_fails_scores_nothing_and_says_why(scripted, reviewer):
     scripted(SUM, Says(answer="It is 42."))
-    example = await kept(reviewer, await asked("6 * 7?"))
+    example = await save_example(reviewer, await run_question("6 * 7?"))
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
 
     trial = await examples.evaluate(example, await Agent.objects.aget())

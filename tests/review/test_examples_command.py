@@ -19,7 +19,7 @@ def manage(*arguments):
     return out.getvalue()
 
 
-def made(reviewer, name, question, expected=None):
+def create_example(reviewer, name, question, expected=None):
     """Save an example from the command line, where a run has no user."""
     call_command("ask", question, stdout=StringIO(), stderr=StringIO())
     run = Run.objects.latest("pk")
@@ -27,8 +27,8 @@ def made(reviewer, name, question, expected=None):
 
 
 def test_the_command_prints_a_table_and_keeps_the_score(reviewer):
-    made(reviewer, "Percent", "What is 12.5% of 3480?")
-    made(reviewer, "計算", "6 * 7", expected="まったく別の答え")
+    create_example(reviewer, "Percent", "What is 12.5% of 3480?")
+    create_example(reviewer, "計算", "6 * 7", expected="まったく別の答え")
 
     table = manage("run")
 
@@ -42,8 +42,8 @@ def test_the_command_prints_a_table_and_keeps_the_score(reviewer):
 
 
 def test_under_the_bar_the_command_fails_and_names_them(reviewer):
-    made(reviewer, "Off", "6 * 7", expected="Nothing of the kind")
-    made(reviewer, "Fine", "6 * 7")
+    create_example(reviewer, "Off", "6 * 7", expected="Nothing of the kind")
+    create_example(reviewer, "Fine", "6 * 7")
 
     with pytest.raises(CommandError, match=r"Scores below 0.8: Off\."):
         manage("run", "--fail-under", "0.8")
@@ -51,7 +51,7 @@ def test_under_the_bar_the_command_fails_and_names_them(reviewer):
 
 
 def test_results_are_told_as_json_and_of_another_model_not_kept(reviewer):
-    made(reviewer, "Sum", "6 * 7")
+    create_example(reviewer, "Sum", "6 * 7")
     Agent.objects.update(model="nobody/nothing")
 
     out = manage("run", "--json", "--model", "demo")
@@ -62,7 +62,7 @@ def test_results_are_told_as_json_and_of_another_model_not_kept(reviewer):
 
 
 def test_an_example_without_an_agent_says_what_to_do(reviewer):
-    made(reviewer, "Sum", "6 * 7")
+    create_example(reviewer, "Sum", "6 * 7")
     Agent.objects.all().delete()
     Agent.objects.create(name="other")
 
@@ -72,7 +72,7 @@ def test_an_example_without_an_agent_says_what_to_do(reviewer):
 
 
 def test_examples_are_removed_by_name(reviewer):
-    made(reviewer, "Sum", "6 * 7")
+    create_example(reviewer, "Sum", "6 * 7")
 
     with pytest.raises(CommandError, match="There is no example named 'x'"):
         manage("remove", "x")

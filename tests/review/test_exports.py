@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from agents.engine.testing import Says
 from agents.models import Absence, AgentStep, AuditEntry, Run, RunEvent
 from agents.review import exports
-from tests.conftest import asked
+from tests.conftest import run_question
 from tests.review.conftest import MAIL, PERSONAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +23,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCHEMA = json.loads((DOCS / "trace-schema.json").read_text())
 
 
-async def fetched(user, path):
+async def fetch(user, path):
     client = AsyncClient()
     await sync_to_async(client.force_login)(user)
     answer = await client.get(path)
@@ -32,7 +32,7 @@ async def fetched(user, path):
     return answer, b"".join(pieces).decode(), len(pieces)
 
 
-def checked(text):
+def validate_export(text):
     trace = json.loads(text)
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.validate(trace, SCHEMA, jsonschema.Draft202012Validator)
@@ -42,10 +42,10 @@ def checked(text):
 @pytest.mark.usefixtures("agent", "workshop")
 async def test_a_real_run_is_exported_whole_and_as_documented(person, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
-    run = await asked("6 * 7?", user=person)
+    run = await run_question("6 * 7?", user=person)
 
-    answer, text, _ = await fetched(person, f"/traces/{run.pk}/export.json")
-    trace = checked(text)
+    answer, text, _ = await fetch(person, f"/traces/{run.pk}/export.json")
+    trace = validate_export(text)
 
     assert answer.headers["Content-Type"] == "application/json"
     assert (
@@ -64,7 +64,7 @@ async def test_a_real_run_is_exported_whole_and_as_documented(person, scripted):
 
 async def test_anothers_run_is_exported_masked(personal_run, reviewer):
     for form in ("json", "md"):
-        _, text, _ = await fetched(reviewer, f"/traces/{personal_run.pk}/export.{form}")
+        _, text, _ = await fetch(reviewer, f"/traces/{personal_run.pk}/export.{form}")
 
         assert not any(secret in text for secret in PERSONAL)
         assert "‹email›" in text
@@ -73,13 +73,13 @@ async def test_anothers_run_is_exported_masked(personal_run, reviewer):
 
 
 async def test_what_is_masked_is_as_documented_too(personal_run, reviewer, person):
-    _, text, _ = await fetched(reviewer, f"/traces/{personal_run.pk}/export.json")
-    trace = checked(text)
+    _, text, _ = await fetch(reviewer, f"/traces/{personal_run.pk}/export.json")
+    trace = validate_export(text)
 
     assert (trace["masked"], trace["run"]["person"]) == (True, None)
     assert trace["approvals"][0]["arguments"] == '{"mail": "‹email›"}'
-    _, text, _ = await fetched(person, f"/traces/{personal_run.pk}/export.json")
-    assert MAIL in checked(text)["run"]["question"]
+    _, text, _ = await fetch(person, f"/traces/{personal_run.pk}/export.json")
+    assert MAIL in validate_export(text)["run"]["question"]
 
 
 async def test_who_decided_is_told_to_whoever_asked_and_not_where_it_is_masked(
@@ -92,8 +92,8 @@ async def test_who_decided_is_told_to_whoever_asked_and_not_where_it_is_masked(
     )
 
     for user, name in ((reviewer, None), (person, "ada")):
-        _, text, _ = await fetched(user, f"/traces/{personal_run.pk}/export.json")
-        trace = checked(text)
+        _, text, _ = await fetch(user, f"/traces/{personal_run.pk}/export.json")
+        trace = validate_export(text)
         assert trace["approvals"][0]["decided_by"] == name
         assert trace["events"][-1]["data"].get("by_name") == name
         assert ("by" in trace["events"][-1]["data"]) == (name is not None)
@@ -103,9 +103,9 @@ async def test_a_run_again_says_so_even_if_its_origin_is_gone(personal_run, pers
     personal_run.origin_step = 3
     await personal_run.asave()
 
-    _, text, _ = await fetched(person, f"/traces/{personal_run.pk}/export.json")
+    _, text, _ = await fetch(person, f"/traces/{personal_run.pk}/export.json")
 
-    assert checked(text)["run"]["origin"]["step"] == 3
+    assert validate_export(text)["run"]["origin"]["step"] == 3
 
 
 async def test_a_long_run_comes_in_pieces(personal_run, person):
@@ -119,7 +119,7 @@ async def test_a_long_run_comes_in_pieces(personal_run, person):
         for n in range(5, 505)
     )
 
-    _, text, pieces = await fetched(person, f"/traces/{personal_run.pk}/export.json")
+    _, text, pieces = await fetch(person, f"/traces/{personal_run.pk}/export.json")
 
     assert pieces > 5
     trace = json.loads(text)
@@ -130,9 +130,9 @@ async def test_a_long_run_comes_in_pieces(personal_run, person):
 @pytest.mark.usefixtures("agent", "workshop")
 async def test_a_run_reads_well_as_a_document(person, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
-    run = await asked("What is 6 * 7?", user=person)
+    run = await run_question("What is 6 * 7?", user=person)
 
-    answer, text, _ = await fetched(person, f"/traces/{run.pk}/export.md")
+    answer, text, _ = await fetch(person, f"/traces/{run.pk}/export.md")
 
     assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert text.startswith("# What is 6 \\* 7?\n\n- **Run**: \\#")
@@ -156,7 +156,7 @@ async def test_nothing_that_was_said_can_be_taken_for_the_document_itself(person
         started_at=run.started_at,
     )
 
-    _, text, _ = await fetched(person, f"/traces/{run.pk}/export.md")
+    _, text, _ = await fetch(person, f"/traces/{run.pk}/export.md")
     headings = [t.tag for t in MarkdownIt().parse(text) if t.type == "heading_open"]
 
     assert headings == ["h1", "h2", "h2", "h2", "h3"]
@@ -187,9 +187,9 @@ async def test_when_a_page_was_away_is_in_both_files(person):
     left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 4))
     await Absence.objects.acreate(run=run, page="one", left_at=left, came_back_at=back)
 
-    _, text, _ = await fetched(person, f"/traces/{run.pk}/export.json")
-    _, document, _ = await fetched(person, f"/traces/{run.pk}/export.md")
+    _, text, _ = await fetch(person, f"/traces/{run.pk}/export.json")
+    _, document, _ = await fetch(person, f"/traces/{run.pk}/export.md")
 
     times = {"left_at": left.isoformat(), "came_back_at": back.isoformat()}
-    assert checked(text)["absences"] == [{"reason": "lost", **times}]
+    assert validate_export(text)["absences"] == [{"reason": "lost", **times}]
     assert "- 1.50 s: The page lost its connection · 4.00 s: The page reconnected" in document

@@ -331,7 +331,7 @@ def test_a_label_that_is_too_long_is_refused_in_words(run, reviewer):
 # The queue
 
 
-def looking(user):
+def request_by(user):
     """Return a request by this user."""
     request = RequestFactory().get("/review/")
     request.user, request.session = user, {}
@@ -354,7 +354,7 @@ def test_those_that_have_waited_longest_come_first(reviewer, person):
     feedback.decide(reviewer, first.run, "wrong", "")
 
     names = ("open", "decided", "mine")
-    shown = {name: run_page.queue_page(looking(reviewer), name)[0] for name in names}
+    shown = {name: run_page.queue_page(request_by(reviewer), name)[0] for name in names}
 
     assert [case.question for case in shown["open"]] == ["q1", "q2"]
     assert [case.question for case in shown["decided"]] == ["q0"]
@@ -366,15 +366,15 @@ def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
 ):
     monkeypatch.setattr(run_page, "PAGE_SIZE", 2)
     flag_several(person, 5)
-    page, more = run_page.queue_page(looking(reviewer), "open")
+    page, more = run_page.queue_page(request_by(reviewer), "open")
     for case in page:
         feedback.decide(reviewer, case.run, "correct", "")
 
-    following, last = run_page.queue_page(looking(reviewer), "open", more)
+    following, last = run_page.queue_page(request_by(reviewer), "open", more)
 
     assert [case.question for case in following] == ["q2", "q3"]
     assert [
-        case.question for case in run_page.queue_page(looking(reviewer), "open", last)[0]
+        case.question for case in run_page.queue_page(request_by(reviewer), "open", last)[0]
     ] == ["q4"]
 
 

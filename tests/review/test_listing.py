@@ -16,7 +16,7 @@ from agents.review.filter_language import parse
 from agents.review.listing import RunMatch, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
 from agents.runs.projection import Projection
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
@@ -45,7 +45,7 @@ def links(page, rel):
     return [a.replace("&amp;", "&") for a in re.findall(rf'rel="{rel}" href="([^"]+)"', page)]
 
 
-def walked(client, page, rel):
+def follow_pages(client, page, rel):
     """Return every page, following the links."""
     pages = [numbers(page)]
     while found := links(page, rel):
@@ -58,8 +58,8 @@ def test_the_pages_hold_every_run_once_forth_and_back(mine, person):
     pks = make(person, 120)[::-1]
     pages = [pks[:50], pks[50:100], pks[100:]]
 
-    there, last = walked(mine, get(mine), "next")
-    back, _ = walked(mine, last, "prev")
+    there, last = follow_pages(mine, get(mine), "next")
+    back, _ = follow_pages(mine, last, "prev")
 
     assert there == pages
     assert back == pages[::-1]
@@ -81,7 +81,7 @@ def test_a_page_is_within_its_filter(mine, person):
     completed = make(person, 60)
     make(person, 60, status="failed")
 
-    there, last = walked(mine, get(mine, "status:completed"), "next")
+    there, last = follow_pages(mine, get(mine, "status:completed"), "next")
 
     assert sum(there, []) == completed[::-1]
     assert 'value="status:completed"' in last
@@ -149,7 +149,7 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
     assert numbers(page) == []
     assert "among the most recent runs" in page
 
-    there, last = walked(client, page, "next")
+    there, last = follow_pages(client, page, "next")
     assert sum(there, []) == wanted
     assert "Search older runs" not in last
 
@@ -164,7 +164,7 @@ def test_a_look_in_strides_finds_every_run_once(client, person, reviewer, monkey
     page = get(client, "status:failed")
 
     assert "50 of 80" in page
-    assert sum(walked(client, page, "next")[0], []) == failed[::-1]
+    assert sum(follow_pages(client, page, "next")[0], []) == failed[::-1]
 
 
 def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, person):
@@ -409,7 +409,7 @@ def test_runs_again_of_runs_again_cost_no_query_each(
 async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
     scripted(Says.call("calculator", expression="6*7"), Says(answer="42"))
 
-    run = await asked("6 * 7", user=person)
+    run = await run_question("6 * 7", user=person)
 
     assert run.marks == "|answer|thought|tool|tool=calculator|"
     found = parse("tool:calculator -has:error", is_reviewer=False).apply(Run.objects.all())

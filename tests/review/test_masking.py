@@ -211,7 +211,7 @@ LONG = f"I have written to {MAIL} about this, and she will call you back on {PHO
 )
 
 
-def told(run, *words):
+def watch_frames(run, *words):
     """Return the frames of a watching page, event by event."""
     watched = LiveRunView(run.pk, "trace", may_decide=False, masker=Masker())
     frames = [watched.snapshot()]
@@ -243,7 +243,7 @@ def live_run(person):
 def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
     words = [(type, LONG[at : at + size]) for at in range(0, len(LONG), size)]
 
-    watched, frames = told(live_run, *words)
+    watched, frames = watch_frames(live_run, *words)
 
     assert holds_none("".join(frames))
     assert "ada@" not in "".join(frames)
@@ -253,7 +253,7 @@ def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
 
 def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
     words = [(EventType.DELTA, LONG[at : at + 9]) for at in range(0, len(LONG), 9)]
-    watched, _ = told(live_run, *words)
+    watched, _ = watch_frames(live_run, *words)
     as_watched = watched.markdown.tail
 
     watched.snapshot()
@@ -370,14 +370,14 @@ def test_what_is_masked_cannot_be_found_by_asking_for_it(
 
 def test_neighbours_and_pages_tell_nothing_of_it_either(personal_run, reviewer):
     pk = personal_run.pk
-    others = [copied(personal_run, query="Who is it?", answer="Ada.") for _ in range(2)]
+    others = [copy_run(personal_run, query="Who is it?", answer="Ada.") for _ in range(2)]
 
     assert listing.neighbours(reviewer, MAIL, others[0]) == (None, None)
     assert listing.neighbours(reviewer, f"-{MAIL}", others[0]) == (others[1], pk)
     assert listing.RunSearch(reviewer, parse(MAIL, is_reviewer=True)).above(0) is None
 
 
-def copied(run, **columns):
+def copy_run(run, **columns):
     run = Run.objects.get(pk=run.pk)
     for name, value in {"pk": None, **columns}.items():
         setattr(run, name, value)
@@ -389,8 +389,8 @@ def test_a_look_for_words_in_others_runs_goes_on_where_it_ended(
     personal_run, reviewer, monkeypatch
 ):
     for _ in range(9):
-        copied(personal_run)
-    copied(personal_run, answer=f"As told: {MAIL[5:]}")
+        copy_run(personal_run)
+    copy_run(personal_run, answer=f"As told: {MAIL[5:]}")
     monkeypatch.setattr(listing, "MAX_MASKED_MATCHES", 4)
     asked = parse("who", is_reviewer=True)
 
@@ -416,7 +416,7 @@ def test_the_administration_finds_nothing_by_what_it_masks(personal_run, django_
 def run_again(personal_run, auditor):
     """Another user's text, in a rerun that belongs to someone else."""
     columns = {"user": auditor, "origin": personal_run, "origin_step": 1, "topic": "again"}
-    again = Run.objects.get(pk=copied(personal_run, status="waiting", **columns))
+    again = Run.objects.get(pk=copy_run(personal_run, status="waiting", **columns))
     approval = personal_run.approvals.get()
     approval.pk, approval.run, approval.verdict = None, again, "waiting"
     approval.save()

@@ -10,10 +10,10 @@ from agents.review.comparison import Comparison
 from agents.review.replay_timeline import ReplayTimeline
 from agents.web.presentation import RunView
 from agents.web.presentation.live_run import LiveRunView
-from tests.agents.test_plans import checked as judged
-from tests.agents.test_plans import planner, sum_of, written  # noqa: F401
-from tests.conftest import asked
-from tests.review.test_exports import checked, fetched
+from tests.agents.test_plans import evaluation_reply as judged
+from tests.agents.test_plans import plan_reply, planner, sum_of  # noqa: F401
+from tests.conftest import run_question
+from tests.review.test_exports import fetch, validate_export
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -26,22 +26,22 @@ async def replanned(scripted, person):
     """A run whose first plan failed its evaluation."""
     expected = {"expected_outcome": "More than 0."}
     scripted(
-        written(sum_of("sum", "1 - 1", **expected)),
+        plan_reply(sum_of("sum", "1 - 1", **expected)),
         judged(False, "It is 0.", "Take 2."),
-        written(
+        plan_reply(
             sum_of("sum", "2 - 1", **expected),
             sum_of("rescue", "0", depends_on=["sum"], condition="failure"),
         ),
         judged(True, "It is 1."),
         Says(answer="It is 1."),
     )
-    return await asked("More than nothing?", user=person)
+    return await run_question("More than nothing?", user=person)
 
 
 async def test_its_export_is_as_documented_and_holds_every_plan(replanned, person):
-    _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.json")
+    _, text, _ = await fetch(person, f"/traces/{replanned.pk}/export.json")
 
-    steps = checked(text)["steps"]
+    steps = validate_export(text)["steps"]
     plans = [step["action_input"] for step in steps if step["kind"] == "plan"]
     checks = [step["action_input"] for step in steps if step["kind"] == "evaluation"]
     assert [plan["changes"] for plan in plans] == [{}, {"sum": "changed", "rescue": "added"}]
@@ -49,7 +49,7 @@ async def test_its_export_is_as_documented_and_holds_every_plan(replanned, perso
 
 
 async def test_its_document_tells_the_plan_in_words(replanned, person):
-    _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.md")
+    _, text, _ = await fetch(person, f"/traces/{replanned.pk}/export.md")
 
     assert "1. sum (calculator · changed)" in text
     assert "2. rescue (calculator · added · after sum · only if an earlier step failed" in text
@@ -60,13 +60,13 @@ async def test_its_document_tells_the_plan_in_words(replanned, person):
 async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
     tried = sum_of("sum", "1 - 1", expected_outcome="More than 0.")
     scripted(
-        written(tried),
+        plan_reply(tried),
         judged(False, "It is 0."),
-        written(sum_of("total", "2 - 1")),
+        plan_reply(sum_of("total", "2 - 1")),
         Says(answer="1"),
     )
 
-    run = await asked("More than nothing?", user=person)
+    run = await run_question("More than nothing?", user=person)
 
     html = await sync_to_async(LiveRunView(run.pk).snapshot)()
     assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
@@ -75,7 +75,7 @@ async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
 
 
 async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
-    _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.md")
+    _, text, _ = await fetch(person, f"/traces/{replanned.pk}/export.md")
 
     assert text.count("Thought · planner · Writing the plan") == 2
     assert text.count("Thought · monitor · Checking the result") == 2
@@ -108,8 +108,8 @@ async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
 
 
 async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, person):
-    scripted(written(sum_of("sum", "2 - 1")), Says(answer="It is 1."))
-    other = await asked("More than nothing?", user=person, topic="chat.2")
+    scripted(plan_reply(sum_of("sum", "2 - 1")), Says(answer="It is 1."))
+    other = await run_question("More than nothing?", user=person, topic="chat.2")
 
     def rows():
         views = [RunView(run, "compare") for run in (replanned, other)]

@@ -4,7 +4,7 @@ import pytest
 
 from agents.engine.testing import Says
 from agents.models import Agent, ReviewScope, Run
-from tests.conftest import asked
+from tests.conftest import run_question
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -12,9 +12,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("agent", "workshop")
 async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
     scripted(Says(answer="1"), Says(answer="2"), Says(answer="3"))
-    first, second = await asked("One?"), await asked("Two?")
+    first, second = await run_question("One?"), await run_question("Two?")
     await Agent.objects.aupdate(instructions="Be brief.")
-    third = await asked("Three?")
+    third = await run_question("Three?")
 
     versions = [(await Run.objects.aget(pk=run.pk)).version for run in (first, second, third)]
 
@@ -26,7 +26,7 @@ async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
 async def test_a_run_that_is_over_says_how_long_it_took(scripted):
     scripted(Says(answer="42"))
 
-    run = await Run.objects.aget(pk=(await asked("6 * 7")).pk)
+    run = await Run.objects.aget(pk=(await run_question("6 * 7")).pk)
 
     assert run.seconds == pytest.approx((run.ended_at - run.started_at).total_seconds())
 

@@ -20,14 +20,14 @@ def share(client, run, level="person", hours=24, **more):
     return client.post(f"/traces/{run.pk}/share/", {"level": level, "hours": hours}, **more)
 
 
-def made(answer):
+def link_url(answer):
     """Return the URL of the new link."""
     return re.search(r"http://testserver(/shared/[\w-]+/)", answer.content.decode())[1]
 
 
 @pytest.fixture
 def link(personal_run, person):
-    return made(share(client_of(person), personal_run))
+    return link_url(share(client_of(person), personal_run))
 
 
 def test_whoever_has_the_link_reads_the_run_without_an_account(link):
@@ -50,7 +50,7 @@ def test_each_level_shows_what_it_says(personal_run, person):
     AgentStep.objects.update(observation=f"{'x' * 5000} Observed {MAIL}")
 
     for level in ShareLink.Level.values:
-        page = Client().get(made(share(client, personal_run, level))).content.decode()
+        page = Client().get(link_url(share(client, personal_run, level))).content.decode()
         shows[level] = ("Observed" in page, "I look for" in page, MAIL in page)
 
     assert shows == {
@@ -65,7 +65,7 @@ def test_a_correction_is_shared_with_its_run_masked_as_that(personal_run, person
     client, shows = client_of(person), {}
 
     for level in ShareLink.Level.values:
-        page = Client().get(made(share(client, personal_run, level))).content.decode()
+        page = Client().get(link_url(share(client, personal_run, level))).content.decode()
         assert "<strong>Grace</strong>" in page
         shows[level] = (MAIL in page, "Corrected by rei" in page)
 
@@ -78,7 +78,7 @@ def test_the_link_is_told_once_and_kept_as_a_digest(personal_run, person):
 
     answer = share(client, personal_run)
 
-    token = made(answer).split("/")[2]
+    token = link_url(answer).split("/")[2]
     assert len(token) >= 43
     assert answer.headers["Cache-Control"] == "no-store"
     assert token not in str(ShareLink.objects.values().get())
@@ -86,7 +86,7 @@ def test_the_link_is_told_once_and_kept_as_a_digest(personal_run, person):
     assert token not in str(list(AuditEntry.objects.values()))
 
 
-def gone(path):
+def missing_page(path):
     answer = Client().get(path)
     assert answer.status_code == 404
     headers = {n: v for n, v in answer.headers.items() if n != "Content-Length"}
@@ -101,18 +101,18 @@ def test_the_form_stays_as_it_was_filled_in(personal_run, person):
 
 
 def test_expired_revoked_and_never_made_look_the_same(link, person):
-    never = gone("/shared/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/")
+    never = missing_page("/shared/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/")
 
     ShareLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    expired = gone(link)
+    expired = missing_page(link)
     ShareLink.objects.update(
         expires_at=timezone.now() + timedelta(1), revoked_at=timezone.now()
     )
 
-    assert gone(link) == expired == never
+    assert missing_page(link) == expired == never
     assert b"This link has expired" in never[0]
     assert never[1]["Cache-Control"] == "no-store, private"
-    assert gone("/shared/%00%ff%ed%a0%80/") == never
+    assert missing_page("/shared/%00%ff%ed%a0%80/") == never
 
 
 def test_a_link_is_revoked_on_the_page_of_the_run(link, personal_run, person):
@@ -160,12 +160,14 @@ def test_a_reviewer_shares_no_more_than_they_see(personal_run, reviewer, auditor
 
     client = client_of(auditor)
     client.post(f"/traces/{personal_run.pk}/unmask/", {"reason": "A complaint"})
-    assert MAIL in Client().get(made(share(client, personal_run, "auditor"))).content.decode()
+    assert (
+        MAIL in Client().get(link_url(share(client, personal_run, "auditor"))).content.decode()
+    )
 
 
 def test_a_link_ends_with_the_rights_of_whoever_made_it(personal_run, reviewer, person):
-    link = made(share(client_of(reviewer), personal_run))
-    own = made(share(client_of(person), personal_run))
+    link = link_url(share(client_of(reviewer), personal_run))
+    own = link_url(share(client_of(person), personal_run))
 
     reviewer.user_permissions.clear()
 
@@ -210,12 +212,12 @@ def test_a_page_that_takes_elements_in_gets_the_panel_alone(personal_run, person
     answer = share(client_of(person), personal_run, headers={"HX-Request": "true"})
 
     assert answer.content.decode().startswith('<details id="share" class="share" open>')
-    assert made(answer)
+    assert link_url(answer)
 
 
 def test_a_run_that_goes_on_is_shown_as_far_as_it_is(personal_run, person):
     Run.objects.update(status="running", answer="", ended_at=None)
-    link = made(share(client_of(person), personal_run, "auditor"))
+    link = link_url(share(client_of(person), personal_run, "auditor"))
 
     page = Client().get(link).content.decode()
 

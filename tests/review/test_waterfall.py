@@ -20,7 +20,7 @@ def step(number, kind, start, end, **more):
     return AgentStep(number=number, kind=kind, started_at=at(start), ended_at=at(end), **more)
 
 
-def asked(number, start, end):
+def approval_between(number, start, end):
     return Approval(step=number, asked_at=at(start), decided_at=at(end))
 
 
@@ -40,7 +40,7 @@ def test_a_bar_stands_where_its_step_ran():
 
 def test_a_wait_for_a_person_is_drawn_before_the_call():
     call = step(1, "tool", 8, 9)
-    fall = waterfall(10, call, approvals=[asked(1, 2, 8)])
+    fall = waterfall(10, call, approvals=[approval_between(1, 2, 8)])
 
     wait, work = fall.bar(call).pieces
 
@@ -50,7 +50,7 @@ def test_a_wait_for_a_person_is_drawn_before_the_call():
 
 def test_a_wait_in_the_middle_of_a_step_is_drawn_over_it_and_is_no_work():
     plan = step(1, "plan", 0, 10)
-    fall = waterfall(10, plan, approvals=[asked(1, 2, 9)])
+    fall = waterfall(10, plan, approvals=[approval_between(1, 2, 9)])
 
     work, wait = fall.bar(plan).pieces
 
@@ -61,7 +61,7 @@ def test_a_wait_in_the_middle_of_a_step_is_drawn_over_it_and_is_no_work():
 
 def test_a_task_that_waited_for_a_person_below_it_is_drawn_as_a_wait_and_is_no_work():
     task, question = step(1, "task", 0, 10), step(2, "tool", 9, 10, parent=1)
-    fall = waterfall(10, task, question, approvals=[asked(2, 1, 9)])
+    fall = waterfall(10, task, question, approvals=[approval_between(2, 1, 9)])
 
     work, wait = fall.bar(task).pieces
 
@@ -72,7 +72,7 @@ def test_a_task_that_waited_for_a_person_below_it_is_drawn_as_a_wait_and_is_no_w
 
 def test_long_waits_can_be_drawn_short():
     first, call = step(1, "thought", 0, 1), step(2, "tool", 101, 102)
-    fall = waterfall(102, first, call, approvals=[asked(2, 1, 101)])
+    fall = waterfall(102, first, call, approvals=[approval_between(2, 1, 101)])
 
     assert fall.is_compressible
     assert fall.bar(first).pieces[0].width < 1
@@ -100,7 +100,7 @@ def test_each_moment_of_a_run_counts_once():
         step(2, "tool", 5, 9, turn=2),
         step(3, "tool", 6, 10, turn=2),
         step(4, "tool", 18, 20),
-        approvals=[asked(4, 10, 18)],
+        approvals=[approval_between(4, 10, 18)],
     )
 
     split = fall.split()

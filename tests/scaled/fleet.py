@@ -119,12 +119,12 @@ class FleetGround(Ground):
 @contextmanager
 def services_in(folder: Path, workers: int = 2) -> Iterator[Mode]:
     """Start PostgreSQL and Redis; yield the product's mode for them."""
-    with started(PostgreSQL(folder / "postgresql"), Redis(folder / "redis")) as services:
-        yield scaled(*services, workers=workers)
+    with start_services(PostgreSQL(folder / "postgresql"), Redis(folder / "redis")) as services:
+        yield scaled_mode(*services, workers=workers)
 
 
 @contextmanager
-def started(*services: PostgreSQL | Redis) -> Iterator[tuple[PostgreSQL | Redis, ...]]:
+def start_services(*services: PostgreSQL | Redis) -> Iterator[tuple[PostgreSQL | Redis, ...]]:
     with ExitStack() as stack:
         for service in services:
             stack.callback(service.stop)
@@ -132,7 +132,7 @@ def started(*services: PostgreSQL | Redis) -> Iterator[tuple[PostgreSQL | Redis,
         yield services
 
 
-def scaled(database: PostgreSQL, layer: Redis, workers: int) -> Mode:
+def scaled_mode(database: PostgreSQL, layer: Redis, workers: int) -> Mode:
     environment = {
         "ASHIATO_DATABASE_URL": database.url,
         "ASHIATO_REDIS_URL": layer.url,

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.rows import order
 from tests.faults.tab import Tab
 from tests.scaled.demo import STORY, some_words
-from tests.scaled.fleet import Fleet, FleetGround, scaled, started
+from tests.scaled.fleet import Fleet, FleetGround, scaled_mode, start_services
 from tests.services import PostgreSQL, Redis
 
 pytestmark = pytest.mark.both_databases
@@ -27,7 +27,7 @@ def ground():
         yield ground
 
 
-async def asking(ground, people):
+async def open_asking_tabs(ground, people):
     tabs = await ground.tabs(people)
     await asyncio.gather(*(tab.ask(STORY.format(n=order())) for tab in tabs))
     await some_words(tabs)
@@ -36,7 +36,7 @@ async def asking(ground, people):
 async def test_f04_killing_a_web_process_and_a_worker_loses_nothing(ground):
     fleet = ground.product
     async with ground:
-        await asking(ground, 6)
+        await open_asking_tabs(ground, 6)
         fleet.webs[0].kill()
         fleet.workers[0].kill()
         result = await ground.played(RECOVERS)
@@ -52,7 +52,7 @@ async def test_a_worker_that_is_asked_to_go_hands_its_runs_over(ground):
     fleet = ground.product
     fleet.restart()
     async with ground:
-        await asking(ground, 4)
+        await open_asking_tabs(ground, 4)
         fleet.workers[0].send_signal(signal.SIGTERM)
         result = await ground.played(RECOVERS)
 
@@ -108,7 +108,9 @@ async def test_people_on_two_web_processes_see_each_other_come_write_and_go(grou
 def services():
     with (
         TemporaryDirectory(prefix="ashiato-fleet-") as folder,
-        started(PostgreSQL(Path(folder, "postgresql")), Redis(Path(folder, "redis"))) as both,
+        start_services(
+            PostgreSQL(Path(folder, "postgresql")), Redis(Path(folder, "redis"))
+        ) as both,
     ):
         yield Path(folder), *both
 
@@ -116,7 +118,7 @@ def services():
 @pytest.mark.thorough
 def test_a_worker_whose_database_is_gone_ends_when_it_is_asked_to(services):
     folder, database, layer = services
-    fleet = Fleet(folder, "http://127.0.0.1:9/v1", scaled(database, layer, workers=1))
+    fleet = Fleet(folder, "http://127.0.0.1:9/v1", scaled_mode(database, layer, workers=1))
     fleet.run("manage.py", "setup")
     worker = fleet._begun("worker", {})
     try:

@@ -15,7 +15,7 @@ from agents.models import Approval, Run
 from agents.review import reruns
 from agents.runs import approvals, executor, job_queue, leases
 from agents.runs.approvals import Decision
-from tests.conftest import checked, until
+from tests.conftest import until, verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -37,7 +37,7 @@ class Held:
         return ToolResult("42")
 
 
-def prepared(topic="chat.1", **more):
+def prepare_run(topic="chat.1", **more):
     return runs.prepare(query="What is 6 * 7?", topic=topic, **more)
 
 
@@ -46,18 +46,18 @@ def in_line():
     return [job.args["run"] for job in waiting]
 
 
-async def driven(monkeypatch):
+async def drive_run(monkeypatch):
     """A run that a worker of this process drives, during a tool call."""
     tool = Held()
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
-    run = await sync_to_async(prepared)()
+    run = await sync_to_async(prepare_run)()
     driving = asyncio.create_task(runs.drive(run.pk))
     await until(run, "tool_call")
     return run, tool, driving
 
 
 def test_a_run_stands_in_line_and_is_nobodys():
-    run = prepared()
+    run = prepare_run()
 
     assert in_line() == [run.pk]
     assert (run.owner, run.heartbeat_at) == ("", None)
@@ -65,24 +65,24 @@ def test_a_run_stands_in_line_and_is_nobodys():
 
 def test_a_message_that_is_not_kept_leaves_nothing_in_line():
     with transaction.atomic():
-        prepared()
+        prepare_run()
         transaction.set_rollback(True)
 
     assert in_line() == []
 
 
 def test_a_run_stands_in_line_once():
-    run = prepared()
+    run = prepare_run()
 
     with transaction.atomic():
         job_queue.enqueue(run.pk)
-        other = prepared(topic="chat.2")  # what follows in the transaction is saved
+        other = prepare_run(topic="chat.2")  # what follows in the transaction is saved
 
     assert in_line() == [run.pk, other.pk]
 
 
 async def test_launching_is_left_to_a_worker():
-    run = await sync_to_async(prepared)()
+    run = await sync_to_async(prepare_run)()
 
     runs.launch(run)
 
@@ -90,17 +90,17 @@ async def test_launching_is_left_to_a_worker():
 
 
 async def test_a_worker_sees_a_run_to_its_end():
-    run = await sync_to_async(prepared)()
+    run = await sync_to_async(prepare_run)()
 
     await runs.drive(run.pk)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.takeovers) == ("completed", 0)
     assert run.answer
 
 
 async def test_what_another_worker_drives_is_left_alone():
-    run = await sync_to_async(prepared)()
+    run = await sync_to_async(prepare_run)()
     await sync_to_async(leases.acquire)(run)
 
     await runs.drive(run.pk)
@@ -109,7 +109,7 @@ async def test_what_another_worker_drives_is_left_alone():
 
 
 async def test_a_run_whose_worker_died_is_lined_up_again():
-    run = await sync_to_async(prepared)()
+    run = await sync_to_async(prepare_run)()
     await Run.objects.filter(pk=run.pk).aupdate(owner="1.gone@elsewhere", heartbeat_at=None)
 
     await runs.recover_abandoned()
@@ -119,7 +119,7 @@ async def test_a_run_whose_worker_died_is_lined_up_again():
 
 
 async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker(monkeypatch):
-    run, _, driving = await driven(monkeypatch)
+    run, _, driving = await drive_run(monkeypatch)
     job = await ProcrastinateJob.objects.aget()
     assert job.args == {"run": run.pk}
 
@@ -132,17 +132,17 @@ async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker
 
 
 async def test_stopping_a_run_that_stands_in_line_ends_it():
-    run = await sync_to_async(prepared)()
+    run = await sync_to_async(prepare_run)()
 
     await runs.stop(run)
     await runs.drive(run.pk)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
 
 
 async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
-    run, _, driving = await driven(monkeypatch)
+    run, _, driving = await drive_run(monkeypatch)
     shop = executor.current()
     task = shop.tasks[run.pk]
 
@@ -150,7 +150,7 @@ async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
     await asyncio.wait([task], timeout=5)
     await driving
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
 
 
@@ -160,7 +160,7 @@ async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
     tool.let_go.set()
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", lambda: tool)
     scripted(Says.call("calculator"), Says(answer="Done."))
-    run = await sync_to_async(prepared)(user=person)
+    run = await sync_to_async(prepare_run)(user=person)
     await runs.drive(run.pk)
     approval = await Approval.objects.aget(run=run)
 
@@ -172,11 +172,11 @@ async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
     assert (run.status, run.owner) == ("running", "")
     assert run.pk in await sync_to_async(in_line)()
     await runs.drive(run.pk)
-    assert (await checked(run)).answer == "Done."
+    assert (await verify_run(run)).answer == "Done."
 
 
 async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, person):
-    origin = await sync_to_async(prepared)(user=person)
+    origin = await sync_to_async(prepare_run)(user=person)
     await runs.drive(origin.pk)
 
     def again():
@@ -188,6 +188,6 @@ async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, 
     assert run.owner == ""
     await runs.drive(run.pk)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.answer == (await Run.objects.aget(pk=origin.pk)).answer
     assert await run.events.filter(data__replayed=True).acount() > 5

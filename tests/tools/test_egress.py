@@ -340,10 +340,10 @@ async def test_a_client_follows_no_redirect_even_if_asked_to():
 
 
 async def test_a_secured_connection_is_made_to_the_address_and_checked_by_the_name(tmp_path):
-    trust, server = certified("api.example", tmp_path)
+    trust, server = create_certificate("api.example", tmp_path)
     allow = AllowList.read(["127.0.0.1"])
     policy = Egress(allow=allow, resolve=found("127.0.0.1"), trust=trust)
-    async with secured(server) as (port, names):
+    async with tls_server(server) as (port, names):
         response = await fetch("GET", f"https://api.example:{port}/", policy=policy)
         with pytest.raises(EgressFailed, match="the TLS connection failed"):
             await fetch("GET", f"https://other.example:{port}/", policy=policy)
@@ -353,16 +353,16 @@ async def test_a_secured_connection_is_made_to_the_address_and_checked_by_the_na
 
 
 async def test_a_secured_address_does_not_redirect_to_an_open_one(tmp_path):
-    trust, server = certified("api.example", tmp_path)
+    trust, server = create_certificate("api.example", tmp_path)
     allow = AllowList.read(["127.0.0.1"])
     policy = Egress(allow=allow, resolve=found("127.0.0.1"), trust=trust)
     answer = b"HTTP/1.1 302 Found\r\nLocation: http://api.example/\r\nContent-Length: 0\r\n\r\n"
-    async with secured(server, answer) as (port, _):
+    async with tls_server(server, answer) as (port, _):
         with pytest.raises(EgressRefused, match="from https to http"):
             await fetch("GET", f"https://api.example:{port}/", policy=policy)
 
 
-def certified(name, folder):
+def create_certificate(name, folder):
     """Return contexts that trust and present a new certificate for this name."""
     key, subject = ec.generate_private_key(ec.SECP256R1()), x509.NameAttribute
     names = x509.Name([subject(NameOID.COMMON_NAME, name)])
@@ -384,7 +384,7 @@ def certified(name, folder):
 
 
 @asynccontextmanager
-async def secured(context, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"):
+async def tls_server(context, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"):
     """Start a server with this certificate; yield the names it was called by."""
     names = []
     context.sni_callback = lambda connection, name, _: names.append(name)

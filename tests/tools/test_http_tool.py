@@ -47,18 +47,18 @@ class Pages(dict):
         return self.get("any")
 
 
-def serving(reply, status=200):
+def tool_server(reply, status=200):
     is_made = isinstance(reply, Reply) or callable(reply)
     return WireServer(pages=Pages(reply if is_made else answer(reply, status)))
 
 
-def taking(schema):
+def definition_with(schema):
     """Return a definition with one parameter, `a`."""
     parameters = {"type": "object", "properties": {"a": schema}}
     return {"name": "x", "parameters": parameters}
 
 
-def made(server, path="/v1", definition=WRAPPED, **options):
+def create_tool(server, path="/v1", definition=WRAPPED, **options):
     url = f"http://127.0.0.1:{server.port}{path}"
     return HttpTool(definition, url, egress=LOCAL, **options)
 
@@ -99,8 +99,8 @@ def test_reading_may_be_repeated_and_anything_else_may_not():
             {"name": "x", "parameters": {"type": "object", "required": "a"}},
             "Invalid JSON Schema",
         ),
-        (taking({"pattern": "("}), "isn't a valid regular expression"),
-        (taking({"$ref": "https://other.example/"}), "can't be resolved"),
+        (definition_with({"pattern": "("}), "isn't a valid regular expression"),
+        (definition_with({"$ref": "https://other.example/"}), "can't be resolved"),
     ],
 )
 def test_a_definition_that_cannot_be_used_is_refused_with_a_sentence(definition, words):
@@ -147,8 +147,8 @@ def test_a_method_that_is_no_such_thing_is_refused():
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_what_is_written_goes_as_json_into_the_body(method):
-    async with serving({"sky": "晴れ"}) as server:
-        result = await made(server, method=method).execute({"city": "東京", "days": 2})
+    async with tool_server({"sky": "晴れ"}) as server:
+        result = await create_tool(server, method=method).execute({"city": "東京", "days": 2})
 
     request = server.requests[0]
     assert result.output == '{\n  "sky": "晴れ"\n}'
@@ -158,8 +158,8 @@ async def test_what_is_written_goes_as_json_into_the_body(method):
 
 
 async def test_what_is_read_is_asked_for_in_the_query():
-    async with serving({}) as server:
-        tool = made(server, "/v1?lang=ja", method="GET")
+    async with tool_server({}) as server:
+        tool = create_tool(server, "/v1?lang=ja", method="GET")
         await tool.execute({"city": "a&b=ü", "days": 2, "units": ["C", "mm"]})
 
     request = server.requests[0]
@@ -168,8 +168,8 @@ async def test_what_is_read_is_asked_for_in_the_query():
 
 
 async def test_an_argument_takes_its_place_in_the_path():
-    async with serving({}) as server:
-        tool = made(server, "/of/{city}/now", method="DELETE")
+    async with tool_server({}) as server:
+        tool = create_tool(server, "/of/{city}/now", method="DELETE")
         await tool.execute({"city": "a?b#c dé"})
         await tool.execute({"city": "Kyoto", "days": 1})
 
@@ -204,8 +204,8 @@ async def test_an_argument_takes_its_place_in_the_path():
     ],
 )
 async def test_input_that_does_not_fit_is_never_sent(input, words):
-    async with serving({}) as server:
-        result = await made(server, "/{city}?lang=ja", method="GET").execute(input)
+    async with tool_server({}) as server:
+        result = await create_tool(server, "/{city}?lang=ja", method="GET").execute(input)
 
     assert result.mendable
     assert result.error.startswith("Invalid input for weather: ")
@@ -214,8 +214,8 @@ async def test_input_that_does_not_fit_is_never_sent(input, words):
 
 
 async def test_an_argument_does_not_replace_what_the_endpoint_says():
-    async with serving({}) as server:
-        tool = made(server, "/?a=1", taking({"type": "string"}), method="GET")
+    async with tool_server({}) as server:
+        tool = create_tool(server, "/?a=1", definition_with({"type": "string"}), method="GET")
         result = await tool.execute({"a": "2"})
 
     assert "'a' is already part of the endpoint URL" in result.error
@@ -223,17 +223,19 @@ async def test_an_argument_does_not_replace_what_the_endpoint_says():
 
 
 async def test_a_pattern_that_explodes_elsewhere_is_checked_at_once():
-    definition = taking({"type": "string", "pattern": "^(a+)+$"})
-    async with serving({}) as server:
-        result = await made(server, definition=definition).execute({"a": "a" * 5_000 + "!"})
+    definition = definition_with({"type": "string", "pattern": "^(a+)+$"})
+    async with tool_server({}) as server:
+        result = await create_tool(server, definition=definition).execute(
+            {"a": "a" * 5_000 + "!"}
+        )
 
     assert result.mendable
     assert server.requests == []
 
 
 async def test_a_text_alone_is_the_first_argument():
-    async with serving({}) as server:
-        await made(server).execute("Kyoto")
+    async with tool_server({}) as server:
+        await create_tool(server).execute("Kyoto")
 
     assert server.requests[0].body == {"city": "Kyoto"}
 
@@ -243,8 +245,8 @@ async def test_a_text_alone_is_the_first_argument():
     [(400, True), (404, True), (408, False), (429, False), (500, False), (599, False)],
 )
 async def test_a_status_tells_whether_other_input_would_do_better(status, mendable):
-    async with serving({"detail": "No such   city"}, status) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server({"detail": "No such   city"}, status) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert result.error.startswith(f"127.0.0.1 returned HTTP {status}")
     assert result.error.endswith('{"detail": "No such city"}')
@@ -252,8 +254,8 @@ async def test_a_status_tells_whether_other_input_would_do_better(status, mendab
 
 
 async def test_of_a_long_complaint_the_beginning_is_told():
-    async with serving(answer(b"x" * 100_000, 500)) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server(answer(b"x" * 100_000, 500)) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert len(result.error) < 600
     assert result.error.endswith("x…")
@@ -275,38 +277,38 @@ async def test_of_a_long_complaint_the_beginning_is_told():
     ],
 )
 async def test_an_answer_is_read_as_what_it_says_it_is(kind, body, output):
-    async with serving(answer(body, Content_Type=kind)) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server(answer(body, Content_Type=kind)) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert result.error is None
     assert result.output == (body.decode() if output is None else output)
 
 
 async def test_what_is_no_text_is_not_handed_on():
-    async with serving(answer(b"\x89PNG", Content_Type="image/png")) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server(answer(b"\x89PNG", Content_Type="image/png")) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert result.error == "127.0.0.1 returned image/png, which isn't text."
 
 
 async def test_an_empty_answer_says_that_it_is_done():
-    async with serving(Reply(status=204, headers={"Content-Length": "0"})) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server(Reply(status=204, headers={"Content-Length": "0"})) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert result.output == "Done. The response was empty (204 No Content)."
 
 
 async def test_a_long_answer_is_cut_with_a_mark():
-    async with serving(answer(b"x" * 150_000, Content_Type="text/plain")) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server(answer(b"x" * 150_000, Content_Type="text/plain")) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert result.output.startswith("x" * MAX_OUTPUT_CHARS + "\n")
     assert result.output.endswith("[… 50,000 more characters cut]")
 
 
 async def test_an_answer_that_is_too_large_is_not_asked_for_again():
-    async with serving(Reply(parts=(bytes(1_000_000),) * 9, headers=JSON)) as server:
-        result = await made(server, method="GET").execute({"city": "x"})
+    async with tool_server(Reply(parts=(bytes(1_000_000),) * 9, headers=JSON)) as server:
+        result = await create_tool(server, method="GET").execute({"city": "x"})
 
     assert result.error.endswith("is larger than 5,000,000 bytes. Request less data.")
     assert result.mendable
@@ -327,8 +329,8 @@ async def test_a_secret_that_is_echoed_is_masked(status):
         seen = [request.headers, 'pa"ss/word', "pa%22ss%2Fword", request.path]
         return answer({"seen": seen}, status)
 
-    async with serving(echo) as server:
-        tool = made(server, "/?token=s3cr3t-value", headers=headers)
+    async with tool_server(echo) as server:
+        tool = create_tool(server, "/?token=s3cr3t-value", headers=headers)
         result = await tool.execute({"city": "x"})
 
     for secret in (BASIC, "k3y-of-mine", "s3cr3t-value", "word"):
@@ -338,16 +340,16 @@ async def test_a_secret_that_is_echoed_is_masked(status):
 
 
 async def test_a_header_that_was_given_replaces_ours():
-    async with serving({}) as server:
-        await made(server, headers={"accept": "text/csv"}).execute({"city": "x"})
+    async with tool_server({}) as server:
+        await create_tool(server, headers={"accept": "text/csv"}).execute({"city": "x"})
 
     assert server.requests[0].headers["accept"] == "text/csv"
 
 
 async def test_two_equal_orders_are_two_orders():
-    async with serving({}) as server:
+    async with tool_server({}) as server:
         for _ in range(2):
-            await made(server, effect="idempotent").execute({"city": "x"})
+            await create_tool(server, effect="idempotent").execute({"city": "x"})
 
     assert len(server.requests) == 2
     assert not any("idempotency-key" in request.headers for request in server.requests)
@@ -362,9 +364,9 @@ def test_a_tool_says_what_it_reaches():
 
 
 async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():
-    async with serving(Reply(parts=(HANG,), headers=JSON)) as server:
-        writing = await made(server, timeout=0.3).execute({"city": "x"})
-        reading = await made(server, timeout=0.3, method="GET").execute({"city": "x"})
+    async with tool_server(Reply(parts=(HANG,), headers=JSON)) as server:
+        writing = await create_tool(server, timeout=0.3).execute({"city": "x"})
+        reading = await create_tool(server, timeout=0.3, method="GET").execute({"city": "x"})
 
     late = timeout_message("127.0.0.1", 0.3)
     assert writing.error == uncertain_message(late)
@@ -381,7 +383,7 @@ async def test_of_a_call_that_never_left_it_is_known_that_nothing_was_done():
 
 
 async def test_a_private_endpoint_is_not_asked_unless_it_is_allowed():
-    async with serving({}) as server:
+    async with tool_server({}) as server:
         result = await HttpTool(WEATHER, f"http://127.0.0.1:{server.port}/").execute("x")
 
     assert "ASHIATO_EGRESS_ALLOW" in result.error
@@ -389,8 +391,8 @@ async def test_a_private_endpoint_is_not_asked_unless_it_is_allowed():
 
 
 async def test_a_redirect_of_what_is_written_is_not_followed():
-    async with serving(Reply(status=307, headers={"Location": "/other"})) as server:
-        result = await made(server).execute({"city": "x"})
+    async with tool_server(Reply(status=307, headers={"Location": "/other"})) as server:
+        result = await create_tool(server).execute({"city": "x"})
 
     assert result.error == "127.0.0.1 returned HTTP 307 Temporary Redirect."
     assert len(server.requests) == 1

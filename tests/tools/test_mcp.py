@@ -51,7 +51,7 @@ def plain(notes):
 
 
 @asynccontextmanager
-async def connected(config, **options):
+async def connect(config, **options):
     connection = Connection(config, **options)
     try:
         yield connection
@@ -65,12 +65,12 @@ async def until(condition, seconds=15):
             await asyncio.sleep(0.02)
 
 
-def noted(notes):
+def read_notes(notes):
     return notes.read_text().split() if notes.exists() else []
 
 
 def pids(notes):
-    return [int(word) for word in noted(notes) if word.isdigit()]
+    return [int(word) for word in read_notes(notes) if word.isdigit()]
 
 
 def alive(pids):
@@ -85,7 +85,7 @@ def alive(pids):
 
 
 async def test_tools_are_listed_page_by_page_and_called(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         tools = await server.ready()
         result = await server.call("add", {"a": 1, "b": 2})
 
@@ -95,7 +95,7 @@ async def test_tools_are_listed_page_by_page_and_called(plain):
 
 
 async def test_an_error_of_the_tool_goes_back_to_the_model(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         failed = await server.call("fail", {})
         unknown = await server.call("cheese", {})
 
@@ -104,7 +104,7 @@ async def test_an_error_of_the_tool_goes_back_to_the_model(plain):
 
 
 async def test_what_is_no_text_is_named_and_not_sent(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         result = await server.call("picture", {})
 
     assert result.output.splitlines() == [
@@ -115,7 +115,7 @@ async def test_what_is_no_text_is_named_and_not_sent(plain):
 
 
 async def test_a_long_text_is_cut_with_a_mark(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         result = await server.call("huge", {"size": 300_000})
 
     assert len(result.output) <= 200_000
@@ -123,7 +123,7 @@ async def test_a_long_text_is_cut_with_a_mark(plain):
 
 
 async def test_an_answer_of_fifty_megabytes_is_refused_and_costs_no_memory(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         before = psutil.Process().memory_info().rss
         huge = await server.call("huge", {"size": 50_000_000})
@@ -139,7 +139,7 @@ async def test_an_answer_of_fifty_megabytes_is_refused_and_costs_no_memory(plain
 
 
 async def test_an_error_of_megabytes_is_cut_before_it_is_read_for_secrets(plain):
-    async with connected(plain(env={"API_KEY": "hunter2-hunter2"})) as server:
+    async with connect(plain(env={"API_KEY": "hunter2-hunter2"})) as server:
         await server.ready()
         began = time.perf_counter()
         result = await server.call("curse", {"size": 4_000_000})
@@ -158,14 +158,14 @@ async def test_an_error_of_megabytes_is_cut_before_it_is_read_for_secrets(plain)
     ],
 )
 async def test_a_list_of_tools_without_an_end_is_refused(plain, mode, sentence):
-    async with connected(plain(mode)) as server:
+    async with connect(plain(mode)) as server:
         with pytest.raises(ServerUnavailable, match=f"failing: {sentence}"):
             await server.ready(again=False)
 
 
 async def test_a_tool_that_says_too_much_is_left_out(plain, caplog):
     caplog.set_level("WARNING", "agents.tools.mcp.client")
-    async with connected(plain("wordy")) as server:
+    async with connect(plain("wordy")) as server:
         tools = await server.ready()
 
     assert len(tools) == 12
@@ -174,18 +174,18 @@ async def test_a_tool_that_says_too_much_is_left_out(plain, caplog):
 
 
 async def test_a_list_that_goes_in_circles_is_read_once(plain):
-    async with connected(plain("circle")) as server:
+    async with connect(plain("circle")) as server:
         assert len(await server.ready()) == 6
 
 
 async def test_answers_that_come_twice_are_taken_once(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         assert (await server.call("twice", {})).output == "once"
         assert (await server.call("add", {"a": 2, "b": 2})).output == "4"
 
 
 async def test_lines_that_are_no_messages_do_no_harm(plain):
-    async with connected(plain("chatty")) as server:
+    async with connect(plain("chatty")) as server:
         assert (await server.call("add", {"a": 1, "b": 2})).output == "3"
 
 
@@ -199,7 +199,7 @@ async def test_lines_that_are_no_messages_do_no_harm(plain):
     ],
 )
 async def test_an_answer_that_cannot_be_read_is_an_error_at_once(plain, which, sentence):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         began = time.perf_counter()
         result = await server.call("bytes", {"which": which}, 20)
@@ -213,7 +213,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error_at_once(plain, which, s
 
 
 async def test_words_during_a_call_are_no_answer_to_it(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         result = await server.call("bytes", {"which": "words"}, 0.5)
 
@@ -221,17 +221,17 @@ async def test_words_during_a_call_are_no_answer_to_it(plain):
 
 
 async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, notes):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         result = await server.call("never", {}, 0.3)
-        await until(lambda: "cancelled" in noted(notes))
+        await until(lambda: "cancelled" in read_notes(notes))
 
     assert result.error == uncertain_message(timeout_message("plain", 0.3))
     assert not result.mendable
 
 
 async def test_of_a_call_that_waited_for_its_server_it_is_known_that_nothing_was_done(plain):
-    async with connected(plain("mute")) as server:
+    async with connect(plain("mute")) as server:
         result = await server.call("add", {"a": 1, "b": 2}, 0.3)
 
     assert result.error == "plain wasn't ready within 0.3 s, so the tool wasn't called."
@@ -239,19 +239,19 @@ async def test_of_a_call_that_waited_for_its_server_it_is_known_that_nothing_was
 
 
 async def test_a_call_that_is_cancelled_is_cancelled_at_the_server(plain, notes):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         call = asyncio.create_task(server.call("never", {}))
-        await until(lambda: "begun" in noted(notes))
+        await until(lambda: "begun" in read_notes(notes))
         call.cancel()
-        await until(lambda: "cancelled" in noted(notes))
+        await until(lambda: "cancelled" in read_notes(notes))
 
     assert call.cancelled()
 
 
 async def test_a_call_that_hangs_holds_up_no_other(plain, notes):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         hung = asyncio.create_task(server.call("never", {}))
-        await until(lambda: "begun" in noted(notes))
+        await until(lambda: "begun" in read_notes(notes))
         calls = [server.call("add", {"a": n, "b": 0}) for n in range(20)]
         results = await asyncio.gather(*calls)
         hung.cancel()
@@ -261,7 +261,7 @@ async def test_a_call_that_hangs_holds_up_no_other(plain, notes):
 
 async def test_a_server_cannot_give_away_the_key_that_it_was_given(plain):
     given = {"API_KEY": "hunter2-hunter2", "MODE": "production"}
-    async with connected(plain(env=given)) as server:
+    async with connect(plain(env=given)) as server:
         around = json.loads((await server.call("environment", {})).output)
 
     assert around["env"]["API_KEY"] == "***"
@@ -272,7 +272,7 @@ async def test_a_server_cannot_give_away_the_key_that_it_was_given(plain):
 
 
 async def test_a_server_that_dies_during_a_call_is_started_again(plain, notes):
-    async with connected(plain(env={"API_KEY": "hunter2-hunter2"})) as server:
+    async with connect(plain(env={"API_KEY": "hunter2-hunter2"})) as server:
         died = await server.call("die", {})
         after = await server.call("add", {"a": 1, "b": 2})
 
@@ -285,17 +285,17 @@ async def test_a_server_that_dies_during_a_call_is_started_again(plain, notes):
 
 
 async def test_an_effect_is_not_repeated_when_its_server_dies(plain, notes):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         tool = McpTool(server, server.definition("die"), effect="at_most_once")
         outcome = await FallbackStrategy(pause=0).execute_with_fallback(tool, {})
 
     assert outcome.attempts == 1
-    assert noted(notes).count("dying") == 1
+    assert read_notes(notes).count("dying") == 1
 
 
 async def test_a_server_that_cannot_start_says_why_and_is_not_hammered(plain):
-    async with connected(plain("dead")) as server:
+    async with connect(plain("dead")) as server:
         await until(lambda: server.start() or server.health.restarts >= 2)
         refused = await server.call("add", {"a": 1, "b": 2}, 10)
 
@@ -306,7 +306,7 @@ async def test_a_server_that_cannot_start_says_why_and_is_not_hammered(plain):
 
 async def test_a_program_that_is_no_server_is_given_up_in_time():
     config = ServerConfig(name="mute", command="sleep", args=("600",), connect_timeout=0.5)
-    async with connected(config) as server:
+    async with connect(config) as server:
         server.start()
         await until(lambda: server.health.state == "failed")
 
@@ -314,7 +314,7 @@ async def test_a_program_that_is_no_server_is_given_up_in_time():
 
 
 async def test_an_unused_server_is_left_and_started_by_the_next_call(plain, notes):
-    async with connected(plain(), heartbeat=0.05, idle=0.3) as server:
+    async with connect(plain(), heartbeat=0.05, idle=0.3) as server:
         await server.ready()
         await until(lambda: server.health.state == "stopped")
         await until(lambda: not alive(pids(notes)))
@@ -328,7 +328,7 @@ async def test_an_unused_server_is_left_and_started_by_the_next_call(plain, note
 
 @pytest.mark.parametrize("modes", ["", "child", "child session", "deaf child session"])
 async def test_nothing_of_a_server_is_left(plain, notes, modes):
-    async with connected(plain(*modes.split())) as server:
+    async with connect(plain(*modes.split())) as server:
         around = json.loads((await server.call("environment", {})).output)
         started = alive(pids(notes))
 
@@ -368,7 +368,7 @@ async def test_a_keeper_that_has_to_be_killed_is_waited_for(monkeypatch):
 
 
 async def test_nothing_is_left_of_a_server_that_dies(plain, notes):
-    async with connected(plain("child", "session")) as server:
+    async with connect(plain("child", "session")) as server:
         await server.call("die", {})
         first = pids(notes)[:2]
         await until(lambda: not alive(first))
@@ -397,7 +397,7 @@ def test_a_server_finds_nothing_of_ours_around_it(plain, monkeypatch, loop):
     os.set_inheritable(held, True)
 
     async def looked_around():
-        async with connected(plain(env={"OWN": "its own"})) as server:
+        async with connect(plain(env={"OWN": "its own"})) as server:
             return json.loads((await server.call("environment", {})).output)
 
     with asyncio.Runner(loop_factory=loop) as runner:
@@ -414,7 +414,7 @@ def test_a_server_finds_nothing_of_ours_around_it(plain, monkeypatch, loop):
 
 
 async def test_changed_tools_are_listed_again_at_once(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.call("grow", {})
         await until(lambda: "revision 2" in server.definition("add").description)
 
@@ -422,7 +422,7 @@ async def test_changed_tools_are_listed_again_at_once(plain):
 async def test_servers_of_the_newest_revision_tell_of_changes_as_well():
     script = str(SERVERS / "ledger.py")
     config = ServerConfig(name="ledger", command=sys.executable, args=(script,))
-    async with connected(config) as server:
+    async with connect(config) as server:
         before = await server.ready()
         await server.call("hire", {})
         await until(lambda: server.definition("audit"))
@@ -431,7 +431,7 @@ async def test_servers_of_the_newest_revision_tell_of_changes_as_well():
 
 
 async def test_a_tool_that_changed_is_not_called(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         add = McpTool(server, server.definition("add"))
         count = McpTool(server, ToolDefinition(name="count", description="Notes it all."))
@@ -446,7 +446,7 @@ async def test_a_tool_that_changed_is_not_called(plain):
 
 
 async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         add = McpTool(server, server.definition("add"))
         await server.call("sneak", {})
@@ -456,7 +456,7 @@ async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
 
 
 async def test_a_tool_whose_server_lists_nothing_any_more_is_not_called(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         add = McpTool(server, server.definition("add"))
         await server.call("muddle", {})
@@ -466,18 +466,18 @@ async def test_a_tool_whose_server_lists_nothing_any_more_is_not_called(plain):
 
 
 async def test_calls_at_the_same_time_share_one_list_of_tools(plain, notes):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         add = McpTool(server, server.definition("add"))
-        before = noted(notes).count("listed")
+        before = read_notes(notes).count("listed")
         results = await asyncio.gather(*(add.execute({"a": n, "b": 1}) for n in range(20)))
 
     assert [result.output for result in results] == [str(n + 1) for n in range(20)]
-    assert noted(notes).count("listed") - before <= 2
+    assert read_notes(notes).count("listed") - before <= 2
 
 
 async def test_a_tool_says_whether_it_only_reads_and_whether_it_asks(plain):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         add, put, count = (
             McpTool(server, server.definition(n), is_trusted=True)
@@ -494,11 +494,11 @@ async def test_a_tool_says_whether_it_only_reads_and_whether_it_asks(plain):
 
 
 async def test_one_text_is_the_first_argument(plain, notes):
-    async with connected(plain()) as server:
+    async with connect(plain()) as server:
         await server.ready()
         await McpTool(server, server.definition("count")).execute("cheddar")
 
-    assert "cheddar" in noted(notes)
+    assert "cheddar" in read_notes(notes)
 
 
 def test_a_tool_says_which_definition_of_which_server_it_reaches(plain):
@@ -589,7 +589,7 @@ def shop(port, way="http", **more):
 
 
 async def test_a_server_behind_an_address_is_used_like_any_other():
-    async with open_shop() as (_, port), connected(shop(port), egress=LOOPBACK) as server:
+    async with open_shop() as (_, port), connect(shop(port), egress=LOOPBACK) as server:
         await server.ready()
         price = await server.call("price", {"item": "cheese"})
         wrong = await server.call("price", {})
@@ -627,7 +627,7 @@ async def test_a_server_behind_an_address_that_is_killed_is_found_again():
 async def test_servers_of_the_oldest_kind_can_be_used_still():
     async with (
         open_shop("sse") as (_, port),
-        connected(shop(port, "sse"), egress=LOOPBACK) as old,
+        connect(shop(port, "sse"), egress=LOOPBACK) as old,
     ):
         await old.ready()
 
@@ -643,7 +643,7 @@ async def test_an_address_that_may_not_be_asked_is_not_asked():
 
     async with await asyncio.start_server(knock, "127.0.0.1", 0) as listening:
         port = listening.sockets[0].getsockname()[1]
-        async with connected(shop(port)) as server:
+        async with connect(shop(port)) as server:
             server.start()
             await until(lambda: server.health.error)
 
@@ -658,7 +658,7 @@ async def test_the_time_server_tells_the_time():
     command = str(Path(sys.executable).with_name("mcp-server-time"))
     args = ("--local-timezone", "UTC")
     config = ServerConfig(name="time", command=command, args=args)
-    async with connected(config) as server:
+    async with connect(config) as server:
         tools = await server.ready()
         told = await server.call("get_current_time", {"timezone": "Asia/Tokyo"})
         wrong = await server.call("get_current_time", {"timezone": "Mars/Base"})
@@ -679,7 +679,7 @@ async def test_the_server_with_everything_answers_and_leaves_nothing():
         env=settings,
         connect_timeout=120,
     )
-    async with connected(config) as server:
+    async with connect(config) as server:
         try:
             tools = await server.ready()
         except ServerUnavailable as error:

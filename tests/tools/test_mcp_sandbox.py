@@ -57,7 +57,7 @@ def config(data, level):
     return made
 
 
-async def looked(config, *paths):
+async def look_at(config, *paths):
     """Return what the server finds at these paths."""
     connection = Connection(config)
     try:
@@ -73,7 +73,7 @@ async def test_nothing_of_ours_can_be_read(config, data, monkeypatch):
     (data / "mcp" / "8" / "own").write_text(SENTINEL)
     child = psutil.Popen(["sleep", "60"], env={"SENTINEL": SENTINEL})
     held = os.open(data / "secret_key", os.O_RDONLY)
-    found = await looked(
+    found = await look_at(
         config(),
         *(data / "secret_key", data / "ashiato.sqlite3", data, data / "mcp" / "8" / "own"),
         *(f"/proc/{os.getpid()}/environ", f"/proc/{child.pid}/environ"),
@@ -99,9 +99,9 @@ async def test_what_it_needs_is_there(config, data, tmp_path):
         (folder / "page").write_text("readable")
     opened = (Folder(str(shared)), Folder(str(kept), is_writable=True))
     modes = (PLAIN, str(kept / "notes"))
-    found = await looked(config(folders=opened, args=modes), shared / "page", kept / "page")
+    found = await look_at(config(folders=opened, args=modes), shared / "page", kept / "page")
     written = (kept / "notes").exists()
-    await looked(config(folders=opened, args=(PLAIN, str(shared / "notes"))), shared)
+    await look_at(config(folders=opened, args=(PLAIN, str(shared / "notes"))), shared)
 
     assert found == ["readable", "readable"]
     assert written
@@ -127,7 +127,7 @@ async def test_a_server_reaches_the_network(config, tmp_path):
             there.close()
 
         serving = asyncio.create_task(serve())
-        found = await looked(config(args=(str(script), "notes")), port)
+        found = await look_at(config(args=(str(script), "notes")), port)
         await serving
 
     assert found == ["connected"]
@@ -168,14 +168,14 @@ async def test_a_server_in_node_runs_with_the_modules_of_its_project(config, tmp
     )
     args = (str(project / "dist" / "server.js"),)
 
-    assert await looked(config(command="node", args=args), "anything") == ["from node"]
+    assert await look_at(config(command="node", args=args), "anything") == ["from node"]
 
 
 async def test_a_link_that_a_server_left_leads_nobody_out_of_its_folder(config, data):
     kept = data / "mcp" / "7"
     kept.mkdir(parents=True)
     (kept / "work").symlink_to(data)
-    found = await looked(config(), ".", data / "secret_key")
+    found = await look_at(config(), ".", data / "secret_key")
 
     assert found[0] == ""
     assert not (kept / "work").is_symlink()

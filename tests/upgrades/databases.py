@@ -86,7 +86,7 @@ def _copy_table(source: sqlite3.Connection, cursor, table: str) -> None:
     rows = source.execute(f'SELECT {columns} FROM "{table}"').fetchall()
     cursor.executemany(
         f'INSERT INTO "{table}" ({columns}) VALUES ({places})',
-        [[_adapted(*pair) for pair in zip(row, kinds.values(), strict=True)] for row in rows],
+        [[_convert(*pair) for pair in zip(row, kinds.values(), strict=True)] for row in rows],
     )
     if "id" in kinds and rows:
         cursor.execute(
@@ -95,7 +95,7 @@ def _copy_table(source: sqlite3.Connection, cursor, table: str) -> None:
         )
 
 
-def _adapted(value, kind: str):
+def _convert(value, kind: str):
     """Convert booleans, which SQLite lacks."""
     return bool(value) if kind == "boolean" and value is not None else value
 

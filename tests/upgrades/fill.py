@@ -38,7 +38,7 @@ async def fill() -> None:
             await _post(asker, "/chat/", text=question)
         await _post(asker, "/chat/", text=QUESTIONS[0], agent="careful")
         await _decide(asker)
-        first = (await _ended(3))[0]
+        first = (await _ended_runs(3))[0]
     finally:
         await runs.shut_down()
     await asyncio.to_thread(_review, reviewer, first)
@@ -72,7 +72,7 @@ async def _decide(asker) -> None:
     await _post(asker, f"/approvals/{call.pk}/", **fields)
 
 
-async def _ended(count: int) -> list[int]:
+async def _ended_runs(count: int) -> list[int]:
     ended = _model("Run").objects.filter(status="completed").order_by("pk")
 
     async def are_ended() -> bool:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EARLIER = ("0001_initial", "0002_search_index", "0039_personal_data_help")
 
 
-def applied():
+def applied_migrations():
     return MigrationRecorder(connection).migration_qs.filter(app="agents")
 
 
@@ -28,7 +28,7 @@ def record(db):
     recorder = MigrationRecorder(connection)
 
     def record(*names):
-        applied().delete()
+        applied_migrations().delete()
         for name in names:
             recorder.record_applied("agents", name)
 
@@ -58,7 +58,7 @@ def test_this_version_and_a_newer_one_are_not_refused(record, newer):
 
     call_command("migrate", verbosity=0)
 
-    assert {*ours, *newer} == {row.name for row in applied()}
+    assert {*ours, *newer} == {row.name for row in applied_migrations()}
 
 
 @pytest.mark.parametrize(

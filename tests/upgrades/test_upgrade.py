@@ -93,7 +93,7 @@ def upgraded(fresh, before, baseline, django_db_blocker):
         ContentType.objects.clear_cache()
 
 
-async def fetched(path):
+async def fetch(path):
     client = AsyncClient()
     user = await get_user_model().objects.aget(username="ada")
     await sync_to_async(client.force_login)(user)
@@ -141,9 +141,9 @@ async def test_runs_are_read_and_exported(upgraded):
 
     assert [run.status for run in runs] == ["completed"] * 3
     for run in runs:
-        page = await fetched(f"/traces/{run.pk}/")
-        trace = json.loads(await fetched(f"/traces/{run.pk}/export.json"))
-        text = await fetched(f"/traces/{run.pk}/export.md")
+        page = await fetch(f"/traces/{run.pk}/")
+        trace = json.loads(await fetch(f"/traces/{run.pk}/export.json"))
+        text = await fetch(f"/traces/{run.pk}/export.md")
         jsonschema.validate(trace, SCHEMA, jsonschema.Draft202012Validator)
         assert [step["kind"] for step in trace["steps"]].count("tool") == 1
         assert trace["events"][-1]["type"] == "run_finished"
@@ -154,7 +154,7 @@ async def test_runs_are_read_and_exported(upgraded):
 
 async def test_chats_are_read(upgraded):
     async for chat in ChatSession.objects.all():
-        assert chat.title in await fetched(f"/chat/{chat.pk}/")
+        assert chat.title in await fetch(f"/chat/{chat.pk}/")
 
 
 def test_the_audit_log_verifies_and_is_still_closed(upgraded):

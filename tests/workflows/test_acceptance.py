@@ -44,7 +44,7 @@ def answer(client, schedule, word="accept", **more):
     return client.post(f"{page(schedule)}answer/", told)
 
 
-def started(schedule, day=0):
+def start_due(schedule, day=0):
     Schedule.objects.filter(pk=schedule.pk).update(next_at=MONDAY)
     return schedules.start_due(MONDAY + timedelta(days=day))
 
@@ -56,7 +56,7 @@ def newer(workflow, editor):
 def test_a_newer_version_waits_for_the_owner(schedule, workflow, editor):
     newer(workflow, editor)
 
-    assert started(schedule) == []
+    assert start_due(schedule) == []
     schedule.refresh_from_db()
     assert schedule.trouble == "Waiting for ada to accept version 2. Accepted: 1."
     assert schedule.next_at == MONDAY + timedelta(days=1)
@@ -73,7 +73,7 @@ def test_the_owner_sees_the_difference_and_accepts_it(schedule, workflow, editor
     assert f'href="{page(schedule)}"' in listed
     assert "Another line." in shown.partition('class="difference"')[2].partition("</table>")[0]
     assert accepted.status_code == 302
-    [run] = started(schedule)
+    [run] = start_due(schedule)
     assert (run.user, run.workflow.number) == (person, 2)
     entry = AuditEntry.objects.get(action="workflow.accepted")
     assert entry.detail["version"] == 2
@@ -90,7 +90,7 @@ def test_what_was_not_shown_is_not_accepted(schedule, workflow, editor, person):
 
     assert late.status_code == 409
     assert "changed while you were reviewing it" in late.text
-    assert started(schedule) == []
+    assert start_due(schedule) == []
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_others_change_waits_for_the_owner(schedule, change, administrator,
         )
         assert "Waiting for" in saved.text or "was changed" in saved.text
 
-    assert started(schedule) == []
+    assert start_due(schedule) == []
     assert not Run.objects.exists()
     schedule.refresh_from_db()
     assert acceptance.terms(schedule, schedule.workflow.newest) != before
@@ -125,10 +125,10 @@ def test_a_schedule_for_another_starts_after_they_accepted_it(
     client_of(administrator).post("/admin/agents/schedule/add/", form | {"cron": "0 9 * * *"})
     made = Schedule.objects.get()
 
-    assert started(made) == []
+    assert start_due(made) == []
     assert client_of(administrator).get(page(made)).status_code == 404
     answer(client_of(stranger), made)
-    assert [run.user for run in started(made)] == [stranger]
+    assert [run.user for run in start_due(made)] == [stranger]
 
 
 def test_ones_own_save_accepts_all_but_a_version_that_one_has_not_seen(
@@ -146,7 +146,7 @@ def test_ones_own_save_accepts_all_but_a_version_that_one_has_not_seen(
     saved = client.post(change, form | {"cron": "0 8 * * *"}, follow=True)
 
     assert "This workflow has a new version." in saved.text
-    assert started(made) == []
+    assert start_due(made) == []
 
 
 @pytest.mark.parametrize("has_newer", [False, True])
@@ -165,12 +165,12 @@ def test_what_its_owner_turned_off_only_its_owner_turns_on(
     saved = client_of(administrator).post(change, form | {"enabled": "on"}, follow=True)
 
     assert "root2 turned this schedule off. Only root2 can turn it on." in saved.text
-    assert started(made) == []
+    assert start_due(made) == []
     assert acceptance.awaiting_acceptance(owner) == [made]
     client_of(owner).post(change, form | {"enabled": "on"})
-    assert len(started(made)) == (0 if has_newer else 1)
+    assert len(start_due(made)) == (0 if has_newer else 1)
     answer(client_of(owner), made)
-    assert len(started(made)) == (1 if has_newer else 0)
+    assert len(start_due(made)) == (1 if has_newer else 0)
 
 
 def test_a_declined_schedule_is_off_and_nobody_switches_it_on_for_them(schedule, person):
@@ -180,7 +180,7 @@ def test_a_declined_schedule_is_off_and_nobody_switches_it_on_for_them(schedule,
 
     Schedule.objects.update(enabled=True)
 
-    assert started(schedule) == []
+    assert start_due(schedule) == []
 
 
 def test_the_editor_of_a_workflow_sees_that_it_waits_and_cannot_accept(
@@ -210,6 +210,6 @@ def test_who_may_edit_schedules_and_no_more_cannot_borrow_rights(schedule, stran
 
     client_of(stranger).post(f"/admin/agents/schedule/{schedule.pk}/change/", form)
 
-    assert started(schedule) == []
+    assert start_due(schedule) == []
     schedule.refresh_from_db()
     assert "Waiting for ada to accept it." in schedule.trouble

@@ -11,7 +11,7 @@ from agents.models import GuardrailPattern, Run
 from agents.review import reruns
 from agents.review.models import Example
 from agents.workflows import start, versions
-from tests.conftest import checked
+from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -25,7 +25,7 @@ async def finished(workflow, person):
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 async def test_a_workflow_that_is_run_again_is_the_same_workflow(finished, person):
@@ -56,10 +56,10 @@ async def errand(editor, person):
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
-async def called(run):
+async def called_tools(run):
     steps = run.steps.filter(kind="tool").order_by("number")
     return [step.action async for step in steps]
 
@@ -76,8 +76,8 @@ async def test_an_agent_that_a_workflow_asks_again_has_its_tools(kept, errand, p
     runs.resume(run)
     await runs.wait(run)
 
-    run = await checked(run)
-    assert await called(run) == await called(errand) == ["ask_helper", "calculator"]
+    run = await verify_run(run)
+    assert await called_tools(run) == await called_tools(errand) == ["ask_helper", "calculator"]
     assert run.answer == errand.answer
 
 
@@ -154,7 +154,7 @@ async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, work
     assert await runs.recover_abandoned() == 1
     await runs.wait(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.status == "completed"
     called = run.events.filter(type="tool_call").order_by("seq")
     names = [event.data["function"]["name"] async for event in called]

@@ -11,7 +11,7 @@ from agents.models import Approval, Run
 from agents.runs.projection import Projection
 from agents.web.presentation import status_text
 from agents.workflows import start, versions
-from tests.conftest import checked
+from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -66,7 +66,7 @@ async def send(user, gate, verdict, words=""):
 async def over(gate):
     run = await Run.objects.aget(pk=gate.run_id)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 @pytest.mark.parametrize("verdict", ["approve", "reject"])

@@ -10,7 +10,7 @@ from agents.runs import approvals
 from agents.runs.approvals import Decision
 from agents.workflows import start, versions
 from agents.workflows.examples import EXAMPLES
-from tests.conftest import checked
+from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-async def started(query, person):
+async def start_workflow(query, person):
     wish = await sync_to_async(start.parse_command)(query, person)
     run = await sync_to_async(start.prepare_run)(wish, person, "chat.1")
     runs.launch(run)
@@ -26,7 +26,7 @@ async def started(query, person):
     asked = await Approval.objects.aget(run=run)
     await approvals.decide(person, asked.pk, Decision(digest=asked.digest, is_approved=True))
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ async def started(query, person):
 async def test_the_best_products_are_told_in_two_sentences(editor, person, count, second):
     await sync_to_async(versions.save)(EXAMPLES["sales"].text, editor)
 
-    run = await started(f"/workflow Top products count={count}", person)
+    run = await start_workflow(f"/workflow Top products count={count}", person)
 
     figures = (await run.steps.filter(action="database").afirst()).observation
     assert run.status == "completed", run.detail

@@ -7,7 +7,7 @@ from django.test import Client
 from agents import runs
 from agents.models import Run, Schedule, Workflow
 from agents.workflows import acceptance, schedules, versions
-from tests.conftest import checked
+from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.both_databases,
@@ -95,7 +95,7 @@ async def test_a_look_around_starts_it_and_it_runs_to_its_end(schedule):
     run = await Run.objects.aget()
     await runs.wait(run)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
 
 
 async def test_a_run_that_is_over_starts_nothing(schedule):

@@ -13,7 +13,7 @@ from agents.workflows import start, versions
 from agents.workflows.start import WorkflowNotStarted
 from chat import messages
 from chat.errors import MessageRejected
-from tests.conftest import checked
+from tests.conftest import verify_run
 from tests.workflows import pipeline
 
 pytestmark = [
@@ -54,7 +54,7 @@ async def carried_out(text, user):
     run = await sync_to_async(start.prepare_run)(wish, user, "chat.1")
     runs.launch(run)
     await runs.wait(run)
-    return await checked(run)
+    return await verify_run(run)
 
 
 async def test_the_pipeline_runs_from_end_to_end(workflow, person):
@@ -142,7 +142,7 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
     message = await messages.submit(None, person, text, "a")
     await runs.wait(message.run)
 
-    run = await checked(message.run)
+    run = await verify_run(message.run)
     assert run.answer == "平均は 2 です。"
     assert message.session.title == "アンケート集計レポート"
 
@@ -165,7 +165,7 @@ async def test_it_is_started_from_its_page_with_what_the_form_says(greeting, per
 
     assert answer.status_code == 302
     assert run.query.startswith('/workflow "Greeting card" to=Ada times=0')
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.status == "completed"
     assert await run.steps.filter(status="skipped").acount() == 1
 
@@ -201,7 +201,7 @@ async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, edi
     await approvals.decide(person, asked.pk, Decision(digest=asked.digest, is_approved=True))
     await runs.wait(run)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
     assert run.answer == "平均は 2 です。"
 
 
@@ -227,7 +227,7 @@ async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
     await approvals.decide(person, asked.pk, word)
     await runs.wait(run)
 
-    run = await checked(run)
+    run = await verify_run(run)
     assert run.status == "stopped"
     assert "too early" in run.detail
     assert not await run.steps.filter(action="report_writer").aexists()

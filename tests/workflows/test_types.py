@@ -10,7 +10,7 @@ from agents.engine.loop.function_tool import function_tool
 from agents.engine.plans.outcome import result_value
 from agents.engine.tool import ToolResult
 from agents.workflows import reference, start, versions
-from tests.conftest import checked
+from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -42,7 +42,7 @@ async def test_what_the_calculator_gives_is_a_number(six, person):
     runs.launch(run)
     await runs.wait(run)
 
-    assert (await checked(run)).status == "completed"
+    assert (await verify_run(run)).status == "completed"
     steps = {step.action: step async for step in run.steps.filter(kind="task")}
     told = [e.data async for e in run.events.filter(type="step") if "output" in e.data]
     assert {"6", "42"} <= {str(each["output"]) for each in told}

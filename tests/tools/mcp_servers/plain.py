@@ -77,7 +77,7 @@ BYTES = {
 }
 
 
-def looked(path):
+def look_at(path):
     """Return what a program finds at a path it should not see."""
     try:
         if os.path.isdir(path):
@@ -114,7 +114,7 @@ def answer(id, name, arguments):
                 sys.stdout.flush()
             return None
         case "look":
-            return text(looked(arguments["path"]))
+            return text(look_at(arguments["path"]))
         case "muddle":
             modes.append("muddled")
             return text("muddled")
@@ -149,7 +149,7 @@ def answer(id, name, arguments):
     raise LookupError(name)
 
 
-def listed(cursor):
+def list_tools(cursor):
     """List tools in pages, and in invalid ones on demand."""
     if "muddled" in modes:
         raise LookupError("tools")
@@ -178,7 +178,7 @@ def serve(request):
             say({"id": id, "result": {"protocolVersion": "2025-06-18", **about}})
         case "tools/list":
             try:
-                say({"id": id, "result": listed(params.get("cursor"))})
+                say({"id": id, "result": list_tools(params.get("cursor"))})
             except LookupError as error:
                 say({"id": id, "error": {"code": -32603, "message": f"Wrong: {error}"}})
         case "tools/call":
