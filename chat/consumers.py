@@ -218,14 +218,14 @@ class ChatConsumer(LiveConsumer):
     async def send_now(self, pk: int | None) -> None:
         await database.run_urgent(self._check_access)
         if not await sessions.send_now(self.session, self.scope["user"], pk):
-            self.hear("queue.changed", {})  # it was just sent or withdrawn
+            self.on_notification("queue.changed", {})  # it was just sent or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Withdraw a queued message and return its text to the composer."""
         await database.run_urgent(self._check_access)
         text = await sessions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
-            self.hear("queue.changed", {})
+            self.on_notification("queue.changed", {})
         else:
             await self.show(partial(fragments.render_composer, returned=text), self.session)
 

@@ -155,13 +155,13 @@ def _claim_next(session: ChatSession) -> Message | None:
         if not queue.lock(session) or queue.live_run(session):
             return None
         queue.drop_inactive(session)
-        hindered: set[int] = set()
+        blocked_authors: set[int] = set()
         for message in queue.queued_messages(session):
-            if message.author_id in hindered:
+            if message.author_id in blocked_authors:
                 continue
-            if (begun := _start_message(session, message)) is not None:
-                return begun
-            hindered.add(message.author_id)
+            if (started := _start_message(session, message)) is not None:
+                return started
+            blocked_authors.add(message.author_id)
     return None
 
 
@@ -248,9 +248,9 @@ def _build(
 
 def _create_session(user: User, text: str, agent: str) -> ChatSession:
     """Create a chat named after its first message, or after the workflow it starts."""
-    wish = run_factory.requested_workflow(text, user)
+    request = run_factory.requested_workflow(text, user)
     kept = masking.mask_for_storage(run_factory.select_agent(agent, user), text)
-    title = wish.version.workflow.name if wish else make_title(kept)
+    title = request.version.workflow.name if request else make_title(kept)
     return ChatSession.objects.create(user=user, title=title)
 
 

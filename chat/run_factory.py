@@ -78,7 +78,7 @@ def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
     """Create the run for a text: of an agent, a workflow, or a stopped plan."""
     if (stopped := _stopped_plan(session, text)) is not None:
         return _prepare_continuation(stopped, session, user)
-    wish = requested_workflow(text, user)
+    request = requested_workflow(text, user)
     with _reject_agent_errors():
         return runs.prepare(
             query=text,
@@ -86,8 +86,8 @@ def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
             topic=session.topic,
             user=user,
             agent=agent,
-            workflow=wish.version if wish else None,
-            parameters=dict(wish.parameters) if wish else None,
+            workflow=request.version if request else None,
+            parameters=dict(request.parameters) if request else None,
         )
 
 

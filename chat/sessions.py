@@ -22,12 +22,12 @@ class SessionStatus:
     live_run: int | None
     is_waiting: bool = False
     queued: tuple[Message, ...] = ()
-    hindrance: str = ""
+    blocked_reason: str = ""
 
     @property
     def waits(self) -> tuple[Any, ...]:
         """The visible state of the queue."""
-        return self.queued, self.hindrance, self.is_waiting
+        return self.queued, self.blocked_reason, self.is_waiting
 
 
 async def send_now(session: ChatSession, user: User, pk: int | None) -> bool:
@@ -74,7 +74,7 @@ def get_status(session: ChatSession, run: Run | None) -> SessionStatus:
         live_run=None if run is None else run.pk,
         is_waiting=run is not None and run.is_waiting,
         queued=queued,
-        hindrance=run_factory.blocked_reason(queued[0]) if queued and run is None else "",
+        blocked_reason=run_factory.blocked_reason(queued[0]) if queued and run is None else "",
     )
 
 

@@ -107,7 +107,7 @@ def scripted(monkeypatch):
 
 
 @pytest.fixture
-async def workshop():
+async def run_executor():
     """Stop all runs after the test, and their writer."""
     from agents import runs
 

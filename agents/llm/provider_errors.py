@@ -62,9 +62,9 @@ class ProviderSentence(NamedTuple):
     plain: str
     quoting: str
 
-    def fill(self, model: str, said: str, status: int | None = None) -> str:
-        sentence = self.quoting if said else self.plain
-        return sentence.format(model=model, words=said, status=status)
+    def fill(self, model: str, message: str, status: int | None = None) -> str:
+        sentence = self.quoting if message else self.plain
+        return sentence.format(model=model, words=message, status=status)
 
 
 KEY_REJECTED = ProviderSentence(

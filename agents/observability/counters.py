@@ -74,7 +74,7 @@ class EventCounters:
         # Running turns: model, and since when nothing was received.
         self._open: OrderedDict[tuple[int, int], tuple[str, datetime | None]] = OrderedDict()
 
-    def hear(self, run: Run, events: list[Event]) -> None:
+    def on_events(self, run: Run, events: list[Event]) -> None:
         try:
             self._count(run, events)
         except Exception:  # whatever the error, it must not fail the event writer

@@ -117,7 +117,7 @@ DATABASE_UP_HELP = "1 if the database responds."
 
 def start() -> None:
     """Count everything this process saves from now on."""
-    event_writer.readers.append(tally.hear)
+    event_writer.readers.append(event_counters.on_events)
 
 
 def response(authorization: str) -> HttpResponse:
@@ -174,7 +174,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
 
 
 registry = CollectorRegistry()
-tally = EventCounters(registry)
+event_counters = EventCounters(registry)
 registry.register(ProcessStatusCollector())
 registry.register(DatabaseCollector())
 ProcessCollector(registry=registry)

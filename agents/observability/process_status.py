@@ -75,7 +75,9 @@ class _Heartbeat:
         self.watchdog = Watchdog()
         self._is_away = False
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._report_loop, name="pulse", daemon=True)
+        self._thread = threading.Thread(
+            target=self._report_loop, name="process-status", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:

@@ -59,14 +59,14 @@ def start(environment: Any) -> None:
     for sink in _create_sinks(environment):
         reader = SinkWorker(sink)
         _readers.append(reader)
-        event_writer.readers.append(reader.hear)
+        event_writer.readers.append(reader.on_events)
     atexit.register(stop)
 
 
 def stop() -> None:
     """Pass on what is queued, if that doesn't take long."""
     for reader in _readers:
-        event_writer.readers.remove(reader.hear)
+        event_writer.readers.remove(reader.on_events)
         reader.leave()
     _readers.clear()
     atexit.unregister(stop)
@@ -90,7 +90,7 @@ class SinkWorker:
         self.thread = Thread(target=self._drain_queue, name="telemetry", daemon=True)
         self.thread.start()
 
-    def hear(self, run: Run, events: list[Event]) -> None:
+    def on_events(self, run: Run, events: list[Event]) -> None:
         if not self.sink.with_content:
             events = [replace(event, data=_truncate(event.data)) for event in events]
         size = sum(_approximate_size(event.data) for event in events)

@@ -224,7 +224,7 @@ def replay_view(
 ) -> ReplayRunView:
     """Return the page of a run after that event; before the first one, as asked.
 
-    With a veil the run is already masked, and so is everything rendered.
+    With a masker the run is already masked, and so is everything rendered.
     """
     return ReplayRunView(
         run.pk, place, masker=masker, projection=ReplayProjection.after(run, at)

@@ -104,19 +104,21 @@ class RerunSetup:
         had = {tool["function"]["name"] for tool in self._start_data.get("tools", ())}
         return [] if self.run.workflow_id else sorted(had - set(self.tools))
 
-    def overrides(self, wish: RerunOptions) -> dict[str, Any]:
+    def overrides(self, options: RerunOptions) -> dict[str, Any]:
         """Return the options that differ from the current agent."""
         agent = self.agent
         chosen: dict[str, Any] = {}
-        if wish.instructions and wish.instructions != planner_factory.agent_instructions(agent):
-            chosen["instructions"] = wish.instructions
-        if wish.model != planner_factory.model_name(agent):
-            chosen["model"] = wish.model
-        if wish.fallback != AGENT_DEFAULT:
-            chosen["fallback_models"] = wish.fallback
-        if set(wish.tools) != set(self.tools):
-            chosen["tools"] = sorted(wish.tools)
-        if off := [name for name in self.guardrails if name not in wish.guardrails]:
+        if options.instructions and options.instructions != planner_factory.agent_instructions(
+            agent
+        ):
+            chosen["instructions"] = options.instructions
+        if options.model != planner_factory.model_name(agent):
+            chosen["model"] = options.model
+        if options.fallback != AGENT_DEFAULT:
+            chosen["fallback_models"] = options.fallback
+        if set(options.tools) != set(self.tools):
+            chosen["tools"] = sorted(options.tools)
+        if off := [name for name in self.guardrails if name not in options.guardrails]:
             chosen["guardrails_off"] = off
         return chosen
 
@@ -159,18 +161,18 @@ def nearest_step(run: Run, number: int) -> int:
 
 @transaction.atomic
 def prepare_once(
-    run: Run, step: int, wish: RerunOptions, user: User, token: str
+    run: Run, step: int, options: RerunOptions, user: User, token: str
 ) -> tuple[Run, bool]:
     """Return the run and whether it is new: the same form sent twice gives the same."""
     get_user_model().objects.select_for_update().get(pk=user.pk)  # locks out concurrent forms
-    topic = _topic(token, user.pk, run.pk, step, asdict(wish))
+    topic = _topic(token, user.pk, run.pk, step, asdict(options))
     if (known := Run.objects.filter(user=user, topic=topic).first()) is not None:
         return known, False
     _check_limit(user)
-    return prepare(run, step, wish, user, topic), True
+    return prepare(run, step, options, user, topic), True
 
 
-def prepare(run: Run, step: int, wish: RerunOptions, user: User, topic: str = "") -> Run:
+def prepare(run: Run, step: int, options: RerunOptions, user: User, topic: str = "") -> Run:
     """Create the rerun; those of others' questions are audited."""
     setup = RerunSetup(run, user.pk)
     try:
@@ -178,7 +180,7 @@ def prepare(run: Run, step: int, wish: RerunOptions, user: User, topic: str = ""
             run,
             topic=topic or _topic(uuid4().hex),
             step=nearest_step(run, step),
-            overrides=setup.overrides(wish),
+            overrides=setup.overrides(options),
             user=user,
             agent=setup.agent,
         )

@@ -79,7 +79,7 @@ class EventWriter:
         self._longest = 0.0
         self._active_runs = 0
         self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="event-writer")
         self._task = asyncio.create_task(self._write())
 
     async def keep(self, run: Run, event: Event) -> None:

@@ -56,7 +56,7 @@ class RunExecutor:
         if run.pk not in self.tasks:
             self.event_writer.forget(run)
 
-    def go_on(self, run: Run) -> None:
+    def notify_in_background(self, run: Run) -> None:
         """Notify the followers of this run, in a task that a stop can't cancel."""
         if not self.is_closing:
             task = asyncio.create_task(notify_followers(run))
@@ -92,7 +92,7 @@ class RunExecutor:
         if self.tasks.get(run.pk) is task:
             del self.tasks[run.pk], self.runs[run.pk]
             self.event_writer.forget(run)
-            self.go_on(run)
+            self.notify_in_background(run)
 
     async def _drive(self, run: Run, source: EventSource) -> None:
         user_id = "" if run.user_id is None else str(run.user_id)
@@ -174,15 +174,15 @@ async def notify_followers(run: Run | None) -> None:
             logger.exception("Can't notify a follower of a run.")
 
 
-_workshops: dict[asyncio.AbstractEventLoop, RunExecutor] = {}
+_executors: dict[asyncio.AbstractEventLoop, RunExecutor] = {}
 
 
 def current() -> RunExecutor:
     """Return the executor of this event loop."""
     loop = asyncio.get_running_loop()
-    if loop not in _workshops:
-        _workshops[loop] = RunExecutor()
-    return _workshops[loop]
+    if loop not in _executors:
+        _executors[loop] = RunExecutor()
+    return _executors[loop]
 
 
 async def close(grace: float, why: str) -> list[Run]:
@@ -192,19 +192,21 @@ async def close(grace: float, why: str) -> list[Run]:
     rest.
     """
     loop = asyncio.get_running_loop()
-    if (shop := _workshops.get(loop)) is None:
+    if (executor := _executors.get(loop)) is None:
         return []
-    await shop.finish()
-    left = await shop.stop(grace, why)
-    del _workshops[loop]
+    await executor.finish()
+    left = await executor.stop(grace, why)
+    del _executors[loop]
     return left
 
 
 def active_count() -> int:
     """Return how many runs this process drives; thread-safe."""
-    return sum(len(shop.tasks) for shop in list(_workshops.values()))
+    return sum(len(executor.tasks) for executor in list(_executors.values()))
 
 
 def lag() -> float:
     """Return the longest wait for a commit since the last call; thread-safe."""
-    return max((shop.event_writer.lag() for shop in list(_workshops.values())), default=0.0)
+    return max(
+        (executor.event_writer.lag() for executor in list(_executors.values())), default=0.0
+    )

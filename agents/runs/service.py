@@ -197,16 +197,16 @@ async def drive(run: int) -> None:
 
 async def stop(run: Run) -> None:
     """Stop a run now, in the model's stream or inside a tool, and wait until it has ended."""
-    shop = executor.current()
-    is_here = run.pk in shop.tasks
+    local = executor.current()
+    is_here = run.pk in local.tasks
     is_driven = is_here or await database.run(leases.request_stop, run)
-    has_ended = is_driven and await (shop.cancel(run) if is_here else _wait_stopped(run))
+    has_ended = is_driven and await (local.cancel(run) if is_here else _wait_stopped(run))
     if is_driven and not has_ended:
         logger.warning("Run %s didn't stop in time. It is closed anyway.", run.pk)
     # In any case: a task cancelled before its first step has closed nothing, and how far the
     # calls of a dead process got is unknown.
-    await shop.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
-    shop.go_on(run)
+    await local.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
+    local.notify_in_background(run)
 
 
 async def wait(run: Run) -> None:

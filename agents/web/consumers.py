@@ -121,7 +121,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return
         self.begin()
         for followed in (topic, pubsub.person_topic(person)):
-            await self.stack.enter_async_context(pubsub.subscribe(followed, self.hear))
+            await self.stack.enter_async_context(
+                pubsub.subscribe(followed, self.on_notification)
+            )
         self._spawn(self._watch())
 
     def _spawn(self, part: Coroutine[Any, Any, None]) -> None:
@@ -151,7 +153,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def begin(self) -> None:
         """Prepare the page once access is granted."""
 
-    def hear(self, kind: str, facts: dict[str, Any]) -> None:
+    def on_notification(self, kind: str, facts: dict[str, Any]) -> None:
         """Queue a notification; a page too far behind misses some and reads the rows again."""
         if len(self.notifications) < MAX_QUEUED:
             self.notifications.append((kind, facts))
@@ -289,7 +291,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             is_live = any(live_view.is_live for live_view in self.live_views.values())
             longest = LIVE_POLL_SECONDS if is_live else IDLE_POLL_SECONDS
             if time.monotonic() - self.looked >= longest:
-                self.hear(pubsub.REFRESH_KIND, {})
+                self.on_notification(pubsub.REFRESH_KIND, {})
 
     async def show(
         self, fragment: Callable[..., Frames], *subject: Any, ask: AsyncQuery = database.run

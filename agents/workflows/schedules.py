@@ -84,5 +84,5 @@ def _prepare_run(schedule: Schedule) -> Run:
     if held := acceptance.why_held(schedule, version):
         raise start.WorkflowNotStarted(held)
     parameters = start.format_parameters(schedule.parameters)
-    wish = start.build_request(schedule.workflow, parameters, schedule.user, version=version)
-    return start.prepare_run(wish, schedule.user, f"schedule.{schedule.pk}")
+    request = start.build_request(schedule.workflow, parameters, schedule.user, version=version)
+    return start.prepare_run(request, schedule.user, f"schedule.{schedule.pk}")

@@ -113,14 +113,14 @@ def format_parameters(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: format_value(value) for name, value in values.items() if value is not None}
 
 
-def prepare_run(wish: StartRequest, user: User | None, topic: str) -> Run:
+def prepare_run(request: StartRequest, user: User | None, topic: str) -> Run:
     """Create the run, ready to be launched."""
     return runs.prepare(
-        query=wish.query,
+        query=request.query,
         topic=topic,
         user=user,
-        workflow=wish.version,
-        parameters=dict(wish.parameters),
+        workflow=request.version,
+        parameters=dict(request.parameters),
     )
 
 

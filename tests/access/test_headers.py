@@ -11,7 +11,7 @@ from tests.access.world import World, create_world
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 READ = [route for route, door in DOORS.items() if door.method == "GET"]

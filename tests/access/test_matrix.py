@@ -22,7 +22,7 @@ from tests.conftest import ORIGIN, frames_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 # What a page may say over its socket; the text that only writers are not answered with.

@@ -32,7 +32,7 @@ from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 RECORDS = [Run, RunEvent, AgentStep, Approval, ChatSession, Message, Document, Chunk]

@@ -22,7 +22,7 @@ from tests.wire import WireServer
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 PARAMETERS = EXAMPLE_DEFINITION["function"]["parameters"]

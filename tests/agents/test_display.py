@@ -160,7 +160,7 @@ def scripts():
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 @pytest.mark.parametrize(
     "dialect", ["native", pytest.param("react", marks=pytest.mark.thorough)]
 )
@@ -180,7 +180,7 @@ async def test_the_page_watched_is_the_page_reloaded(script, dialect, monkeypatc
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end(seed, watch):
     dice = random.Random(seed)
@@ -210,7 +210,7 @@ def test_a_page_is_behind_by_what_happened_a_while_ago_and_not_by_what_is_on_its
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_gone():
     run = await run_question("What is 12.5% of 3480?")
     watched = LiveRunView(run.pk)
@@ -226,7 +226,7 @@ async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_go
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_a_run_out_of_steps_shows_what_it_found_and_offers_to_go_on(monkeypatch):
     await Agent.objects.aupdate(max_steps=2)
     script = [Says.call("calculator", input=sum) for sum in ("6 * 7", "1 / 0")]
@@ -252,7 +252,7 @@ class Rows:
         return ToolResult('{"columns": ["n"], "rows": [[1], [2]]}')
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 @pytest.mark.django_db(transaction=True)
 async def test_rows_that_were_found_are_shown_as_a_table(monkeypatch, scripted):
     monkeypatch.setitem(tool_factory.BUILT_IN_TOOLS, "calculator", Rows)
@@ -394,7 +394,7 @@ def test_a_run_that_simply_completed_needs_no_sentence():
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_what_a_tool_returned_is_text_on_the_page(monkeypatch):
     class Evil:
         name, description, timeout = "calculator", "Returns markup.", 5

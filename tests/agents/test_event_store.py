@@ -15,7 +15,7 @@ from tests.conftest import run_question, verify_run
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 NOW = "2040-01-01T00:00:00+00:00"

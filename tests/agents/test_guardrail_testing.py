@@ -24,7 +24,7 @@ from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 DRAFT = {"name": "Word", "pattern": "(?i)swordfish", "stage": "both", "action": "mask"}
 CHANGE = "change_guardrailpattern"

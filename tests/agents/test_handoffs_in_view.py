@@ -12,7 +12,7 @@ from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 
@@ -100,5 +100,5 @@ def test_a_question_to_a_person_is_not_taken_for_an_agent_called_person(run):
     step = AgentStep(run=run, number=1, kind="tool", action="ask_person", agent_name="lead")
     step.action_input = {"question": "May we?"}
 
-    assert StepView(step, run).colleague == ""
+    assert StepView(step, run).handoff_agent == ""
     assert StepView(step, run).intent == "Question for the user: May we?"

@@ -16,7 +16,7 @@ from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 PLAIN = str(Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py")

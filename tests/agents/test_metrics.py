@@ -28,7 +28,7 @@ from agents.tools.calculator import CalculatorTool
 from project.asgi import doors
 from tests.conftest import run_question
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("workshop")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("run_executor")]
 
 TOKEN = "a long walk on the beach"
 
@@ -36,7 +36,7 @@ TOKEN = "a long walk on the beach"
 @pytest.fixture
 def registry(monkeypatch):
     registry = CollectorRegistry()
-    monkeypatch.setattr(event_writer, "readers", [EventCounters(registry).hear])
+    monkeypatch.setattr(event_writer, "readers", [EventCounters(registry).on_events])
     return registry
 
 
@@ -195,7 +195,7 @@ def test_there_are_only_so_many_names():
             Event(type=EventType.RUN_STARTED, data=about),
             Event(type=EventType.STEP_STARTED, data=turn),
         ]
-        tally.hear(Run(pk=number), events)
+        tally.on_events(Run(pk=number), events)
 
     assert registry.get_sample_value("ashiato_model_calls_total", {"model": "other"}) == 5
 
@@ -203,13 +203,15 @@ def test_there_are_only_so_many_names():
 def test_what_is_told_again_is_not_counted_again():
     registry = CollectorRegistry()
     begun = Event(type=EventType.RUN_STARTED, data={"model": "m", "tools": []})
-    EventCounters(registry).hear(Run(pk=1), [mark_replayed(begun)])
+    EventCounters(registry).on_events(Run(pk=1), [mark_replayed(begun)])
 
     assert registry.get_sample_value("ashiato_runs_started_total") == 0
 
 
 def test_what_cannot_be_counted_is_no_harm_to_the_event_writer(caplog):
-    EventCounters(CollectorRegistry()).hear(Run(pk=7), [Event(type=EventType.USAGE, data={})])
+    EventCounters(CollectorRegistry()).on_events(
+        Run(pk=7), [Event(type=EventType.USAGE, data={})]
+    )
 
     assert "Can't update the metrics for run 7." in caplog.text
 

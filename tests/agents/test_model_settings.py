@@ -24,7 +24,7 @@ from tests.wire import WireServer, fail, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 KEY = "sk-of-this-row-0123456789"
 ADD = reverse("admin:agents_languagemodel_add")

@@ -20,7 +20,7 @@ from tests.wire import WireServer, fail, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 HELLO = {"model": "fast", "messages": [{"role": "user", "content": "Hello?"}]}
 KEY = "sk-of-this-row-0123456789"

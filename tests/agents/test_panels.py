@@ -22,7 +22,7 @@ from tests.wire import WireServer, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 
 REVIEW = {

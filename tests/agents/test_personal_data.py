@@ -26,7 +26,7 @@ from tests.wire import WireServer, call, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "samples", "workshop"),
+    pytest.mark.usefixtures("agent", "samples", "run_executor"),
 ]
 
 MODELS_BY_ROUTE = {"direct": DirectModel, "litellm": LiteLLMModel}

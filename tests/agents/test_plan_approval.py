@@ -18,7 +18,7 @@ from tests.conftest import run_question, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 
 HTMX = {"HX-Request": "true"}

@@ -19,7 +19,7 @@ from tests.review.test_replay import apply_again, compare, plain
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 
 

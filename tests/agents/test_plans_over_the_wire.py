@@ -13,7 +13,7 @@ from tests.wire import WireServer, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 
 MODELS_BY_ROUTE = {"direct": DirectModel, "litellm": LiteLLMModel}

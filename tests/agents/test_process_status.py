@@ -22,7 +22,7 @@ from tests.conftest import tab
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 
 

@@ -66,7 +66,7 @@ def listening():
 
 
 rows = pytest.mark.django_db(transaction=True)
-with_agent = pytest.mark.usefixtures("agent", "workshop")
+with_agent = pytest.mark.usefixtures("agent", "run_executor")
 
 
 def test_a_span_arrives_with_all_that_it_says(collector):

@@ -38,7 +38,7 @@ from tests.audit.test_erasure import rows_with
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 MARK, ANSWER = f"mark{uuid4().hex}", f"reply{uuid4().hex[:6]}"
 WORDS = f'My {MARK} "garden"\nis in 鎌倉, and nobody but you knows the way that leads there.'

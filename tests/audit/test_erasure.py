@@ -23,7 +23,7 @@ from tests.review.conftest import client_of
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("workshop"),
+    pytest.mark.usefixtures("run_executor"),
 ]
 WORDS = "My secret garden is in Kamakura"
 

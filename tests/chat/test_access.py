@@ -24,7 +24,7 @@ from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 # Every page and how it is asked; open pages need no account.

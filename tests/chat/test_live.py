@@ -26,7 +26,7 @@ from tests.conftest import ORIGIN, frames_until, tab
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 FINISHED = 'class="run" data-status="completed"'

@@ -27,7 +27,7 @@ from tests.conftest import frames_until, tab
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 PASTE = 'Order 4711, "express" & paid.\n' * 5_400

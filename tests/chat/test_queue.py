@@ -20,7 +20,7 @@ from tests.conftest import frames_until, tab, verify_run
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 FINISHED = 'class="run" data-status="completed"'

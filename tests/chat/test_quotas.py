@@ -18,7 +18,7 @@ from chat.models import ChatSession, Message
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 begin = partial(sync_to_async(messages.save), None)
@@ -101,4 +101,4 @@ async def test_what_waits_says_what_it_waits_for(person, settings):
 
     standing = await sync_to_async(sessions.get_status)(chat, None)
     assert [message.text for message in standing.queued] == ["two"]
-    assert standing.hindrance.startswith("You've reached your daily limit of 10 tokens.")
+    assert standing.blocked_reason.startswith("You've reached your daily limit of 10 tokens.")

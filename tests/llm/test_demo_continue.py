@@ -120,7 +120,7 @@ def test_a_question_of_its_own_is_no_wish_to_go_on(text):
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize(("question", "answer"), [(SUM, ANSWER), (SUM_JA, ANSWER_JA)])
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_what_the_button_says_ends_in_an_answer(language, question, answer, dialect):
     await Agent.objects.aupdate(max_steps=1, dialect=dialect)
     stopped = await run_question(question)

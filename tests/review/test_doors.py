@@ -12,7 +12,7 @@ from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 ALONE = ["", "steps/", "steps/1/", "compare/", "replay/"]

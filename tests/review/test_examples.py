@@ -17,7 +17,7 @@ from tests.conftest import run_question
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 SUM = Says.call("calculator", expression="6 * 7")

@@ -39,7 +39,7 @@ def validate_export(text):
     return trace
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_a_real_run_is_exported_whole_and_as_documented(person, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
     run = await run_question("6 * 7?", user=person)
@@ -127,7 +127,7 @@ async def test_a_long_run_comes_in_pieces(personal_run, person):
     assert [event["seq"] for event in trace["events"]] == list(range(3, 505))
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_a_run_reads_well_as_a_document(person, scripted):
     scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
     run = await run_question("What is 6 * 7?", user=person)

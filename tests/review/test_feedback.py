@@ -27,7 +27,7 @@ from tests.review.conftest import MAIL
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 HTMX = {"HX-Request": "true"}

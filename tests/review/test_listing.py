@@ -405,7 +405,7 @@ def test_runs_again_of_runs_again_cost_no_query_each(
     assert len(numbers(page)) == 31
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
     scripted(Says.call("calculator", expression="6*7"), Says(answer="42"))
 

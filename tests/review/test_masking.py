@@ -262,7 +262,7 @@ def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
     assert "‹email›" in as_watched
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_a_reviewer_watches_a_run_to_its_end_masked(person, reviewer, scripted):
     scripted(Says(thought=LONG, answer=LONG))
     run = await sync_to_async(runs.prepare)(query=f"Ask {MAIL}", topic="chat.1", user=person)

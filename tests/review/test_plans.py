@@ -17,7 +17,7 @@ from tests.review.test_exports import fetch, validate_export
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("planner", "workshop"),
+    pytest.mark.usefixtures("planner", "run_executor"),
 ]
 
 

@@ -28,7 +28,7 @@ from tests.review.conftest import MAIL, PERSONAL, PHONE
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 CALL = Says.call("calculator", "I need to calculate.", input="6 * 7")

@@ -9,7 +9,7 @@ from tests.conftest import run_question
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
     scripted(Says(answer="1"), Says(answer="2"), Says(answer="3"))
     first, second = await run_question("One?"), await run_question("Two?")
@@ -22,7 +22,7 @@ async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
     assert versions[0] == versions[1] != versions[2]
 
 
-@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.usefixtures("agent", "run_executor")
 async def test_a_run_that_is_over_says_how_long_it_took(scripted):
     scripted(Says(answer="42"))
 

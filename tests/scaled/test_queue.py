@@ -12,7 +12,7 @@ from tests.scaled.test_workers import in_line
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 

@@ -13,7 +13,7 @@ from tests.workflows import pipeline
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 MONDAY = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 MORE = pipeline.TEXT + "\n# Another line.\n"

@@ -14,7 +14,7 @@ from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "samples", "workshop"),
+    pytest.mark.usefixtures("agent", "samples", "run_executor"),
 ]
 
 

@@ -12,7 +12,7 @@ from tests.conftest import verify_run
 pytestmark = [
     pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 MONDAY = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)

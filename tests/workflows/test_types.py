@@ -14,7 +14,7 @@ from tests.conftest import verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 SIX = """
 name: Six

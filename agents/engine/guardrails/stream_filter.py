@@ -84,7 +84,7 @@ class NormalizedView:
     """One reading of a text and how far each rule has scanned it."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.seekers = [PatternScanner(rule) for rule in rules]
+        self.scanners = [PatternScanner(rule) for rule in rules]
         self.text = ""
         self.starts: Sequence[int] = ()
         self.ends: Sequence[int] = ()
@@ -110,18 +110,18 @@ class NormalizedView:
 
     def state(self, number: int) -> tuple[int, int]:
         """Return where a rule continues to scan and how many matches it has left."""
-        seeker = self.seekers[number]
-        return seeker.at - self.base, seeker.left
+        scanner = self.scanners[number]
+        return scanner.at - self.base, scanner.left
 
     def follow(self, number: int, state: tuple[int, int]) -> None:
-        seeker = self.seekers[number]
-        seeker.at, seeker.left = state[0] + self.base, state[1]
+        scanner = self.scanners[number]
+        scanner.at, scanner.left = state[0] + self.base, state[1]
 
     def matches(self, number: int, until: int) -> Iterator[Match]:
         """Yield matches that start before this position, as positions in the original text."""
         last = bisect_left(self.starts, until)
-        seeker, base = self.seekers[number], self.base
-        for match in seeker.matches(self.text, base, base + last):
+        scanner, base = self.scanners[number], self.base
+        for match in scanner.matches(self.text, base, base + last):
             start, end = self.starts[match.start - base], self.ends[match.end - base - 1]
             yield Match(match.rule, start, end)
 
@@ -299,19 +299,19 @@ def _may_match(
     views: Sequence[NormalizedView], twins: Sequence[int], either: Any, until: int
 ) -> bool:
     """Whether any rule may match new text; if not, mark it as scanned."""
-    if either is None or not all(s.left for view in views for s in view.seekers):
+    if either is None or not all(s.left for view in views for s in view.scanners):
         return True
     firsts: list[int] = []
     for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
-        first = min([seeker.at for seeker in view.seekers]) - view.base
+        first = min([scanner.at for scanner in view.scanners]) - view.base
         is_known = twin < at and first >= firsts[twin]
         if not is_known and either.search(view.text, first) is not None:
             return True
         firsts.append(first)
     for view in views:
         last = view.base + bisect_left(view.starts, until)
-        for seeker in view.seekers:
-            seeker.at = max(seeker.at, last)
+        for scanner in view.scanners:
+            scanner.at = max(scanner.at, last)
     return False
 
 

@@ -160,10 +160,10 @@ class OutputStep:
 
     def _request_repair(self, text: str, error: str) -> None:
         excerpt = replace_surrogates(text)[:MAX_QUOTED_CHARS] or "…"
-        wish = f"{error} Write the complete JSON again so that it matches the schema."
+        correction = f"{error} Write the complete JSON again so that it matches the schema."
         self._repair_messages += [
             {"role": "assistant", "content": excerpt},
-            {"role": "user", "content": wish},
+            {"role": "user", "content": correction},
         ]
 
     def _is_schema_rejection(self, error: AgentError, call: ModelCall) -> bool:

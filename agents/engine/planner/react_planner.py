@@ -144,7 +144,7 @@ class ReActPlanner:
         rate_limiter: RateLimiter | None = None,
         pseudonymizer: Pseudonymizer | None = None,
     ) -> None:
-        """With `discretion` personal data is pseudonymized; it belongs to one run."""
+        """With a pseudonymizer, which belongs to one run, personal data is replaced."""
         self.llm = llm
         self.model = model
         self.dialect = dialect

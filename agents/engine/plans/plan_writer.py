@@ -46,7 +46,7 @@ Agents: {agents}
 
 Roles: {roles}
 
-What whoever carries it out is told: {own}"""
+Instructions of the agent that carries it out: {own}"""
 TRIED_PLAN = "A plan that was tried: {plan}"
 INVALID_PLAN = "Your last plan isn't valid: {why}"
 STEP_FAILED = "“{name}” failed: {why}"
@@ -276,12 +276,12 @@ class PlanWriter:
         if not verdict.is_approved:
             self.refusal = verdict.reason or "The plan was rejected."
             return [self._end_event(number, "rejected", self.refusal)]
-        self.plan, told = plan, list[Event]()
+        self.plan, events = plan, list[Event]()
         if verdict.arguments is not None:
             self.plan = ExecutionPlan.from_dict(json.loads(verdict.arguments)).with_step_names()
             if self.plan != plan:  # otherwise it was recorded before the interruption
-                told.append(self._plan_event(number, self.plan, by=verdict.by))
-        return [*told, self._end_event(number, "done", self.plan.description)]
+                events.append(self._plan_event(number, self.plan, by=verdict.by))
+        return [*events, self._end_event(number, "done", self.plan.description)]
 
     def _recorded_decision(self, number: int) -> ApprovalDecision | None:
         parent = self.context.run_state.emit.parent

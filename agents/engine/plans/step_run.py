@@ -73,12 +73,12 @@ class StepRun:
 
     def skip(self, reason: str) -> list[Event]:
         """Record the step as skipped."""
-        told = list[Event]()
+        events = list[Event]()
         if self.number is None:
             self.number = self.context.next_step()
-            told.append(self._start_event())
+            events.append(self._start_event())
         self.outcome = StepOutcome(status="skipped", reason=reason, number=self.number)
-        return [*told, self._end_event(self.outcome)]
+        return [*events, self._end_event(self.outcome)]
 
     def _recorded_outcome(self) -> StepOutcome | None:
         end = self.context.recorded.end(self.number) if self.number is not None else None

@@ -48,12 +48,12 @@ class WorkflowRunLoop(RunLoop):
     context: PlanContext
 
     async def _first_events(self) -> list[Event]:
-        told = await super()._first_events()
+        events = await super()._first_events()
         if self.run_state.is_over:
-            return told
+            return events
         recorded, most = load_recorded_events(self.run_state), self.agent.most_at_once
         self.context = PlanContext(self.agent, self.run_state, recorded, 1, most)
-        return [*told, *self._plan_events(self.context, self.agent.plan)]
+        return [*events, *self._plan_events(self.context, self.agent.plan)]
 
     def _choose_step(self) -> Step:
         return PlanExecution(self.context, self.agent.plan)

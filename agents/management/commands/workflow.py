@@ -83,8 +83,8 @@ def _prepare_run(name: str, assignments: Iterable[str]) -> Run:
         raise CommandError(f"--param must be KEY=VALUE, not {unclear[0]!r}.")
     try:
         workflow = start.find_workflow(name, Workflow.objects.filter(enabled=True))
-        wish = start.build_request(workflow, {key: value for key, _sign, value in pairs})
-        return start.prepare_run(wish, None, f"workflow.{uuid4().hex}")
+        request = start.build_request(workflow, {key: value for key, _sign, value in pairs})
+        return start.prepare_run(request, None, f"workflow.{uuid4().hex}")
     except start.WorkflowNotStarted as error:
         raise CommandError(error) from error
     except AgentError as error:

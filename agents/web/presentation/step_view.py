@@ -171,7 +171,7 @@ class StepView:
         return " → ".join(self.path)
 
     @property
-    def colleague(self) -> str:
+    def handoff_agent(self) -> str:
         """The agent a task is handed to; the call itself has no effect."""
         is_asked = self.step.action.startswith(HANDOFF_PREFIX) and not self.step.effect
         name = self.step.action.removeprefix(HANDOFF_PREFIX)
@@ -197,7 +197,7 @@ class StepView:
 
     @property
     def _handoff_intent(self) -> str:
-        about = {"agent": self.colleague, "task": format_compact(self.step.action_input)}
+        about = {"agent": self.handoff_agent, "task": format_compact(self.step.action_input)}
         if self.step.status != AgentStep.Status.FAILED:
             return _("Handoff to %(agent)s: %(task)s") % about
         about["why"] = translate(self.step.observation.removeprefix(ERROR_PREFIX))
@@ -210,7 +210,7 @@ class StepView:
         if panel_view.is_panel(step):
             return one_line(panel_view.summary(step))
         match step.kind:
-            case AgentStep.Kind.TOOL if self.colleague:
+            case AgentStep.Kind.TOOL if self.handoff_agent:
                 return one_line(self._handoff_intent)
             case AgentStep.Kind.TOOL if step.action == AskPersonTool.name:
                 return one_line(self._question_intent)
