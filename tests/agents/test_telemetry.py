@@ -356,8 +356,8 @@ async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
     await run_question("What is it?")
     monkeypatch.undo()
 
-    reader.hear(*heard[0])
-    reader.hear(*heard[-1])
+    reader.on_events(*heard[0])
+    reader.on_events(*heard[-1])
     await sync_to_async(telemetry.stop)()
 
     names = [span["name"] for span in collector.spans]
@@ -382,7 +382,7 @@ def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkey
     began = time.monotonic()
 
     for _ in range(1000):
-        reader.hear(None, [Event(type=EventType.STATUS)])
+        reader.on_events(None, [Event(type=EventType.STATUS)])
 
     assert time.monotonic() - began < 2
     assert reader.missed >= 997
@@ -414,7 +414,7 @@ def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
 
     for seq in range(50):
         said = {"content": "x" * 10_000, "seq": seq}
-        reader.hear(None, [Event(type=EventType.TOOL_RESPONSE, data=said)])
+        reader.on_events(None, [Event(type=EventType.TOOL_RESPONSE, data=said)])
 
     assert reader.bytes <= 100_000
     assert reader.missed == 41
@@ -435,7 +435,7 @@ def test_contents_that_are_not_passed_on_do_not_wait_either():
         "request": {"model": "demo", "messages": [{"content": "x" * 10**6}] * 99},
     }
 
-    reader.hear(None, [Event(type=EventType.STEP_STARTED, data=data)])
+    reader.on_events(None, [Event(type=EventType.STEP_STARTED, data=data)])
 
     assert reader.bytes < 100_000
     sink.go.set()
