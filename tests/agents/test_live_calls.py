@@ -13,11 +13,11 @@ from agents.engine.testing import ContextTool, Says
 from agents.models import AgentStep, Run
 from agents.web.presentation import StepView, status_text
 from agents.web.presentation.live_run import LiveRunView
-from tests.conftest import asked, checked, until
+from tests.conftest import run_question, until, verify_run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 
@@ -79,7 +79,7 @@ async def test_progress_is_a_bar_in_the_live_step_and_a_note_afterwards(tool, ga
     assert [note["progress"] for note in step.notes] == [4]  # only the last one
     assert StepView(step, run).notes == ["Last progress: 100%, Copied"]
     assert "<progress" not in await database.run(LiveRunView(run.pk).snapshot)
-    await checked(run)
+    await verify_run(run)
 
 
 async def test_a_page_gets_only_the_bar_while_a_call_reports_progress(tool, gate, scripted):
@@ -118,7 +118,7 @@ async def test_repeated_calls_are_notes_of_the_step(tool, scripted):
 
     one = tool(work)
     scripted(*calls())
-    run = await asked("Count")
+    run = await run_question("Count")
     step = await AgentStep.objects.aget(run=run, kind="tool")
 
     [note] = StepView(step, run).notes
