@@ -29,7 +29,15 @@ MASKED_COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
         "advice",
         "overrides",
     ),
-    AgentStep: ("thought", "action", "action_input", "observation", "request", "notes"),
+    AgentStep: (
+        "thought",
+        "action",
+        "action_input",
+        "observation",
+        "request",
+        "notes",
+        "attachments",
+    ),
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),
 }
@@ -127,9 +135,16 @@ def mask_row(row: Row) -> Row:
 def _mask_column(row: models.Model, name: str, value: Any) -> Any:
     if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
         return StreamingMasker().feed(value)  # may be cut in the middle of personal data
+    if name == "attachments":
+        return [_mask_attachment(ref) for ref in value]
     if isinstance(row, RunEvent) and row.type in DELTA_TYPES:
         return {**value, "content": HIDDEN}  # a single delta doesn't show what it is part of
     return mask_value(value)
+
+
+def _mask_attachment(ref: dict[str, Any]) -> dict[str, Any]:
+    """Keep what kind of file it is: its content can't be masked, so it isn't reachable."""
+    return {**ref, "name": mask_text(ref.get("name", "")), "digest": "", "is_masked": True}
 
 
 def mask_for_storage(agent: Agent, value: Any) -> Any:

@@ -14,6 +14,7 @@ from agents.access import permissions
 from agents.access.permissions import Restrictions
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
+from agents.engine.attachments import AttachmentStore
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern, Stage
@@ -51,7 +52,7 @@ from agents.models import (
     WorkflowVersion,
 )
 
-from . import agent_spec, agent_versions, planner_factory, tool_factory
+from . import agent_spec, agent_versions, attachment_store, planner_factory, tool_factory
 
 DRAFT_KEY = "tried"  # key of a test run's draft agent
 OVERRIDABLE_FIELDS = (
@@ -102,6 +103,9 @@ async def resume(run: Run) -> Events:
     """Return the events of a paused or abandoned run, from there on."""
     runtime = await build(run)
     past_events, recorded = await database.run(_recorded_events, run)
+    if recorded and run.origin_id is not None:
+        copy = attachment_store.copy_attachments
+        await database.run(copy, run.origin_id, run.pk, recorded)
     state = _build_state(run.history)
     if len(past_events) < len(recorded):
         return _apply_redaction(run, runtime.rerun(recorded, past_events, state))
@@ -132,23 +136,40 @@ async def build(
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
     everybody = await database.run(_load_team, run)
-    team = await _build_team(everybody, registry, asks)
+    team = await _build_team(everybody, registry, asks, _attachment_store(run))
     return team[everybody[0].agent.name]
 
 
 async def _build_workflow(run: Run, registry: RegistryLoader) -> AgentRuntime:
     """Build a workflow with all tools and agents it names."""
     parts, plan, others = await database.run(_load_workflow, run)
-    team = await _build_team(others, registry, asks=True)
+    attachments = _attachment_store(run)
+    team = await _build_team(others, registry, True, attachments)
     handoffs = [_handoff_tool(sub_agent, team, is_first=True) for sub_agent in parts.sub_agents]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPersonTool()], **careful)
     make = partial(WorkflowRuntime, plan=plan, roles=_agents_by_role(parts.sub_agents))
-    return _build_runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
+    return _build_runtime(
+        parts,
+        tools,
+        make=make,
+        auto_execute=True,
+        name=run.agent_name,
+        attachments=attachments,
+    )
+
+
+def _attachment_store(run: Run) -> AttachmentStore:
+    """Return one store for all agents of a run."""
+    stores_data = personal_data_policy(run) != Agent.PersonalData.UNKEPT
+    return attachment_store.build_store(run, stores_data=stores_data)
 
 
 async def _build_team(
-    everybody: Iterable[AgentConfig], registry: RegistryLoader, asks: bool
+    everybody: Iterable[AgentConfig],
+    registry: RegistryLoader,
+    asks: bool,
+    attachments: AttachmentStore,
 ) -> dict[str, AgentRuntime]:
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
@@ -165,6 +186,7 @@ async def _build_team(
             make=_runtime_factory(parts, asks),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
+            attachments=attachments,
         )
     return team
 
@@ -180,6 +202,7 @@ def _build_runtime(
     make: Callable[..., AgentRuntime],
     auto_execute: bool,
     name: str,
+    attachments: AttachmentStore,
 ) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return make(
@@ -201,6 +224,7 @@ def _build_runtime(
         output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
         fallback_planners=fallbacks,
         circuits=CIRCUITS,
+        attachments=attachments,
         name=name,
     )
 

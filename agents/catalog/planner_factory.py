@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.engine.errors import ModelError
-from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner
+from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner, Sense
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.resilience import Limits, RateLimiter
 from agents.llm import discovery, model_info, parameters, tokens
@@ -208,7 +208,18 @@ def _build_planner(
         count_tokens=tokens.count,
         rate_limiter=_rate_limiter(row) if row else None,
         pseudonymizer=pseudonymizer,
+        senses=_senses(setup),
     )
+
+
+def _senses(setup: ModelSetup) -> set[Sense]:
+    """Return what the model can be sent besides text: by its row, or by LiteLLM's table."""
+    row, name = setup.row, setup.row.model if setup.row else setup.name
+    sees = model_info.sees_images(name)
+    if row and row.image_input != LanguageModel.ImageInput.AUTO:
+        sees = row.image_input == LanguageModel.ImageInput.YES
+    senses: dict[Sense, bool] = {"image": sees, "audio": model_info.hears_audio(name)}
+    return {sense for sense, has_it in senses.items() if has_it}
 
 
 def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:

@@ -292,7 +292,10 @@ class LanguageModelAdmin(ConsoleAdmin):
     fieldsets = [
         (None, {"fields": ["label", "enabled"]}),
         (_("Connection settings"), {"fields": CONNECTION_FIELDS}),
-        (_("Requests"), {"fields": ["parameters", "context_window", "fallbacks"]}),
+        (
+            _("Requests"),
+            {"fields": ["parameters", "context_window", "image_input", "fallbacks"]},
+        ),
         (_("Pricing"), {"fields": ["input_price", "output_price"]}),
         (
             _("Limits"),

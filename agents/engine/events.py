@@ -57,6 +57,7 @@ class StatusKind(StrEnum):
     SLOW = "slow"  # seconds
     TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message
     TOOL_PROGRESS = "tool_progress"  # tool, progress, total, message
+    UNSENT_ATTACHMENTS = "unsent_attachments"  # count, message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,10 @@ from .errors import DuplicateToolError, ToolNotFoundError
 ToolInput = str | Mapping[str, Any]
 Effect = Literal["read", "idempotent", "at_most_once"]
 
+# Types that models and browsers display safely. An SVG is a document that can run scripts.
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+AUDIO_TYPES = frozenset({"audio/wav", "audio/mpeg", "audio/ogg", "audio/flac"})
+
 TEXT_INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
@@ -26,12 +30,9 @@ class Attachment:
 
     @property
     def kind(self) -> Literal["image", "audio", "file"]:
-        match self.mime_type.partition("/")[0]:
-            case "image":
-                return "image"
-            case "audio":
-                return "audio"
-        return "file"
+        if self.mime_type in IMAGE_TYPES:
+            return "image"
+        return "audio" if self.mime_type in AUDIO_TYPES else "file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,24 @@ DEEPSEEK_CACHE_HITS = "prompt_cache_hit_tokens"
 
 def context_window(model: str) -> int:
     """Return the tokens that fit into a request; a conservative default for unlisted models."""
-    known = _find_entry(model, model.partition("/")[2], model.rpartition("/")[2])
+    known = _model_entry(model)
     size = known.get("max_input_tokens") or known.get("max_tokens")
     return size if isinstance(size, int) else DEFAULT_WINDOW
+
+
+def sees_images(model: str) -> bool:
+    """Whether the model accepts images; False for unlisted models."""
+    return bool(_model_entry(model).get("supports_vision"))
+
+
+def hears_audio(model: str) -> bool:
+    """Whether the model accepts audio; False for unlisted models."""
+    return bool(_model_entry(model).get("supports_audio_input"))
+
+
+def _model_entry(model: str) -> Mapping[str, Any]:
+    """Return what is known about a model, no matter who offers it."""
+    return _find_entry(model, model.partition("/")[2], model.rpartition("/")[2])
 
 
 def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) -> Price | None:

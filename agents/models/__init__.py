@@ -1,5 +1,6 @@
 from .access import Membership, ReviewScope
 from .approvals import Approval
+from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
@@ -32,6 +33,7 @@ __all__ = [
     "Membership",
     "ReviewScope",
     "Run",
+    "RunAttachment",
     "RunEvent",
     "Schedule",
     "ServerProcess",

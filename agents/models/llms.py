@@ -34,6 +34,11 @@ class LanguageModel(Restricted):
         COMPATIBLE = "compatible", _("OpenAI-compatible API")
         OTHER = "other", _("Other (LiteLLM)")
 
+    class ImageInput(models.TextChoices):
+        AUTO = "auto", _("Automatic")
+        YES = "yes", _("Yes")
+        NO = "no", _("No")
+
     label = models.CharField(
         _("label"),
         max_length=64,
@@ -71,6 +76,17 @@ class LanguageModel(Restricted):
         blank=True,
         validators=[MinValueValidator(256)],
         help_text=_("Max tokens per request. Leave empty to use LiteLLM's value."),
+    )
+    image_input = models.CharField(
+        _("image input"),
+        max_length=4,
+        choices=ImageInput,
+        default=ImageInput.AUTO,
+        db_default=ImageInput.AUTO,
+        help_text=_(
+            "Whether images from tools are sent to the model. Automatic uses LiteLLM's "
+            "information."
+        ),
     )
     fallbacks = models.TextField(
         _("fallback models"),

@@ -427,6 +427,13 @@ class AgentStep(models.Model):
         help_text=_("Possible side effects of the call."),
     )
     observation = models.TextField(_("observation"), blank=True)
+    attachments = models.JSONField(
+        _("attachments"),
+        default=list,
+        blank=True,
+        db_default=models.Value([], models.JSONField()),
+        help_text=_("Images, sounds and files that the tool returned."),
+    )
     request = models.JSONField(_("request"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=1)
     notes = models.JSONField(

@@ -16,6 +16,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.db.fast_writes import concrete_field
 from agents.db.raw_cursor import adapt_datetime, adapt_json, execute_many
 from agents.db.sanitize import sanitize_event
+from agents.engine import attachments
 from agents.engine.events import DELTA_TYPES, Event, EventFactory, EventType, StatusKind
 from agents.engine.loop import AskPersonTool, CallOutcome, StopReason
 from agents.engine.privacy import Redactor
@@ -33,6 +34,7 @@ DECISION_TYPES = (
     EventType.HANDOFF_RETURN,
 )
 CORRECTION_NOTE = "(A reviewer has corrected this answer. It should have been the following.)"
+NOT_RESENT = "from an earlier question, not sent again"
 MAX_OBSERVATION_CHARS = 2000
 USER_DEACTIVATED = "The account of the user who asked was disabled."
 CANCELLED, UNKNOWN = CallOutcome(status="cancelled"), CallOutcome(status="unknown")
@@ -292,7 +294,11 @@ def _arguments(step: AgentStep) -> dict[str, Any]:
 def _tool_result(step: AgentStep) -> str:
     is_whole = step.observation or step.status == AgentStep.Status.DONE
     missing = NOT_STARTED if step.status == AgentStep.Status.UNSTARTED else INTERRUPTED
-    return step.observation if is_whole else missing
+    text = step.observation if is_whole else missing
+    for ref in step.attachments:
+        if not ref.get("problem"):
+            text = attachments.explain(text, attachments.placeholder(ref), NOT_RESENT)
+    return text
 
 
 def _no_answer(run: Run) -> str:

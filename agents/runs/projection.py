@@ -289,6 +289,8 @@ def _on_tool_call(rows: Projection, run: int, event: Event) -> None:
 
 def _on_tool_response(rows: Projection, run: int, event: Event) -> None:
     seen = {"observation": event.data["content"], "attempts": event.data["attempts"]}
+    if event.data.get("attachments"):
+        seen["attachments"] = event.data["attachments"]
     rows.update_step(run, event, **seen)
 
 

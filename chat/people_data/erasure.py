@@ -36,6 +36,7 @@ from agents.models import (
     AuditPerson,
     Membership,
     Run,
+    RunAttachment,
     RunEvent,
     Schedule,
 )
@@ -145,6 +146,10 @@ def plan(user: User) -> ErasurePlan:
             ErasureCount(
                 what=_("Events"), count=RunEvent.objects.filter(run__in=theirs).count()
             ),
+            ErasureCount(
+                what=_("Attachments"),
+                count=RunAttachment.objects.filter(run__in=theirs).count(),
+            ),
             ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
             ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
             ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
@@ -238,7 +243,12 @@ def finish(user: User) -> Report:
 
 
 def _table_names() -> set[str]:
-    models: list[type[Model]] = [*quotations.TEXT_COLUMNS, get_user_model(), Session]
+    models: list[type[Model]] = [
+        *quotations.TEXT_COLUMNS,
+        RunAttachment,
+        get_user_model(),
+        Session,
+    ]
     return {model._meta.db_table for model in models}
 
 
@@ -262,6 +272,7 @@ def _count_rows(user: User) -> list[ErasureCount]:
         theirs,
         AgentStep.objects.filter(run__in=theirs),
         RunEvent.objects.filter(run__in=theirs),
+        RunAttachment.objects.filter(run__in=theirs),
         Approval.objects.filter(run__in=theirs),
         Rating.objects.filter(Q(user=user) | Q(run__in=theirs)),
         Comment.objects.filter(Q(author=user) | Q(run__in=theirs)),

@@ -61,7 +61,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
         "parameters",
     ),
     RunEvent: ("data",),
-    AgentStep: ("thought", "action_input", "observation", "request", "notes"),
+    AgentStep: ("thought", "action_input", "observation", "request", "notes", "attachments"),
     Approval: ("arguments", "new_arguments", "reason"),
     Rating: ("comment",),
     Comment: ("text",),

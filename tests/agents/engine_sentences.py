@@ -50,6 +50,7 @@ NOT_SAID = {
     "no name server answered",
     "the answer is too large for a list of models",
     "the name is not known",
+    " (declared as {}, which it isn't)",
     "{} has *{}, but tools need named arguments.",
     "{} on port {} did not answer with 200",
     "… and {} more",

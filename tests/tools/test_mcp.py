@@ -103,15 +103,16 @@ async def test_an_error_of_the_tool_goes_back_to_the_model(plain):
     assert (unknown.error, unknown.mendable) == ("Wrong: cheese", True)
 
 
-async def test_what_is_no_text_is_named_and_not_sent(plain):
+async def test_what_is_no_text_is_attached_and_named_in_the_text(plain):
     async with connect(plain()) as server:
         result = await server.call("picture", {})
 
     assert result.output.splitlines() == [
-        "[image: image/png, 3 bytes]",
+        "[file: application/octet-stream, 3 bytes] (declared as image/png, which it isn't)",
         "[resource: a.csv, file:///a.csv]",
-        "[resource: file:///b, x/y, 6 bytes]",
+        "[file: b, x/y, 6 bytes]",
     ]
+    assert [attachment.data for attachment in result.attachments] == [bytes(3), bytes(6)]
 
 
 async def test_a_long_text_is_cut_with_a_mark(plain):

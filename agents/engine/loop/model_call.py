@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from agents.engine import fault_injection
+from agents.engine.attachments import AttachmentStore
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
@@ -46,6 +47,7 @@ class ModelCall:
         *,
         fallbacks: Sequence[ReActPlanner] = (),
         circuits: Circuits | None = None,
+        attachments: AttachmentStore | None = None,
     ) -> None:
         self.planner = planner
         self.guardrails = guardrails
@@ -54,6 +56,7 @@ class ModelCall:
         self.step = step
         self.fallbacks = list(fallbacks)
         self.circuits = circuits or Circuits(NEVER_OPEN)
+        self.attachments = attachments
         self.request: ModelRequest | None = None
         self.plan: PlanResult | None = None
         self.unmasked: PlanResult | None = None
@@ -144,7 +147,7 @@ class ModelCall:
         """Stream one reply through the output guardrails."""
         screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
         try:
-            async with aclosing(self.planner.stream(request)) as pieces:
+            async with aclosing(self.planner.stream(request, self.attachments)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, PlanResult):
                         self.plan = piece

@@ -134,7 +134,7 @@ class ModelStep:
 def request_events(
     run_state: RunState, request: ModelRequest, call: ModelCall, **more: Any
 ) -> list[Event]:
-    """Return the event that starts the step, and one if the request was compacted."""
+    """Return the event that starts the step, and those about what the request leaves out."""
     started = run_state.emit(
         EventType.STEP_STARTED,
         step=call.step,
@@ -143,13 +143,23 @@ def request_events(
         **more,
         request=_record_request(run_state, request, call.planner),
     )
+    unsent = [
+        run_state.emit(
+            EventType.STATUS,
+            kind=StatusKind.UNSENT_ATTACHMENTS,
+            count=count,
+            message=reason,
+            step=call.step,
+        )
+        for reason, count in request.unsent.items()
+    ]
     if not request.dropped and not request.shortened:
-        return [started]
+        return [started, *unsent]
     left_out = {"dropped": request.dropped, "shortened": request.shortened}
     compaction = run_state.emit(
         EventType.STATUS, kind=StatusKind.COMPACTION, **left_out, step=call.step
     )
-    return [started, compaction]
+    return [started, compaction, *unsent]
 
 
 def _record_request(

@@ -75,6 +75,7 @@ class RunLoop:
             circuits=agent.circuits,
             auto_execute=agent.approval_policy.auto_execute,
             guardrails=agent.guardrails,
+            attachments=agent.attachments,
         )
         self.tool_runner.unavailable |= self.run_state.out_of_order
         self.tool_runner.is_degraded = self.run_state.is_degraded
@@ -266,6 +267,7 @@ class RunLoop:
             step,
             fallbacks=others,
             circuits=agent.circuits,
+            attachments=agent.attachments,
         )
         return self.model_call
 

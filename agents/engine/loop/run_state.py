@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Self
 
+from agents.engine.attachments import AttachmentRef, refs_of
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
@@ -76,9 +77,12 @@ class RunState:
     def say(self, message: Message) -> None:
         self.state.add_message(**message)
 
-    def close(self, call: ToolCall, observation: str) -> None:
+    def close(
+        self, call: ToolCall, observation: str, attachments: Sequence[AttachmentRef] = ()
+    ) -> None:
         """Add a call's result and close the call."""
-        self.state.add_message("tool", observation, tool_call_id=call.id)
+        more = {"attachments": list(attachments)} if attachments else {}
+        self.state.add_message("tool", observation, tool_call_id=call.id, **more)
         self.open = tuple(other for other in self.open if other.id != call.id)
         self.started_calls.pop(call.id, None)
 
@@ -225,7 +229,8 @@ def _on_tool_call(run_state: RunState, data: Data) -> None:
 
 
 def _on_tool_response(run_state: RunState, data: Data) -> None:
-    run_state.close(ToolCall(id=data["tool_call_id"], name=data["name"]), data["content"])
+    call = ToolCall(id=data["tool_call_id"], name=data["name"])
+    run_state.close(call, data["content"], refs_of(data))
     run_state.is_degraded = run_state.is_degraded and data["is_error"]
     run_state.cut.unended[data["step"]] = data
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from agents.engine import errors
+from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventFactory, EventType, mark_replayed
 from agents.engine.guardrails.checks import Guardrails
@@ -64,6 +65,7 @@ class AgentRuntime:
         output: OutputSchema | None = None,
         fallback_planners: Sequence[ReActPlanner] = (),
         circuits: Circuits | None = None,
+        attachments: AttachmentStore | None = None,
         name: str = "agent",
     ) -> None:
         self.planner = planner
@@ -77,6 +79,7 @@ class AgentRuntime:
         self.approval_policy = ApprovalPolicy(tool_registry, auto_execute_tools)
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
+        self.attachments = attachments or MemoryAttachmentStore()
         self.name = name
 
     async def run(
@@ -165,6 +168,7 @@ class AgentRuntime:
             output=output,
             fallback_planners=others,
             circuits=self.circuits,
+            attachments=self.attachments,
             name=name,
         )
 

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Self
 
 from agents.engine import fault_injection
+from agents.engine.attachments import AttachmentRef
 from agents.engine.call_context import NO_CONTEXT, CallContext, current, use_context
 from agents.engine.call_timeout import CallTimeout
 from agents.engine.errors import AgentError, ToolExecutionFailed
@@ -43,7 +44,7 @@ class FallbackResult:
     `degraded` means the tool is unusable; its last error is in `result`. `is_outage`: a
     dependency is down. `failure` is the typed error, unless the input was at fault. `stand_in`
     is the fallback tool used, because of `reason`. `findings` are the guardrails' findings in
-    the result.
+    the result, and `attachments` those of its attachments that are saved.
     """
 
     result: ToolResult
@@ -54,6 +55,7 @@ class FallbackResult:
     stand_in: str | None = None
     reason: str = ""
     findings: tuple[GuardrailResult, ...] = ()
+    attachments: tuple[AttachmentRef, ...] = ()
     ended: float = field(default_factory=monotonic)  # monotonic time
 
     @property

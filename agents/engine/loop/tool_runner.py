@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from agents.engine import attachments
+from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
 from agents.engine.call_context import CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
@@ -35,12 +37,14 @@ class ToolRunner:
         circuits: Circuits | None = None,
         auto_execute: bool = True,
         guardrails: Guardrails | None = None,
+        attachments: AttachmentStore | None = None,
     ) -> None:
         self.registry = registry
         self.fallback = fallback
         self.circuits = circuits or Circuits(NEVER_OPEN)
         self.auto_execute = auto_execute
         self.guardrails = guardrails or Guardrails()
+        self.attachments = attachments or MemoryAttachmentStore()
         self.unavailable: set[str] = set()
         self.is_degraded = False
 
@@ -85,7 +89,14 @@ class ToolRunner:
             self.is_degraded = True
         elif not outcome.result.is_error:
             self.is_degraded = False
-        return await self.guard_result(outcome)
+        return await self._save_attachments(await self.guard_result(outcome))
+
+    async def _save_attachments(self, outcome: FallbackResult) -> FallbackResult:
+        """Save the result's attachments before the event that refers to them."""
+        if not outcome.result.attachments:
+            return outcome
+        result, refs = await attachments.save_all(outcome.result, self.attachments)
+        return replace(outcome, result=result, attachments=refs)
 
     async def guard_result(self, outcome: FallbackResult) -> FallbackResult:
         """Apply guardrails to a result; a blocked result becomes an error."""

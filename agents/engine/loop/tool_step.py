@@ -11,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from agents.engine import fault_injection
+from agents.engine.attachments import refs_of
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.guardrails.checks import GuardrailResult, Guardrails, Inspection
@@ -267,7 +268,7 @@ class ToolStep:
         failure = type(outcome.failure).__name__ if outcome.failure else ""
         used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         details = {"note": result.note, "is_data": result.is_data and not is_error}
-        details |= {"error_type": failure, **used}
+        details |= {"error_type": failure, **used, "attachments": list(outcome.attachments)}
         more = {name: value for name, value in details.items() if value}
         status = "failed" if is_error else "done"
         ended = self.run_state.emit.clock.at(outcome.ended).isoformat()
@@ -345,7 +346,7 @@ class ToolStep:
         about: dict[str, Any],
         **more: Any,
     ) -> Event:
-        self.run_state.close(call, observation)
+        self.run_state.close(call, observation, refs_of(more))
         self.run_state.state.add_step(
             AgentStep(
                 thought=self.run_state.thought,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.attachments import refs_of, token_count
 from agents.engine.guardrails.checks import TokenCounter
 from agents.engine.state import Message
 from agents.engine.turn.assembly import PlanResult
@@ -45,7 +46,9 @@ def turn_usage(
     prompt, completion = reported.get("prompt_tokens"), reported.get("completion_tokens")
     estimated = prompt is None or completion is None
     if prompt is None or completion is None:
-        prompt = count(json.dumps(list(sent), ensure_ascii=False))
+        texts = [{k: v for k, v in m.items() if k != "attachments"} for m in sent]
+        prompt = count(json.dumps(texts, ensure_ascii=False))
+        prompt += sum(token_count(refs_of(message)) for message in sent)
         completion = count(plan.thought + (plan.final_answer or ""))
     return {
         "prompt_tokens": prompt,

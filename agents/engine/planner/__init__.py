@@ -1,5 +1,6 @@
 """Asks a model and reads its reply: the planner and the ReAct dialect."""
 
+from .message_attachments import Sense
 from .react_parser import parse_react
 from .react_planner import LLM, Dialect, ReActPlanner
 from .stream_batches import Deadlines, batched, open_stream
@@ -9,6 +10,7 @@ __all__ = [
     "Dialect",
     "LLM",
     "ReActPlanner",
+    "Sense",
     "batched",
     "open_stream",
     "parse_react",

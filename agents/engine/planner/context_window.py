@@ -4,11 +4,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agents.engine.attachments import refs_of, token_count
 from agents.engine.state import Message, question_indexes, repair_history
+
+from . import message_attachments
 
 MIN_OBSERVATION_CHARS = 500
 MESSAGE_OVERHEAD_TOKENS = 4  # tokens a provider adds per message
-_UNCOUNTED_FIELDS = {"role", "content", "tool_call_id", "model"}
+_UNCOUNTED_FIELDS = {"role", "content", "tool_call_id", "model", "attachments"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +36,12 @@ def fit(
         return FittedMessages(messages=history)
     sizes = [_token_count(message, count) for message in history]
     start = _first_fitting(history, sizes, most_tokens)
-    kept, excess = history[start:], sum(sizes[start:]) - most_tokens
-    if excess <= 0:
+    kept, size = history[start:], sum(sizes[start:])
+    if size <= most_tokens:
         return FittedMessages(messages=kept, dropped=start)
-    shorter = _shorten_observations(kept, excess / max(1, sum(sizes[start:])))
+    shorter, size = _drop_attachments(kept, size, most_tokens)
+    if size > most_tokens:
+        shorter = _shorten_observations(shorter, (size - most_tokens) / max(1, size))
     changed = sum(old is not new for old, new in zip(kept, shorter, strict=True))
     return FittedMessages(messages=shorter, dropped=start, shortened=changed)
 
@@ -48,6 +53,18 @@ def _first_fitting(history: Sequence[Message], sizes: Sequence[int], most: int) 
         if sum(sizes[at:]) <= most:
             return at
     return begins[-1] if begins else 0
+
+
+def _drop_attachments(
+    messages: Sequence[Message], size: int, most: int
+) -> tuple[list[Message], int]:
+    """Leave out attachments, the oldest first, until the messages fit."""
+    shorter = list(messages)
+    for at, message in enumerate(shorter):
+        if size > most and (refs := refs_of(message)):
+            shorter[at] = message_attachments.drop(message)
+            size -= token_count(refs)
+    return shorter, size
 
 
 def _shorten_observations(messages: Sequence[Message], share: float) -> list[Message]:
@@ -89,7 +106,8 @@ def _is_empty(message: Message) -> bool:
 
 
 def _token_count(message: Message, count: Callable[[str], int]) -> int:
-    """Return the message's tokens, including calls and reasoning."""
+    """Return the message's tokens, including calls, reasoning and attachments."""
     more = {name: value for name, value in message.items() if name not in _UNCOUNTED_FIELDS}
     others = count(json.dumps(more, ensure_ascii=False)) if more else 0
-    return MESSAGE_OVERHEAD_TOKENS + count(message.get("content") or "") + others
+    tokens = count(message.get("content") or "") + token_count(refs_of(message))
+    return MESSAGE_OVERHEAD_TOKENS + tokens + others

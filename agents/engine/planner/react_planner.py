@@ -1,14 +1,22 @@
 """Asks a model what to do next, with native tool calls or ReAct text."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Literal, Protocol, Self
 
+from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore, refs_of
 from agents.engine.errors import (
     AgentError,
     EmptyReply,
@@ -33,7 +41,9 @@ from agents.engine.turn.assembly import (
 )
 from agents.engine.turn.reasoning import message_for_model
 
+from . import message_attachments
 from .context_window import fit
+from .message_attachments import Sense
 from .react_parser import ReactParser, parse_react
 from .stream_batches import Deadlines, adapter_error, batched, open_stream
 
@@ -111,13 +121,17 @@ class SlowNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """Exactly what the model is sent, without invisible characters."""
+    """Exactly what the model is sent, without invisible characters.
+
+    `unsent` is how many of the latest attachments it isn't sent, by reason.
+    """
 
     messages: list[Message]
     tools: list[dict[str, Any]] | None
     parameters: Mapping[str, Any]
     dropped: int = 0
     shortened: int = 0
+    unsent: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
@@ -143,8 +157,12 @@ class ReActPlanner:
         count_tokens: TokenCounter = estimate_tokens,
         rate_limiter: RateLimiter | None = None,
         pseudonymizer: Pseudonymizer | None = None,
+        senses: Collection[Sense] = (),
     ) -> None:
-        """With a pseudonymizer, which belongs to one run, personal data is replaced."""
+        """With a pseudonymizer, which belongs to one run, personal data is replaced.
+
+        `senses` are the attachments that the model can be sent.
+        """
         self.llm = llm
         self.model = model
         self.dialect = dialect
@@ -156,6 +174,7 @@ class ReActPlanner:
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
         self.rate_limiter = rate_limiter
         self.pseudonymizer = pseudonymizer
+        self.senses = frozenset(senses)
 
     @property
     def provider_info(self) -> dict[str, str]:
@@ -190,6 +209,10 @@ class ReActPlanner:
             REACT_INSTRUCTIONS.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
         )
         system = _system_messages(*self._system_instructions(), form if is_react else "")
+        # An image can't be masked, so it isn't sent where text would be.
+        history, unsent = message_attachments.select(
+            history, self.senses, hides_data=self.pseudonymizer is not None
+        )
         fitted = fit(
             self.pseudonymize(history), self._history_tokens(system, tools), self.count_tokens
         )
@@ -200,6 +223,7 @@ class ReActPlanner:
             parameters={**self.parameters, **stop},
             dropped=fitted.dropped,
             shortened=fitted.shortened,
+            unsent=unsent,
         )
 
     def pseudonymize(self, messages: list[Message]) -> list[Message]:
@@ -226,13 +250,18 @@ class ReActPlanner:
         )
 
     async def stream(
-        self, request: ModelRequest
+        self, request: ModelRequest, attachments: AttachmentStore | None = None
     ) -> AsyncGenerator[TextDelta | SlowNotice | PlanResult, None]:
-        """Yield the reply as it streams, then the plan; aliases are replaced by values."""
+        """Yield the reply as it streams, then the plan; aliases are replaced by values.
+
+        The request's attachments are loaded from the store.
+        """
+        store = attachments or MemoryAttachmentStore()
+        messages = await message_attachments.load(request.messages, store)
         chunks = open_stream(
             self.llm.stream,
             model=self.model,
-            messages=request.messages,
+            messages=messages,
             tools=request.tools,
             **request.parameters,
         )
@@ -267,7 +296,11 @@ class ReActPlanner:
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
         if self.dialect == "react":
             return _react_history(history)
-        return [message_for_model(message, self.model) for message in history]
+        messages = [
+            message_for_model(message, self.model) | _attachments(message)
+            for message in history
+        ]
+        return message_attachments.add_user_messages(messages)
 
     def _history_tokens(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
         """Return the tokens left for the history, besides the fixed parts and the answer."""
@@ -436,10 +469,17 @@ def _react_history(history: Sequence[Message]) -> list[Message]:
         role, content = _react_message(message)
         if follows_tool and message["role"] == "tool":
             messages[-1]["content"] += f"\n{content}"
+            refs = refs_of(messages[-1]) + refs_of(message)
+            messages[-1] |= {"attachments": refs} if refs else {}
         else:
-            messages.append({"role": role, "content": content})
+            messages.append({"role": role, "content": content} | _attachments(message))
         follows_tool = message["role"] == "tool"
     return messages
+
+
+def _attachments(message: Message) -> Message:
+    refs = refs_of(message)
+    return {"attachments": refs} if refs else {}
 
 
 def _react_message(message: Message) -> tuple[str, str]:

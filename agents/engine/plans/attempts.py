@@ -136,7 +136,11 @@ class StepAttempts:
             return None
         rules = agent.guardrails
         runner = ToolRunner(
-            agent.tools, agent.fallback, circuits=agent.circuits, guardrails=rules
+            agent.tools,
+            agent.fallback,
+            circuits=agent.circuits,
+            guardrails=rules,
+            attachments=agent.attachments,
         )
         return ToolStep(run_state, runner, agent.approval_policy, rules)
 

@@ -66,6 +66,8 @@ class Redactor(Pseudonymizer):
     def _redact_value(self, key: str, value: Any, own: frozenset[str]) -> Any:
         inner = own if key in CONTAINER_FIELDS else EMPTY_FIELDS
         match value:
+            case list() if key == "attachments":
+                return [{**ref, "name": self.hide(ref.get("name", ""))} for ref in value]
             case str():
                 return self.hide_json(value) if key == "arguments" else self.hide(value)
             case Mapping():

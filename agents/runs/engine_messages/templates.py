@@ -157,6 +157,28 @@ RUN_TEMPLATES = (
     _("“%(name)s” didn't return the expected result (%(expected)s): %(why)s"),
     _("“%(name)s” failed: %(why)s"),
 )
+# Attachments: what is wrong with one, after its name.
+ATTACHMENT_TEMPLATES = (
+    _("too large to save (limit %(limit)s)"),
+    _("too large for models (limit %(limit)s)"),
+    _("not saved: the limit per run is %(limit)s"),
+    _("not saved: the limit per result is %(limit)s attachments"),
+    _("not saved: the limit per result is %(limit)s"),
+)
+ATTACHMENT_SENTENCES = (
+    _("The attachment couldn't be saved."),
+    _("this agent hides personal data from models, and images can't be masked"),
+    _("this model can't see images"),
+    _("this model can't hear audio"),
+    _("models can only hear WAV and MP3"),
+    _("this model can't read files"),
+    _("left out of this request for lack of space"),
+    _("no longer available"),
+    _("the server's base64 is invalid"),
+    _("it is empty"),
+    _("not saved: this agent stores no personal data, and files can't be masked"),
+    _("not saved: the database didn't respond"),
+)
 # MCP servers: their configuration, start and connection.
 MCP_TEMPLATES = (
     _("Use a–z and 0–9, with single - or _ in between (max %(n)s characters)."),
@@ -391,6 +413,7 @@ TEMPLATES = (
     *SUFFIX_TEMPLATES,
     *MODEL_TEMPLATES,
     *RUN_TEMPLATES,
+    *ATTACHMENT_TEMPLATES,
     *MCP_TEMPLATES,
     *TOOL_TEMPLATES,
     *PLAN_TEMPLATES,
@@ -693,5 +716,12 @@ SETTING_WORDS = (
     _("a list of objects with category and threshold"),
 )
 EXACT_SENTENCES = frozenset(
-    {*SENTENCES, *TOOL_SENTENCES, *PLAN_SENTENCES, *REASONS, *SETTING_WORDS}
+    {
+        *SENTENCES,
+        *ATTACHMENT_SENTENCES,
+        *TOOL_SENTENCES,
+        *PLAN_SENTENCES,
+        *REASONS,
+        *SETTING_WORDS,
+    }
 )

@@ -27,11 +27,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from agents.engine.errors import ToolError
-from agents.engine.privacy import MASK
 from agents.engine.tool import ToolResult, uncertain_message
 from agents.tools import egress
 
 from . import process as mcp_process
+from . import results
 from .config import ServerConfig
 from .definition import MAX_DESCRIPTION_CHARS, ToolDefinition
 
@@ -40,8 +40,6 @@ MAX_PAGES = 50
 MAX_LIST_CHARS = 2_000_000
 MAX_DEFINITION_CHARS = 100_000
 EXIT_WAIT_SECONDS = 0.3
-MAX_TEXT_CHARS = 200_000
-TRUNCATION_CHARS = 100
 FAILURES = (
     *(MCPError, ToolError, ValidationError, OSError, RuntimeError, EOFError),
     *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
@@ -279,50 +277,26 @@ async def call_tool(
         raise ConnectionError("The connection was closed.") from None
 
 
-def to_tool_result(answer: wire.CallToolResult, credentials: Iterable[str] = ()) -> ToolResult:
-    """Return a response's text for the model, and names of other content.
+async def to_tool_result(
+    client: Client[Any], answer: wire.CallToolResult, credentials: Iterable[str] = ()
+) -> ToolResult:
+    """Return a response's text and attachments; a few linked resources are read."""
 
-    Credentials that a server echoes are removed.
-    """
-    parts = [part for block in answer.content if (part := _format_block(block))]
-    has_text = any(isinstance(block, wire.TextContent) for block in answer.content)
-    if not has_text and answer.structured_content is not None:
-        parts.insert(0, json.dumps(answer.structured_content, ensure_ascii=False))
-    text = "\n".join(parts)
-    for credential in credentials:
-        text = text.replace(credential, MASK)
-    text = _truncate(text)
-    if answer.is_error:
-        return ToolResult(
-            error=text or "The tool failed without giving a reason.", mendable=True
-        )
-    return ToolResult(text)
+    async def read(uri: str) -> list[results.Contents] | None:
+        try:
+            return (await client.read_resource_mcp(uri)).contents
+        except FAILURES as error:
+            logger.info("%s: can't read a linked resource: %s", client.name, error)
+            return None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return None  # the connection was closed meanwhile
 
-
-def _format_block(block: wire.ContentBlock) -> str:
-    match block:
-        case wire.TextContent():
-            return block.text
-        case wire.ImageContent() | wire.AudioContent():
-            return f"[{block.type}: {block.mime_type}, {_format_size(block.data)}]"
-        case wire.ResourceLink():
-            return f"[resource: {block.name}, {block.uri}]"
-        case wire.EmbeddedResource(resource=wire.TextResourceContents() as text):
-            return f"[resource: {text.uri}]\n{text.text}"
-        case wire.EmbeddedResource(resource=wire.BlobResourceContents() as blob):
-            return f"[resource: {blob.uri}, {blob.mime_type}, {_format_size(blob.blob)}]"
-    return f"[{block.type}]"
-
-
-def _format_size(data: str) -> str:
-    return f"{len(data) * 3 // 4:,} bytes"
-
-
-def _truncate(text: str) -> str:
-    if len(text) <= MAX_TEXT_CHARS:
-        return text
-    limit = MAX_TEXT_CHARS - TRUNCATION_CHARS
-    return f"{text[:limit]}\n[… {len(text) - limit:,} more characters cut]"
+    capabilities = client.server_capabilities
+    has_resources = capabilities is not None and capabilities.resources is not None
+    return await results.to_tool_result(answer, credentials, read if has_resources else None)
 
 
 async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:

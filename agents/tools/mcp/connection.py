@@ -178,7 +178,8 @@ class Connection:
             )
         finally:
             self._used = time.monotonic()
-        read: ToolResult = self._mcp.to_tool_result(answer, self.config.credentials)
+        credentials = self.config.credentials
+        read: ToolResult = await self._mcp.to_tool_result(client, answer, credentials)
         return read
 
     async def _refresh_tools(self) -> None:

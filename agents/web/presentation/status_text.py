@@ -94,6 +94,12 @@ def note_sentence(facts: dict[str, Any]) -> str:
             return _("Too late to stop: the call had already finished. This is its result.")
         case StatusKind.COMPACTION:
             return _compaction_sentence(facts["dropped"], facts["shortened"])
+        case StatusKind.UNSENT_ATTACHMENTS:
+            return ngettext(
+                "%(count)d attachment wasn't sent to the model: %(message)s.",
+                "%(count)d attachments weren't sent to the model: %(message)s.",
+                facts["count"],
+            ) % {"count": facts["count"], "message": facts["message"]}
     return ""
 
 

@@ -1,0 +1,32 @@
+"""Files that tools returned in runs."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from .runs import Run
+
+
+class RunAttachment(models.Model):
+    """The bytes of an image, a sound or a file; steps and events refer to it by its digest.
+
+    It belongs to one run and is deleted with it. A rerun has its own copy.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attachments")
+    digest = models.CharField(_("digest"), max_length=64)
+    mime_type = models.CharField(_("type"), max_length=130)
+    name = models.CharField(_("name"), max_length=100, blank=True)
+    size = models.PositiveIntegerField(_("size (bytes)"))
+    data = models.BinaryField(_("content"))
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("attachment")
+        verbose_name_plural = _("attachments")
+        ordering = ["run_id", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "digest"], name="one_attachment_a_digest")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.name or self.digest[:12]}"

@@ -1,0 +1,167 @@
+"""Results of MCP tools as text and attachments.
+
+Images, sounds and binary resources become attachments, with a placeholder in the text. Text
+resources stay text. A few linked resources are read from the server as well. Only the client
+imports this module, because the wire types take a while to import.
+"""
+
+import asyncio
+import binascii
+import json
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import mcp_types as wire
+
+from agents.engine.attachments import (
+    MAX_ATTACHMENT_BYTES,
+    OTHER_TYPE,
+    format_size,
+    placeholder,
+    too_large,
+    verify,
+)
+from agents.engine.privacy import MASK
+from agents.engine.tool import Attachment, ToolResult
+
+MAX_TEXT_CHARS = 200_000
+TRUNCATION_CHARS = 100
+MAX_DESCRIPTION_CHARS = 500
+# Linked resources: more links than this are a list to choose from, so none of them is read.
+MAX_READ_LINKS = 3
+MAX_LINKED_BYTES = 1_000_000
+MAX_LINKED_CHARS = 20_000
+READ_SECONDS = 5.0
+
+Contents = wire.TextResourceContents | wire.BlobResourceContents
+# Reads a resource; None if the server can't.
+ResourceReader = Callable[[str], Awaitable[Sequence[Contents] | None]]
+
+
+async def to_tool_result(
+    answer: wire.CallToolResult,
+    credentials: Iterable[str] = (),
+    read: ResourceReader | None = None,
+) -> ToolResult:
+    """Return a response's text and attachments.
+
+    Credentials that a server echoes are removed from the text.
+    """
+    linked = await _read_links(answer, read) if read and not answer.is_error else {}
+    content = _Content(linked)
+    for block in answer.content:
+        content.add(block)
+    has_text = any(isinstance(block, wire.TextContent) for block in answer.content)
+    if not has_text and answer.structured_content is not None:
+        content.parts.insert(0, json.dumps(answer.structured_content, ensure_ascii=False))
+    text = "\n".join(filter(None, content.parts))
+    for credential in credentials:
+        text = text.replace(credential, MASK)
+    text, attachments = _truncate(text), tuple(content.attachments)
+    if answer.is_error:
+        error = text or "The tool failed without giving a reason."
+        return ToolResult(error=error, mendable=True, attachments=attachments)
+    return ToolResult(text, attachments=attachments)
+
+
+class _Content:
+    """The text and the attachments of a result, block by block."""
+
+    def __init__(self, linked: dict[str, Sequence[Contents]]) -> None:
+        self.linked = linked
+        self.parts: list[str] = []
+        self.attachments: list[Attachment] = []
+
+    def add(self, block: wire.ContentBlock) -> None:
+        match block:
+            case wire.TextContent():
+                self.parts.append(block.text)
+            case wire.ImageContent() | wire.AudioContent():
+                self._attach(block.type, block.data, block.mime_type)
+            case wire.ResourceLink():
+                self.parts.append(_format_link(block))
+                for contents in self.linked.get(block.uri, ()):
+                    self._add_contents(contents, most=MAX_LINKED_CHARS)
+            case wire.EmbeddedResource():
+                self._add_contents(block.resource)
+            case _:
+                self.parts.append(f"[{block.type}]")
+
+    def _add_contents(self, contents: Contents, most: int = MAX_TEXT_CHARS) -> None:
+        if isinstance(contents, wire.TextResourceContents):
+            text = _truncate(contents.text, most)
+            self.parts.append(f"[resource: {contents.uri}]\n{text}")
+        else:
+            name = _file_name(contents.uri)
+            self._attach("resource", contents.blob, contents.mime_type or "", name)
+
+    def _attach(self, kind: str, text: str, mime_type: str, name: str = "") -> None:
+        about = ", ".join(filter(None, [name, mime_type]))
+        # Before decoding: the size is known, and decoding it would only take memory.
+        if (size := len(text) * 3 // 4) > MAX_ATTACHMENT_BYTES + 2:
+            self.parts.append(f"[{kind}: {about}, {format_size(size)}; {too_large()}]")
+            return
+        try:
+            data = b64decode("".join(text.split()), validate=True)
+        except (binascii.Error, ValueError):
+            data = b""
+        if not data:
+            why = "the server's base64 is invalid" if text.strip() else "it is empty"
+            self.parts.append(f"[{kind}: {about or OTHER_TYPE}; {why}]")
+            return
+        attachment = verify(Attachment(data=data, mime_type=mime_type, name=name))
+        self.attachments.append(attachment)
+        wrong = attachment.mime_type == OTHER_TYPE and mime_type not in {"", OTHER_TYPE}
+        notice = f" (declared as {mime_type}, which it isn't)" if wrong else ""
+        self.parts.append(f"{placeholder(attachment)}{notice}")
+
+
+async def _read_links(
+    answer: wire.CallToolResult, read: ResourceReader
+) -> dict[str, Sequence[Contents]]:
+    """Read the linked resources, if they are few and small; what fails stays a link."""
+    links = [block for block in answer.content if isinstance(block, wire.ResourceLink)]
+    small = [link.uri for link in links if (link.size or 0) <= MAX_LINKED_BYTES]
+    found: dict[str, Sequence[Contents]] = {}
+    if len(links) > MAX_READ_LINKS:
+        return found
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            for uri in dict.fromkeys(small):
+                contents = await read(uri)
+                if contents and sum(map(_contents_size, contents)) <= MAX_LINKED_BYTES:
+                    found[uri] = contents
+    except TimeoutError:
+        pass
+    return found
+
+
+def _contents_size(contents: Contents) -> int:
+    if isinstance(contents, wire.TextResourceContents):
+        return len(contents.text)
+    return len(contents.blob) * 3 // 4
+
+
+def _format_link(link: wire.ResourceLink) -> str:
+    facts: list[Any] = [link.title or link.name, link.uri, link.mime_type]
+    facts += [format_size(link.size)] if link.size else []
+    about = ", ".join(str(fact) for fact in facts if fact)
+    description = (link.description or "").strip()[:MAX_DESCRIPTION_CHARS]
+    return f"[resource: {about}]" + (f" {description}" if description else "")
+
+
+def _file_name(uri: str) -> str:
+    try:
+        path = unquote(urlsplit(uri).path)
+    except ValueError:
+        return ""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _truncate(text: str, most: int = MAX_TEXT_CHARS) -> str:
+    if len(text) <= most:
+        return text
+    limit = most - TRUNCATION_CHARS
+    return f"{text[:limit]}\n[… {len(text) - limit:,} more characters cut]"
