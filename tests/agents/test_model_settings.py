@@ -37,6 +37,7 @@ FIELDS = {
     "enabled": "on",
     **dict.fromkeys(["base_url", "api_version", "region", "secrets", "options"], ""),
     **dict.fromkeys(["parameters", "fallbacks", "context_window"], ""),
+    "image_input": "auto",
 }
 ROLE = "arn:aws:iam::123456789012:role/x"
 BEDROCK = {"provider": "bedrock", "model": "anthropic.claude-x", "region": "eu-central-1"}

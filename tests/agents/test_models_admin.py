@@ -29,6 +29,7 @@ FIELDS = {
     "enabled": "on",
     **dict.fromkeys(["base_url", "api_version", "region", "secrets", "options"], ""),
     **dict.fromkeys(["parameters", "fallbacks", "context_window"], ""),
+    "image_input": "auto",
 }
 
 

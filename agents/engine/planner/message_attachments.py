@@ -145,7 +145,7 @@ class _Calls:
 
     def title(self, message: Message) -> str:
         id = message.get("tool_call_id", "")
-        return f"{self._names.get(id) or 'a tool'} (call {id})"
+        return f"{self._names.get(id) or 'tool'} (call {id})"
 
 
 def _user_message(found: Sequence[tuple[str, AttachmentRef]]) -> Message:
