@@ -12,14 +12,14 @@ from agents.engine.testing import Says
 from agents.engine.tool import Attachment
 from agents.models import Agent, AgentStep, LanguageModel, Run, RunAttachment
 from agents.runs import event_store
-from tests.conftest import asked, checked
+from tests.conftest import run_question, verify_run
 from tests.engine.conftest import Echo
 from tests.engine.test_attachments import images
 from tests.pictures import png
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("agent", "workshop"),
+    pytest.mark.usefixtures("agent", "run_executor"),
 ]
 
 PICTURE = Attachment(data=png(), mime_type="image/png", name="ann@example.com.png")
@@ -52,7 +52,7 @@ async def test_an_image_is_saved_with_the_run_and_sent_to_the_model(
 ):
     model = scripted(CALL, ANSWER)
 
-    run = await checked(await asked("Draw", user=person))
+    run = await verify_run(await run_question("Draw", user=person))
 
     saved, step = await run.attachments.aget(), await run.steps.aget(kind="tool")
     assert (bytes(saved.data), saved.size, saved.mime_type) == (
@@ -66,7 +66,7 @@ async def test_an_image_is_saved_with_the_run_and_sent_to_the_model(
 
 async def test_the_next_question_does_not_send_it_again(drawing, seeing, scripted, person):
     scripted(CALL, ANSWER)
-    run = await asked("Draw", user=person)
+    run = await run_question("Draw", user=person)
 
     history = await sync_to_async(event_store.transcript)(run)
 
@@ -77,7 +77,7 @@ async def test_the_next_question_does_not_send_it_again(drawing, seeing, scripte
 
 async def test_a_rerun_has_its_own_copy(drawing, seeing, scripted, person):
     scripted(CALL, ANSWER)
-    origin = await asked("Draw", user=person)
+    origin = await run_question("Draw", user=person)
     model = scripted(ANSWER)
     last = await origin.steps.order_by("number").alast()
 
@@ -87,7 +87,7 @@ async def test_a_rerun_has_its_own_copy(drawing, seeing, scripted, person):
     runs.launch(again)
     await runs.wait(again)
 
-    await checked(again)
+    await verify_run(again)
     assert len(images(model.requests[-1]["messages"])) == 1
     assert await RunAttachment.objects.filter(run=again).acount() == 1
 
@@ -98,7 +98,7 @@ async def test_an_agent_that_stores_no_personal_data_stores_no_files(
     await Agent.objects.aupdate(personal_data=Agent.PersonalData.UNKEPT)
     model = scripted(CALL, ANSWER)
 
-    run = await checked(await asked("Draw", user=person))
+    run = await verify_run(await run_question("Draw", user=person))
 
     step = await run.steps.aget(kind="tool")
     assert not await RunAttachment.objects.aexists()
@@ -113,7 +113,7 @@ async def test_an_agent_that_hides_personal_data_sends_no_image(
     await Agent.objects.aupdate(personal_data=Agent.PersonalData.HIDDEN)
     model = scripted(CALL, ANSWER)
 
-    run = await checked(await asked("Draw", user=person))
+    run = await verify_run(await run_question("Draw", user=person))
 
     assert images(model.requests[-1]["messages"]) == []
     assert await run.attachments.aexists()
@@ -137,7 +137,7 @@ async def test_a_run_can_only_save_so_much(person, monkeypatch):
 
 async def test_it_is_deleted_with_its_run(drawing, scripted, person):
     scripted(CALL, ANSWER)
-    run = await asked("Draw", user=person)
+    run = await run_question("Draw", user=person)
 
     await Run.objects.filter(pk=run.pk).adelete()
 

@@ -24,7 +24,7 @@ from agents.engine.state import AgentState
 from agents.engine.testing import Says, ScriptedModel
 from agents.engine.tool import Attachment
 from tests.engine.conftest import Echo
-from tests.engine.test_approval import _kept, collected
+from tests.engine.test_approval import _reload_event, collect_events
 from tests.engine.test_takeover import Steady, check
 from tests.pictures import png, wav
 
@@ -54,7 +54,7 @@ def runtime(dialect, tool, senses=("image",), model=None, store=None, **options)
 
 async def last_request(dialect, tool, **options):
     model = ScriptedModel(CALL, ANSWER, dialect=dialect)
-    await collected(runtime(dialect, tool, model=model, **options).stream("Draw"))
+    await collect_events(runtime(dialect, tool, model=model, **options).stream("Draw"))
     return model.requests[-1]["messages"]
 
 
@@ -64,7 +64,7 @@ def images(messages):
 
 
 async def test_events_have_references_and_no_bytes(dialect):
-    events = await collected(runtime(dialect, drawing()).stream("Draw"))
+    events = await collect_events(runtime(dialect, drawing()).stream("Draw"))
 
     response = next(event for event in events if event.type is EventType.TOOL_RESPONSE)
     [ref] = response.data["attachments"]
@@ -104,7 +104,7 @@ async def test_a_model_that_does_not_see_is_told_so(dialect):
 async def test_the_step_says_what_the_model_was_not_sent(dialect):
     agent = runtime(dialect, drawing(PICTURE, SOUND, PICTURE), senses=())
 
-    events = await collected(agent.stream("Draw"))
+    events = await collect_events(agent.stream("Draw"))
 
     status = [event.data for event in events if event.type is EventType.STATUS]
     about = [(data["kind"], data["count"], data["message"]) for data in status]
@@ -125,7 +125,7 @@ async def test_results_of_one_turn_stay_together_and_their_images_follow():
     turn = Says(calls=(*CALL.calls, *CALL.calls))
     model = ScriptedModel(turn, ANSWER)
 
-    await collected(runtime("native", drawing(), model=model).stream("Draw"))
+    await collect_events(runtime("native", drawing(), model=model).stream("Draw"))
 
     sent = model.requests[-1]["messages"]
     assert [m["role"] for m in sent] == ["user", "assistant", "tool", "tool", "user"]
@@ -148,7 +148,7 @@ async def test_only_the_newest_images_are_sent(monkeypatch, dialect):
     store = MemoryAttachmentStore()
     agent = runtime(dialect, tool, model=model, store=store)
 
-    await collected(agent.stream("Draw"))
+    await collect_events(agent.stream("Draw"))
 
     sent = model.requests[-1]["messages"]
     assert images(sent) == [f"data:image/png;base64,{b64encode(png(shade=1)).decode()}"]
@@ -161,10 +161,10 @@ async def test_a_run_cut_off_after_any_event_still_sends_the_image(dialect):
     def build():
         return runtime(dialect, drawing(), model=Steady(dialect, CALL, ANSWER), store=store)
 
-    whole = await collected(build().stream("Draw"))
+    whole = await collect_events(build().stream("Draw"))
     for cut in range(1, len(whole)):
-        past, again = [_kept(event) for event in whole[:cut]], build()
-        events = [*past, *await collected(again.resume(past))]
+        past, again = [_reload_event(event) for event in whole[:cut]], build()
+        events = [*past, *await collect_events(again.resume(past))]
 
         check(events)
         if again.planner.llm.requests:
@@ -172,11 +172,11 @@ async def test_a_run_cut_off_after_any_event_still_sends_the_image(dialect):
 
 
 async def test_bytes_that_are_gone_are_said_to_be(dialect):
-    whole = await collected(runtime(dialect, drawing()).stream("Draw"))
+    whole = await collect_events(runtime(dialect, drawing()).stream("Draw"))
     at = [event.type for event in whole].index(EventType.TOOL_RESPONSE)
     model = ScriptedModel(ANSWER, dialect=dialect)
 
-    await collected(runtime(dialect, drawing(), model=model).resume(whole[: at + 2]))
+    await collect_events(runtime(dialect, drawing(), model=model).resume(whole[: at + 2]))
 
     assert f"{MARK[:-1]}; no longer available]" in str(model.requests[-1]["messages"])
 
@@ -240,7 +240,7 @@ async def test_data_stays_data():
 
 async def test_a_file_name_is_redacted_with_the_rest(dialect):
     secret = replace(PICTURE, name="ann@example.com.png")
-    events = await collected(redact(runtime(dialect, drawing(secret)).stream("Draw")))
+    events = await collect_events(redact(runtime(dialect, drawing(secret)).stream("Draw")))
 
     assert "ann@example.com" not in str([event.to_dict() for event in events])
 
