@@ -35,6 +35,7 @@ SECRET_NAMES = {
 }
 MIN_TOKEN_CHARS = 16
 HEADER_PATTERN = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
+SCOPE_PATTERN = re.compile(r"[!#-\[\]-~]+")  # RFC 6749
 EXPECTED_VALUES = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
@@ -74,6 +75,7 @@ class Environment(BaseSettings):
     oidc_client_id: str = Field(default="", validate_default=True)
     oidc_client_secret: SecretStr | None = None
     oidc_name: str = "Single sign-on"
+    oidc_scopes: str = ""
     oidc_groups_claim: str = ""
     oidc_administrators: str = "administrator"
     oidc_reviewers: str = "reviewer"
@@ -180,6 +182,14 @@ class Environment(BaseSettings):
             raise ValueError("set together with ASHIATO_OIDC_ISSUER")
         return value
 
+    @field_validator("oidc_scopes")
+    @classmethod
+    def _check_oidc_scopes(cls, value: str) -> str:
+        scopes = _split_scopes(value)
+        if scopes and not ("openid" in scopes and all(map(SCOPE_PATTERN.fullmatch, scopes))):
+            raise ValueError("a list of scopes with openid, such as openid profile email")
+        return value
+
     @field_validator("time_zone")
     @classmethod
     def _check_time_zone(cls, value: str) -> str:
@@ -255,6 +265,10 @@ class Environment(BaseSettings):
         keys = self.encryption_keys
         return split_list(keys.get_secret_value()) if keys else [self.load_secret_key()]
 
+    def all_oidc_scopes(self) -> tuple[str, ...]:
+        """Return the scopes to request; none means the default ones."""
+        return _split_scopes(self.oidc_scopes)
+
     @property
     def sends_spans(self) -> bool:
         """Whether an OpenTelemetry receiver is configured, by our variables or by its own."""
@@ -320,6 +334,10 @@ def can_send_spans() -> bool:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ModuleNotFoundError:
         return False
+
+
+def _split_scopes(value: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value.replace(",", " ").split()))
 
 
 def split_list(value: str) -> list[str]:

@@ -58,6 +58,8 @@ def refused(monkeypatch, tmp_path):
         ("ASHIATO_DEMO_DELAY", "-1"),
         ("ASHIATO_PERSON_RUNS", "0"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
+        ("ASHIATO_OIDC_SCOPES", "profile email"),
+        ("ASHIATO_OIDC_SCOPES", 'openid "groups"'),
         ("ASHIATO_OTLP_ENDPOINT", "collector:4318"),
         ("ASHIATO_METRICS", "perhaps"),
         ("ASHIATO_METRICS_PORT", "70000"),

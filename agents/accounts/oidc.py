@@ -6,6 +6,7 @@ over. It counts as two factors only if the service says so.
 """
 
 import hmac
+import logging
 import re
 import secrets
 import time
@@ -28,8 +29,19 @@ from agents.access import audit
 from agents.db.sanitize import sanitize_text
 from agents.models.rights import Role
 
-from . import confusable_names, factors, oidc_client, roles, sessions
+from . import (
+    confusable_names,
+    factors,
+    oidc_claims,
+    oidc_client,
+    oidc_errors,
+    provider_logout,
+    roles,
+    sessions,
+)
 from .models import Identity
+
+logger = logging.getLogger(__name__)
 
 COOKIE_NAME, SALT, LOGIN_SECONDS = "oidc", "agents.accounts.oidc", 600
 MAX_USERNAME_CHARS, MAX_SUBJECT_CHARS = 150, 255
@@ -54,6 +66,14 @@ class LoginState:
     is_fresh: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderAccount:
+    """A user as the service knows them, and how to sign out there."""
+
+    claims: dict[str, Any]
+    session: provider_logout.ProviderSession
+
+
 def start_login(
     request: HttpRequest, onward: str, *, is_fresh: bool = False
 ) -> tuple[str, str]:
@@ -66,7 +86,7 @@ def start_login(
     more = {"prompt": "login", "max_age": "0"} if is_fresh else {}
     if wanted := _accepted_acr():
         more["acr_values"] = " ".join(wanted)
-    with _in_words():
+    with _in_words(request):
         place = _client(request).authorization_url(
             state=state, nonce=nonce, verifier=verifier, **more
         )
@@ -92,29 +112,75 @@ def load_login_state(request: HttpRequest) -> LoginState:
             request.COOKIES.get(COOKIE_NAME, ""), salt=SALT, max_age=LOGIN_SECONDS
         )
     except signing.BadSignature:
-        raise OidcError(_("The request timed out. Try again.")) from None
+        raise OidcError(
+            _(
+                "This sign-in took too long, was already used, or your browser blocks cookies. "
+                "Sign in again."
+            )
+        ) from None
     if not hmac.compare_digest(data["state"], _ascii(request.GET.get("state", ""))):
         raise OidcError(_("This sign-in was started in a different browser. Try again."))
     return LoginState(**data)
 
 
-def fetch_claims(request: HttpRequest, login_state: LoginState) -> dict[str, Any]:
-    """Return the service's claims about the signed-in user."""
-    if "code" not in request.GET:
-        raise OidcError(
-            _("%(service)s didn't complete the sign-in. Try again.")
-            % {"service": provider_name()}
-        )
-    with _in_words():
-        found = _client(request).claims(
+def fetch_account(request: HttpRequest, login_state: LoginState) -> ProviderAccount:
+    """Return what the service says about the signed-in user."""
+    with _in_words(request):
+        _check_redirect(request)
+        client = _client(request)
+        signed_in = client.sign_in(
             request.GET["code"], nonce=login_state.nonce, verifier=login_state.verifier
         )
-    if login_state.is_fresh and not _is_recent(found.get("auth_time")):
+        claims = _complete_claims(client, signed_in)
+        session = provider_logout.ProviderSession(
+            issuer=client.issuer,
+            end_session_endpoint=client.optional_endpoint("end_session_endpoint"),
+            id_token=signed_in.id_token,
+        )
+    if login_state.is_fresh and not _is_recent(claims.get("auth_time")):
         raise OidcError(
             _("%(service)s didn't ask you to sign in again. Sign out there, then try again.")
             % {"service": provider_name()}
         )
-    return found
+    return ProviderAccount(claims=claims, session=session)
+
+
+def _check_redirect(request: HttpRequest) -> None:
+    """Check that the browser was sent back by our provider, and with a code."""
+    issuer = settings.ENVIRONMENT.oidc_issuer
+    # Without this check, another provider could pass its response off as ours (RFC 9207).
+    if request.GET.get("iss", issuer) != issuer:
+        raise oidc_errors.TokenRejected("The redirect names another issuer.")
+    if code := request.GET.get("error"):
+        raise oidc_errors.from_code(code, request.GET.get("error_description", ""))
+    if "code" not in request.GET:
+        raise oidc_errors.ProtocolError("The redirect has neither a code nor an error.")
+
+
+def _complete_claims(
+    client: oidc_client.Client, signed_in: oidc_client.SignIn
+) -> dict[str, Any]:
+    """Return the claims of the ID token, with those that only UserInfo has."""
+    missing = oidc_claims.missing(signed_in.claims, client.groups_claim)
+    if not missing:
+        return signed_in.claims
+    try:
+        user_info = client.user_info(signed_in)
+    except oidc_errors.UserInfoRefused as error:
+        # Without their groups, everybody would lose their role.
+        if client.groups_claim in missing:
+            raise
+        logger.warning("Some claims are missing (%s): %s", ", ".join(missing), error)
+        return signed_in.claims
+    claims = oidc_claims.merge(signed_in.claims, user_info, client.groups_claim)
+    if client.groups_claim in oidc_claims.missing(claims, client.groups_claim):
+        logger.warning(
+            "%s sent no claim %r, neither in the ID token nor in UserInfo. "
+            "Check ASHIATO_OIDC_GROUPS_CLAIM and ASHIATO_OIDC_SCOPES.",
+            provider_name(),
+            client.groups_claim,
+        )
+    return claims
 
 
 def _is_recent(moment: Any) -> bool:
@@ -158,6 +224,7 @@ def get_or_create_user(found: dict[str, Any]) -> Any:
     user = known.user if known else _find_by_email(found) or _create_user(found)
     if not user.is_active:
         raise OidcError(_("This account is disabled."))
+    _fill_in_profile(user, found)
     if known is None:
         Identity.objects.create(user=user, **about)
     _sync_role(user, found)
@@ -169,10 +236,10 @@ def provider_name() -> str:
 
 
 def _find_by_email(found: dict[str, Any]) -> Any:
-    address = found.get("email")
-    if not isinstance(address, str) or not address or found.get("email_verified") is not True:
+    address = _verified_address(found)
+    if not address:
         return None
-    people = get_user_model()._default_manager.filter(email__iexact=sanitize_text(address))
+    people = get_user_model()._default_manager.filter(email__iexact=address)
     found_people = list(people[:2])
     if any(map(_is_privileged, found_people)):
         raise OidcError(
@@ -192,24 +259,60 @@ def _is_privileged(user: User) -> bool:
 
 def _create_user(found: dict[str, Any]) -> Any:
     if not settings.ENVIRONMENT.oidc_create:
-        raise OidcError(
-            _("You don't have an account here. Ask an administrator to create one.")
-        )
-    is_verified = found.get("email_verified") is True
-    address = sanitize_text(str(found.get("email") or "")) if is_verified else ""
+        raise OidcError(_no_account_message(found))
     people = get_user_model()._default_manager
-    user = people.create_user(_unique_username(found), email=address[:254])
-    user.first_name = sanitize_text(str(found.get("given_name") or ""))[:150]
-    user.last_name = sanitize_text(str(found.get("family_name") or ""))[:150]
-    user.save()
+    user = people.create_user(_unique_username(found))
     roles.set_role(user, Role.PERSON)
     audit.record(user, audit.PERSON_ADDED, factors.audit_subject(user), by="oidc")
     return user
 
 
+def _no_account_message(found: dict[str, Any]) -> str:
+    """Return why no account was found: accounts are linked by their verified address."""
+    if not found.get("email"):
+        message = _(
+            "%(service)s sent no email address, so your account can't be found. Ask an "
+            "administrator to check ASHIATO_OIDC_SCOPES and your address there."
+        )
+    elif found.get("email_verified") is not True:
+        message = _(
+            "%(service)s hasn't verified your email address, so it can't be linked to an "
+            "account. Verify it there, then sign in again."
+        )
+    else:
+        message = _("You don't have an account here. Ask an administrator to create one.")
+    return message % {"service": provider_name()}
+
+
+def _fill_in_profile(user: User, found: dict[str, Any]) -> None:
+    """Save the service's name and verified address where the account has none."""
+    changed = []
+    if not (user.first_name or user.last_name):
+        given, family = found.get("given_name"), found.get("family_name")
+        whole = "" if given or family else found.get("name")
+        user.first_name = sanitize_text(str(given or whole or ""))[:150]
+        user.last_name = sanitize_text(str(family or ""))[:150]
+        changed += ["first_name", "last_name"]
+    address = _verified_address(found)
+    if address and not user.email:
+        people = get_user_model()._default_manager.exclude(pk=user.pk)
+        if not people.filter(email__iexact=address).exists():
+            user.email = address
+            changed.append("email")
+    if changed:
+        user.save(update_fields=changed)
+
+
+def _verified_address(found: dict[str, Any]) -> str:
+    address = found.get("email")
+    is_verified = isinstance(address, str) and found.get("email_verified") is True
+    return sanitize_text(str(address))[:254] if is_verified else ""
+
+
 def _unique_username(found: dict[str, Any]) -> str:
     """Return the service's name for the user, made distinct from all others here."""
-    preferred = found.get("preferred_username") or str(found.get("email") or "").split("@")[0]
+    local_part = str(found.get("email") or "").split("@")[0]
+    preferred = found.get("preferred_username") or local_part or found.get("name") or ""
     plain = unicodedata.normalize("NFKC", sanitize_text(str(preferred)))
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MAX_USERNAME_CHARS - 10] or "person"
     taken = get_user_model()._default_manager.values_list("username", flat=True)
@@ -223,9 +326,7 @@ def _sync_role(user: User, found: dict[str, Any]) -> None:
     environment = settings.ENVIRONMENT
     if not environment.oidc_groups_claim or user.is_superuser:
         return
-    claimed = found.get(environment.oidc_groups_claim)
-    groups = set(map(str, claimed)) if isinstance(claimed, list) else {str(claimed)}
-    role = _role_for_groups(groups)
+    role = _role_for_groups(oidc_claims.groups(found, environment.oidc_groups_claim))
     was = roles.get_role(user)
     if role == was or (was == Role.ADMINISTRATOR and roles.is_last_administrator(user)):
         return
@@ -246,43 +347,41 @@ def _role_for_groups(groups: set[str]) -> Role:
 
 
 def _client(request: HttpRequest) -> oidc_client.Client:
+    return configured_client(request.build_absolute_uri(reverse("people:oidc_back")))
+
+
+def configured_client(redirect_uri: str) -> oidc_client.Client:
     environment = settings.ENVIRONMENT
     secret = environment.oidc_client_secret
     return oidc_client.Client(
         issuer=environment.oidc_issuer,
         client_id=environment.oidc_client_id,
         client_secret=None if secret is None else secret.get_secret_value(),
-        redirect_uri=_redirect_uri(request),
+        redirect_uri=redirect_uri,
+        scopes=environment.all_oidc_scopes(),
+        groups_claim=environment.oidc_groups_claim,
     )
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
-    """Turn protocol errors into messages for the user."""
-    service = {"service": provider_name()}
+def _in_words(request: HttpRequest) -> Iterator[None]:
+    """Log a protocol error with its cause, and turn it into a message for the user."""
     try:
         yield
-    except oidc_client.ProviderUnavailable as error:
-        raise OidcError(
-            _("%(service)s isn't responding. Try again later.") % service
-        ) from error
-    except oidc_client.ProviderMisconfigured as error:
-        raise OidcError(
-            _("%(service)s isn't configured correctly. Ask an administrator for help.")
-            % service
-        ) from error
-    except oidc_client.NonceMismatch as error:
-        raise OidcError(
-            _("This sign-in was started in a different browser. Try again.")
-        ) from error
-    except oidc_client.TokenRejected as error:
-        raise OidcError(
-            _("The response from %(service)s couldn't be verified.") % service
-        ) from error
+    except oidc_errors.ProtocolError as error:
+        kind, client = type(error).__name__, _client(request)
+        logger.warning("Sign-in with %s failed (%s): %s", provider_name(), kind, error)
+        raise OidcError(error_message(error, client)) from error
 
 
-def _redirect_uri(request: HttpRequest) -> str:
-    return request.build_absolute_uri(reverse("people:oidc_back"))
+def error_message(error: oidc_errors.ProtocolError, client: oidc_client.Client) -> str:
+    """Return what a user can read about a failed sign-in."""
+    scopes = client.scopes or oidc_client.DEFAULT_SCOPES
+    return str(error.message) % {
+        "service": provider_name(),
+        "redirect_uri": client.redirect_uri,
+        "scopes": " ".join(scopes),
+    }
 
 
 def _ascii(text: str) -> str:

@@ -1,46 +1,53 @@
-"""The OpenID Connect protocol, on Authlib: discovery, code flow and ID token.
+"""The OpenID Connect protocol, on Authlib: discovery, code flow, ID token and UserInfo.
 
-Added here: responses have a deadline and a size limit, redirects aren't followed, and a token's
-signature algorithm must be on our own list.
+Added here: responses have a deadline and a size limit, redirects aren't followed, a token's
+signature algorithm must be on our own list, and endpoints must use HTTPS if the issuer does.
 """
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.httpx_client import OAuth2Client
+from authlib.integrations.httpx_client import OAuth2Client, OAuthError
 from authlib.oidc.core import CodeIDToken
 from authlib.oidc.discovery import get_well_known_url
 from joserfc import jwt
-from joserfc.errors import InvalidClaimError, InvalidKeyIdError, JoseError
+from joserfc.errors import (
+    ExpiredTokenError,
+    InvalidClaimError,
+    InvalidKeyIdError,
+    JoseError,
+    UnsupportedAlgorithmError,
+)
 from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 
+from . import oidc_errors
+from .oidc_errors import (
+    AlgorithmRejected,
+    ClientRejected,
+    ClockSkew,
+    DiscoveryNotFound,
+    IssuerMismatch,
+    NonceMismatch,
+    ProviderMisconfigured,
+    ProviderUnavailable,
+    TokenRejected,
+    UserInfoRefused,
+)
+
 TIMEOUT_SECONDS, CACHE_SECONDS, LEEWAY_SECONDS = 10.0, 600, 60
 MAX_BYTES = 1_000_000
-SCOPE = "openid profile email"
+DEFAULT_SCOPES = ("openid", "profile", "email")
+GROUPS_SCOPE = "groups"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "Ed25519", "EdDSA"]
+TIME_CLAIMS = {"exp", "iat", "nbf"}
 ESSENTIAL = ("iss", "sub", "aud", "exp", "iat", "nonce")
-
-
-class ProviderUnavailable(Exception):
-    """Raised when the provider can't be reached or refuses the request."""
-
-
-class ProviderMisconfigured(Exception):
-    """Raised when the discovery document isn't that of the issuer."""
-
-
-class TokenRejected(Exception):
-    """Raised when an ID token fails a check."""
-
-
-class NonceMismatch(TokenRejected):
-    """Raised when an ID token answers another sign-in."""
 
 
 class _Registry(JWSRegistry):
@@ -59,7 +66,9 @@ class _Http(OAuth2Client):
         deadline = time.monotonic() + TIMEOUT_SECONDS
         response = super().send(request, **{**options, "stream": True})
         try:
-            response.raise_for_status()
+            # A 4xx response says why in its body.
+            if not response.is_client_error:
+                response.raise_for_status()
             content = _read(response, deadline)
         finally:
             response.close()
@@ -84,17 +93,28 @@ def _read(response: httpx2.Response, deadline: float) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """A completed sign-in at the provider; the tokens stay out of its representation."""
+
+    claims: dict[str, Any]
+    id_token: str = field(repr=False)
+    access_token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """This installation as a client of one provider."""
 
     issuer: str
     client_id: str
-    client_secret: str | None
+    client_secret: str | None = field(repr=False)
     redirect_uri: str
+    scopes: tuple[str, ...] = ()
+    groups_claim: str = ""
 
     def authorization_url(self, *, state: str, nonce: str, verifier: str, **more: str) -> str:
         """Return the URL for the browser; `more` are further parameters, such as `prompt`."""
-        endpoint = self._endpoint("authorization_endpoint")
+        endpoint = self.endpoint("authorization_endpoint")
         with self._http() as http:
             url, _ = _request(
                 lambda: http.create_authorization_url(
@@ -103,11 +123,22 @@ class Client:
             )
         return url
 
-    def claims(self, code: str, *, nonce: str, verifier: str) -> dict[str, Any]:
-        """Exchange the code for an ID token and return its claims once they are verified."""
-        endpoint = self._endpoint("token_endpoint")
+    def sign_in(self, code: str, *, nonce: str, verifier: str) -> SignIn:
+        """Exchange the code for tokens and return them once the ID token is verified."""
+        token = self.exchange(code, verifier)
+        claims = self._verify_claims(token, nonce)
+        access_token = token.get("access_token")
+        return SignIn(
+            claims=claims,
+            id_token=str(token["id_token"]),
+            access_token=access_token if isinstance(access_token, str) else "",
+        )
+
+    def exchange(self, code: str, verifier: str) -> Mapping[str, Any]:
+        """Return the token endpoint's response to a code."""
+        endpoint = self.endpoint("token_endpoint")
         with self._http() as http:
-            token = _request(
+            return _request(
                 lambda: http.fetch_token(
                     endpoint,
                     grant_type="authorization_code",
@@ -115,7 +146,41 @@ class Client:
                     code_verifier=verifier,
                 )
             )
-        return self._verify_claims(token, nonce)
+
+    def user_info(self, signed_in: SignIn) -> dict[str, Any]:
+        """Return UserInfo's claims, or none if the provider has no such endpoint.
+
+        They are only about this user if their subject is the ID token's.
+        """
+        endpoint = self.optional_endpoint("userinfo_endpoint")
+        if not endpoint or not signed_in.access_token:
+            return {}
+        headers = {"Authorization": f"Bearer {signed_in.access_token}"}
+        with _http() as http:
+            response = _request(
+                lambda: http.request("GET", endpoint, headers=headers, withhold_token=True)
+            )
+        if response.is_client_error:
+            raise UserInfoRefused(f"UserInfo answered with status {response.status_code}.")
+        found = self._read_user_info(response)
+        if found.get("sub") != signed_in.claims["sub"]:
+            raise TokenRejected("UserInfo is about another subject than the ID token.")
+        return found
+
+    def _read_user_info(self, response: httpx2.Response) -> dict[str, Any]:
+        """Return the claims of a JSON object or of a signed token."""
+        if not response.headers["content-type"].startswith("application/jwt"):
+            found = _request(response.json)
+            return found if isinstance(found, dict) else {}
+        try:
+            found = self._verify_signature(response.text).claims
+        except (JoseError, ValueError, TypeError) as error:
+            raise TokenRejected(f"UserInfo: {error}") from error
+        audience = found.get("aud", self.client_id)
+        is_ours = self.client_id in (audience if isinstance(audience, list) else [audience])
+        if found.get("iss", self.issuer) != self.issuer or not is_ours:
+            raise TokenRejected("UserInfo is signed for another client.")
+        return dict(found)
 
     def _verify_claims(self, token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
         try:
@@ -125,11 +190,8 @@ class Client:
                 params["access_token"] = token["access_token"]
             found = _IDToken(signed.claims, signed.header, self._options(), params)
             found.validate(leeway=LEEWAY_SECONDS)
-        except InvalidClaimError as error:
-            kind = NonceMismatch if error.claim == "nonce" else TokenRejected
-            raise kind(str(error)) from error
         except (JoseError, ValueError, TypeError) as error:
-            raise TokenRejected(str(error)) from error
+            raise _token_error(error)(oidc_errors.quoted(str(error))) from error
         return dict(found)
 
     def _options(self) -> dict[str, Any]:
@@ -143,33 +205,84 @@ class Client:
         """Check the signature; an unknown key is looked up again, because keys rotate."""
         registry = _Registry(algorithms=ALGORITHMS, strict_check_header=False)
         try:
-            return jwt.decode(token, self._keys(), registry=registry)
+            return jwt.decode(token, self.keys(), registry=registry)
         except InvalidKeyIdError:
             document.cache_clear()
-            return jwt.decode(token, self._keys(), registry=registry)
+            return jwt.decode(token, self.keys(), registry=registry)
 
-    def _keys(self) -> KeySet:
-        keys = _fetch_cached(self._endpoint("jwks_uri")).get("keys")
+    def keys(self) -> KeySet:
+        """Return the provider's keys for signatures."""
+        keys = _fetch_cached(self.endpoint("jwks_uri")).get("keys")
         if not isinstance(keys, list):
             raise TokenRejected("The provider has no keys.")
         signing = [k for k in keys if isinstance(k, dict) and k.get("use", "sig") == "sig"]
         return KeySet.import_key_set({"keys": signing})
 
-    def _endpoint(self, name: str) -> str:
-        found = _fetch_cached(get_well_known_url(self.issuer, external=True))
-        url = found.get(name)
-        if found.get("issuer") != self.issuer or not isinstance(url, str):
-            raise ProviderMisconfigured(name)
-        return url
+    def discovery(self) -> dict[str, Any]:
+        """Return the discovery document of the issuer."""
+        url = get_well_known_url(self.issuer, external=True)
+        found = _fetch_cached(url)
+        if found.get("issuer") == self.issuer:
+            return found
+        document.cache_clear()  # so that a correction counts at once
+        if "issuer" not in found:
+            raise DiscoveryNotFound(f"There is no discovery document at {url}.")
+        named = oidc_errors.quoted(str(found["issuer"]))
+        raise IssuerMismatch(f"{url} names the issuer {named!r}, not {self.issuer!r}.")
+
+    def endpoint(self, name: str) -> str:
+        """Return the URL of an endpoint; raise ProviderMisconfigured if there is none."""
+        if url := self.optional_endpoint(name):
+            return url
+        document.cache_clear()
+        raise ProviderMisconfigured(f"The discovery document has no usable {name}.")
+
+    def optional_endpoint(self, name: str) -> str:
+        """Return the URL of an endpoint, or an empty string.
+
+        Codes, tokens and the secret go there, so it must be encrypted if the issuer is.
+        """
+        url = self.discovery().get(name)
+        try:
+            parts = urlsplit(url if isinstance(url, str) else "")
+        except ValueError:
+            return ""
+        schemes = {"https", urlsplit(self.issuer).scheme}
+        return parts.geturl() if parts.netloc and parts.scheme in schemes else ""
+
+    def requested_scopes(self) -> tuple[str, ...]:
+        """Return the configured scopes, or the default ones and `groups` if it has a use."""
+        if self.scopes:
+            return self.scopes
+        supported = self.discovery().get("scopes_supported")
+        is_known = isinstance(supported, list) and GROUPS_SCOPE in supported
+        return (*DEFAULT_SCOPES, *([GROUPS_SCOPE] if self.groups_claim and is_known else []))
 
     def _http(self) -> _Http:
         return _http(
             client_id=self.client_id,
             client_secret=self.client_secret,
             redirect_uri=self.redirect_uri,
-            scope=SCOPE,
+            scope=" ".join(self.requested_scopes()),
             code_challenge_method="S256",
+            token_endpoint_auth_method=self._auth_method(),
         )
+
+    def _auth_method(self) -> str:
+        if self.client_secret is None:
+            return "none"
+        supported = self.discovery().get("token_endpoint_auth_methods_supported")
+        is_post = isinstance(supported, list) and "client_secret_basic" not in supported
+        return "client_secret_post" if is_post else "client_secret_basic"
+
+
+def _token_error(error: Exception) -> type[TokenRejected]:
+    claim = error.claim if isinstance(error, InvalidClaimError) else ""
+    if isinstance(error, ExpiredTokenError) or claim in TIME_CLAIMS:
+        return ClockSkew
+    if isinstance(error, UnsupportedAlgorithmError):
+        return AlgorithmRejected
+    return NonceMismatch if claim == "nonce" else TokenRejected
 
 
 def _fetch_cached(url: str) -> dict[str, Any]:
@@ -180,7 +293,13 @@ def _fetch_cached(url: str) -> dict[str, Any]:
 def document(url: str, _period: int) -> dict[str, Any]:
     """Fetch a JSON document of the provider, once per period."""
     with _http() as http:
-        found = _request(lambda: http.request("GET", url, withhold_token=True).json())
+        response = _request(lambda: http.request("GET", url, withhold_token=True))
+    if response.is_client_error:
+        raise DiscoveryNotFound(f"{url} answered with status {response.status_code}.")
+    try:
+        found = response.json()
+    except ValueError:
+        raise DiscoveryNotFound(f"{url} isn't a JSON document.") from None
     return found if isinstance(found, dict) else {}
 
 
@@ -192,5 +311,12 @@ def _http(**options: Any) -> _Http:
 def _request(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
+    except OAuthError as error:
+        raise oidc_errors.from_code(str(error.error), str(error.description or "")) from error
+    except httpx2.HTTPStatusError as error:
+        status = error.response.status_code
+        kind = ClientRejected if status == httpx2.codes.UNAUTHORIZED else ProviderUnavailable
+        raise kind(f"{error.request.url} answered with status {status}.") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, AuthlibBaseError, ValueError) as error:
-        raise ProviderUnavailable(str(error)) from error
+        cause = f"{type(error).__name__}: {error}"
+        raise ProviderUnavailable(oidc_errors.quoted(cause)) from error

@@ -51,13 +51,15 @@ SYSTEMS = {
 
 
 def start(request: HttpRequest, user: User, way: str) -> Visit:
-    return Visit.objects.create(
-        session_id=str(request.session.session_key),
-        user=user,
-        way=way,
-        device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
-        address=request_context.client_address(request),
-    )
+    """Record a sign-in; a user who was signed in already keeps their session."""
+    about = {
+        "user": user,
+        "way": way,
+        "device": request.headers.get("User-Agent", "").replace("\0", "")[:300],
+        "address": request_context.client_address(request),
+    }
+    key = str(request.session.session_key)
+    return Visit.objects.update_or_create(session_id=key, defaults=about)[0]
 
 
 def end(visits: QuerySet[Visit]) -> int:

@@ -16,7 +16,7 @@ from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import MFA_SESSION_KEY
 
-from . import factors, sessions, throttle
+from . import factors, provider_logout, sessions, throttle
 
 BACKEND = "agents.access.authentication.AccountBackend"
 PENDING_USER_KEY, CONFIRMED_AT_KEY, NEXT_URL_KEY = "halfway", "confirmed_at", "confirmed_onward"
@@ -54,11 +54,17 @@ def verify_password(request: HttpRequest, user: User, typed: str, way: str) -> b
     return is_right
 
 
-def require_second_factor(request: HttpRequest, user: User) -> None:
+def require_second_factor(
+    request: HttpRequest, user: User, provider_session: dict[str, str] | None = None
+) -> None:
     """Remember that the password was right, which only allows the second factor."""
     request.session.cycle_key()
-    about = {"user": user.pk, "at": time.time(), "password": user.get_session_auth_hash()}
-    request.session[PENDING_USER_KEY] = about
+    request.session[PENDING_USER_KEY] = {
+        "user": user.pk,
+        "at": time.time(),
+        "password": user.get_session_auth_hash(),
+        "provider_session": provider_session,
+    }
 
 
 def pending_user(request: HttpRequest) -> Any:
@@ -75,10 +81,21 @@ def pending_user(request: HttpRequest) -> Any:
     return user if is_same else None
 
 
-def complete(request: HttpRequest, user: User, way: str, *, twice: bool) -> None:
-    request.session.pop(PENDING_USER_KEY, None)
+def complete(
+    request: HttpRequest,
+    user: User,
+    way: str,
+    *,
+    twice: bool,
+    provider_session: dict[str, str] | None = None,
+) -> None:
+    pending = request.session.pop(PENDING_USER_KEY, None) or {}
+    if pending.get("user") == user.pk:
+        provider_session = provider_session or pending.get("provider_session")
     login(request, user, backend=BACKEND)
     request.session[MFA_SESSION_KEY] = twice
+    if provider_session:
+        request.session[provider_logout.SESSION_KEY] = provider_session
     mark_confirmed(request)
     sessions.start(request, user, way)
     throttle.record_success(user.get_username(), request_context.client_address(request))

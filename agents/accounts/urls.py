@@ -32,6 +32,11 @@ urlpatterns = [
     ),
     path("login/oidc/", lazy_oidc_view("begin"), name="oidc"),
     path("login/oidc/back/", lazy_oidc_view("back"), name="oidc_back"),
+    path(
+        "login/oidc/signed-out/",
+        login_not_required(sign_in.signed_out),
+        name="oidc_signed_out",
+    ),
     path("welcome/<str:uid>/<str:token>/", login_not_required(sign_in.welcome), name="welcome"),
     path("account/", account.account_page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),

@@ -65,6 +65,10 @@ class EncryptedValue:
     __repr__ = __str__
 
 
+def encrypt(value: Any, empty: str = '""') -> EncryptedValue:
+    return EncryptedValue(_fernet().encrypt(json.dumps(value).encode()).decode(), empty)
+
+
 class _EncryptedAttribute(DeferredAttribute):
     """Encrypts what is assigned, so that a row never holds a plain secret."""
 
@@ -94,9 +98,7 @@ class EncryptedTextField(_SealedTextField):
             return value
         if value in EMPTY_VALUES:
             return EncryptedValue("", self.empty)
-        return EncryptedValue(
-            _fernet().encrypt(json.dumps(value).encode()).decode(), self.empty
-        )
+        return encrypt(value, self.empty)
 
     def from_db_value(self, value: str | None, *about: Any) -> EncryptedValue:
         return EncryptedValue(value or "", self.empty)

@@ -119,6 +119,7 @@ DOORS = {
     "login/passkey/done/": change(EVERYBODY),
     "login/oidc/": read(EVERYBODY),
     "login/oidc/back/": read(EVERYBODY),
+    "login/oidc/signed-out/": read(EVERYBODY),
     "welcome/<str:uid>/<str:token>/": read(EVERYBODY),
     "account/": read(ACCOUNTS),
     "account/confirm/": read(ACCOUNTS),

@@ -1,6 +1,8 @@
 import pytest
+from pydantic import SecretStr
 
-from agents.accounts import factors, totp
+from agents.accounts import factors, oidc_client, totp
+from tests.people.provider import CLIENT, SECRET, serve_provider, use
 
 PASSWORD = "a long walk on the beach"
 
@@ -34,3 +36,19 @@ def sign_in(client):
         return client.post("/login/", {"username": name, "password": password}, **more)
 
     return post
+
+
+@pytest.fixture(scope="module")
+def service():
+    with serve_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(service, settings):
+    """An OpenID provider named Acme, and the settings for it."""
+    service.reset()
+    use(settings, oidc_issuer=service.url, oidc_client_id=CLIENT)
+    use(settings, oidc_client_secret=SecretStr(SECRET), oidc_name="Acme")
+    oidc_client.document.cache_clear()
+    return service

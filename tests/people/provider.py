@@ -10,6 +10,8 @@ from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import httpx2
+from django.contrib.auth import SESSION_KEY
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
@@ -32,6 +34,12 @@ class Provider:
         self.change = lambda claims: claims
         self.is_public = False  # whether its client has no secret
         self.encoding = self.elsewhere = ""
+        self.user_info: dict | None = None  # what UserInfo says; it is signed if `signs` is set
+        self.user_info_status, self.signs = 200, False
+        self.denial: dict[str, str] = {}  # what the browser brings back instead of a code
+        self.refusal = "invalid_grant"  # the token endpoint's error
+        self.more: dict = {}  # further entries of the discovery document
+        self.scopes: list[str] = []  # requested so far
         self.pause = 0.0  # seconds between the bytes of a response
 
     def renew(self) -> None:
@@ -42,7 +50,9 @@ class Provider:
         """Return where the browser is redirected to."""
         code = secrets.token_urlsafe()
         self.codes[code] = asked
-        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+        self.scopes.append(asked["scope"])
+        told = {**(self.denial or {"code": code}), "state": asked["state"]}
+        return f"{asked['redirect_uri']}?{urlencode(told)}"
 
     def tokens(self, given: dict[str, str], authorization: str) -> dict[str, str] | None:
         asked = self.codes.pop(given["code"], None)
@@ -63,9 +73,11 @@ class Provider:
         now = int(time.time())
         claims = {"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + 300}
         claims |= {"nonce": asked["nonce"], **self.person}
+        return self.encode(self.change(claims))
+
+    def encode(self, claims: dict) -> str:
         header = {"kid": self.kid, "alg": self.algorithm}
-        allowed = [self.algorithm]
-        return jwt.encode(header, self.change(claims), self.key, allowed)
+        return jwt.encode(header, claims, self.key, [self.algorithm])
 
     def public(self) -> dict[str, str]:
         public = self.key.as_dict(private=False)
@@ -80,7 +92,27 @@ class Provider:
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
             "jwks_uri": f"{self.url}/keys",
+            **({"userinfo_endpoint": f"{self.url}/me"} if self.user_info is not None else {}),
+            **self.more,
         }
+
+
+def use(settings, **values):
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update=values)
+
+
+def sent_back(client, onward="/traces/"):
+    """Return the URL with which the browser returns from the service."""
+    away = client.get("/login/oidc/", {"next": onward})
+    return httpx2.get(away.headers["Location"]).headers["Location"]
+
+
+def signed_in(client, **options):
+    return client.get(sent_back(client, **options))
+
+
+def is_in(client):
+    return SESSION_KEY in client.session
 
 
 @contextmanager
@@ -95,9 +127,19 @@ def serve_provider():
                 self.send_response(302)
                 self.send_header("Location", provider.authorize(asked))
                 self.end_headers()
+            elif place.path == "/me":
+                self._tell_user_info()
             else:
                 is_key = place.path == "/keys"
                 self._say(provider.keys() if is_key else provider.discovery())
+
+        def _tell_user_info(self) -> None:
+            is_known = self.headers.get("Authorization") == "Bearer x"
+            status = provider.user_info_status if is_known else 401
+            if not provider.signs:
+                self._say(provider.user_info, status)
+                return
+            self._send(provider.encode(provider.user_info).encode(), "application/jwt", status)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -109,12 +151,14 @@ def serve_provider():
                 self.end_headers()
                 return
             told = provider.tokens(given, self.headers.get("Authorization", ""))
-            self._say(told or {"error": "invalid_grant"}, 200 if told else 400)
+            self._say(told or {"error": provider.refusal}, 200 if told else 400)
 
         def _say(self, told, status: int = 200) -> None:
-            body = json.dumps(told).encode()
+            self._send(json.dumps(told).encode(), "application/json", status)
+
+        def _send(self, body: bytes, kind: str, status: int) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             if provider.encoding:
                 self.send_header("Content-Encoding", provider.encoding)

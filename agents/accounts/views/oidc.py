@@ -34,14 +34,25 @@ def back(request: HttpRequest) -> HttpResponse:
         return redirect("login")
     try:
         login_state = oidc.load_login_state(request)
-        found = oidc.fetch_claims(request, login_state)
-        user = oidc.get_or_create_user(found)
     except oidc.OidcError as reason:
+        # The browser's Back button after a sign-in leads here once more.
+        if request.user.is_authenticated:
+            return redirect("chat:new")
         return render_sign_in(request, problem=str(reason))
-    if oidc.is_multi_factor(found):
-        sign_in.complete(request, user, "oidc", twice=True)
-        response: HttpResponse = redirect(login_state.onward)
-    else:
-        response = after_first_factor(request, user, "oidc", login_state.onward)
+    response = _complete(request, login_state)
+    # A state is used once, also if the sign-in failed.
     response.delete_cookie(oidc.COOKIE_NAME, path=reverse("people:oidc"))
     return response
+
+
+def _complete(request: HttpRequest, login_state: oidc.LoginState) -> HttpResponse:
+    try:
+        account = oidc.fetch_account(request, login_state)
+        user = oidc.get_or_create_user(account.claims)
+    except oidc.OidcError as reason:
+        return render_sign_in(request, problem=str(reason), next=login_state.onward)
+    provider_session = account.session.dump()
+    if not oidc.is_multi_factor(account.claims):
+        return after_first_factor(request, user, "oidc", login_state.onward, provider_session)
+    sign_in.complete(request, user, "oidc", twice=True, provider_session=provider_session)
+    return redirect(login_state.onward)

@@ -18,12 +18,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.access import audit, authentication
 from agents.access.audit import request_context
 from agents.access.requests import signed_in_user
-from agents.accounts import factors, passkeys, sessions, throttle, totp
+from agents.accounts import factors, passkeys, provider_logout, sessions, throttle, totp
 from agents.accounts import sign_in as sign_in_service
 
 from . import responses
@@ -64,24 +64,59 @@ def throttled_message(wait: throttle.TooManyAttempts) -> str:
     ) % {"seconds": wait.seconds}
 
 
-def after_first_factor(request: HttpRequest, user: User, way: str, onward: str) -> HttpResponse:
+def after_first_factor(
+    request: HttpRequest,
+    user: User,
+    way: str,
+    onward: str,
+    provider_session: dict[str, str] | None = None,
+) -> HttpResponse:
     """Sign a user in after the first factor, or ask for the second."""
     has_any = factors.has_second_factor(user)
     if has_any or authentication.requires_mfa(user):
-        sign_in_service.require_second_factor(request, user)
+        sign_in_service.require_second_factor(request, user, provider_session)
         page = reverse("people:second" if has_any else "people:set_up")
         return redirect(f"{page}?{urlencode({'next': onward})}")
-    sign_in_service.complete(request, user, way, twice=False)
+    sign_in_service.complete(request, user, way, twice=False, provider_session=provider_session)
     return redirect(onward)
 
 
+@never_cache
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session here, then the one at the identity provider."""
     user = signed_in_user(request)
+    provider_session = provider_logout.ProviderSession.load(request)
     logout(request)
     audit.record(user, audit.SIGNED_OUT, factors.audit_subject(user))
     sessions.recheck_access(user.pk)
-    return redirect("login")
+    if provider_session is None:
+        return redirect("login")
+    service = {"service": sign_in_service.sso_name()}
+    if not provider_session.end_session_endpoint:
+        sentence = _("You're signed out here. You may still be signed in at %(service)s.")
+        messages.info(request, sentence % service)
+        return redirect("login")
+    state = provider_logout.new_state()
+    url = provider_logout.end_session_url(request, provider_session, state)
+    # A page that leads on, because the form's CSP forbids a redirect to another site.
+    response = render(request, "people/signing_out.html", {"url": url, **service})
+    provider_logout.set_state_cookie(response, state)
+    return response
+
+
+@never_cache
+@require_GET
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """Say that the sign-out is complete, when the identity provider sends the browser back."""
+    service = sign_in_service.sso_name()
+    is_expected = bool(service) and provider_logout.is_expected_return(request)
+    if is_expected and not request.user.is_authenticated:
+        sentence = _("You're signed out. %(service)s has finished its sign-out, too.")
+        messages.success(request, sentence % {"service": service})
+    response = redirect("login")
+    response.delete_cookie(provider_logout.COOKIE_NAME, path=reverse("people:oidc"))
+    return response
 
 
 @never_cache
