@@ -179,7 +179,7 @@ def _to_chunk(event: Any, has_started: bool) -> dict[str, Any]:
     if failed:
         raise StreamFailed(failed)
     used = {"usage": usage} if usage and isinstance(usage, dict) else {}
-    return {"id": event.get("id"), "choices": choices, **used}
+    return {"id": event.get("id"), "model": event.get("model"), "choices": choices, **used}
 
 
 def _to_choice(choice: Mapping[str, Any], has_started: bool) -> dict[str, Any]:

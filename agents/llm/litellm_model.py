@@ -360,7 +360,7 @@ def _parse_chunk(data: bytes) -> Chunk:
     if failed:
         raise StreamFailed(failed)
     used = {"usage": usage} if isinstance(usage, dict) else {}
-    return {"id": event.get("id"), "choices": choices, **used}
+    return {"id": event.get("id"), "model": event.get("model"), "choices": choices, **used}
 
 
 def _to_choice(choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -400,7 +400,7 @@ async def _convert_chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
         has_started = has_started or any(choice["delta"] for choice in choices)
         usage = getattr(chunk, "usage", None)
         used = {"usage": usage.model_dump(exclude_none=True)} if usage else {}
-        yield {"id": chunk.id, "choices": choices, **used}
+        yield {"id": chunk.id, "model": chunk.model, "choices": choices, **used}
         # Chunks that have already arrived are read without waiting, and slowly: yield to others
         # in between.
         await asyncio.sleep(0)

@@ -13,22 +13,80 @@ from typing import Any
 
 from agents.engine.events import Event, EventType, StatusKind
 from agents.engine.privacy import mask_secrets
+from agents.llm import parameters
 
 ContentFilter = Callable[[Any], Any]
 AttributeValue = str | bool | int | float | Sequence[str]
 
 MAX_CONTENT_CHARS = 20_000
 FAILURE_REASONS = {"error", "interrupted"}
-# Providers whose name in the conventions differs from the model prefix.
+# Providers whose name in OpenTelemetry's conventions differs from the model prefix.
 PROVIDERS = {
     "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
     "bedrock": "aws.bedrock",
+    "codestral": "mistral_ai",
+    "cohere_chat": "cohere",
     "demo": "ashiato",
     "gemini": "gcp.gemini",
+    "hosted_vllm": "vllm",
+    "llamafile": "llama.cpp",
     "mistral": "mistral_ai",
+    "ollama_chat": "ollama",
+    "sagemaker": "aws.sagemaker",
+    "sagemaker_chat": "aws.sagemaker",
     "vertex_ai": "gcp.vertex_ai",
     "xai": "x_ai",
 }
+# The same in OpenInference's conventions, by which Phoenix looks up prices.
+OPENINFERENCE_PROVIDERS = {
+    "azure": "azure",
+    "azure_ai": "azure",
+    "bedrock": "aws",
+    "codestral": "mistralai",
+    "fireworks_ai": "fireworks",
+    "gemini": "google",
+    "meta_llama": "meta",
+    "mistral": "mistralai",
+    "sagemaker": "aws",
+    "sagemaker_chat": "aws",
+    "together_ai": "together",
+    "vertex_ai": "google",
+    "xai": "xai",
+}
+UNKNOWN_PROVIDER = "unknown"  # a label without a model behind it
+# LiteLLM's own words between the provider and the name it sends.
+ROUTES = {
+    "azure": {"responses"},
+    "bedrock": {"converse", "converse_like", "invoke"},
+    "openai": {"responses"},
+}
+# Request parameters that the conventions name.
+REQUEST_PARAMETERS = {
+    **{
+        name: f"gen_ai.request.{name}"
+        for name in ("temperature", "top_p", "top_k", "seed", "max_tokens")
+    },
+    "max_completion_tokens": "gen_ai.request.max_tokens",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+}
+# Parts of the tokens with a price of their own, in both conventions.
+TOKEN_DETAILS = {
+    "cache_read_tokens": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    ),
+    "cache_write_tokens": (
+        "gen_ai.usage.cache_creation.input_tokens",
+        "llm.token_count.prompt_details.cache_write",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens",
+        "llm.token_count.completion_details.reasoning",
+    ),
+}
+COST_ATTRIBUTES = ("gen_ai.usage.cost", "llm.cost.total")
 
 
 class TraceSpanKind(IntEnum):
@@ -123,7 +181,7 @@ class SpanBuilder:
             "gen_ai.agent.name": event.agent
         }
         if "model" in data:
-            span.attributes |= _model_attributes(_provider_model(data))
+            span.attributes |= _model_attributes(data)
         self._say(span, "input", data.get("query"), role="user")
         return span
 
@@ -141,19 +199,17 @@ class SpanBuilder:
         return task if whose not in self._open and task in self._open else whose
 
     def _on_step_started(self, event: Event) -> None:
-        model = _provider_model(event.data["request"])
-        span = self._start_span(
-            _step_key(event), event, f"chat {model}", parent=self._parent_key(event)
-        )
+        request = event.data["request"]
+        span = self._start_span(_step_key(event), event, "chat", parent=self._parent_key(event))
         span.kind = TraceSpanKind.CLIENT
-        span.attributes |= (
-            _kind_attributes("chat", "LLM")
-            | _model_attributes(model)
-            | {"llm.model_name": model}
-        )
-        span.attributes |= {"gen_ai.agent.name": event.agent}
+        span.attributes |= _kind_attributes("chat", "LLM") | {
+            "gen_ai.agent.name": event.agent,
+            "gen_ai.request.stream": True,
+            **_parameter_attributes(request.get("parameters") or {}),
+        }
+        _set_model(span, request)
         if self.with_content:
-            self._ask(span, _agent_key(event), event.data["request"])
+            self._ask(span, _agent_key(event), request)
 
     def _messages(self, whose: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         before = self._sent.get(whose, [])
@@ -201,17 +257,23 @@ class SpanBuilder:
     def _on_usage(self, event: Event) -> None:
         if (span := self._open.get(_step_key(event))) is None:
             return
-        read, written = event.data["prompt_tokens"], event.data["completion_tokens"]
+        data = event.data
+        read, written = data["prompt_tokens"], data["completion_tokens"]
         span.attributes |= {
             "gen_ai.usage.input_tokens": read,
             "gen_ai.usage.output_tokens": written,
             "llm.token_count.prompt": read,
             "llm.token_count.completion": written,
             "llm.token_count.total": read + written,
-            "gen_ai.response.model": event.data.get("model") or span.name[len("chat ") :],
         }
-        if event.data["cost"] is not None:
-            span.attributes["gen_ai.usage.cost"] = event.data["cost"]
+        for name, attributes in TOKEN_DETAILS.items():
+            if data.get(name):
+                span.attributes |= dict.fromkeys(attributes, data[name])
+        if model := data.get("response_model"):
+            # A deployment or an alias has no price; the model behind it does.
+            span.attributes |= {"gen_ai.response.model": model, "llm.model_name": model}
+        if data["cost"] is not None:
+            span.attributes |= dict.fromkeys(COST_ATTRIBUTES, data["cost"])
 
     def _on_step(self, event: Event) -> Iterator[TraceSpan]:
         span, data = self._open.pop(_step_key(event), None), event.data
@@ -231,6 +293,9 @@ class SpanBuilder:
     def _on_status(self, event: Event) -> None:
         if event.data["kind"] == StatusKind.TOOL_PROGRESS:
             return  # several per second; monitors keep about a hundred events per span
+        span = self._open.get(_step_key(event))
+        if event.data["kind"] == StatusKind.MODEL_FALLBACK and span is not None:
+            _set_model(span, {**event.data, "model": event.data["to"]})
         self._add_event(event, "kind", "tool", "from", "to", "stand_in", "seconds", "attempt")
 
     def _on_guardrail(self, event: Event) -> None:
@@ -343,19 +408,43 @@ def _kind_attributes(operation: str, kind: str) -> dict[str, AttributeValue]:
     return {"gen_ai.operation.name": operation, "openinference.span.kind": kind}
 
 
-def _provider_model(about: Mapping[str, Any]) -> str:
-    """Return the provider's model name: our labels mean nothing to a monitor."""
-    return about.get("provider_model") or about.get("model", "")
+def _set_model(span: TraceSpan, about: Mapping[str, Any]) -> None:
+    """Name the model that a chat span asks: the first one, or a fallback."""
+    attributes = _model_attributes(about)
+    name = attributes["gen_ai.request.model"]
+    span.name = f"chat {name}"
+    span.attributes |= {**attributes, "llm.model_name": name}
 
 
-def _model_attributes(name: str) -> dict[str, AttributeValue]:
-    before, _, _ = name.partition("/")
-    provider = PROVIDERS.get(before, before)
+def _model_attributes(about: Mapping[str, Any]) -> dict[str, AttributeValue]:
+    """Return the provider and its own name of the model: monitors price by these.
+
+    Our label of the model means nothing to them and is a separate attribute.
+    """
+    label = about.get("model", "")
+    full = parameters.full_name(about.get("provider_model") or label)
+    prefix, _, name = full.partition("/") if "/" in full else (full, "", full)
+    first, _, rest = name.partition("/")
+    name = rest if rest and first in ROUTES.get(prefix, ()) else name
+    provider = PROVIDERS.get(prefix, prefix if "/" in full else UNKNOWN_PROVIDER)
     return {
         "gen_ai.provider.name": provider,
         "gen_ai.system": provider,
         "gen_ai.request.model": name,
+        "llm.provider": OPENINFERENCE_PROVIDERS.get(prefix, provider),
+        "ashiato.model": label,
     }
+
+
+def _parameter_attributes(sent: Mapping[str, Any]) -> dict[str, AttributeValue]:
+    numbers = {
+        attribute: sent[name]
+        for name, attribute in REQUEST_PARAMETERS.items()
+        if isinstance(sent.get(name), int | float)
+    }
+    stop = sent.get("stop")
+    stops = [stop] if isinstance(stop, str) else stop
+    return numbers | ({"gen_ai.request.stop_sequences": stops} if stops else {})
 
 
 def _output_text(data: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Token usage and cost of a run."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,4 +56,35 @@ def turn_usage(
         "total_tokens": prompt + completion,
         "cost": reported.get("cost"),
         "estimated": estimated,
+        **({"response_model": plan.turn.model} if plan.turn.model else {}),
+        **_token_details(reported),
     }
+
+
+# What providers call the part of the tokens that has its own price. Where a count comes under
+# several names, they mean the same tokens.
+_TOKEN_DETAILS = {
+    "cache_read_tokens": (
+        ("prompt_tokens_details", "cached_tokens"),
+        ("", "cache_read_input_tokens"),
+        ("", "prompt_cache_hit_tokens"),
+    ),
+    "cache_write_tokens": (
+        ("prompt_tokens_details", "cache_write_tokens"),
+        ("prompt_tokens_details", "cache_creation_tokens"),
+        ("", "cache_creation_input_tokens"),
+    ),
+    "reasoning_tokens": (("completion_tokens_details", "reasoning_tokens"),),
+}
+
+
+def _token_details(reported: Mapping[str, Any]) -> dict[str, int]:
+    """Return the cached and reasoning tokens, as far as the provider reports any."""
+    found: dict[str, int] = {}
+    for name, places in _TOKEN_DETAILS.items():
+        for group, field in places:
+            source = reported.get(group) if group else reported
+            count = source.get(field) if isinstance(source, Mapping) else None
+            if isinstance(count, int) and count > 0:
+                found.setdefault(name, count)
+    return found

@@ -57,6 +57,7 @@ class Turn:
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str | None = None
     usage: Mapping[str, Any] | None = None
+    model: str = ""  # as the provider calls it in its reply
     is_refusal: bool = False
     kept: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -109,6 +110,7 @@ class Assembler:
         self._calls = ToolCallAssembler()
         self._finish_reason: str | None = None
         self._usage: Mapping[str, Any] | None = None
+        self._model = ""
         self._reply = ""
         self._is_refusal = False
         self._has_begun = False
@@ -154,6 +156,7 @@ class Assembler:
             tool_calls=calls,
             finish_reason=self._finish_reason,
             usage=self._usage,
+            model=self._model,
             is_refusal=self._is_refusal,
             kept=self._thinking.message_fields(is_signed=any(call.kept for call in calls)),
         )
@@ -162,6 +165,8 @@ class Assembler:
         usage = chunk.get("usage") or choice.get("usage")
         if usage and isinstance(usage, Mapping):
             self._usage = usage
+        if (model := chunk.get("model")) and isinstance(model, str):
+            self._model = model
         reason = choice.get("finish_reason")
         if reason and isinstance(reason, str):
             self._finish_reason = reason
