@@ -6,6 +6,8 @@ AgentError
 │   ├── ModelTimeout           it missed a deadline
 │   ├── ProviderFailed         its provider has a problem
 │   ├── RateLimited            its provider asks to wait
+│   ├── QuotaExhausted         its provider's quota or credit is used up
+│   ├── ModelLoading           its server is still loading it
 │   ├── CircuitOpen            it failed too often and isn't called for a while
 │   ├── ModelBusy              all slots of its limits are in use
 │   ├── AdapterFailed          its client raised something else
@@ -87,6 +89,21 @@ class RateLimited(ModelError):
     is_passing = True
     is_outage = True
     retry_after: float | None = None  # seconds, if the provider said so
+
+
+class QuotaExhausted(ModelError):
+    """The quota at the model's provider is used up."""
+
+    # Not passing: unlike a rate limit it doesn't end by itself within a run.
+    advice = "Contact your administrator, or choose another model."
+
+
+class ModelLoading(ModelError):
+    """The model is still loading."""
+
+    is_passing = True
+    advice = "Try again in a minute, or choose another model."
+    retry_after: float | None = None  # seconds
 
 
 class CircuitOpen(ModelError):

@@ -61,10 +61,13 @@ class TimeoutException(Exception):
 class HTTPStatusError(Exception):
     """Raised for an error status."""
 
-    def __init__(self, message: str, response: aiohttp.ClientResponse) -> None:
+    def __init__(
+        self, message: str, response: aiohttp.ClientResponse, body: bytes = b""
+    ) -> None:
         super().__init__(message)
         self.status_code = response.status
         self.response = response
+        self.body = body
 
 
 class ContextWindowExceededError(HTTPStatusError):
@@ -250,7 +253,7 @@ async def _status_error(response: aiohttp.ClientResponse) -> HTTPStatusError:
             while len(body) < MAX_ERROR_BYTES and (piece := await response.content.readany()):
                 body += piece
     kind = ContextWindowExceededError if CONTEXT_EXCEEDED.search(body) else HTTPStatusError
-    return kind(error_message(bytes(body)), response)
+    return kind(error_message(bytes(body)), response, bytes(body))
 
 
 def error_message(body: bytes) -> str:

@@ -195,8 +195,8 @@ class ModelCall:
             return
         if self.finding is not None:
             turn = self.plan.turn
-            kept = {"usage": turn.usage, "model": turn.model}
-            self.plan = PlanResult(turn=Turn(**kept, finish_reason=turn.finish_reason))
+            blank = Turn(usage=turn.usage, model=turn.model, finish_reason=turn.finish_reason)
+            self.plan = PlanResult(turn=blank)
         else:
             size = len(self.plan.turn.content) + len(self.plan.turn.reasoning)
             self.plan = await run_in_thread_if_large(size, self._mask_plan, self.plan)

@@ -44,6 +44,13 @@ MODEL_TEMPLATES = (
     _("The provider of %(model)s returned an error (HTTP %(status)s): %(words)s"),
     _("The provider of %(model)s rejected the request: %(words)s"),
     _("%(model)s is rate limited by its provider: %(words)s"),
+    _("The provider's quota for %(model)s is used up: %(words)s"),
+    _("%(model)s can't call tools: %(words)s"),
+    _("%(model)s can't read images: %(words)s"),
+    _("The provider of %(model)s blocked the request: %(words)s"),
+    _("The server hasn't loaded %(model)s: %(words)s"),
+    _("%(model)s is still loading: %(words)s"),
+    _("No host is available for %(model)s: %(words)s"),
     _("The model name %(model)s doesn't include a provider."),
     _("The model sent nothing for %(seconds)s s."),
     _("%(model)s is busy: all %(most)s slots stayed in use for %(seconds)s s."),
@@ -71,6 +78,14 @@ MODEL_TEMPLATES = (
     _("The model didn't write a valid plan: %(why)s"),
     _("The provider of %(model)s rejected the API key."),
     _("%(model)s is rate limited by its provider."),
+    _("The provider's quota for %(model)s is used up."),
+    _("%(model)s can't call tools."),
+    _("%(model)s can't read images."),
+    _("The provider of %(model)s blocked the request."),
+    _("The server hasn't loaded %(model)s."),
+    _("%(model)s is still loading."),
+    _("No host is available for %(model)s."),
+    _("Run “ollama pull %(name)s” on the server, or choose another model."),
     _("The chat is too long for %(model)s."),
     _("The provider can't find %(model)s."),
     _("The provider of %(model)s returned an error (HTTP %(status)s)."),
@@ -536,6 +551,42 @@ SENTENCES = (
     _("Set ASHIATO_MODEL_ROAD to auto, or choose another model."),
     _("The server redirected to another URL. Redirects aren't followed."),
     _("Enter it as provider/model, e.g. openai/… or anthropic/…."),
+    _("The quota at the model's provider is used up."),
+    _("The model is still loading."),
+    _(
+        "Add credit or raise the spending limit in the provider's billing settings, or choose "
+        "another model."
+    ),
+    _(
+        "The daily quota is used up. Try again tomorrow, raise the limit at the provider, or "
+        "choose another model."
+    ),
+    _("Raise the budget of this key in the LiteLLM proxy, or choose another model."),
+    _(
+        "Start vLLM with --enable-auto-tool-choice and --tool-call-parser, or set the agent's "
+        "tool call format to “ReAct text”."
+    ),
+    _("Start llama-server with --jinja, or set the agent's tool call format to “ReAct text”."),
+    _(
+        "Choose a model that supports tools, or set the agent's tool call format to “ReAct "
+        "text”."
+    ),
+    _("Choose a model that can read images, or remove the image."),
+    _("Start llama-server with --mmproj, or choose a model that can read images."),
+    _("Start a new chat, or start llama-server with a larger --ctx-size."),
+    _("Start a new chat, or start vLLM with a larger --max-model-len."),
+    _("Start a new chat, or raise num_ctx in the model's additional settings."),
+    _("Start a new chat, or load the model in LM Studio with a larger context length."),
+    _("Check the model's name in the LiteLLM proxy's configuration."),
+    _("Load a model in LM Studio, or turn on just-in-time loading, then try again."),
+    _("Try again in a minute, or choose another model."),
+    _("Change the privacy settings of your OpenRouter account, or choose another model."),
+    _(
+        "Check the model's name and its provider settings at OpenRouter, or choose another "
+        "model."
+    ),
+    _("Check the provider's API key in the LiteLLM proxy."),
+    _("Contact your administrator, or choose another model."),
     _("The API key"),
     _("The model can't be used with its current settings."),
     _("The agent of this run was disabled."),
