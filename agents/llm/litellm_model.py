@@ -250,6 +250,7 @@ def _import_litellm() -> Any:
     _fix_finish_reasons()
     _disable_ollama_lookup()
     _disable_redirects()
+    _disable_retries()
     return litellm
 
 
@@ -275,6 +276,34 @@ def _disable_redirects() -> None:
     for module, name, maker in CLIENT_FACTORIES:
         owner = getattr(import_module(module), name)
         setattr(owner, maker, _without_redirects(owner.__dict__[maker]))
+
+
+def _disable_retries() -> None:
+    """Make one call one request; the engine retries, and shows it.
+
+    LiteLLM drops `max_retries` as a parameter that the provider doesn't know, for several
+    providers, and then OpenAI's client retries twice. Its own client sends a request again
+    after a lost connection, although the provider may have answered the first one.
+    """
+    owner = import_module("litellm.llms.openai.openai").OpenAIChatCompletion
+    owner._get_openai_client = _without_retries(owner._get_openai_client)
+    handler = import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
+    handler.single_connection_post_request = _reraise
+
+
+def _without_retries(get_client: Any) -> Any:
+    @wraps(get_client)
+    def get(*args: Any, **options: Any) -> Any:
+        client = get_client(*args, **options)
+        if client is not None:
+            client.max_retries = 0
+        return client
+
+    return get
+
+
+async def _reraise(*_: Any, **__: Any) -> None:
+    raise  # LiteLLM calls this while it handles the error
 
 
 def _without_redirects(maker: Any) -> Any:

@@ -1,0 +1,68 @@
+"""One call is one HTTP request on every route, whatever the provider answers.
+
+The engine retries and shows it; a client that retries by itself costs money that nobody sees.
+"""
+
+import asyncio
+
+import pytest
+
+from agents.engine.errors import AgentError
+from agents.llm.direct_model import DirectModel
+from agents.llm.litellm_model import LiteLLMModel
+from agents.llm.parameters import AWS_PREFIXES
+from agents.llm.providers import PROVIDERS
+from tests.wire import WireServer, fail
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+]
+
+HELLO = [{"role": "user", "content": "hello"}]
+# Those that are called at any address. LiteLLM asks some for more than an address.
+OPTIONS = {"azure": {"api_version": "2024-10-21"}, "azure_ai": {"api_version": "2024-10-21"}}
+PREFIXES = [p.prefix for p in PROVIDERS if p.prefix not in AWS_PREFIXES | {"vertex_ai"}]
+DIRECT_PREFIXES = [p.prefix for p in PROVIDERS if p.speaks_openai]
+RETRIED = (409, 429, 500, 503)  # statuses after which OpenAI's client would ask again
+
+
+class Failing(WireServer):
+    """Answers every request to any path with this status, or hangs up for None."""
+
+    def __init__(self, status: int | None) -> None:
+        super().__init__()
+        self.status = status
+
+    def _reply_to(self, request):
+        assert self.status is not None
+        return fail(self.status, "Not now")
+
+    async def _serve(self, reader, writer):
+        if self.status is not None:
+            await super()._serve(reader, writer)
+            return
+        head = await reader.readuntil(b"\r\n\r\n")
+        self.requests.append(head)
+        writer.close()
+
+
+async def count_requests(route, prefix, status):
+    async with Failing(status) as server:
+        llm = route("sk-of-this-test", server.url, parameters=OPTIONS.get(prefix, {}))
+        with pytest.raises(AgentError):
+            async with asyncio.timeout(20):
+                [_ async for _ in llm.stream(model=f"{prefix}/some", messages=HELLO)]
+    return len(server.requests)
+
+
+@pytest.mark.parametrize("status", [*RETRIED, None])
+@pytest.mark.parametrize("prefix", DIRECT_PREFIXES)
+async def test_a_direct_call_is_one_request(prefix, status):
+    assert await count_requests(DirectModel, prefix, status) == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, None])
+@pytest.mark.parametrize("prefix", PREFIXES)
+async def test_a_call_through_litellm_is_one_request(prefix, status):
+    assert await count_requests(LiteLLMModel, prefix, status) == 1
