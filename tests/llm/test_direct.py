@@ -295,12 +295,23 @@ def test_words_are_read_less_often_only_where_very_many_speak(answers, beat):
     assert http._batch_seconds(0.06, answers, late=0) == pytest.approx(beat)
 
 
-async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):
+async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(
+    keeping, monkeypatch
+):
     url, _ = keeping
     name = f"openai/{Plan(tokens=200, rate=100).model}"
+    rest, pauses = http.StreamingResponse.rest, []
+
+    async def rest_while_the_loop_is_blocked(response, seconds):
+        # Lag is measured by the pause that it makes longer, so the block has to be in one.
+        if seconds:
+            pauses.append(seconds)
+            if len(pauses) == 3:
+                asyncio.get_running_loop().call_soon(time.sleep, 0.3)
+        await rest(response, seconds)
+
+    monkeypatch.setattr(http.StreamingResponse, "rest", rest_while_the_loop_is_blocked)
     reading = asyncio.create_task(ask(DirectModel(base_url=url, batch_seconds=0.03), name))
-    await asyncio.sleep(0.2)
-    time.sleep(0.3)  # noqa: ASYNC251 - so the event loop is behind
     beats = []
     while not reading.done():
         await asyncio.sleep(0.01)
