@@ -1,7 +1,9 @@
 """Users and groups in the console, and its sign-in page."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from django.contrib import admin, messages
@@ -26,6 +28,7 @@ from django.views.decorators.http import require_POST
 
 from agents.access import audit
 from agents.access.requests import signed_in_user
+from agents.console import health_checks
 from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import Role, exclusive_to, group_label
 from agents.models.types import LazyText
@@ -33,6 +36,7 @@ from agents.models.types import LazyText
 from . import factors, roles, sessions
 from .forms import PersonForm, can_edit_user, grantable_groups
 from .models import Visit
+from .sign_in import sso_name
 from .views.sign_in import sign_out
 
 if TYPE_CHECKING:
@@ -349,6 +353,15 @@ def password_change(request: HttpRequest, extra_context: Any = None) -> HttpResp
 def logout(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
     return sign_out(request)
 
+
+def check_single_sign_on() -> Iterator[health_checks.HealthCheck]:
+    """Check the identity provider, if there is one; its library slows down every start."""
+    if sso_name():
+        module = import_module("agents.accounts.provider_check")
+        yield from module.health_check()
+
+
+health_checks.MORE_CHECKS.append(check_single_sign_on)
 
 site: Any = admin.site
 site.login = sign_in

@@ -72,7 +72,11 @@ class _Http(OAuth2Client):
             content = _read(response, deadline)
         finally:
             response.close()
-        headers = {"content-type": response.headers.get("content-type", "")}
+        headers = {
+            name: response.headers[name]
+            for name in ("content-type", "date")
+            if name in response.headers
+        }
         return httpx2.Response(
             response.status_code, headers=headers, content=content, request=request
         )
@@ -169,7 +173,7 @@ class Client:
 
     def _read_user_info(self, response: httpx2.Response) -> dict[str, Any]:
         """Return the claims of a JSON object or of a signed token."""
-        if not response.headers["content-type"].startswith("application/jwt"):
+        if not response.headers.get("content-type", "").startswith("application/jwt"):
             found = _request(response.json)
             return found if isinstance(found, dict) else {}
         try:
@@ -214,13 +218,20 @@ class Client:
         """Return the provider's keys for signatures."""
         keys = _fetch_cached(self.endpoint("jwks_uri")).get("keys")
         if not isinstance(keys, list):
-            raise TokenRejected("The provider has no keys.")
+            raise TokenRejected("The provider has no usable keys.")
         signing = [k for k in keys if isinstance(k, dict) and k.get("use", "sig") == "sig"]
-        return KeySet.import_key_set({"keys": signing})
+        try:
+            return KeySet.import_key_set({"keys": signing})
+        except (JoseError, ValueError, TypeError) as error:
+            raise TokenRejected(f"The provider has no usable keys: {error}") from error
+
+    @property
+    def discovery_url(self) -> str:
+        return str(get_well_known_url(self.issuer, external=True))
 
     def discovery(self) -> dict[str, Any]:
         """Return the discovery document of the issuer."""
-        url = get_well_known_url(self.issuer, external=True)
+        url = self.discovery_url
         found = _fetch_cached(url)
         if found.get("issuer") == self.issuer:
             return found
@@ -301,6 +312,17 @@ def document(url: str, _period: int) -> dict[str, Any]:
     except ValueError:
         raise DiscoveryNotFound(f"{url} isn't a JSON document.") from None
     return found if isinstance(found, dict) else {}
+
+
+def peek(url: str) -> httpx2.Response:
+    """Return the response as it is, even a redirect or an error."""
+    try:
+        with _http() as http:
+            return http.request("GET", url, withhold_token=True)
+    except httpx2.HTTPStatusError as error:
+        return error.response
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ProviderUnavailable(oidc_errors.quoted(str(error))) from error
 
 
 def _http(**options: Any) -> _Http:

@@ -1,7 +1,7 @@
 """Health checks: status of each part, and advice if something is wrong."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -39,6 +39,8 @@ MAX_NAMES = 6
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 Processes = Sequence[ServerProcess]
+# Checks of packages that this one can't import.
+MORE_CHECKS: "list[Callable[[], Iterator[HealthCheck]]]" = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ def all_checks(processes: Processes) -> Iterator[HealthCheck]:
     yield check_mcp_servers()
     yield check_sandbox()
     yield check_retention()
+    for check in MORE_CHECKS:
+        yield from check()
     yield check_settings()
 
 

@@ -38,6 +38,8 @@ class Provider:
         self.user_info_status, self.signs = 200, False
         self.denial: dict[str, str] = {}  # what the browser brings back instead of a code
         self.refusal = "invalid_grant"  # the token endpoint's error
+        self.accepts_redirect = True  # whether our redirect URI is registered
+        self.date = ""  # its clock, if it is wrong
         self.more: dict = {}  # further entries of the discovery document
         self.scopes: list[str] = []  # requested so far
         self.pause = 0.0  # seconds between the bytes of a response
@@ -122,7 +124,9 @@ def serve_provider():
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             place = urlsplit(self.path)
-            if place.path == "/authorize":
+            if place.path == "/authorize" and not provider.accepts_redirect:
+                self._send(b"<h1>Unknown redirect URI</h1>", "text/html", 400)
+            elif place.path == "/authorize":
                 asked = {name: values[0] for name, values in parse_qs(place.query).items()}
                 self.send_response(302)
                 self.send_header("Location", provider.authorize(asked))
@@ -173,6 +177,9 @@ def serve_provider():
             for byte in body:
                 self.wfile.write(bytes([byte]))
                 time.sleep(provider.pause)
+
+        def date_time_string(self, timestamp=None) -> str:
+            return provider.date or super().date_time_string(timestamp)
 
         def log_message(self, *about) -> None:
             pass
