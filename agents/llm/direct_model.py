@@ -1,10 +1,10 @@
-"""Calls a server with OpenAI's API directly."""
+"""Calls a server with OpenAI's API, or Ollama's, directly."""
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 
@@ -12,7 +12,7 @@ from agents.engine.turn import Chunk, TextChunk
 from agents.llm import parameters as model_parameters
 from agents.llm.sse import EventReader
 
-from . import http, model_info, openai_request
+from . import http, model_info, ollama, openai_request
 from .json_codec import decode, decode_all, encode
 from .provider_errors import StreamFailed, StreamGarbled, explain
 from .routing import Endpoint, Route, resolve_endpoint
@@ -70,15 +70,18 @@ class DirectModel:
         there = resolve_endpoint(
             model, self._environ, base_url=self.base_url, api_key=self._api_key
         )
-        quirks = there.provider.quirks_for(there.name)
-        body = openai_request.build_body(
-            there.name, quirks, messages, tools, {**self.parameters, **parameters}
-        )
-        url = f"{there.url}/chat/completions"
+        sent = {**self.parameters, **parameters}
+        if there.has_own_api:
+            body = ollama.build_body(there.name, messages, tools, sent)
+            url, wire = f"{there.url}{ollama.CHAT_PATH}", OLLAMA_WIRE
+        else:
+            quirks = there.provider.quirks_for(there.name)
+            body = openai_request.build_body(there.name, quirks, messages, tools, sent)
+            url, wire = f"{there.url}/chat/completions", OPENAI_WIRE
         try:
             async with (
                 http.post(url, encode(body), _headers(there), self.timeout) as answer,
-                aclosing(_read_chunks(answer, self.batch_seconds)) as chunks,
+                aclosing(_read_chunks(answer, self.batch_seconds, wire)) as chunks,
             ):
                 async for chunk in chunks:
                     yield _add_cost(chunk, model) if "usage" in chunk else chunk
@@ -96,14 +99,14 @@ def _headers(there: Endpoint) -> dict[str, str]:
 
 
 async def _read_chunks(
-    answer: http.StreamingResponse, batch_seconds: float
+    answer: http.StreamingResponse, batch_seconds: float, wire: "Wire"
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the server's chunks; an end without a finish reason is an error."""
-    reader = EventReader()
+    reader = wire.reader()
     has_started = spoken = ended = False
     try:
         while not reader.has_ended:
-            for event in _parse_events(reader.feed(await answer.read())):
+            for event in _parse_events(wire.decode(reader.feed(await answer.read()))):
                 if event == DONE:
                     await _drain(answer)
                     return
@@ -128,11 +131,11 @@ async def _drain(answer: http.StreamingResponse) -> None:
                 pass
 
 
-def _parse_events(batch: list[bytes]) -> Iterator[Any]:
+def _parse_events(events: Iterable[Any]) -> Iterator[Any]:
     """Yield events; consecutive text is merged, which is cheaper to read."""
     words: list[str] = []
     try:
-        for event in _decode_batch(batch):
+        for event in events:
             if (text := _text_only(event)) is not None:
                 words.append(text)
                 continue
@@ -236,3 +239,20 @@ def _include_reasoning(usage: Mapping[str, Any]) -> Mapping[str, Any]:
     if not thought or usage.get("total_tokens") != prompt + completion + thought:
         return usage
     return {**usage, "completion_tokens": completion + thought}
+
+
+class Reader(Protocol):
+    has_ended: bool
+
+    def feed(self, piece: bytes) -> list[bytes]: ...
+
+
+class Wire(NamedTuple):
+    """How a response is split into events and how they are decoded."""
+
+    reader: Callable[[], Reader]
+    decode: Callable[[list[bytes]], Iterable[Any]]
+
+
+OPENAI_WIRE = Wire(EventReader, _decode_batch)
+OLLAMA_WIRE = Wire(ollama.LineReader, ollama.decode_lines)

@@ -354,6 +354,8 @@ def _event_data(line: bytes) -> bytes:
     """Return an event's data; some servers send one JSON object, also for errors."""
     if line.startswith(b"data:"):
         return line[5:].strip()
+    if line.startswith(b"error: {"):  # llama.cpp
+        return b'{"error":%b}' % line[6:].strip()
     return line if line.startswith(b"{") else b""
 
 

@@ -100,6 +100,7 @@ PROXY_NOTE = re.compile(
     r"|Available Model Group Fallbacks=).*",
     re.S,
 )
+OPENROUTER_ERROR = re.compile(r"Message: (.*), Metadata: .*, User ID:", re.S)
 ERROR_PREFIX = re.compile(
     r"^(?:(?:litellm\.)?(?:\w*Exception )?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+"
 )
@@ -196,7 +197,9 @@ def _provider_message(error: BaseException, secrets: Iterable[str | None]) -> st
 
 def _unwrap(text: str) -> str:
     """Return the text without the names and notes that LiteLLM puts around it."""
-    return PROXY_NOTE.sub("", ERROR_PREFIX.sub("", text))
+    text = PROXY_NOTE.sub("", ERROR_PREFIX.sub("", text))
+    found = OPENROUTER_ERROR.match(text)
+    return found[1] if found else text
 
 
 def _response_text(chain: list[BaseException]) -> str:

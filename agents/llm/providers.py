@@ -42,6 +42,7 @@ class ModelProvider:
     base_url: str | None = None
     addresses: tuple[str, ...] = ()
     path: str = ""  # required suffix of every address
+    own_api: bool = False  # whether it has its own API besides OpenAI's (`ollama`)
     needs_key: bool = True
     quirks: Quirks = Quirks()
     by_name: tuple[tuple[re.Pattern[str], Quirks], ...] = ()
@@ -223,9 +224,9 @@ PROVIDERS: tuple[ModelProvider, ...] = (
             prefix=prefix,
             label="Ollama",
             keys=("OLLAMA_API_KEY",),
-            base_url="http://localhost:11434/v1",
+            base_url="http://localhost:11434",
             addresses=("OLLAMA_API_BASE",),
-            path="/v1",
+            own_api=True,
             needs_key=False,
         )
         for prefix in ("ollama", "ollama_chat")

@@ -24,6 +24,11 @@ class Endpoint:
     url: str
     key: str | None = field(default=None, repr=False)
 
+    @property
+    def has_own_api(self) -> bool:
+        """Whether the server's own API is called; an address with /v1 asks for OpenAI's."""
+        return self.provider.own_api and not self.url.endswith("/v1")
+
 
 def choose_route(
     model: str,
@@ -68,6 +73,8 @@ def resolve_endpoint(
             advice=f"Set the environment variable {provider.keys[0]}.",
         )
     name = model.partition("/")[2]
+    if provider.own_api:
+        url = url.removesuffix("/chat").removesuffix("/api")
     return Endpoint(provider=provider, name=name, url=_with_path(url, provider.path), key=key)
 
 

@@ -1,7 +1,8 @@
 """Parses server-sent events: bytes in, event data out.
 
 It supports the standard and common deviations: events without blank lines between them, a bare
-JSON object in the stream, or nothing but one, if a server doesn't stream.
+JSON object in the stream, or nothing but one, if a server doesn't stream, and llama.cpp's
+errors, which come in a field of their own.
 """
 
 from .json_codec import is_json
@@ -82,6 +83,8 @@ class EventReader:
             self._add_data(line[5:].removeprefix(b" "), events)
         elif not line:
             self._end_event(events)
+        elif line.startswith(b"error:") and is_json(error := line[6:].strip()):
+            events.append(b'{"error":%b}' % error)
         elif line.startswith(b"{"):
             events.append(line)
 

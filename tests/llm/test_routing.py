@@ -75,11 +75,21 @@ def test_a_key_of_the_environment_goes_nowhere_else(environ, base_url, url, key)
     assert KEY not in repr(there)
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://127.0.0.1:11434/v1/"])
-def test_ollama_is_asked_on_openais_wire_wherever_it_is(address):
-    there = resolve_endpoint("ollama/llama3", {"OLLAMA_API_BASE": address})
+@pytest.mark.parametrize(
+    ("path", "url", "is_own"),
+    [
+        ("", "", True),
+        ("/", "", True),
+        ("/api", "", True),
+        ("/api/chat", "", True),
+        ("/v1/", "/v1", False),
+    ],
+)
+def test_ollama_is_asked_on_its_own_wire_unless_the_address_is_openais(path, url, is_own):
+    host = "http://127.0.0.1:11434"
+    there = resolve_endpoint("ollama/llama3", {"OLLAMA_API_BASE": host + path})
 
-    assert there.url == "http://127.0.0.1:11434/v1"
+    assert (there.url, there.has_own_api) == (host + url, is_own)
 
 
 def test_a_missing_key_is_told_as_a_missing_key():
