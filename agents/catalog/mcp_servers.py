@@ -6,9 +6,9 @@ saved in rows for the console: a server's status and its current tools.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -30,12 +30,10 @@ from agents.tools.egress import Egress
 from agents.tools.mcp import sandbox as mcp_sandbox
 from agents.tools.mcp.config import (
     ConfigProblem,
-    InvalidServerConfig,
     Sandbox,
     ServerConfig,
     Transport,
     find_problems,
-    read_config,
     read_folders,
 )
 from agents.tools.mcp.connection import Connection, Health, ServerUnavailable
@@ -149,43 +147,6 @@ def validate(wanted: ServerConfig, user: AnyUser) -> list[ConfigProblem]:
 
 def _problem(field: str, sentence: str) -> ConfigProblem:
     return ConfigProblem(field=field, beside=sentence, whole=sentence)
-
-
-def import_config(text: str, user: AnyUser) -> list[McpServer]:
-    """Create servers from `mcpServers` JSON, all or none; raise InvalidServerConfig."""
-    wanted = read_config(text, lambda server: _import_problems(server, user))
-    if not wanted:
-        raise InvalidServerConfig(_("All servers in this configuration are disabled."))
-    with transaction.atomic():
-        return [_create_server(server) for server in wanted]
-
-
-def _import_problems(wanted: ServerConfig, user: AnyUser) -> Iterator[ConfigProblem]:
-    """Yield further problems with an imported server."""
-    name = {"name": wanted.name}
-    if McpServer.objects.filter(name=wanted.name).exists():
-        yield _problem("name", _("A server named %(name)s already exists.") % name)
-    if wanted.transport not in McpServer.Transport.values:
-        no = _("%(name)s uses an unsupported transport.") % name
-        yield _problem("transport", no)
-    if wanted.cwd:
-        no = _("%(name)s can't set cwd. Every server runs in its own folder.") % name
-        yield _problem("cwd", no)
-    yield from validate(replace(wanted, cwd="", sandbox=sandbox_policy()), user)
-
-
-def _create_server(wanted: ServerConfig) -> McpServer:
-    return McpServer.objects.create(
-        name=wanted.name,
-        transport=McpServer.Transport(wanted.transport),
-        command=wanted.command,
-        args=list(wanted.args),
-        folders="\n".join(map(str, wanted.folders)),
-        env=dict(wanted.env),
-        url=wanted.url,
-        headers=dict(wanted.headers),
-        timeout=max(1, round(wanted.call_timeout)),
-    )
 
 
 async def sync(server: McpServer, user: AnyUser) -> SyncResult:

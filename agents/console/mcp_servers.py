@@ -30,13 +30,12 @@ from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.tools.mcp.config import (
     ConfigProblem,
-    InvalidServerConfig,
     ServerConfig,
     read_folders,
 )
 from agents.tools.mcp.launch import LaunchRefused, check_launch, launch_warnings, resolve_argv
 
-from . import circuit_breakers, figures, sandbox_status, uptime_strip
+from . import circuit_breakers, figures, sandbox_status, server_import, uptime_strip
 from .model_admin import ConsoleAdmin
 
 if TYPE_CHECKING:
@@ -160,23 +159,6 @@ def _is_redirected(name: str, cleaned: dict[str, Any], saved: McpServer) -> bool
 
 def _is_text_map(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-class ServerImportForm(forms.Form):
-    text = forms.CharField(
-        label=_("mcpServers JSON"),
-        widget=forms.Textarea(attrs={"rows": 18, "cols": 90, "spellcheck": "false"}),
-        help_text=_("The format used by Claude Desktop, VS Code and others."),
-    )
-
-    def create_servers(self, user: AnyUser) -> list[McpServer]:
-        """Return the new servers; none if anything is invalid, which adds errors."""
-        try:
-            return mcp_servers.import_config(self.cleaned_data["text"], user)
-        except InvalidServerConfig as refusal:
-            for sentence in refusal.sentences:
-                self.add_error("text", sentence)
-            return []
 
 
 @admin.register(McpServer)
@@ -304,7 +286,12 @@ class McpServerAdmin(ConsoleAdmin):
             return self.admin_site.admin_view(view)
 
         own = [
-            path("import/", page(self.import_view), name="agents_mcpserver_import"),
+            path(
+                "import/",
+                page(server_import.page),
+                {"console": self},
+                name="agents_mcpserver_import",
+            ),
             path("try/", page(self.try_view), name="agents_mcpserver_try"),
             path("<int:pk>/try/", page(self.try_view), name="agents_mcpserver_try"),
             path("switch/<int:pk>/", page(self.switch_view), name="agents_mcpserver_switch"),
@@ -395,30 +382,6 @@ class McpServerAdmin(ConsoleAdmin):
         sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
         return redirect(f"{_change_url(row.server_id)}#tool-{row.pk}")
-
-    def import_view(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        form = ServerImportForm(request.POST or None)
-        if form.is_valid() and (servers := self._import_servers(request, form)):
-            names = ", ".join(server.name for server in servers)
-            messages.success(request, _("Imported: %(names)s") % {"names": names})
-            return redirect("admin:agents_mcpserver_changelist")
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("Import MCP servers"),
-            "opts": self.opts,
-            "form": form,
-        }
-        return render(request, "admin/agents/mcpserver/import.html", context)
-
-    @transaction.atomic
-    def _import_servers(self, request: HttpRequest, form: ServerImportForm) -> list[McpServer]:
-        servers = form.create_servers(request.user)
-        for server in servers:
-            self.log_addition(request, server, [{"added": {}}])
-            _add_warnings(request, server)
-        return servers
 
     @method_decorator(require_POST)
     def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -241,15 +241,10 @@ def test_a_package_without_a_version_is_saved_with_a_warning(root, tmp_path, mon
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     given = {"transport": "stdio", "command": "npx", "args": '["-y", "some-server"]', "url": ""}
     response = root.post(page("add"), server_fields(**given), follow=True)
-    text = json.dumps({"mcpServers": {"more": {"command": "npx", "args": ["-y", "x"]}}})
-    imported = root.post(page("import"), {"text": text}, follow=True)
     shown = root.get(page("change", McpServer.objects.get(name="docs").pk)).content.decode()
 
     warning = "some-server has no pinned version, so a new release can change what runs."
     assert f"docs: {warning}" in page_messages(response)
-    assert any(
-        each.startswith("more: x has no pinned version") for each in page_messages(imported)
-    )
     assert f'<p class="caution">{warning}</p>' in shown
 
 
@@ -301,45 +296,13 @@ def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
     assert left == [("plain", False), ("plain", False)]
 
 
-def test_servers_are_imported(root):
-    text = json.dumps({"mcpServers": {"Docs": {"url": "https://docs.example/mcp"}}})
-    response = root.post(page("import"), {"text": text}, follow=True)
-
-    assert page_messages(response) == ["Imported: docs"]
-    assert McpServer.objects.get().name == "docs"
-
-
-def test_an_import_says_all_that_is_wrong(root):
-    McpServer.objects.create(name="docs", url="https://docs.example/mcp")
-    docs = {"url": "docs.example", "cwd": "/", "headers": {"Host": "x"}}
-    text = json.dumps({"mcpServers": {"a": {}, "b": {"command": "bash"}, "docs": docs}})
-    html = unescape(root.post(page("import"), {"text": text}).content.decode())
-    empty = root.post(page("import"), {"text": ""})
-
-    for sentence in (
-        "'a' has neither command nor url",
-        "'b' can't start: 'bash' can run any program",
-        "A server named docs already exists.",
-        "docs can't set cwd",
-        "Server 'docs', url: Enter a full URL",
-        "Server 'docs', headers: The header 'Host' is set automatically.",
-    ):
-        assert sentence in html
-    assert empty.status_code == 200
-    assert McpServer.objects.count() == 1
-
-
-def test_programs_are_saved_tested_and_imported_only_by_those_who_may(clerk, plain):
-    program = {"command": sys.executable, "args": ["-m", "time"]}
-    text = json.dumps({"mcpServers": {"time": program}})
-    made = clerk.post(page("import"), {"text": text})
+def test_programs_are_saved_and_tested_only_by_those_who_may(clerk, plain):
     added = clerk.post(
         page("add"), server_fields(transport="stdio", command=sys.executable, args='["x"]')
     )
     changed = clerk.post(page("change", plain.pk), server_fields(name="plain", enabled=""))
     tested = clerk.post(page("test", plain.pk))
 
-    assert "have permission to set up servers that run programs" in made.content.decode()
     assert "have permission to set up servers that run programs" in added.content.decode()
     assert (changed.status_code, tested.status_code) == (403, 403)
     assert list(McpServer.objects.values_list("name", "enabled")) == [("plain", True)]
@@ -388,7 +351,6 @@ def test_nobody_else_accepts_a_change(clerk, person, plain):
         ).status_code
         == 403
     )
-    assert clerk.get(page("import")).status_code == 403
     assert Client().post(page("test", plain.pk)).status_code == 302
 
 

@@ -9,12 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
 
 from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
-from agents.tools.mcp.config import InvalidServerConfig
 from agents.tools.mcp.connection import Health
 from agents.tools.mcp.definition import ToolDefinition
 
@@ -50,10 +48,6 @@ def keep(server, *definitions):
 def offered_tools():
     rows = ToolRegistration.objects.select_related("server")
     return [row.definition["name"] for row in rows if mcp_servers.is_offered(row)]
-
-
-def desktop(**entries):
-    return json.dumps({"mcpServers": entries})
 
 
 async def until(condition):
@@ -198,50 +192,6 @@ async def test_a_look_that_is_given_up_leaves_no_program_behind(plain, administr
 async def test_a_program_is_tried_only_by_those_who_may(plain, person):
     with pytest.raises(PermissionDenied):
         await mcp_servers.sync(plain, person)
-
-
-# Import
-
-
-def test_servers_are_imported_with_their_secrets_sealed(administrator):
-    text = desktop(
-        time={"command": sys.executable, "args": ["-m", "time"], "env": {"KEY": "hunter2"}},
-        docs={"url": "https://docs.example/mcp", "headers": {"X-Key": "k3y"}, "timeout": 90},
-    )
-    time, docs = mcp_servers.import_config(text, administrator)
-
-    assert (time.transport, time.args, str(time.env)) == ("stdio", ["-m", "time"], "••••••••")
-    assert mcp_servers.server_config(McpServer.objects.get(name="time")).env == {
-        "KEY": "hunter2"
-    }
-    assert (docs.transport, docs.timeout) == ("http", 90)
-    assert mcp_servers.server_config(docs).headers == {"X-Key": "k3y"}
-
-
-def test_all_servers_are_imported_or_none(administrator, plain):
-    text = desktop(
-        new={"url": "https://x.example/"},
-        plain={"url": "https://x.example/"},
-        shell={"command": "bash", "args": ["-c", "id"]},
-        here={"command": sys.executable, "args": ["x.py"], "cwd": "/"},
-    )
-    with pytest.raises(InvalidServerConfig) as refusal:
-        mcp_servers.import_config(text, administrator)
-
-    assert len(refusal.value.sentences) == 3
-    assert McpServer.objects.count() == 1
-
-
-def test_a_program_is_imported_only_by_those_who_may(person):
-    text = desktop(time={"command": sys.executable, "args": ["-m", "time"]})
-
-    with pytest.raises(
-        InvalidServerConfig, match="have permission to set up servers that run programs"
-    ):
-        mcp_servers.import_config(text, person)
-    person.user_permissions.add(Permission.objects.get(codename="use_stdio_servers"))
-    allowed = type(person).objects.get(pk=person.pk)
-    assert mcp_servers.import_config(text, allowed)
 
 
 # Runs

@@ -10,12 +10,15 @@ from django.test import Client
 from agents.access import audit
 from agents.access.audit import hash_chain, request_context
 from agents.catalog import agent_versions
+from agents.console import server_import
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 PASSWORD = "a long walk on the beach"
 SERVERS = '{"mcpServers": {"shop": {"url": "https://shop.example/mcp"}}}'
+REVIEWED = {"seen": server_import.text_digest(SERVERS), "name-0": "shop", "pick-0": "on"}
+IMPORT = {"text": SERVERS, **REVIEWED, "import": "1"}
 
 
 @pytest.fixture
@@ -154,7 +157,7 @@ def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
     [
         ("agent/{pk}/history/1/restore/", {}),
         ("agent/{pk}/clone/", {}),
-        ("mcpserver/import/", {"text": SERVERS}),
+        ("mcpserver/import/", IMPORT),
         ("guardrailpattern/sets/", {"set": "secrets"}),
     ],
 )

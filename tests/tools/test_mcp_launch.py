@@ -183,6 +183,23 @@ def config(argv, **more):
         "pipx run --spec x==1.0 x --pip-args y",
         "node server.js --env-file y --require z",
         "my-server --flag $(id) ; rm",
+        # Paths and packages that are named like a program.
+        "npx -y mcp-files /srv/data/env",
+        "npx -y mcp-files --root /opt/python --shell /srv/bash",
+        "npx -y @scope/env /srv/data/python",
+        "npx -y @scope/node@1.2 -e prod",
+        "npx -y @scope/python -c x",
+        "uvx --from git+https://h/env mcp-x /srv/env",
+        "uvx git+https://h/python --directory /opt/python",
+        "uv --directory /opt/python run server.py",
+        "uv run --directory /srv/data/env server.py /srv/data/env",
+        "python3 /srv/data/env",
+        "python3 -m server --directory /opt/python",
+        "node /srv/data/env /opt/bash",
+        "my-server --directory /opt/python /srv/data/env -c x",
+        "docker run -i -v /srv/data/env:/env mcp/python env",
+        "bun x my-mcp-command /srv/data/env",
+        "bunx -y my-mcp-command",
     ],
 )
 def test_a_program_that_says_what_it_runs_is_started(argv):
@@ -212,6 +229,8 @@ def test_a_program_that_says_what_it_runs_is_started(argv):
         *("docker run --privileged x", "docker run -v /:/host x", "docker run -v=/:/h x"),
         "docker run -v /var/run/docker.sock:/s x",
         "docker run --mount type=bind,source=/,target=/h x",
+        *("npx -p @scope/x env", "npx -y /opt/env id", "npx -y ./env id", "uvx /opt/env id"),
+        *("bun x bash -c id", "bun run env id", "bun x node -e x"),
         *("./server", "bin/server", "../x"),
         *OPENING.strip().splitlines(),
     ],
@@ -228,6 +247,18 @@ def test_a_link_to_a_shell_is_a_shell(programs):
         check_launch(config("honest-server"))
     with pytest.raises(LaunchRefused, match="'bash' can run any program"):
         check_launch(config([str(programs / "honest-server")]))
+
+
+def test_a_program_with_two_names_is_read_by_the_one_it_is_called(programs):
+    (programs / "bunx").unlink()
+    (programs / "bunx").symlink_to(programs / "bun")
+    (programs / "uvx").unlink()
+    (programs / "uvx").symlink_to(programs / "uv")
+
+    assert [*refusals(config("bunx -y my-server"))] == []
+    assert [*refusals(config("uvx mcp-server-time"))] == []
+    with pytest.raises(LaunchRefused, match="'env' can run any program"):
+        check_launch(config("uvx --from x env"))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """The configuration of an MCP server, checked before anything is started.
 
-It is read from rows or from the `mcpServers` JSON of other programs: Claude Desktop, VS Code,
-LibreChat and so on. Nothing is filled in from this process's environment, whose secrets aren't
-meant for a server.
+It comes from a row, or from the configuration of another program (`config_import`). Nothing is
+filled in from this process's environment, whose secrets aren't meant for a server.
 """
 
-import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from agents.engine.errors import ToolError
@@ -19,8 +17,6 @@ Transport = Literal["stdio", "http", "sse"]
 SandboxLevel = Literal["bubblewrap", "landlock", "user", "container", "none"]
 SandboxMode = Literal["auto", "require", "off"]
 
-MAX_CONFIG_CHARS = 1_000_000
-MAX_SERVERS = 100
 MAX_NAME_CHARS = 40
 
 SERVER_NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
@@ -31,14 +27,6 @@ INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs"}
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
 MIN_SECRET_CHARS = 8
 
-TRANSPORTS: dict[str, Transport] = {
-    "stdio": "stdio",
-    "http": "http",
-    "streamable-http": "http",
-    "streamable_http": "http",
-    "streamablehttp": "http",
-    "sse": "sse",
-}
 RESERVED_HEADERS = {
     "host",
     "connection",
@@ -47,29 +35,6 @@ RESERVED_HEADERS = {
     "transfer-encoding",
     "accept",
 }
-# Fields of other programs without a meaning here.
-IGNORED_FIELDS = {
-    *("alwaysAllow", "autoApprove", "description", "icon", "iconPath", "id", "name", "note"),
-    *("chatMenu", "gallery", "serverInstructions", "source", "stderr", "title", "version"),
-}
-FIELD_TYPES: dict[str, str] = {
-    "command": "text",
-    "url": "text",
-    "httpUrl": "text",
-    "serverUrl": "text",
-    "type": "text",
-    "transport": "text",
-    "cwd": "text",
-    "args": "texts",
-    "folders": "texts",
-    "env": "named_texts",
-    "headers": "named_texts",
-    "timeout": "number",
-    "initTimeout": "number",
-    "disabled": "flag",
-    "enabled": "flag",
-}
-URL_FIELDS = ("url", "httpUrl", "serverUrl")
 
 
 class InvalidServerConfig(ToolError):
@@ -160,27 +125,6 @@ def find_problems(config: ServerConfig) -> list[ConfigProblem]:
     ]
 
 
-ConfigCheck = Callable[[ServerConfig], Iterable[ConfigProblem]]
-
-
-def read_config(
-    source: str | Mapping[str, Any], check: ConfigCheck = find_problems
-) -> list[ServerConfig]:
-    """Read the enabled servers; raise InvalidServerConfig with a sentence per problem."""
-    entries = _server_entries(_decode(source) if isinstance(source, str) else source)
-    wrong = [*_duplicate_names(entries)]
-    configs = []
-    for name, entry in entries.items():
-        if bad := [*_shape_problems(name, entry)]:
-            wrong += bad
-        elif not (entry.get("disabled") or entry.get("enabled") is False):
-            configs.append(_build_config(name, entry))
-            wrong += map(str, check(configs[-1]))
-    if wrong:
-        raise InvalidServerConfig(*dict.fromkeys(wrong))
-    return configs
-
-
 def slugify(name: str) -> str:
     """Return the prefix of the server's tools, without repeated separators."""
     plain = unicodedata.normalize("NFKC", name).lower()
@@ -194,146 +138,6 @@ def read_folders(lines: Iterable[str]) -> tuple[Folder, ...]:
         Folder(line.removesuffix(":rw").removesuffix(":ro"), line.endswith(":rw"))
         for line in written
     )
-
-
-def _decode(text: str) -> Mapping[str, Any]:
-    if len(text) > MAX_CONFIG_CHARS:
-        raise InvalidServerConfig(f"The text is longer than {MAX_CONFIG_CHARS:,} characters.")
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        reason = f"{error.msg} (line {error.lineno}, column {error.colno})"
-        raise InvalidServerConfig(f"Invalid JSON: {reason}.") from None
-    except RecursionError:
-        raise InvalidServerConfig("This is nested too deeply.") from None
-    if not isinstance(data, dict):
-        raise InvalidServerConfig('Enter an object, e.g. {"mcpServers": {"name": {…}}}.')
-    return data
-
-
-def _server_entries(data: Mapping[str, Any]) -> dict[str, Any]:
-    within = data.get("mcp")
-    for holder, key in ((data, "mcpServers"), (within, "servers"), (data, "servers")):
-        if isinstance(holder, Mapping) and key in holder:
-            found = holder[key]
-            break
-    else:
-        found = data
-    if not isinstance(found, Mapping) or not found or {"command", *URL_FIELDS} & set(found):
-        raise InvalidServerConfig('No server found. Enter {"mcpServers": {"name": {…}}}.')
-    if len(found) > MAX_SERVERS:
-        raise InvalidServerConfig(
-            f"Too many servers: {len(found)}. The limit is {MAX_SERVERS}."
-        )
-    return dict(found)
-
-
-def _duplicate_names(entries: Iterable[str]) -> Iterator[str]:
-    seen: dict[str, str] = {}
-    for name in entries:
-        if (short := slugify(name)) and short in seen:
-            yield f"{seen[short]!r} and {name!r} would both be named {short!r}. Rename one."
-        seen.setdefault(short, name)
-
-
-def _shape_problems(name: str, entry: Any) -> Iterator[str]:
-    if not isinstance(entry, Mapping):
-        yield f"{name!r} must be an object with command or url, not {_type_name(entry)}."
-        return
-    for key, value in entry.items():
-        if key in FIELD_TYPES:
-            if wrong := _type_problem(FIELD_TYPES[key], value):
-                yield f"Server {name!r}, {key}: {wrong}"
-        elif key not in IGNORED_FIELDS:
-            yield f"{name!r} has an unknown field: {key!r}."
-    yield from _transport_problems(name, entry)
-
-
-def _type_problem(expected: str, value: Any) -> str:
-    match expected:
-        case "text" if not isinstance(value, str):
-            return f"Must be text, not {_type_name(value)}."
-        case "texts" if not isinstance(value, list):
-            return f"Must be a list of text values, not {_type_name(value)}."
-        case "texts":
-            return _text_problem(enumerate(value, 1))
-        case "named_texts" if not isinstance(value, Mapping):
-            return f"Must be an object with text values, not {_type_name(value)}."
-        case "named_texts":
-            return _text_problem(value.items())
-        case "number":
-            fits = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-            return "" if fits else "Must be a number above 0."
-        case "flag" if not isinstance(value, bool):
-            return f"Must be true or false, not {_type_name(value)}."
-    return ""
-
-
-def _text_problem(items: Iterable[tuple[Any, Any]]) -> str:
-    for which, item in items:
-        if not isinstance(item, str):
-            return f"Must contain only text, but {which!r} is {_type_name(item)}."
-    return ""
-
-
-def _type_name(value: Any) -> str:
-    names = {str: "text", bool: "true or false", dict: "an object", list: "a list"}
-    return "null" if value is None else names.get(type(value), "a number")
-
-
-def _transport_problems(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    transport = entry.get("type", entry.get("transport"))
-    addressed = any(entry.get(key) for key in URL_FIELDS)
-    if bool(entry.get("command")) == addressed:
-        yield (
-            f"{name!r} has both command and url. Enter only one."
-            if addressed
-            else f"{name!r} has neither command nor url. Enter one."
-        )
-    elif isinstance(transport, str):
-        meant = TRANSPORTS.get(transport.lower())
-        if meant is None:
-            yield f"The type of {name!r} must be stdio, http or sse, not {transport!r}."
-        elif (meant == "stdio") == addressed:
-            yield (
-                f"The type of {name!r} is {transport!r}, "
-                "which doesn't match its command or URL."
-            )
-
-
-def _build_config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
-    url = next((entry[key] for key in URL_FIELDS if entry.get(key)), "").strip()
-    limits: dict[str, Any] = {
-        ours: _to_seconds(entry[theirs])
-        for ours, theirs in (("call_timeout", "timeout"), ("connect_timeout", "initTimeout"))
-        if theirs in entry
-    }
-    return ServerConfig(
-        name=slugify(name),
-        transport=_infer_transport(entry, url),
-        command=entry.get("command", "").strip(),
-        args=tuple(entry.get("args", ())),
-        env=dict(entry.get("env", {})),
-        cwd=entry.get("cwd", ""),
-        folders=read_folders(entry.get("folders", ())),
-        url=url,
-        headers=dict(entry.get("headers", {})),
-        **limits,
-    )
-
-
-def _infer_transport(entry: Mapping[str, Any], url: str) -> Transport:
-    transport = entry.get("type", entry.get("transport"))
-    if isinstance(transport, str):
-        return TRANSPORTS[transport.lower()]
-    if not url:
-        return "stdio"
-    return "sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http"
-
-
-def _to_seconds(limit: float) -> float:
-    """Convert a timeout, which some programs write in seconds and most in milliseconds."""
-    return min(limit / 1000 if limit >= 1000 else float(limit), 600.0)
 
 
 def _problem(config: ServerConfig, where: str, sentence: str) -> ConfigProblem:

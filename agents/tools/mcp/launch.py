@@ -6,6 +6,7 @@ argument, doesn't. For known launchers, only the options listed here are accepte
 files, reach other hosts or open a container.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -74,6 +75,8 @@ RUNNERS: dict[str, dict[tuple[str, ...], Options]] = {
     "uv": {("run",): UV_RUN, ("tool", "run"): UVX},
     "pipx": {("run",): PIPX},
 }
+# Names under which one program acts as another.
+MULTI_CALL = {"bunx": "bun", "uvx": "uv"}
 CONTAINER_ENGINES = {"docker", "podman", "nerdctl"}
 
 PYTHON_FLAGS = set("bBdEIOPqRsSuvx")
@@ -93,6 +96,9 @@ NODE_VALUES = re.compile(
 )
 NODE_VERBS = {"run", "x", "serve"}
 
+PACKAGE_ADDRESS = re.compile(
+    r"@[\w.-]+/[\w.-]+(?:@|$)|(?:git\+)?https?://|git\+ssh://|git(?:hub|lab):"
+)
 LONG_ARGUMENTS_CHARS = 10_000
 MAX_ARGUMENT_BYTES = 100_000
 PATH_PATTERN = re.compile(r"(?:file://)?(/[^=:,;]*)")
@@ -156,6 +162,23 @@ def is_container(config: ServerConfig) -> bool:
     return _program_name(config.command) in CONTAINER_ENGINES
 
 
+def is_launcher(name: str) -> bool:
+    """Whether this is a known interpreter, package runner or container engine."""
+    known = {*DIRECT_RUNNERS, *RUNNERS, *CONTAINER_ENGINES, *NODE_PROGRAMS}
+    return name in known or bool(PYTHON_NAME.fullmatch(name))
+
+
+def launch_target(command: str, args: Sequence[str]) -> str:
+    """Return what an argv runs: its image, package, file or module, or else its program."""
+    try:
+        launch = _parse_launch(_program_name(command), args)
+    except UnsafeCommand:
+        return command
+    module = [after for arg, after in itertools.pairwise(args) if arg == "-m"]
+    found = (launch.image, *launch.packages, *module, *launch.files, command)
+    return next(filter(None, found))
+
+
 def script_paths(config: ServerConfig) -> list[str]:
     """Return the script and project folders named in its argv, which it must read."""
     launch = _parse_launch(_program_name(config.command), config.args)
@@ -201,10 +224,11 @@ def _check_program(config: ServerConfig) -> None:
     if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
         raise UnsafeCommand(f"the folder {config.cwd!r} doesn't exist")
     # A link can have any name, so its target is checked too.
-    for name in dict.fromkeys(
-        [_program_name(program), _program_name(os.path.realpath(program))]
-    ):
+    called, target = _program_name(program), _program_name(os.path.realpath(program))
+    for name in dict.fromkeys([called, target]):
         _check_allowed(name, FORBIDDEN_PROGRAMS)
+        if name == target and MULTI_CALL.get(called) == target:
+            continue  # which reads its own arguments by the name it was called
         launch = _parse_launch(name, config.args)
         for mount in launch.mounts:
             _check_mount(name, mount, config.sandbox.hidden)
@@ -319,13 +343,20 @@ def _check_module(name: str, module: str) -> None:
 
 
 def _parse_node(name: str, args: Sequence[str]) -> Launch:
-    for arg in args:
-        if arg in NODE_FLAGS or NODE_VALUES.fullmatch(arg) or arg in NODE_VERBS:
+    verb = ""
+    for number, arg in enumerate(args):
+        if arg in NODE_FLAGS or NODE_VALUES.fullmatch(arg):
+            continue
+        if arg in NODE_VERBS and not verb:
+            verb = arg
             continue
         if arg.startswith(("-", "data:", "blob:")) or arg == "eval":
             option = arg.partition("=")[0][:40]
             raise UnsafeCommand(f"{name} needs a file to run, not {option!r}")
-        is_package = arg.startswith(("npm:", "jsr:", "https:", "http:"))
+        if name == "bun" and verb:  # which also looks for programs and packages
+            _check_allowed(_program_name(arg), FORBIDDEN_PROGRAMS)
+            _parse_launch(_program_name(arg), args[number + 1 :])
+        is_package = verb == "x" or arg.startswith(("npm:", "jsr:", "https:", "http:"))
         return Launch(packages=(arg,)) if is_package else Launch(files=(arg,))
     raise UnsafeCommand(f"{name} needs a file to run")
 
@@ -360,8 +391,11 @@ def _parse_package(name: str, args: Sequence[str], options: Options) -> Launch:
         own = rest[: rest.index("--")] if "--" in rest else rest
         if any(arg.startswith("-") for arg in own):
             raise UnsafeCommand(f"put -- before the arguments of {what!r}")
-    inner = re.split(r"[@=<>~! ]", _program_name(what))[0]
     is_any_program = name == "uv run"
+    if not is_any_program and not packages and PACKAGE_ADDRESS.match(what):
+        # A package by its scope or URL has its own program, also if it is named like another.
+        return Launch(files=files, packages=(what,))
+    inner = re.split(r"[@=<>~! ]", _program_name(what))[0]
     _check_allowed(inner, FORBIDDEN_PROGRAMS if is_any_program else SHELLS | WRAPPERS)
     inside = _parse_launch(inner, rest)
     files = (*files, *inside.files, *([what] if is_any_program else []))
