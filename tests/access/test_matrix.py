@@ -199,6 +199,7 @@ async def test_who_only_reads_changes_nothing_over_the_socket(kind, fresh):
 
 CONSOLE = sorted(admin.site._registry, key=lambda model: model._meta.label)
 OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
+OWN_PAGES = {"agents.McpServer": ["import/"]}
 
 
 def pages(model) -> list[str]:
@@ -207,6 +208,7 @@ def pages(model) -> list[str]:
         base,
         f"{base}add/",
         *(f"{base}1/{name}/" for name in ("change", "delete", "history")),
+        *(f"{base}{name}" for name in OWN_PAGES.get(model._meta.label, ())),
     ]
 
 

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from agents.engine.plans.yaml_reader import read_yaml
+from agents.engine.plans import read_yaml
 
 from .config import InvalidServerConfig
 
