@@ -5,6 +5,17 @@ from django.utils.translation import gettext_lazy as _
 
 from .runs import Run
 
+EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/ogg": "ogg",
+    "audio/flac": "flac",
+}
+
 
 class RunAttachment(models.Model):
     """The bytes of an image, a sound or a file; steps and events refer to it by its digest.
@@ -30,3 +41,8 @@ class RunAttachment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.name or self.digest[:12]}"
+
+    @property
+    def extension(self) -> str:
+        """The ending of a file without a name."""
+        return EXTENSIONS.get(self.mime_type, "bin")

@@ -248,6 +248,11 @@ class SpanBuilder:
         if span is None:
             return
         span.attributes["ashiato.attempts"] = data["attempts"]
+        if files := data.get("attachments"):
+            span.attributes["ashiato.attachments"] = len(files)
+            if self.with_content:
+                listed = _serialize(self.content_filter(files))
+                span.attributes["ashiato.attachment.references"] = listed
         if data["is_error"]:
             self._set_error(span, "tool_error", data["content"] if self.with_content else "")
         if self.with_content:

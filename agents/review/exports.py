@@ -115,7 +115,15 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
 
 def _step_dict(step: AgentStep) -> dict[str, Any]:
     named = ("number", "parent", "depth", "turn", "kind", "status", "call_id", "thought")
-    names = ("action", "action_input", "observation", "request", "attempts", "notes")
+    names = (
+        "action",
+        "action_input",
+        "observation",
+        "attachments",
+        "request",
+        "attempts",
+        "notes",
+    )
     return {
         **{name: getattr(step, name) for name in (*named, *names)},
         "agent": step.agent_name,
@@ -207,6 +215,10 @@ def _step_markdown(step: StepView) -> str:
     parts = [f"\n{title}{' · '.join(facts)}\n"]
     texts = {_("Thought"): step.thought} | _step_texts(step)
     parts += [f"\n{name}:\n\n{_code_block(text)}" for name, text in texts.items() if text]
+    parts += [
+        f"\n- {_escape_line(f'{file.kind_label}: {file.label} ({file.about})')}\n"
+        for file in step.files
+    ]
     parts += [f"\n- {_escape_line(note)}\n" for note in step.notes]
     return "".join(parts)
 

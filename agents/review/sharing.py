@@ -86,11 +86,17 @@ def revoke(link: ShareLink, user: User) -> None:
     audit.record(user, audit.SHARE_REVOKED, link.run, link=link.pk)
 
 
-def open_link(token: str, visitor: Any) -> ShareLink | None:
-    """Return a working link and record the visit, or None."""
+def find_link(token: str) -> ShareLink | None:
+    """Return a working link, or None."""
     working = ShareLink.objects.open().select_related("run", "made_by")
     link = working.filter(digest=token_digest(token)).first()
-    if link is None or not _is_still_allowed(link):
+    return link if link is not None and _is_still_allowed(link) else None
+
+
+def open_link(token: str, visitor: Any) -> ShareLink | None:
+    """Return a working link and record the visit, or None."""
+    link = find_link(token)
+    if link is None:
         return None
     audit.record_hourly(visitor, audit.SHARE_OPENED, link.run, link=link.pk, level=link.level)
     with errors.reraise_as(audit.NotRecorded):

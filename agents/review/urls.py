@@ -1,6 +1,7 @@
 from django.urls import path
 
 from .views import (
+    attachments,
     comments,
     compare,
     exports,
@@ -21,6 +22,11 @@ urlpatterns = [
     path("traces/views/<int:pk>/delete/", listing.delete_view, name="delete_view"),
     path("traces/<int:pk>/", runs.run_detail, name="run"),
     path("traces/<int:pk>/text/<slug:name>/", runs.run_text, name="text"),
+    path(
+        "traces/<int:pk>/attachments/<slug:digest>/",
+        attachments.attachment,
+        name="attachment",
+    ),
     path("traces/<int:pk>/rating/", feedback.rate, name="rate"),
     path("traces/<int:pk>/notes/", feedback.add_note, name="annotate"),
     path("traces/<int:pk>/notes/<int:note>/", feedback.edit_note, name="note"),
@@ -56,6 +62,11 @@ urlpatterns = [
     path("traces/<int:pk>/share/", sharing.share, name="share"),
     path("traces/<int:pk>/share/<int:link>/revoke/", sharing.revoke, name="revoke"),
     path("shared/<str:token>/", sharing.shared_run, name="shared"),
+    path(
+        "shared/<str:token>/attachments/<slug:digest>/",
+        attachments.shared_attachment,
+        name="shared_attachment",
+    ),
     path("traces/<int:pk>/replay/", replay.replay_page, name="replay"),
     path("traces/<int:pk>/replay/scene/", replay.replay_chunk, name="scene"),
 ]

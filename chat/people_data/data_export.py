@@ -25,7 +25,7 @@ PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
-File = tuple[str, Iterator[str]]
+File = tuple[str, Iterator[str] | Iterator[bytes]]
 
 
 def archive(user: User) -> Iterator[bytes]:
@@ -36,7 +36,7 @@ def archive(user: User) -> Iterator[bytes]:
         for name, pieces in files(user):
             with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
                 for piece in pieces:
-                    entry.write(piece.encode(errors="replace"))
+                    entry.write(_to_bytes(piece))
                     yield from outbox.drain()
     yield from outbox.drain()
 
@@ -54,6 +54,20 @@ def files(user: User) -> Iterator[File]:
         is_masked = not masking.is_participant(run, user)
         yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
         yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
+        if not is_masked:
+            yield from _attachments(run)
+
+
+def _to_bytes(piece: str | bytes) -> bytes:
+    return piece.encode(errors="replace") if isinstance(piece, str) else piece
+
+
+def _attachments(run: Run) -> Iterator[File]:
+    """Yield a run's files by their digest, with the ending of their name."""
+    for row in run.attachments.defer("data").order_by("pk"):
+        ending = re.search(r"\.[A-Za-z0-9]{1,8}$", row.name) or [f".{row.extension}"]
+        name = f"runs/{run.pk}-attachments/{row.digest}{ending[0]}"
+        yield name, iter([bytes(row.data)])
 
 
 class _ChunkBuffer:
@@ -86,7 +100,7 @@ def _contents() -> dict[str, str]:
     return {
         "account.json": _("account, groups and permissions"),
         "sessions/": _("chats, owned and shared"),
-        "runs/": _("every run with its steps and events"),
+        "runs/": _("every run with its steps, events and files"),
         "sign-ins.json": _("sign-in history: when and from where"),
         "*.json": _("ratings, comments, decisions, share links and more"),
     }

@@ -63,6 +63,8 @@ DOORS = {
     "traces/views/<int:pk>/delete/": change(OWNER),
     "traces/<int:pk>/": read(READERS),
     "traces/<int:pk>/text/<slug:name>/": read(READERS),
+    # Masked for reviewers, and a file can't be masked.
+    "traces/<int:pk>/attachments/<slug:digest>/": read(MEMBERS, REVIEWERS),
     "traces/<int:pk>/rating/": change(OWNER),
     "traces/<int:pk>/notes/": change(REVIEWERS),
     "traces/<int:pk>/notes/<int:note>/": change(REVIEWERS - ROOT),  # only the note's author
@@ -94,6 +96,8 @@ DOORS = {
     "traces/<int:pk>/share/": read(REVIEWERS | OWNER),
     "traces/<int:pk>/share/<int:link>/revoke/": change(OWNER),
     "shared/<str:token>/": read(EVERYBODY),
+    # Only by a link that shows everything; this one is masked.
+    "shared/<str:token>/attachments/<slug:digest>/": Door("GET", NOBODY, sent_back=NOBODY),
     "review/": read(ALL_REVIEWERS),
     "review/open/": read(ALL_REVIEWERS),
     "workflows/": read(ACCOUNTS),

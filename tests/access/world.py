@@ -22,6 +22,7 @@ from agents.models import (
     GuardrailPattern,
     ReviewScope,
     Run,
+    RunAttachment,
     RunEvent,
     Schedule,
     Workflow,
@@ -30,6 +31,7 @@ from agents.models import (
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
 from chat.models import ChatSession, Invitation, Member, Message
+from tests.pictures import png
 
 MISSING = 987_654_321
 TOKEN = "a-token-that-was-given-out"
@@ -116,6 +118,8 @@ def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Ru
     )  # fmt: skip
     about = {"run": run, "number": 1, "kind": "tool", "status": "done", "started_at": now}
     AgentStep.objects.create(**about, ended_at=now, first_seq=2)
+    file = {"digest": "ab" * 32, "mime_type": "image/png", "size": len(png())}
+    RunAttachment.objects.create(run=run, data=png(), **file)
     words = {"content": "42", "step": 1}
     RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data=words)
     said = Message.objects.create(session=chat, author=owner, run=run, text="6", client_id="a")
@@ -167,5 +171,6 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "number": 1,
         "name": "result",
         "traces/<int:pk>/text/<slug:name>": "answer",
+        "digest": "ab" * 32,
         "token": TOKEN,
     }

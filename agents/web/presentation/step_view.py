@@ -18,6 +18,7 @@ from agents.runs.engine_messages import translate
 
 from . import panel_view, status_text
 from .approvals import ApprovalView
+from .attachments import AttachmentView
 from .comments import CommentThread
 from .formatting import (
     MAX_ROW_CHARS,
@@ -100,6 +101,15 @@ class StepView:
             and not (self.is_brief or self.is_cut)
             and all(getattr(self.step, name) == value for name, value in EMPTY_DEFAULTS.items())
         )
+
+    @property
+    def files(self) -> list[AttachmentView]:
+        """The images, sounds and files in its result."""
+        return [AttachmentView(ref) for ref in self.step.attachments]
+
+    @property
+    def run_href(self) -> str:
+        return trace_url(self.run.pk)
 
     @property
     def detail_href(self) -> str:

@@ -1,0 +1,65 @@
+"""Attachments of a step, for display."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from agents.engine.attachments import AttachmentRef, format_size
+from agents.runs.engine_messages import translate
+
+from .markdown import reveal_invisible
+
+
+@dataclass(frozen=True)
+class AttachmentView:
+    """An image, a sound or a file that a tool returned."""
+
+    ref: AttachmentRef | Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return str(self.ref.get("kind", "file"))
+
+    @property
+    def kind_label(self) -> str:
+        return {"image": _("Image"), "audio": _("Audio")}.get(self.kind, _("File"))
+
+    @property
+    def label(self) -> str:
+        return reveal_invisible(str(self.ref.get("name", ""))) or self.kind_label
+
+    @property
+    def about(self) -> str:
+        """Type and size."""
+        size = format_size(int(self.ref.get("size", 0)))
+        return f"{self.ref.get('mime_type', '')} · {size}"
+
+    @property
+    def alt(self) -> str:
+        return _("%(kind)s from the tool: %(name)s") % {
+            "kind": self.kind_label,
+            "name": self.ref.get("name") or self.about,
+        }
+
+    @property
+    def path(self) -> str:
+        """The path below the run's page; empty if it can't be opened."""
+        digest = "" if self.problem else self.ref.get("digest", "")
+        return f"attachments/{digest}/" if digest else ""
+
+    @property
+    def width(self) -> int | None:
+        return self.ref.get("width")
+
+    @property
+    def height(self) -> int | None:
+        return self.ref.get("height")
+
+    @property
+    def problem(self) -> str:
+        """Why it can't be opened, for the reader."""
+        if self.ref.get("is_masked"):
+            return _("hidden, because it may contain personal data")
+        return translate(str(self.ref.get("problem", "")))
