@@ -20,7 +20,9 @@ from typing import Any
 from agents.engine.turn import Chunk
 from agents.llm import parameters as model_parameters
 
+from . import openai_request
 from .provider_errors import StreamFailed, StreamGarbled, explain
+from .providers import find_provider
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +146,9 @@ class LiteLLMModel:
         )
         model_parameters.check(settings, parameters)
         httpx = import_module("httpx")
+        if provider := find_provider(model_parameters.full_name(model)):
+            quirks = provider.quirks_for(model.partition("/")[2])
+            messages = openai_request.adapt_order(messages, quirks)
         return {
             **self.parameters,
             **parameters,

@@ -10,6 +10,7 @@ from agents.engine.turn import portable_message
 from agents.llm.providers import Quirks
 
 STREAM_OPTIONS = {"include_usage": True}
+BRIDGE = "OK."
 
 
 def build_body(
@@ -21,7 +22,9 @@ def build_body(
 ) -> dict[str, Any]:
     body = {
         "model": name,
-        "messages": [_adapt_message(message, quirks) for message in messages],
+        "messages": [
+            _adapt_message(message, quirks) for message in adapt_order(messages, quirks)
+        ],
         **({"tools": _adapt_tools(tools, quirks)} if tools else {}),
         **_adapt_parameters(parameters, quirks),
         **quirks.added,
@@ -32,6 +35,18 @@ def build_body(
         {"stream_options": STREAM_OPTIONS} if quirks.takes_stream_options else {}
     )
     return body | streamed
+
+
+def adapt_order(messages: Sequence[Message], quirks: Quirks) -> list[Message]:
+    """Put an assistant's message between a tool's result and a user's message, if needed."""
+    if quirks.takes_user_after_tool:
+        return list(messages)
+    adapted = list[Message]()
+    for message in messages:
+        if message["role"] == "user" and adapted and adapted[-1]["role"] == "tool":
+            adapted.append({"role": "assistant", "content": BRIDGE})
+        adapted.append(message)
+    return adapted
 
 
 def _adapt_parameters(parameters: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Quirks:
     streams_forms: bool = True  # whether a reply with `response_format` can be streamed
     takes_thoughts: bool = True  # whether messages may contain reasoning
     takes_names: bool = True  # whether messages may contain a name
+    takes_user_after_tool: bool = True  # whether a user's message may follow a result
     call_ids: str = ""  # pattern of accepted call ids
     schemas_without: frozenset[str] = frozenset()  # rejected keywords of JSON Schema
 
@@ -127,6 +128,7 @@ PROVIDERS: tuple[ModelProvider, ...] = (
             tool_choices={"required": "any"},
             takes_stream_options=False,
             takes_thoughts=False,
+            takes_user_after_tool=False,
             call_ids=r"[A-Za-z0-9]{9}",
             schemas_without=frozenset({"$schema", "$id", "strict"}),
         ),
