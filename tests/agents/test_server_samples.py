@@ -83,7 +83,7 @@ def test_a_day_is_told_in_words(server):
     day = uptime_strip.build_strip(server, now)
 
     assert day.words == (
-        "Healthy in 75.0 % of 4 checks in the last 24 hours. "
+        "Healthy in 75.0% of 4 checks in the last 24 hours. "
         "Response time: median 150 ms, max 300 ms."
     )
     assert len(day.outages) == 1
@@ -94,7 +94,7 @@ def test_an_outage_that_lasts_is_told_as_such(server):
     server.samples.create(at=timezone.now() - timedelta(minutes=9), is_up=False)
 
     assert uptime_strip.build_strip(server).outages[0].startswith("since ")
-    assert uptime_strip.build_strip(server).words.startswith("Healthy in 0 % of 1 check ")
+    assert uptime_strip.build_strip(server).words.startswith("Healthy in 0% of 1 check ")
 
 
 def test_the_page_of_a_server_shows_its_day(server, administrator):
@@ -107,5 +107,5 @@ def test_the_page_of_a_server_shows_its_day(server, administrator):
     after = client.get(address).content.decode()
 
     assert "No checks in the last 24 hours" in before
-    assert 'aria-label="Healthy in 100 % of 1 check in the last 24 hours.' in after
+    assert 'aria-label="Healthy in 100% of 1 check in the last 24 hours.' in after
     assert after.count("<rect") == 96

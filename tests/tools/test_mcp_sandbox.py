@@ -112,11 +112,11 @@ async def test_a_server_reaches_the_network(config, tmp_path):
     script = tmp_path / "server" / "net.py"
     script.parent.mkdir()
     reaching = (
-        "def looked(path):\n    import socket\n"
+        "def look_at(path):\n    import socket\n"
         "    there = socket.create_connection(('127.0.0.1', int(path)), 5)\n"
         "    return there.recv(9).decode()\n"
     )
-    script.write_text(SOURCE.replace("def looked(path):", reaching))
+    script.write_text(SOURCE.replace("def look_at(path):", reaching))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(30)
         port = listening.getsockname()[1]

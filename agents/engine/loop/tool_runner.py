@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.engine import attachments
 from agents.engine.attachments import AttachmentStore, MemoryAttachmentStore
-from agents.engine.call_context import CallContext, use_context
+from agents.engine.call_context import NO_CONTEXT, CallContext, use_context
 from agents.engine.concurrency.thread import run_in_thread_if_large
 from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
 from agents.engine.guardrails.checks import Guardrails
@@ -78,7 +78,7 @@ class ToolRunner:
         known = [call for call in calls if self.registry.has(call.name)]
         return [c for c in known if getattr(self.registry.get(c.name), "effect", "") == "read"]
 
-    async def use(self, call: ToolCall, context: CallContext) -> FallbackResult:
+    async def use(self, call: ToolCall, context: CallContext = NO_CONTEXT) -> FallbackResult:
         """Make the call in its context; any problem with it is returned as a result."""
         was_out_of_order = call.name in self.unavailable
         with use_context(context):
