@@ -46,6 +46,7 @@ MAX_BYTES = 1_000_000
 DEFAULT_SCOPES = ("openid", "profile", "email")
 GROUPS_SCOPE = "groups"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "Ed25519", "EdDSA"]
+BUSY_STATUSES = {408, 429}
 TIME_CLAIMS = {"exp", "iat", "nbf"}
 ESSENTIAL = ("iss", "sub", "aud", "exp", "iat", "nonce")
 
@@ -66,8 +67,8 @@ class _Http(OAuth2Client):
         deadline = time.monotonic() + TIMEOUT_SECONDS
         response = super().send(request, **{**options, "stream": True})
         try:
-            # A 4xx response says why in its body.
-            if not response.is_client_error:
+            # A refusal says why in its body; an overloaded provider doesn't.
+            if not response.is_client_error or response.status_code in BUSY_STATUSES:
                 response.raise_for_status()
             content = _read(response, deadline)
         finally:

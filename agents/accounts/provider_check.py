@@ -136,7 +136,7 @@ def _check_redirect_uri(client: Client) -> None:
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     url = client.authorization_url(state=state, nonce=nonce, verifier=verifier, prompt="none")
     response = oidc_client.peek(url)
-    if response.is_client_error:
+    if response.is_client_error and response.status_code not in oidc_client.BUSY_STATUSES:
         raise oidc_errors.RedirectUriRejected(
             f"The authorization endpoint answered with status {response.status_code}."
         )

@@ -38,6 +38,7 @@ class Provider:
         self.user_info_status, self.signs = 200, False
         self.denial: dict[str, str] = {}  # what the browser brings back instead of a code
         self.refusal = "invalid_grant"  # the token endpoint's error
+        self.discovery_status = 200
         self.accepts_redirect = True  # whether our redirect URI is registered
         self.date = ""  # its clock, if it is wrong
         self.more: dict = {}  # further entries of the discovery document
@@ -135,7 +136,8 @@ def serve_provider():
                 self._tell_user_info()
             else:
                 is_key = place.path == "/keys"
-                self._say(provider.keys() if is_key else provider.discovery())
+                told = provider.keys() if is_key else provider.discovery()
+                self._say(told, provider.discovery_status)
 
         def _tell_user_info(self) -> None:
             is_known = self.headers.get("Authorization") == "Bearer x"

@@ -80,6 +80,22 @@ def test_a_page_instead_of_a_discovery_document_names_the_setting(
     assert "There is no discovery document" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (404, "couldn't be found at its configured URL"),
+        (403, "couldn't be found at its configured URL"),
+        (429, "Acme isn't responding."),
+        (503, "Acme isn't responding."),
+    ],
+)
+def test_a_busy_provider_is_not_a_wrong_address(client, provider, status, sentence, caplog):
+    provider.discovery_status = status
+
+    assert sentence in told(client.get("/login/oidc/"))
+    assert f"answered with status {status}." in caplog.text
+
+
 def test_a_correction_at_the_provider_counts_at_once(client, provider):
     provider.more = {"issuer": "https://elsewhere.example"}
     assert "reports a different issuer" in told(client.get("/login/oidc/"))
