@@ -20,7 +20,7 @@ from .tool_settings import default_approval, effect, load_tool, requires_approva
 Source, Method = ToolRegistration.Source, ToolRegistration.Method
 Effect, ApprovalMode = ToolRegistration.Effect, ToolRegistration.ApprovalMode
 EFFECTS_BY_HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
-DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict"}
+DEFINITION_KEYS = {"type", "name", "description", "parameters", "strict", "http"}
 PLACEHOLDER_URL = "https://example.com/"
 EXAMPLE_DEFINITION = {
     "type": "function",

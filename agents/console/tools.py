@@ -17,7 +17,7 @@ from agents.models import McpServer, ToolRegistration
 from agents.models.types import LazyText
 from agents.tools.mcp.definition import escape_invisible
 
-from . import circuit_breakers, figures, schema_summary, tool_tester, usage
+from . import circuit_breakers, figures, openapi_import, schema_summary, tool_tester, usage
 from .json_field import JsonObjectField, format_json
 from .model_admin import ConsoleAdmin
 from .tool_form import ToolForm
@@ -144,9 +144,17 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         return type("SwitchForm", (_SwitchForm, row), {})
 
     def get_urls(self) -> list[URLPattern]:
-        page = self.admin_site.admin_view(tool_tester.page)
-        run = path("<int:pk>/run/", page, {"console": self}, name="agents_toolregistration_run")
-        return [run, *super().get_urls()]
+        def page(address: str, view: Any, name: str) -> URLPattern:
+            whole = f"agents_toolregistration_{name}"
+            return path(
+                address, self.admin_site.admin_view(view), {"console": self}, name=whole
+            )
+
+        own = [
+            page("<int:pk>/run/", tool_tester.page, "run"),
+            page("openapi/", openapi_import.page, "openapi"),
+        ]
+        return [*own, *super().get_urls()]
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **about: Any

@@ -6,7 +6,7 @@ import binascii
 import codecs
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from email.message import Message
 from http import HTTPStatus
@@ -28,6 +28,7 @@ from .egress import (
     fetch,
     validate_url,
 )
+from .http_binding import HEADER_NAME, RESERVED_HEADERS, HttpBinding, to_json, to_text
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MAX_INPUT_BYTES = 200_000
@@ -38,14 +39,6 @@ MIN_SECRET_CHARS = 6
 
 FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PATH_PARAMETER = re.compile(r"\{([^{}/]*)\}")
-HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-RESERVED_HEADERS = {
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "accept-encoding",
-}
 PUBLIC_HEADERS = re.compile(
     r"accept(-language)?|content-type|user-agent|prefer|.*version", re.I
 )
@@ -71,7 +64,8 @@ class HttpTool:
     """Sends its input to an endpoint, if the input matches the schema.
 
     Arguments named in braces go into the path; the others go into the query of a GET, or as a
-    JSON object into the body of other methods.
+    JSON object into the body of other methods. The `http` part of a definition can say more
+    exactly where each argument goes (`http_binding`).
     """
 
     def __init__(
@@ -95,9 +89,13 @@ class HttpTool:
         self.timeout = timeout + 2  # after our own limit, which has a clearer message
         self._endpoint = _Endpoint.read(endpoint, self.parameters)
         self.reaches = f"{self.method} {self._endpoint.template}"
-        self._headers = _validate_headers(headers or {})
+        self._binding = HttpBinding.read(function.get("http"), self.parameters)
+        given = _validate_headers(headers or {})
+        self._secret_query = self._binding.take_query_secrets(given)
+        self._headers = given
         self._policy = replace(egress or Egress(), timeout=timeout)
-        self._secrets = _secret_forms(self._headers, self._endpoint.query)
+        closed_query = [*self._endpoint.query, *self._secret_query.items()]
+        self._secrets = _secret_forms(self._headers, closed_query, self._secret_query)
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
@@ -117,15 +115,31 @@ class HttpTool:
     def _request(self, input: ToolInput) -> tuple[str, dict[str, str], bytes | None]:
         arguments = self._validate_input(input)
         path, rest = self._endpoint.fill_path(arguments)
+        if self._binding.is_given:
+            return self._bound_request(path, rest)
         has_body = self.method != "GET" and (bool(rest) or self.method != "DELETE")
-        url = self._endpoint.build_url(path, {} if has_body else rest)
-        return url, self._build_headers(has_body), _to_json(rest) if has_body else None
+        url = self._endpoint.build_url(path, _query_pairs({} if has_body else rest))
+        body = to_json(rest) if has_body else None
+        return url, self._build_headers("application/json" if has_body else ""), body
 
-    def _build_headers(self, has_body: bool) -> dict[str, str]:
+    def _bound_request(
+        self, path: str, arguments: Mapping[str, Any]
+    ) -> tuple[str, dict[str, str], bytes | None]:
+        """Return a request whose definition says where each argument goes."""
+        sent = self._binding.place(arguments)
+        if taken := {name for name, _ in sent.query} & {*self._secret_query}:
+            raise ValueError(f"{min(taken)!r} is set automatically.")
+        url = self._endpoint.build_url(path, [*sent.query, *self._secret_query.items()])
+        headers = self._build_headers(sent.content_type)
+        configured = {name.lower() for name in headers}
+        more = {k: v for k, v in sent.headers.items() if k.lower() not in configured}
+        return url, {**more, **headers}, sent.content
+
+    def _build_headers(self, content_type: str) -> dict[str, str]:
         """Return the configured headers, with our defaults."""
         ours = {"Accept": "application/json, text/*"}
-        if has_body:
-            ours["Content-Type"] = "application/json"
+        if content_type:
+            ours["Content-Type"] = content_type
         names = {name.lower() for name in self._headers}
         return {k: v for k, v in ours.items() if k.lower() not in names} | self._headers
 
@@ -133,7 +147,7 @@ class HttpTool:
         """Return the arguments by name; raise ValueError with the violations."""
         first = list(self.parameters.get("properties", {}))[:1]
         arguments = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
-        if len(_to_json(arguments)) > MAX_INPUT_BYTES:
+        if len(to_json(arguments)) > MAX_INPUT_BYTES:
             raise ValueError(f"The input is larger than {MAX_INPUT_BYTES:,} bytes.")
         try:
             problems = json_schema.violations(self.parameters, arguments)
@@ -215,12 +229,13 @@ class _Endpoint:
         rest = {name: value for name, value in arguments.items() if name not in names}
         return _safe_path(filled), rest
 
-    def build_url(self, path: str, arguments: Mapping[str, Any]) -> str:
-        if duplicates := arguments.keys() & dict(self.query):
+    def build_url(self, path: str, pairs: Iterable[tuple[str, str]]) -> str:
+        query = list(pairs)
+        if duplicates := {name for name, _ in query} & {*dict(self.query)}:
             raise ValueError(f"{min(duplicates)!r} is already part of the endpoint URL.")
-        more = urlencode(list(_query_pairs(arguments)))
-        query = "&".join(part for part in (self.parts.query, more) if part)
-        url = self.parts._replace(path=path, query=query).geturl()
+        more = urlencode(query)
+        whole = "&".join(part for part in (self.parts.query, more) if part)
+        url = self.parts._replace(path=path, query=whole).geturl()
         if len(url) > MAX_URL_CHARS:
             raise ValueError(f"The resulting URL is longer than {MAX_URL_CHARS:,} characters.")
         return url
@@ -276,10 +291,12 @@ def _validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value.strip() for name, value in headers.items()}
 
 
-def _secret_forms(headers: Mapping[str, str], query: list[tuple[str, str]]) -> list[str]:
+def _secret_forms(
+    headers: Mapping[str, str], query: list[tuple[str, str]], secret_names: Container[str]
+) -> list[str]:
     """Return secrets in every form in which they may come back, longest first."""
     closed = [value for name, value in headers.items() if not PUBLIC_HEADERS.fullmatch(name)]
-    closed += [value for name, value in query if SECRET_NAMES.search(name)]
+    closed += [v for name, v in query if name in secret_names or SECRET_NAMES.search(name)]
     known = {part for value in closed for part in _credential_parts(value)}
     forms = {form for s in known for form in (s, json.dumps(s)[1:-1], quote(s, safe=""))}
     return sorted((f for f in forms if len(f) >= MIN_SECRET_CHARS), key=len, reverse=True)
@@ -311,9 +328,11 @@ def _check_path_parameters(path: str, parameters: Mapping[str, Any]) -> None:
 
 
 def _encode_segment(name: str, value: Any) -> str:
+    if isinstance(value, list) and value:
+        return ",".join(_encode_segment(name, item) for item in value)
     if value is None or isinstance(value, list | dict) or value == "":
         raise ValueError(f"{name!r} must be text or a number to be part of the URL.")
-    text = _to_text(value)
+    text = to_text(value)
     # Many servers decode these before reading the path.
     if any(sign in "/\\%" or category(sign) == "Cc" for sign in text):
         raise ValueError(f"{name!r} can't contain /, \\, % or control characters.")
@@ -332,18 +351,7 @@ def _query_pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in arguments.items():
         for item in value if isinstance(value, list) else [value]:
             if item is not None:
-                yield name, _to_text(item)
-
-
-def _to_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _to_json(value: Any) -> bytes:
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, UnicodeEncodeError, RecursionError) as error:
-        raise ValueError("The input contains a value that can't be written as JSON.") from error
+                yield name, to_text(item)
 
 
 def _content_type(response: Response) -> tuple[str, str]:

@@ -1,0 +1,190 @@
+"""Where the arguments of an HTTP tool go: into its query, its headers or its body.
+
+It is the `http` part of a tool's definition, written by the import of OpenAPI documents:
+
+    {"parameters": {"ids": {"in": "query", "name": "id[]", "style": "form", "explode": false}},
+     "body": {"argument": "body", "type": "json"},
+     "query_secrets": ["api_key"]}
+
+Arguments in the path are named in braces in the endpoint, so they need no entry here.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlencode
+
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+RESERVED_HEADERS = {
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept-encoding",
+}
+MAX_NAME_CHARS = 200
+CONTENT_TYPES = {
+    "json": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain; charset=utf-8",
+}
+SEPARATORS = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|"}
+STYLES = {*SEPARATORS, "deepObject", "json"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A request's query, headers and content, from its arguments."""
+
+    query: list[tuple[str, str]]
+    headers: dict[str, str]
+    content: bytes | None = None
+    content_type: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpBinding:
+    """Where each argument goes; without one, the tool's method decides."""
+
+    is_given: bool = False
+    places: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    body_argument: str = ""
+    body_type: str = "json"
+    query_secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, given: Any, parameters: Mapping[str, Any]) -> Self:
+        """Return the binding of a definition; raise ValueError if it is invalid."""
+        if given is None:
+            return cls()
+        if not isinstance(given, Mapping):
+            raise ValueError("The http part of the definition must be an object.")
+        names = parameters.get("properties", {})
+        places = given.get("parameters", {})
+        body = given.get("body", {})
+        secrets = given.get("query_secrets", [])
+        if not (isinstance(places, Mapping) and isinstance(body, Mapping)):
+            raise ValueError("The http part of the definition must be an object.")
+        for argument, place in places.items():
+            _check_place(argument, place, names)
+        if body and (
+            body.get("argument") not in names or body.get("type", "json") not in CONTENT_TYPES
+        ):
+            raise ValueError("The body needs an argument, and a type: json, form or text.")
+        if not isinstance(secrets, list) or not all(isinstance(each, str) for each in secrets):
+            raise ValueError("query_secrets must be a list of names.")
+        return cls(
+            is_given=True,
+            places=dict(places),
+            body_argument=str(body.get("argument", "")),
+            body_type=str(body.get("type", "json")),
+            query_secrets=tuple(secrets),
+        )
+
+    def take_query_secrets(self, headers: dict[str, str]) -> dict[str, str]:
+        """Remove and return the secrets that are sent in the query instead of a header."""
+        return {name: headers.pop(name) for name in self.query_secrets if name in headers}
+
+    def place(self, arguments: Mapping[str, Any]) -> Placement:
+        """Return the arguments where they belong; raise ValueError if one doesn't fit."""
+        query: list[tuple[str, str]] = []
+        headers: dict[str, str] = {}
+        content, content_type = None, ""
+        for argument, value in arguments.items():
+            if argument == self.body_argument:
+                content, content_type = self._encode_body(value), CONTENT_TYPES[self.body_type]
+                continue
+            place = self.places.get(argument, {"in": "query", "name": argument})
+            if value is None:
+                continue
+            if place["in"] == "header":
+                headers[place["name"]] = _header_value(argument, value)
+            else:
+                query += _query_pairs(place, value)
+        return Placement(
+            query=query, headers=headers, content=content, content_type=content_type
+        )
+
+    def _encode_body(self, value: Any) -> bytes:
+        if self.body_type == "text":
+            return to_text(value).encode(errors="replace")
+        if self.body_type == "json":
+            return to_json(value)
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{self.body_argument!r} must be an object.")
+        pairs = [pair for n, v in value.items() for pair in _query_pairs({"name": n}, v)]
+        return urlencode(pairs).encode()
+
+
+def _check_place(argument: str, place: Any, names: Mapping[str, Any]) -> None:
+    if argument not in names:
+        raise ValueError(f"The http part uses {argument!r}, which isn't a parameter.")
+    name = place.get("name") if isinstance(place, Mapping) else None
+    if not isinstance(name, str) or not name or len(name) > MAX_NAME_CHARS:
+        raise ValueError(f"The http part of {argument!r} needs a name.")
+    if place.get("in") not in {"query", "header", "path"} or (
+        place.get("style", "form") not in STYLES
+    ):
+        raise ValueError(f"{argument!r} can only be sent in the path, the query or a header.")
+    if place["in"] == "header" and (
+        not HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS
+    ):
+        raise ValueError(f"The header {name!r} is set automatically.")
+
+
+def _header_value(argument: str, value: Any) -> str:
+    parts = value if isinstance(value, list) else [value]
+    text = ",".join(map(to_text, parts))
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(
+            f"The value of {argument!r} can only contain printable ASCII characters."
+        )
+    return text
+
+
+def _query_pairs(place: Mapping[str, Any], value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a value in the parameter's style."""
+    name, style = place["name"], place.get("style", "form")
+    is_split = place.get("explode", style == "form")
+    if style == "json":
+        yield name, to_text(value) if isinstance(value, str) else to_json(value).decode()
+    elif isinstance(value, list):
+        items = [to_text(item) for item in value if item is not None]
+        if is_split:
+            yield from ((name, item) for item in items)
+        elif items:
+            yield name, SEPARATORS.get(style, ",").join(items)
+    elif isinstance(value, Mapping):
+        yield from _object_pairs(name, style, is_split, value)
+    elif value is not None:
+        yield name, to_text(value)
+
+
+def _object_pairs(
+    name: str, style: str, is_split: bool, value: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    if style == "deepObject":
+        for key, item in value.items():
+            for each in item if isinstance(item, list) else [item]:
+                yield f"{name}[{key}]", to_text(each)
+    elif is_split and style == "form":
+        for key, item in value.items():
+            yield from _query_pairs(
+                {"name": key}, item if not isinstance(item, Mapping) else to_text(item)
+            )
+    else:
+        flat = [to_text(part) for pair in value.items() for part in pair]
+        yield name, SEPARATORS.get(style, ",").join(flat)
+
+
+def to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def to_json(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+        raise ValueError("The input contains a value that can't be written as JSON.") from error
