@@ -28,7 +28,7 @@ MAX_NAME_CHARS = 200
 CONTENT_TYPES = {
     "json": "application/json",
     "form": "application/x-www-form-urlencoded",
-    "text": "text/plain; charset=utf-8",
+    "text": "text/plain;charset=utf-8",
 }
 SEPARATORS = {"form": ",", "spaceDelimited": " ", "pipeDelimited": "|"}
 STYLES = {*SEPARATORS, "deepObject", "json"}

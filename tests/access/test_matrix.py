@@ -199,7 +199,7 @@ async def test_who_only_reads_changes_nothing_over_the_socket(kind, fresh):
 
 CONSOLE = sorted(admin.site._registry, key=lambda model: model._meta.label)
 OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
-OWN_PAGES = {"agents.McpServer": ["import/"]}
+OWN_PAGES = {"agents.McpServer": ["import/"], "agents.ToolRegistration": ["openapi/"]}
 
 
 def pages(model) -> list[str]:
