@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from .call_timeout import CallTimeout
 from .errors import ToolError
 
 
 class QuestionUnavailable(ToolError):
-    """There is nobody to ask, or asking isn't allowed here."""
+    """Nobody can be asked here."""
 
 
 class SamplingRefused(ToolError):
-    """The tool may not use the model; the message says why."""
+    """The model can't be used here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +96,28 @@ class CallContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SavedAnswer(QuestionAnswer):
+    """An answer as it was saved, and by whom."""
+
+    by: int | None = None
+    by_name: str = ""
+
+
+class QuestionDesk(Protocol):
+    """Gets the answers to the questions of running calls."""
+
+    async def wait(self, id: str, seconds: float) -> SavedAnswer | None:
+        """Return the answer to this question, or None if there is none in time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """Who a run is for, as the process that drives it knows."""
+    """Who a run is for and how to ask them, as the process that drives it knows."""
 
     user_id: str = ""
     chat_id: str = ""
+    questions: QuestionDesk | None = None
 
 
 NO_CONTEXT = CallContext()

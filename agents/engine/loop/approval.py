@@ -9,7 +9,11 @@ from typing import Any, Literal, Self
 from agents.engine.tool import Effect, Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.engine.turn.assembly import ToolCall
 
-ApprovalReason = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
+ApprovalReason = Literal[
+    "agent", "tool", "unknown", "plan", "step", "question", "sharing", "elicitation"
+]
+# A question of a running call, which waits itself: the run isn't paused.
+ELICITATION: ApprovalReason = "elicitation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,7 +141,7 @@ class HandoffRun:
         run_state.budgets = self.caller.budgets
         # The other agent spends the same budget.
         ours = self.caller.progress
-        run_state.progress = Progress(run_state.progress.calls, ours.used, ours.began)
+        run_state.progress = Progress(run_state.progress.calls, ours.used, ours.time)
         return self.handoff.sub_agent().events(run_state)
 
 

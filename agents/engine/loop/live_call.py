@@ -1,20 +1,41 @@
-"""A tool call that runs: what it reports becomes events of its step."""
+"""A tool call that runs: what it reports and asks becomes events of its step."""
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from math import isfinite
 from typing import Any
+from uuid import uuid4
 
-from agents.engine.call_context import CallContext, current_run
+from agents.engine.call_context import (
+    CallContext,
+    Question,
+    QuestionAnswer,
+    QuestionUnavailable,
+    SavedAnswer,
+    current_run,
+)
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
+from agents.engine.guardrails.checks import Guardrails
 from agents.engine.privacy.secrets import mask_secrets
+from agents.engine.question_form import QUESTION_SECONDS, check_question
+from agents.engine.turn.assembly import ToolCall
+
+from .approval import ELICITATION, digest
+from .termination import WorkTime
 
 # Progress is sent about four times a second, and less often in a long call: every report is
 # saved and rendered.
 PROGRESS_SECONDS, LONG_PROGRESS_SECONDS = 0.25, 1.0
 LONG_CALL_SECONDS = 60.0
 MAX_MESSAGE_CHARS = 300
+MAX_QUESTIONS = 20
+QUESTION_EXPIRED = f"Nobody answered within {QUESTION_SECONDS / 60:g} min."
+QUESTION_ENDED = "The call ended before the question was answered."
+QUESTION_INTERRUPTED = "The server restarted, so the question was closed."
 
 Report = Callable[[EventFactory, int], Event]
 
@@ -22,10 +43,15 @@ Report = Callable[[EventFactory, int], Event]
 class LiveCall(CallContext):
     """The context of one call in a run: collects reports until the call's step yields them."""
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, call: ToolCall, guardrails: Guardrails, work_time: WorkTime) -> None:
         run = current_run()
-        self.user_id, self.chat_id = run.user_id, run.chat_id
-        self._tool = tool
+        self.user_id, self.chat_id, self._desk = run.user_id, run.chat_id, run.questions
+        self._call = call
+        self._tool = call.name
+        self._guardrails = guardrails
+        self._work_time = work_time
+        self._questions = 0
+        self._asking: asyncio.Lock | None = None
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._began = self._loop.time()
@@ -61,6 +87,69 @@ class LiveCall(CallContext):
             )
 
         self._add(report)
+
+    async def ask(self, question: Question) -> QuestionAnswer:
+        if self._desk is None:
+            raise QuestionUnavailable("This run has no user to ask.")
+        check_question(question)
+        self._asking = self._asking or asyncio.Lock()
+        async with self._asking:  # one at a time: a step shows one question
+            self._questions += 1
+            if self._questions > MAX_QUESTIONS:
+                raise QuestionUnavailable(f"A call can ask up to {MAX_QUESTIONS} questions.")
+            question = self._screen_question(question)
+            id, answer, why = f"{self._call.id}/{uuid4().hex[:12]}", None, QUESTION_ENDED
+            with self._waiting_for_user():
+                self._add(lambda emit, step: self._question_event(emit, id, step, question))
+                try:
+                    answer = await self._desk.wait(id, QUESTION_SECONDS)
+                    answer, why = self._screen_answer(answer)
+                finally:
+                    saved = answer or SavedAnswer(action="cancel")
+                    self._add(lambda emit, step: answer_event(emit, id, step, saved, why))
+            return saved
+
+    @contextmanager
+    def _waiting_for_user(self) -> Iterator[None]:
+        """Stop the clocks of the call and the run."""
+        with ExitStack() as stack:
+            stack.enter_context(self._work_time.pause())
+            if self.timeout is not None:
+                stack.enter_context(self.timeout.pause())
+            yield
+
+    def _screen_question(self, question: Question) -> Question:
+        """Apply guardrails to what a tool wants to show the user."""
+        inspected = self._guardrails.inspect(question.message, "tool_output")
+        if inspected.is_blocked:
+            raise QuestionUnavailable(f"The question was blocked: {inspected.result.reason}")
+        return replace(question, message=inspected.text)
+
+    def _screen_answer(self, answer: SavedAnswer | None) -> tuple[SavedAnswer | None, str]:
+        """Apply guardrails to what goes to the tool; return also why there is no answer."""
+        if answer is None:
+            return None, QUESTION_EXPIRED
+        inspected = self._guardrails.inspect_value(dict(answer.content), "tool_input")
+        if inspected.is_blocked:
+            return None, f"The answer was blocked: {inspected.result.reason}"
+        return replace(answer, content=inspected.value), ""
+
+    def _question_event(
+        self, emit: EventFactory, id: str, step: int, question: Question
+    ) -> Event:
+        asked: dict[str, Any] = {"source": question.source, "message": question.message}
+        asked |= {"url": question.url} if question.url else {"schema": dict(question.schema)}
+        arguments = json.dumps(asked, ensure_ascii=False, default=str)
+        call = ToolCall(id=id, name=self._tool, arguments=arguments)
+        return emit(
+            EventType.APPROVAL_REQUESTED,
+            id=id,
+            function={"name": self._tool, "arguments": arguments},
+            digest=digest(call, ELICITATION, emit.seq + 1),
+            why=ELICITATION,
+            seconds=QUESTION_SECONDS,
+            step=step,
+        )
 
     async def wait(self, call: "asyncio.Task[Any]") -> bool:
         """Wait until there are reports or the call has ended; return whether it has."""
@@ -122,6 +211,26 @@ class LiveCall(CallContext):
     def _wake(self, _call: object = None) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def answer_event(
+    emit: EventFactory, id: str, step: int, answer: SavedAnswer, why: str
+) -> Event:
+    """Return the event that closes a question; `why` says why it has no answer."""
+    is_accepted = answer.action == "accept"
+    content = json.dumps(dict(answer.content), ensure_ascii=False)
+    return emit(
+        EventType.APPROVAL_RESOLVED,
+        id=id,
+        is_approved=is_accepted,
+        action=answer.action,
+        arguments=content if is_accepted else None,
+        reason=why,
+        why=ELICITATION,
+        by=answer.by,
+        by_name=answer.by_name,
+        step=step,
+    )
 
 
 def _progress_facts(

@@ -1,11 +1,13 @@
 """Resumes an interrupted run: what was started is closed first."""
 
+from agents.engine.call_context import SavedAnswer
 from agents.engine.events import Event, EventType
 from agents.engine.tool import ToolRegistry
 from agents.engine.turn.assembly import PlanResult, Turn
 
 from .approval import fingerprint
 from .handoff import Handoff
+from .live_call import QUESTION_INTERRUPTED, answer_event
 from .run_state import Data, RunState
 from .tool_fallback import effect
 from .tool_step import PREVIEW_CHARS
@@ -15,6 +17,8 @@ def close_interrupted_calls(run_state: RunState) -> list[Event]:
     """Close interrupted steps; an interrupted turn is repeated."""
     cut = run_state.cut
     events = [_end_event(run_state, data) for data in cut.unended.values()]
+    events += [_closed_question(run_state, data) for data in run_state.questions.values()]
+    run_state.questions.clear()
     if cut.model_step is not None:
         events += [
             run_state.emit(EventType.THOUGHT, step=cut.model_step, content=""),
@@ -58,6 +62,12 @@ def last_plan(run_state: RunState) -> PlanResult:
     facts = run_state.cut.answer or {"answer": None}
     turn = Turn(content=facts["answer"] or "", finish_reason=facts.get("finish_reason"))
     return PlanResult(thought=run_state.thought, final_answer=facts["answer"], turn=turn)
+
+
+def _closed_question(run_state: RunState, data: Data) -> Event:
+    """Close a question of an interrupted call, which nobody waits for any more."""
+    answer = SavedAnswer(action="cancel")
+    return answer_event(run_state.emit, data["id"], data["step"], answer, QUESTION_INTERRUPTED)
 
 
 def _end_event(run_state: RunState, data: Data) -> Event:

@@ -18,6 +18,7 @@ from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState, AgentStep
 from agents.engine.turn.assembly import PlanResult, ToolCall
 
+from .approval import ELICITATION
 from .lifecycle_events import (
     error_event,
     finish_event,
@@ -125,9 +126,10 @@ class RunLoop:
     def _resume_events(self) -> list[Event]:
         """Close what was started before the interruption."""
         run_state, events = self.run_state, list[Event]()
-        if (
-            run_state.emit.parent is None
-            and run_state.recorded_events[-1].type is not EventType.APPROVAL_RESOLVED
+        last = run_state.recorded_events[-1]
+        is_decided = last.type is EventType.APPROVAL_RESOLVED
+        if run_state.emit.parent is None and (
+            not is_decided or last.data.get("why") == ELICITATION
         ):
             events.append(resume_event(run_state))
         events += close_interrupted_calls(run_state)

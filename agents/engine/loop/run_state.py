@@ -10,7 +10,7 @@ from agents.engine.events import Event, EventFactory, EventType, StatusKind
 from agents.engine.state import AgentState, Message
 from agents.engine.turn.assembly import ToolCall
 
-from .approval import ApprovalDecision
+from .approval import ELICITATION, ApprovalDecision
 from .termination import BudgetPolicy, Progress
 
 Data = Mapping[str, Any]
@@ -26,7 +26,8 @@ class RunState:
     `open` are the calls of its last turn without a result: `begun` ones are running, `asked`
     ones have an approval request (each with its step), `pending` ones have no decision yet,
     `unsure` ones may or may not have been made, and `barred` ones are blocked by a guardrail.
-    `shared` are questions the user allowed to go to others. `sent` is the last request to the
+    `shared` are questions the user allowed to go to others, and `questions` those that a
+    running call has asked. `sent` is the last request to the
     model, and `replaced` what it wasn't sent, by alias. `path` are the agents a task was handed
     through, `budgets` theirs. `past` are the events it was rebuilt from, and `cut` what was
     running at their end.
@@ -51,6 +52,7 @@ class RunState:
     tools: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
+    questions: dict[str, Data] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
     barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
@@ -129,7 +131,7 @@ def rebuild(
             run_state.progress.used.add(dict(event.data))
         elif event.data.get("parent") == event_factory.parent and event.type in _HANDLERS:
             _HANDLERS[event.type](run_state, event.data)
-    run_state.progress.began -= _worked_seconds(events)
+    run_state.progress.time.began -= _worked_seconds(events)
     return run_state
 
 
@@ -184,6 +186,9 @@ def _on_step(run_state: RunState, data: Data) -> None:
 
 def _on_approval_requested(run_state: RunState, data: Data) -> None:
     id = data["id"]
+    if data["why"] == ELICITATION:
+        run_state.questions[id] = data
+        return
     if data["why"] == "unknown":
         run_state.unsure.add(id)
         run_state.started_calls.pop(id, None)
@@ -202,6 +207,8 @@ def _on_approval_requested(run_state: RunState, data: Data) -> None:
 
 
 def _on_approval_resolved(run_state: RunState, data: Data) -> None:
+    if run_state.questions.pop(data["id"], None) is not None:
+        return
     id, verdict = data["id"], ApprovalDecision.from_dict(data)
     run_state.pending.discard(id)
     if run_state.reasons.get(id) == "sharing" and verdict.is_approved:

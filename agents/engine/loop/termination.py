@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
@@ -81,16 +82,42 @@ Decision = ContinueWithTools | ContinueWithThinking | TerminateWithOutput | Term
 
 
 @dataclass(slots=True)
+class WorkTime:
+    """How long a run has worked, without the time it waited for people."""
+
+    began: float = field(default_factory=monotonic)
+    _waits: int = 0
+    _since: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return (self._since if self._waits else monotonic()) - self.began
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Don't count the time in this block; several can overlap."""
+        if not self._waits:
+            self._since = monotonic()
+        self._waits += 1
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits:
+                self.began += monotonic() - self._since
+
+
+@dataclass(slots=True)
 class Progress:
     """What a run has done so far: its tool calls and usage."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: RunUsage = field(default_factory=RunUsage)
-    began: float = field(default_factory=monotonic)
+    time: WorkTime = field(default_factory=WorkTime)
 
     @property
     def seconds(self) -> float:
-        return monotonic() - self.began
+        return self.time.seconds
 
     def record(self, call: ToolCall) -> None:
         self.calls[call.name, canonical_json(call.arguments)] += 1

@@ -232,7 +232,8 @@ class ToolStep:
     def _live_call(self, call: ToolCall) -> LiveCall:
         """Return the context of this call."""
         if call.id not in self._live_calls:
-            self._live_calls[call.id] = LiveCall(call.name)
+            work_time = self.run_state.progress.time
+            self._live_calls[call.id] = LiveCall(call, self.guardrails, work_time)
         return self._live_calls[call.id]
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from agents.engine.loop.approval import AskPersonTool
+from agents.engine.loop.approval import ELICITATION, AskPersonTool
 from agents.engine.loop.handoff import HANDOFF_PREFIX
 from agents.engine.loop.recovery import close_interrupted_calls, mark_uncertain_calls
 from agents.engine.loop.tool_runner import ToolRunner
@@ -99,7 +99,7 @@ class StepAttempts:
         """Whether a person rejected this step or a part of it, before an interruption."""
         before = self.context.recorded.tree(self.number)
         words = [e.data for e in before if e.type is EventType.APPROVAL_RESOLVED]
-        return any(not word["is_approved"] for word in words)
+        return any(not w["is_approved"] and w.get("why") != ELICITATION for w in words)
 
     def _has_succeeded(self) -> bool:
         return not self._last.is_error and (self._finding is None or self._finding.is_met)

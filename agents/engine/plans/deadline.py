@@ -6,6 +6,7 @@ from contextlib import aclosing
 from time import monotonic
 from typing import Any
 
+from agents.engine.loop.approval import ELICITATION
 from agents.engine.loop.tool_step import PREVIEW_CHARS
 
 from ..events import Event, EventFactory, EventType
@@ -40,6 +41,8 @@ class TimeLimitedStream:
         self.emit = emit
         self.is_late = False
         self._open: dict[int, Event] = {}
+        self._questions: set[str] = set()
+        self._since = 0.0
         for event in recorded_events:
             self._track_open(event)
 
@@ -58,12 +61,25 @@ class TimeLimitedStream:
         async with aclosing(self.stream):
             while (event := await self._next_event(end)) is not None:
                 self._track_open(event)
+                end = end and self._shift(event, end)
                 yield event
         for event in self._closing_events() if self.is_late else ():
             yield event
 
+    def _shift(self, event: Event, end: float) -> float:
+        """Return the time limit without the time a running call waits for the user."""
+        if event.data.get("why") != ELICITATION:
+            return end
+        had, now = bool(self._questions), monotonic()
+        if event.type is EventType.APPROVAL_REQUESTED:
+            self._questions.add(event.data["id"])
+            self._since = self._since if had else now
+        else:
+            self._questions.discard(event.data["id"])
+        return end + now - self._since if had and not self._questions else end
+
     async def _next_event(self, end: float | None) -> Event | None:
-        left = None if end is None else max(0.0, end - monotonic())
+        left = None if end is None or self._questions else max(0.0, end - monotonic())
         try:
             async with asyncio.timeout(left) as limit:
                 return await anext(self.stream)
@@ -77,7 +93,7 @@ class TimeLimitedStream:
 
     def _track_open(self, event: Event) -> None:
         """Track open rows, in case they have to be closed from here."""
-        if event.type in OPENING_TYPES:
+        if event.type in OPENING_TYPES and event.data.get("why") != ELICITATION:
             self._open[event.data["step"]] = event
         elif event.type is EventType.STEP:
             self._open.pop(event.data["step"], None)
