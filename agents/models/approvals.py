@@ -21,7 +21,8 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
     def for_user(self, user: AnyUser) -> Self:
         """Return what this user can decide: in their runs, or because they are asked.
 
-        If a role must approve and has members, only they can.
+        If a role must approve and has members, only they can. What a running tool asks is for
+        the run's user alone.
         """
         if not user.is_authenticated:
             return self.none()
@@ -30,7 +31,10 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         writes = models.Exists(shared.filter(user=user, may_write=True))
         others = models.Exists(users_with_role(models.OuterRef("role_name")))
         inside = (own | writes) & ~(models.Q(why=Approval.Why.STEP) & others)
-        return self.alias(role_name=Lower("role")).filter(inside | _role_filter(user))
+        is_own = ~models.Q(why=Approval.Why.ELICITATION) | models.Q(run__user=user)
+        return self.alias(role_name=Lower("role")).filter(
+            (inside & is_own) | _role_filter(user)
+        )
 
     def waiting(self) -> Self:
         return self.filter(verdict=Approval.Verdict.WAITING)
@@ -72,6 +76,7 @@ class Approval(models.Model):
             "sharing",
             _("This question will be sent to experts. They see only the question."),
         )
+        ELICITATION = "elicitation", _("A running tool needs information from you.")
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
@@ -83,7 +88,7 @@ class Approval(models.Model):
     arguments = models.TextField(_("arguments"))
     digest = models.CharField(_("digest"), max_length=64)
     why = models.CharField(
-        _("reason for request"), max_length=10, choices=Why, default=Why.TOOL
+        _("reason for request"), max_length=12, choices=Why, default=Why.TOOL
     )
     role = models.CharField(
         _("role"),
@@ -137,6 +142,11 @@ class Approval(models.Model):
         return self.why == self.Why.SHARING
 
     @property
+    def is_elicitation(self) -> bool:
+        """Whether a running call asks the run's user."""
+        return self.why == self.Why.ELICITATION
+
+    @property
     def is_plan(self) -> bool:
         return self.why == self.Why.PLAN
 
@@ -151,7 +161,9 @@ class Approval(models.Model):
         return users_with_role(Lower(models.Value(self.role)))
 
     def is_forbidden_for(self, user: int | None) -> bool:
-        """Whether only others can approve: the role's members, if it has any."""
+        """Whether only others can decide: the run's user, or the role's members, if any."""
+        if self.is_elicitation:
+            return user is None or user != self.run.user_id
         if self.why != self.Why.STEP or not self.role:
             return False
         is_member = user is not None and self.role_members.filter(pk=user).exists()

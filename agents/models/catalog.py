@@ -119,6 +119,15 @@ class Agent(Restricted):
         db_default=True,
         help_text=_("The user reviews, and can edit, each question before it goes to experts."),
     )
+    allows_sampling = models.BooleanField(
+        _("MCP servers can use the model"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "When on, a server can have this agent's model answer requests during a tool call "
+            "(sampling), within the run's limits. When off, such requests are refused."
+        ),
+    )
     tools = models.ManyToManyField(
         ToolRegistration,
         verbose_name=_("tools"),

@@ -279,6 +279,11 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
     match event.type:
         case EventType.APPROVAL_REQUESTED if data["why"] == "plan":
             return "waiting", _("Plan approval requested")
+        case EventType.APPROVAL_REQUESTED if data["why"] == "elicitation":
+            tool = {"tool": data["function"]["name"]}
+            return "waiting", _("%(tool)s asked the user a question") % tool
+        case EventType.APPROVAL_RESOLVED if data.get("why") == "elicitation":
+            return "waiting", _describe_answer(data)
         case EventType.APPROVAL_REQUESTED:
             name = data["function"]["name"]
             return "waiting", _("Approval requested for %(tool)s") % {"tool": name}
@@ -293,6 +298,21 @@ def _describe_waiting(event: Event) -> tuple[SegmentKind, str] | None:
         case EventType.STATUS if words := status_text.note_sentence(dict(data)):
             return ("resumed" if data["kind"] == "resumed" else "run"), words
     return None
+
+
+def _describe_answer(data: Mapping[str, Any]) -> str:
+    """Return how a running tool's question was closed."""
+    who = {"person": data.get("by_name", "")}
+    if not who["person"]:
+        return _("Question closed without an answer: %(why)s") % {
+            "why": translate(data["reason"])
+        }
+    match data["action"]:
+        case "accept":
+            return _("%(person)s answered the question") % who
+        case "decline":
+            return _("%(person)s declined to answer") % who
+    return _("%(person)s closed the question") % who
 
 
 def _describe_end(run: Run) -> tuple[SegmentKind, str]:

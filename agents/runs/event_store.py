@@ -60,15 +60,17 @@ class Ending:
         if why == Approval.Why.UNKNOWN:
             return UNKNOWN  # it was started once, and its outcome is still unknown
         is_call = step.kind == AgentStep.Kind.TOOL
-        if is_call and why and step.action != AskPersonTool.name:
+        is_asking = why == Approval.Why.ELICITATION  # so it runs
+        if is_call and why and not is_asking and step.action != AskPersonTool.name:
             return UNSTARTED
         if step.number in self.outcomes:
             return self.outcomes[step.number]
+        is_running = step.is_live or is_asking
         if self.reason is StopReason.ERROR:
-            return UNKNOWN if step.is_live and step.has_effects else FAILED
+            return UNKNOWN if is_running and step.has_effects else FAILED
         is_sure = self.is_sure and self.reason is not StopReason.INTERRUPTED
         is_harmless = is_sure or step.effect == AgentStep.Effect.READ
-        return UNKNOWN if is_call and step.is_live and not is_harmless else CANCELLED
+        return UNKNOWN if is_call and is_running and not is_harmless else CANCELLED
 
 
 def save(entries: Sequence[tuple[int, Event]]) -> None:

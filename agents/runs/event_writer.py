@@ -27,6 +27,7 @@ from . import event_store, leases, pubsub
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Subject = TypeVar("Subject")
 EventListener = Callable[[Run, list[Event]], None]
 
 MAX_PENDING = 8
@@ -112,10 +113,10 @@ class EventWriter:
         longest, self._longest = max(self._longest, waiting), 0.0
         return longest
 
-    async def ask(self, question: Callable[[list[Run]], Result], runs: list[Run]) -> Result:
-        """Run a query about runs between two batches."""
+    async def ask(self, question: Callable[[Subject], Result], about: Subject) -> Result:
+        """Run a query between two batches, e.g. about the runs of this process."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _run_query, question, runs)
+        return await loop.run_in_executor(self._thread, _run_query, question, about)
 
     async def stop(self) -> None:
         """Write everything added so far, and reject what comes later."""
@@ -259,9 +260,9 @@ def _commit_with_retry(batch: list[_Entry]) -> None:
             sleep(pause)
 
 
-def _run_query(question: Callable[[list[Run]], Result], runs: list[Run]) -> Result:
+def _run_query(question: Callable[[Subject], Result], about: Subject) -> Result:
     try:
-        return question(runs)
+        return question(about)
     except DATABASE_ERRORS:
         connection.close()  # the next query opens a new connection
         raise

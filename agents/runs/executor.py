@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from agents.engine import clock, fault_injection
-from agents.engine.call_context import RunContext, use_run
+from agents.engine.call_context import RunContext, SavedAnswer, use_run
 from agents.engine.errors import AgentError
 from agents.engine.loop import CallOutcome, Events, StopReason, record_outcomes
 from agents.models import Run
 
 from . import clocks, event_store, leases
 from .event_writer import DATABASE_ERRORS, EventWriter, RunEventBuffer, RunIsOver
+from .question_desk import Open, QuestionDesk, RunQuestions, find_answers
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class RunExecutor:
         self.following: set[asyncio.Task[None]] = set()
         self.is_closing = False
         self.event_writer = EventWriter()
+        self.questions = QuestionDesk(self._read_answers)
         self.heartbeat = asyncio.create_task(self._heartbeat_loop())
 
     def start(self, run: Run, source: EventSource) -> None:
@@ -95,13 +97,21 @@ class RunExecutor:
             self.notify_in_background(run)
 
     async def _drive(self, run: Run, source: EventSource) -> None:
-        user_id = "" if run.user_id is None else str(run.user_id)
         with (
             record_outcomes() as outcomes,
             clock.use_clock(clocks.get_clock(run.pk)),
-            use_run(RunContext(user_id=user_id, chat_id=run.topic)),
+            use_run(self._run_context(run)),
         ):
             await self._run_to_end(run, source, outcomes)
+
+    def _run_context(self, run: Run) -> RunContext:
+        if run.user_id is None:  # nobody can be asked
+            return RunContext(chat_id=run.topic)
+        questions = RunQuestions(self.questions, run.pk)
+        return RunContext(user_id=str(run.user_id), chat_id=run.topic, questions=questions)
+
+    async def _read_answers(self, questions: Open) -> dict[str, SavedAnswer]:
+        return await self.event_writer.ask(find_answers, questions)
 
     async def _run_to_end(
         self, run: Run, source: EventSource, outcomes: dict[int, CallOutcome]
@@ -136,7 +146,7 @@ class RunExecutor:
             pages.leave()
 
     async def _heartbeat_loop(self) -> None:
-        """Renew the leases and apply stop requests."""
+        """Renew the leases, apply stop requests and deliver answers."""
         loop = asyncio.get_running_loop()
         next_beat = loop.time() + leases.HEARTBEAT_SECONDS
         while True:
@@ -146,6 +156,7 @@ class RunExecutor:
                     next_beat = loop.time() + leases.HEARTBEAT_SECONDS
                     await self.event_writer.ask(leases.renew, list(self.runs.values()))
                 await self._apply_stop_requests()
+                await self.questions.deliver()
             except Exception:  # whatever the error, without heartbeats every run is lost
                 logger.exception("Can't save the heartbeat of the runs.")
 

@@ -37,6 +37,12 @@ ABANDONED_STATUSES = {
     AgentStep.Status.UNKNOWN,
     AgentStep.Status.UNSTARTED,
 }
+# A question without an answer is withdrawn, whoever closed it.
+VERDICT_BY_ACTION = {
+    "accept": Approval.Verdict.APPROVED,
+    "decline": Approval.Verdict.REJECTED,
+    "cancel": Approval.Verdict.WITHDRAWN,
+}
 VERSION_CHARS = 8
 MAX_TAGS = 100
 MAX_NAME_CHARS = 64
@@ -186,21 +192,10 @@ def _on_step_started(rows: Projection, run: int, event: Event) -> None:
 def _on_approval_requested(rows: Projection, run: int, event: Event) -> None:
     """Mark the call as waiting, in the row that displays the request."""
     function = event.data["function"]
-    call = {
-        "kind": event.data.get("kind", AgentStep.Kind.TOOL),
-        "status": AgentStep.Status.WAITING,
-        "thought": event.data["thought"],
-        "call_id": event.data["id"],
-        "action": function["name"],
-        "action_input": decode_json(function["arguments"]),
-        "started_at": event.time,
-    }
-    if event.data.get("effect"):
-        call["effect"] = event.data["effect"]
-    if call["kind"] == AgentStep.Kind.PLAN:  # its row already has its name and start time
-        call = {name: call[name] for name in ("status", "call_id")}
-    if not rows.steps(run, event).update(**call):
-        rows.add_step(AgentStep(**_step_columns(rows, run, event), **call))
+    if event.data["why"] == Approval.Why.ELICITATION:
+        rows.update_step(run, event, status=AgentStep.Status.WAITING)
+    else:
+        _mark_waiting(rows, run, event)
     question = {
         "agent_name": event.agent,
         "call_id": event.data["id"],
@@ -220,18 +215,46 @@ def _on_approval_requested(rows: Projection, run: int, event: Event) -> None:
     rows.ask(run, event.data["step"], question)
 
 
+def _mark_waiting(rows: Projection, run: int, event: Event) -> None:
+    function = event.data["function"]
+    call = {
+        "kind": event.data.get("kind", AgentStep.Kind.TOOL),
+        "status": AgentStep.Status.WAITING,
+        "thought": event.data["thought"],
+        "call_id": event.data["id"],
+        "action": function["name"],
+        "action_input": decode_json(function["arguments"]),
+        "started_at": event.time,
+    }
+    if event.data.get("effect"):
+        call["effect"] = event.data["effect"]
+    if call["kind"] == AgentStep.Kind.PLAN:  # its row already has its name and start time
+        call = {name: call[name] for name in ("status", "call_id")}
+    if not rows.steps(run, event).update(**call):
+        rows.add_step(AgentStep(**_step_columns(rows, run, event), **call))
+
+
 def _on_approval_resolved(rows: Projection, run: int, event: Event) -> None:
-    changed = event.data["arguments"] is not None
-    approved = Approval.Verdict.EDITED if changed else Approval.Verdict.APPROVED
     rows.decide(
         run,
         event.data["step"],
-        verdict=approved if event.data["is_approved"] else Approval.Verdict.REJECTED,
+        verdict=_verdict(event.data),
         new_arguments=event.data["arguments"] or "",
         reason=event.data["reason"],
         decided_by=_existing_user(event.data["by"]),
         decided_at=event.time,
     )
+    if event.data.get("why") == Approval.Why.ELICITATION:
+        rows.update_step(run, event, status=AgentStep.Status.RUNNING)
+
+
+def _verdict(data: Mapping[str, Any]) -> str:
+    if data.get("why") == Approval.Why.ELICITATION:
+        return VERDICT_BY_ACTION[data["action"]]
+    if not data["is_approved"]:
+        return Approval.Verdict.REJECTED
+    changed = data["arguments"] is not None
+    return Approval.Verdict.EDITED if changed else Approval.Verdict.APPROVED
 
 
 def _existing_user(pk: int | None) -> int | None:

@@ -12,12 +12,13 @@ from agents.db import database
 from agents.models import Approval, Run
 from agents.models.types import AnyUser
 from agents.runs import approvals as approval_service
-from agents.runs import plan_edits
+from agents.runs import plan_edits, question_answers
 
 from . import presentation
 from .referrer import previous_page
 
 ADD_STEP = "add"
+ACTIONS: dict[str, question_answers.Action] = {"approve": "accept", "reject": "decline"}
 
 
 @require_GET
@@ -46,8 +47,8 @@ def _approvals_context(
     waiting: list[presentation.ApprovalView], **more: object
 ) -> dict[str, object]:
     return {
-        "questions": [view for view in waiting if view.asks_person],
-        "calls": [view for view in waiting if not view.asks_person],
+        "questions": [view for view in waiting if view.asks_person or view.is_elicitation],
+        "calls": [view for view in waiting if not (view.asks_person or view.is_elicitation)],
         **more,
     }
 
@@ -62,6 +63,8 @@ def approvals_link(request: UserRequest) -> HttpResponse:
 async def decide(request: UserRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
+        if await database.run(_is_elicitation, user, pk):
+            return await _answer(request, user, pk)
         form = await database.run(_plan_form, request, user, pk)
         if form and request.POST.get("verdict") == ADD_STEP:
             return await database.run(_add_step_response, request, pk, form)
@@ -73,6 +76,40 @@ async def decide(request: UserRequest, pk: int) -> HttpResponse:
     if request.htmx:
         return HttpResponse(status=204)
     return redirect(await database.run(_return_url, request, run))
+
+
+def _is_elicitation(user: AnyUser, pk: int) -> bool:
+    return Approval.objects.for_user(user).get(pk=pk).is_elicitation
+
+
+async def _answer(request: UserRequest, user: AnyUser, pk: int) -> HttpResponse:
+    """Save the answer to a running tool's question, or show what is wrong with it."""
+    verdict = request.POST.get("verdict", "")
+    action = ACTIONS.get(verdict, "cancel")
+    typed = _typed_fields(request.POST, pk)
+    digest = request.POST.get(f"digest-{pk}", "")
+    given = question_answers.Answer(digest=digest, action=action, typed=typed)
+    try:
+        run = await question_answers.answer(user, pk, given)
+    except question_answers.InvalidAnswer as reason:
+        about = {"problem": str(reason), "problems": reason.problems, "form": typed}
+        return await database.run(_form_response, request, pk, status=422, **about)
+    except approval_service.DecisionRejected as reason:
+        return await database.run(_rejection_response, request, pk, reason, None, form=typed)
+    if request.htmx:
+        return HttpResponse(status=204)
+    return redirect(await database.run(_return_url, request, run))
+
+
+def _typed_fields(form: QueryDict, pk: int) -> dict[int, list[str]]:
+    """Return what was typed into a tool's form, by field number."""
+    prefix, typed = f"field-{pk}-", dict[int, list[str]]()
+    for name, texts in form.lists():
+        number = name.removeprefix(prefix)
+        if number != name and number.isascii() and number.isdigit() and len(number) < 4:
+            plain = [str(text).replace("\0", "").replace("\r\n", "\n") for text in texts]
+            typed[int(number)] = plain
+    return typed
 
 
 def _plan_form(request: UserRequest, user: AnyUser, pk: int) -> plan_edits.PlanForm | None:
@@ -104,16 +141,18 @@ def _rejection_response(
     pk: int,
     reason: approval_service.DecisionRejected,
     plan: plan_edits.PlanForm | None,
+    **typed: Any,
 ) -> HttpResponse:
     """Render the reason with the typed text, so that nothing is lost."""
     problem = str(reason)
     if isinstance(reason, approval_service.InvalidPlan) and plan:
-        typed = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
-        return _form_response(request, pk, status=422, problem=problem, **typed)
+        edited = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
+        return _form_response(request, pk, status=422, problem=problem, **edited)
     if request.htmx:
         context = {"pk": pk, "problem": problem}
         return render(request, "run/_approval_problem.html", context)
-    return _form_response(request, pk, status=422, problem=problem, draft=plan and plan.draft)
+    about = {"problem": problem, "draft": plan and plan.draft, **typed}
+    return _form_response(request, pk, status=422, **about)
 
 
 def _add_step_response(
@@ -135,7 +174,8 @@ def _form_response(
     ]
     mine = next((view for view in waiting if view.typed), None)
     if request.htmx and mine is not None:
-        return render(request, "run/_approval.html", {"approval": mine, "is_oob": True})
+        template = "run/_elicitation.html" if mine.is_elicitation else "run/_approval.html"
+        return render(request, template, {"approval": mine, "is_oob": True})
     problem = "" if mine is not None else about.get("problem", "")
     context = _approvals_context(waiting, problem=problem)
     return render(request, "approvals/inbox.html", context, status=status)

@@ -38,20 +38,26 @@ export function keepOpen({ detail: { fragment } }) {
 function keepTyped(part) {
   const old = document.getElementById(part.id);
   if (part.matches(".for-plan")) keepPlan(part);
-  for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
+  // The server's answer to what was typed has it already.
+  if (part.matches(".elicitation[data-typed]")) return;
+  for (const field of old?.querySelectorAll("textarea, select, input:not([type=hidden])") ?? []) {
     if (field.closest(".plan-edit")) continue;
-    const same = part.querySelector(`[name="${field.name}"]`);
+    const isChoice = field.matches("[type=radio], [type=checkbox]");
+    const value = isChoice ? `[value="${CSS.escape(field.value)}"]` : "";
+    const same = part.querySelector(`[name="${field.name}"]${value}`);
     if (!same) continue;
-    same.value = field.value;
+    if (isChoice) same.checked = field.checked;
+    else same.value = field.value;
     mark(same);
   }
   const change = part.querySelector(".change:not(.plan-edit)");
   if (change) change.open = old?.querySelector(".change")?.open ?? false;
 }
 
-// A run sent as a whole has ended, waits or was resumed, so the link updates its count.
+// A run sent as a whole has ended, waits or was resumed, so the link updates its count; so does
+// the step of a tool that asks.
 function countWaiting({ detail: { target } }) {
-  if (target.matches(".run")) htmx.trigger(document.body, "approvals");
+  if (target.matches(".run") || target.querySelector?.(".elicitation")) htmx.trigger(document.body, "approvals");
 }
 
 function tick() {

@@ -32,6 +32,19 @@ SUFFIX_TEMPLATES = (
     _("%(sentence)s Did you mean %(name)s?"),
     _("%(sentence)s; put its arguments in args"),
 )
+# Questions of running tools, and why they have no answer.
+QUESTION_TEMPLATES = (
+    _("Nobody answered within %(minutes)s min."),
+    _("The answer was blocked: %(reason)s"),
+    _("The question was blocked: %(reason)s"),
+    _("A call can ask up to %(most)s questions."),
+    _("A choice needs 1 to %(most)s options."),
+    _("The form has more than %(most)s fields."),
+    _("The question is longer than %(most)s characters."),
+    _("The field %(name)s has no usable schema."),
+    _("The field %(name)s has a type that forms don't have."),
+    _("The field %(name)s is a list without choices."),
+)
 # Models, their providers and their settings.
 MODEL_TEMPLATES = (
     _("Couldn't connect to the model %(model)s: %(reason)s."),
@@ -454,6 +467,7 @@ BROAD_TEMPLATES = (
 )
 TEMPLATES = (
     *SUFFIX_TEMPLATES,
+    *QUESTION_TEMPLATES,
     *MODEL_TEMPLATES,
     *RUN_TEMPLATES,
     *ATTACHMENT_TEMPLATES,
@@ -494,6 +508,18 @@ SENTENCES = (
     _("This pattern is too slow. Reduce its repetitions."),
     _("This pattern contains an invalid character."),
     _("Describe the task."),
+    _("The call ended before the question was answered."),
+    _("The server restarted, so the question was closed."),
+    _("This run has no user to ask."),
+    _("Nobody can be asked here."),
+    _("The model can't be used here."),
+    _("Nobody can be asked outside a chat."),
+    _("There is no model to ask outside a run."),
+    _("The question has no text."),
+    _("The form is too large."),
+    _("The form's schema isn't an object with properties."),
+    _("The address of the page isn't valid."),
+    _("The page must have an https address without a user name."),
     _("The model didn't write a valid plan."),
     _("This expression isn't valid."),
     _("The plan was rejected."),

@@ -1,6 +1,6 @@
 """Approval requests for display."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,8 +8,10 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from agents.catalog import agent_factory
 from agents.engine.plans import ExecutionPlan, ExecutionStep, diff_steps
-from agents.models import Approval
+from agents.models import Agent, Approval
+from agents.runs.engine_messages import translate
 from agents.runs.plan_edits import (
     MAX_EDITABLE_STEPS,
     WHOLE_PLAN,
@@ -25,6 +27,7 @@ from .links import chat_url
 from .markdown import render_exact, reveal_invisible
 from .plan_lines import PlanLine, change_summary, plan_lines
 from .plan_view import MAX_LINES
+from .question_form import QuestionView
 from .structured_output import OutputView, split_tables
 
 # Limits for a row: characters of arguments, and of their HTML.
@@ -42,8 +45,9 @@ class ApprovalView:
     typed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     draft: PlanDraft | None = None  # a plan while it is edited
-    problems: Mapping[int, list[str]] = field(default_factory=dict)  # of its steps
+    problems: Mapping[int, Any] = field(default_factory=dict)  # of its steps or fields
     is_in_row: bool = False  # True inside a run, on a page with frames
+    form: Mapping[int, Sequence[str]] | None = None  # what was typed into a tool's form
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
@@ -89,6 +93,22 @@ class ApprovalView:
             else ""
         )
 
+    @cached_property
+    def asked(self) -> QuestionView:
+        """What a running tool asks."""
+        return QuestionView(self.approval, self.form, self.problems)
+
+    @property
+    def closed_why(self) -> str:
+        """Why a tool's question has no answer."""
+        return translate(self.approval.reason)
+
+    @property
+    def hides_personal_data(self) -> bool:
+        """Whether personal data in an answer is masked, because the agent stores none."""
+        policy = agent_factory.personal_data_policy(self.approval.run)
+        return policy == Agent.PersonalData.UNKEPT
+
     @property
     def asker_name(self) -> str:
         asker = self.approval.run.user
@@ -119,6 +139,8 @@ class ApprovalView:
     @cached_property
     def is_long(self) -> bool:
         """Whether it is too long for a row and has a page of its own."""
+        if self.approval.is_elicitation:
+            return False  # its form has limits of its own
         if not self.is_in_row or len(self.approval.arguments) <= MAX_EXCERPT_CHARS:
             return False
         return (

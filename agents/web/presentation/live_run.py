@@ -15,7 +15,7 @@ from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import DELTA_TYPES, EventType, StatusKind
-from agents.models import Run, RunEvent
+from agents.models import Approval, Run, RunEvent
 from agents.runs import event_store, projection
 from agents.web.presentation import template_cache
 
@@ -157,9 +157,7 @@ class LiveRunView:
         self.seq, self.speaker = events[-1]["seq"], _last_agent(events)
         self.has_asked |= EventType.APPROVAL_REQUESTED in types
         answer, thoughts = self._masked_deltas(events)
-        if types & REDRAW_TYPES or (
-            EventType.APPROVAL_RESOLVED in types and not run.is_waiting
-        ):
+        if types & REDRAW_TYPES or (any(map(_resumes, events)) and not run.is_waiting):
             return self._redraw(run, answer)
         view = self._view(run)
         self.is_owed |= any(map(_affects_plan, events))
@@ -353,6 +351,12 @@ def _runs_by_pk(pk: int) -> QuerySet[Run]:
 @compiled_query
 def _event_times(run: int, seq: int) -> QuerySet[RunEvent, datetime]:
     return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
+
+
+def _resumes(event: dict[str, Any]) -> bool:
+    """Whether the event can resume a paused run; a running call's question can't."""
+    is_decision = event["type"] == EventType.APPROVAL_RESOLVED
+    return is_decision and event["data"].get("why") != Approval.Why.ELICITATION
 
 
 def _is_progress(event: dict[str, Any]) -> bool:

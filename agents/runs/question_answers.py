@@ -1,0 +1,258 @@
+"""Answers to the questions of running calls: read from a form, checked and saved once."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from math import isfinite
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.access import audit, masking
+from agents.catalog import agent_factory
+from agents.db import database, errors
+from agents.engine.question_form import MAX_TEXT_CHARS, FormField, read_fields
+from agents.models import Agent, Approval, Run
+from agents.models.types import AnyUser
+
+from . import executor
+from .approvals import DecisionRejected
+from .projection import VERDICT_BY_ACTION
+
+Action = Literal["accept", "decline", "cancel"]
+Typed = Mapping[int, Sequence[str]]  # what was typed, by field number
+
+INTEGER = re.compile(r"[+-]?\d{1,18}")
+
+
+class InvalidAnswer(DecisionRejected):
+    """Raised when fields are wrong; `problems` says what, by field number."""
+
+    def __init__(self, problems: Mapping[int, str]) -> None:
+        super().__init__(_("Not sent. Fix the fields below."))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A user's answer. `digest` identifies the question that was displayed."""
+
+    digest: str
+    action: Action
+    typed: Typed = field(default_factory=dict)
+
+
+async def answer(user: AnyUser, pk: int, given: Answer) -> Run:
+    """Save the answer and wake the call that waits for it.
+
+    Raises Approval.DoesNotExist if this user can't answer.
+    """
+    try:
+        run = await database.run(_save, user, pk, given)
+    except audit.NotRecorded as reason:
+        raise DecisionRejected(str(reason)) from reason
+    await executor.current().questions.deliver()
+    return run
+
+
+def form_fields(approval: Approval) -> tuple[FormField, ...]:
+    """Return the fields of the question's form."""
+    return read_fields(json.loads(approval.arguments).get("schema", {}))
+
+
+def read_answer(fields: Sequence[FormField], typed: Typed) -> dict[str, Any]:
+    """Return the content of a form; raise InvalidAnswer."""
+    content, problems = dict[str, Any](), dict[int, str]()
+    for number, one in enumerate(fields):
+        try:
+            value = _read_field(one, typed.get(number, ()))
+        except ValueError as error:
+            problems[number] = str(error)
+        else:
+            content |= {} if value is None else {one.name: value}
+    if problems:
+        raise InvalidAnswer(problems)
+    return content
+
+
+def _save(user: AnyUser, pk: int, given: Answer) -> Run:
+    mine = Approval.objects.for_user(user).filter(why=Approval.Why.ELICITATION)
+    with errors.reraise_as(DecisionRejected):
+        row = mine.select_related("run__agent").get(pk=pk)
+        content = read_answer(form_fields(row), given.typed) if given.action == "accept" else {}
+    if agent_factory.personal_data_policy(row.run) == Agent.PersonalData.UNKEPT:
+        content = masking.mask_value(content)
+    saved = {
+        "verdict": VERDICT_BY_ACTION[given.action],
+        "new_arguments": json.dumps(content, ensure_ascii=False) if content else "",
+        "decided_by": user,
+        "decided_at": timezone.now(),
+    }
+    with errors.reraise_as(DecisionRejected), transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=row.run_id)
+        _check_open(mine.get(pk=pk), run, given)
+        Approval.objects.filter(pk=pk).update(**saved)
+        is_approved = given.action == "accept"
+        details = {"step": row.step, "tool": row.tool, "approved": is_approved}
+        audit.record(user, audit.DECIDED, run, changed=False, **details)
+    return run
+
+
+def _check_open(approval: Approval, run: Run, given: Answer) -> None:
+    if not approval.is_waiting:
+        raise DecisionRejected(_("This question is already closed."))
+    if given.digest != approval.digest:
+        raise DecisionRejected(
+            _("This request has changed since you opened the page. Reload the page.")
+        )
+    if run.status != Run.Status.RUNNING:
+        raise DecisionRejected(_("The run has ended, so nobody waits for this answer."))
+
+
+def _read_field(one: FormField, given: Sequence[str]) -> Any:
+    """Return the value, or None if the field is empty; raise ValueError with the problem."""
+    if one.kind == "choices":
+        return _read_choices(one, given)
+    text = given[-1].strip() if given else ""
+    if one.kind == "boolean":
+        return _read_boolean(one, text)
+    if not text:
+        if one.is_required:
+            raise ValueError(
+                _("Choose an option.") if one.options else _("Fill in this field.")
+            )
+        return None
+    match one.kind:
+        case "choice":
+            return _check_option(one, text)
+        case "integer":
+            return _check_range(one, _read_integer(text))
+        case "number":
+            return _check_range(one, _read_number(text))
+    return _read_text(one, text)
+
+
+def _read_boolean(one: FormField, text: str) -> bool | None:
+    """Return yes or no; without an answer, a field with a default isn't a no."""
+    if not text and not one.is_required:
+        return None
+    if text not in {"true", "false"}:
+        raise ValueError(_("Choose an option."))
+    return text == "true"
+
+
+def _read_choices(one: FormField, given: Sequence[str]) -> list[str] | None:
+    chosen = [_check_option(one, value) for value in dict.fromkeys(filter(None, given))]
+    if not chosen and not one.is_required and not one.least:
+        return None
+    least = int(one.least or 0) or (1 if one.is_required else 0)
+    if len(chosen) < least:
+        raise ValueError(
+            ngettext(
+                "Choose at least %(count)d option.", "Choose at least %(count)d options.", least
+            )
+            % {"count": least}
+        )
+    if one.most is not None and len(chosen) > one.most:
+        most = int(one.most)
+        raise ValueError(
+            ngettext("Choose up to %(count)d option.", "Choose up to %(count)d options.", most)
+            % {"count": most}
+        )
+    return chosen
+
+
+def _check_option(one: FormField, value: str) -> str:
+    if value not in {option for option, _label in one.options}:
+        raise ValueError(_("Choose one of the options."))
+    return value
+
+
+def _read_integer(text: str) -> int:
+    if not INTEGER.fullmatch(text):
+        raise ValueError(_("Enter a whole number."))
+    return int(text)
+
+
+def _read_number(text: str) -> float:
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError:
+        raise ValueError(_("Enter a number.")) from None
+    if not isfinite(number):
+        raise ValueError(_("Enter a number."))
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
+def _check_range(one: FormField, number: float) -> float:
+    if one.least is not None and number < one.least:
+        raise ValueError(_("Enter %(least)s or more.") % {"least": f"{one.least:g}"})
+    if one.most is not None and number > one.most:
+        raise ValueError(_("Enter %(most)s or less.") % {"most": f"{one.most:g}"})
+    return number
+
+
+def _read_text(one: FormField, text: str) -> str:
+    most = min(one.most if one.most is not None else MAX_TEXT_CHARS, MAX_TEXT_CHARS)
+    if len(text) > most:
+        raise ValueError(
+            _("Too long: %(count)d characters (max %(most)d).")
+            % {"count": len(text), "most": int(most)}
+        )
+    if one.least is not None and len(text) < one.least:
+        raise ValueError(
+            _("Too short: %(count)d characters (min %(least)d).")
+            % {"count": len(text), "least": int(one.least)}
+        )
+    return FORMAT_READERS[one.format](text) if one.format else text
+
+
+def _read_email(text: str) -> str:
+    try:
+        validate_email(text)
+    except ValidationError:
+        raise ValueError(_("Enter an email address, e.g. ana@example.com.")) from None
+    return text
+
+
+def _read_uri(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.scheme or not (parts.netloc or parts.path) or " " in text:
+        raise ValueError(_("Enter a URL, e.g. https://example.com."))
+    return text
+
+
+def _read_date(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(_("Enter a date, e.g. 2026-03-31.")) from None
+
+
+def _read_datetime(text: str) -> str:
+    """Return the time with its offset; a browser's field has none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(_("Enter a date and time, e.g. 2026-03-31T14:30.")) from None
+    aware = moment if moment.tzinfo else timezone.make_aware(moment)
+    return aware.isoformat()
+
+
+FORMAT_READERS: dict[str, Callable[[str], str]] = {
+    "email": _read_email,
+    "uri": _read_uri,
+    "date": _read_date,
+    "date-time": _read_datetime,
+}
