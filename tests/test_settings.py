@@ -107,6 +107,9 @@ def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
     for folder in (data, data / "static", data / "mcp"):
         folder.chmod(0o755)
     (data / "link").symlink_to(elsewhere)
+    program = data / "program"
+    program.write_text("#!/bin/sh")
+    program.chmod(0o755)
 
     new = "import project.settings, pathlib; pathlib.Path('$/new').touch()"
     start_manage("-c", new.replace("$", str(data)), ASHIATO_DATA=str(data)).check_returncode()
@@ -114,6 +117,7 @@ def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
     modes = {path: path.stat().st_mode & 0o777 for path in (data, *data.rglob("*"))}
     assert {modes[path] for path in (data, data / "static", data / "mcp")} == {0o700}
     assert {modes[path] for path in (*files, data / "new")} == {0o600}
+    assert modes[program] == 0o700
     assert modes[data / "link"] == modes[servers_own] == 0o644
 
 

@@ -5,7 +5,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OTHERS_MASK = 0o077
 # MCP servers write into folders of their own, inside one of ours.
 SKIPPED_FOLDER = "mcp"
@@ -55,11 +54,9 @@ def _restrict(path: Path) -> None:
         return  # a link, a socket, another user's, or deleted meanwhile
     try:
         found = os.fstat(descriptor)
-        wanted = {stat.S_IFDIR: FOLDER_MODE, stat.S_IFREG: FILE_MODE}.get(
-            stat.S_IFMT(found.st_mode)
-        )
-        is_ours = found.st_uid == os.geteuid()
-        if wanted is not None and is_ours and stat.S_IMODE(found.st_mode) & OTHERS_MASK:
-            os.fchmod(descriptor, wanted)
+        is_file = stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)
+        mode, is_ours = stat.S_IMODE(found.st_mode), found.st_uid == os.geteuid()
+        if is_file and is_ours and mode & OTHERS_MASK:
+            os.fchmod(descriptor, mode & ~OTHERS_MASK)  # a program stays executable
     finally:
         os.close(descriptor)
