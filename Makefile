@@ -61,6 +61,9 @@ check: .venv/dev ## check style, types, import rules and migrations (under 60 s)
 audit: .venv/dev ## check the pinned packages for known vulnerabilities (needs the network)
 	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --desc -r requirements.lock
 
+compat: .venv/dev chromium ## install published MCP servers, an identity provider, a monitor and a proxy, and use them; ONLY=memory runs some, WRITE=1 writes docs/compatibility.md
+	@$(BIN)/python -m tests.compat $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)
+
 faults: .venv/dev redis ## inject hundreds of faults and check the outcome; ONLY="F01 F30" runs some
 	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))
 

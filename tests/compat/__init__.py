@@ -1,0 +1,1 @@
+"""Other people's software, installed and used as it comes."""

@@ -1,0 +1,87 @@
+"""Installs the packages under var/compat, each set in an environment of its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from tests.compat.rows import NotTried
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+HOME = ROOT / "var" / "compat"
+INSTALL_SECONDS = 1200
+
+PYTHON_SETS = {
+    "mcp": (
+        "mcp-server-fetch==2026.10.24",
+        "mcp-server-git==2026.10.19",
+        "mcp-server-time==2026.10.19",
+    ),
+    "phoenix": ("arize-phoenix==20.26.1",),
+    "proxy": ("litellm[proxy]==1.106.2",),
+}
+NODE_LOCK = HERE / "package-lock.json"
+
+
+def version(package: str) -> str:
+    """Return the pinned version of a package from either registry."""
+    for pinned in (spec for specs in PYTHON_SETS.values() for spec in specs):
+        name, _, number = pinned.partition("==")
+        if name.partition("[")[0] == package:
+            return number
+    packages = json.loads(NODE_LOCK.read_text())["packages"]
+    return str(packages[f"node_modules/{package}"]["version"])
+
+
+def installed_version(package: str) -> str:
+    """Return the version of a package that the product itself uses."""
+    return metadata.version(package)
+
+
+@cache
+def python_programs(name: str) -> Path:
+    """Return the folder with the programs of a set, installed at first."""
+    folder = HOME / name
+    stamp = folder / "installed.txt"
+    wanted = "\n".join(PYTHON_SETS[name])
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        _run(sys.executable, "-m", "venv", str(folder))
+        pip = str(folder / "bin" / "pip")
+        _run(pip, "install", "--quiet", "--disable-pip-version-check", *PYTHON_SETS[name])
+        stamp.write_text(wanted)
+    return folder / "bin"
+
+
+@cache
+def node_modules() -> Path:
+    """Return the folder with the npm packages, installed at first."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        raise NotTried("Node.js and npm aren't installed.")
+    folder = HOME / "node"
+    lock = folder / NODE_LOCK.name
+    if not lock.exists() or lock.read_bytes() != NODE_LOCK.read_bytes():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        shutil.copy(HERE / "package.json", folder)
+        shutil.copy(NODE_LOCK, folder)
+        quiet = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts")
+        _run(npm, "ci", *quiet, "--prefix", str(folder))
+    return folder / "node_modules"
+
+
+def _run(*command: str) -> None:
+    try:
+        subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS
+        )
+    except subprocess.CalledProcessError as error:
+        lines = (error.stderr or error.stdout).strip().splitlines() or ["no output"]
+        raise NotTried(f"Installing failed: {lines[-1]}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NotTried(f"Installing took longer than {INSTALL_SECONDS} s.") from error

@@ -1,0 +1,50 @@
+"""The rows of the table: what is tried, and what came of it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["works", "says why not", "fails", "not tried"]
+Check = Callable[[], Awaitable[str]]
+
+CHECK_SECONDS = 300
+
+
+class NotTried(Exception):
+    """Something that this machine lacks is needed; the message says what."""
+
+
+class SaysWhyNot(Exception):
+    """It can't work, and the product says so in the sentence given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    area: str
+    name: str
+    version: str
+    check: Check
+    is_short: bool = False  # part of `make test`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    row: Row
+    outcome: Outcome
+    detail: str
+    seconds: float = 0.0
+
+
+ROWS: list[Row] = []
+
+
+def row(
+    area: str, name: str, version: str = "", *, is_short: bool = False
+) -> Callable[[Check], Check]:
+    """Add a check to the table; it returns in a few words what was seen."""
+
+    def add(check: Check) -> Check:
+        ROWS.append(Row(area=area, name=name, version=version, check=check, is_short=is_short))
+        return check
+
+    return add

@@ -1,0 +1,38 @@
+"""The results as a table: printed as they come, and as docs/compatibility.md."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from tests.compat.packages import ROOT
+from tests.compat.rows import Result
+
+PAGE = ROOT / "docs" / "compatibility.md"
+HEADER = """\
+# Compatibility
+
+What other people's software does with Ashiato. `make compat` installs the packages under
+`var/compat` and uses them as a user would; `make compat WRITE=1` writes this page from the
+results. *Works* means that every check in the row passed. *Says why not* means that Ashiato
+refuses in the sentence given. *Not tried* means that the machine lacked something.
+"""
+
+
+def line(result: Result) -> str:
+    """Return a result as one line for the terminal."""
+    row = result.row
+    about = f"{row.area}: {row.name} {row.version}".rstrip()
+    return f"{result.outcome:12}  {result.seconds:5.1f} s  {about:48}  {result.detail}"
+
+
+def page(results: Sequence[Result]) -> str:
+    """Return the page for docs/."""
+    parts = [HEADER]
+    for area, found in groupby(results, key=lambda result: result.row.area):
+        parts.append(f"\n## {area}\n\n| What | Version | Result | Seen |\n|---|---|---|---|\n")
+        parts += [_row(result) for result in found]
+    return "".join(parts)
+
+
+def _row(result: Result) -> str:
+    cells = (result.row.name, result.row.version, result.outcome, result.detail)
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"

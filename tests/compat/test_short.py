@@ -1,0 +1,19 @@
+"""The rows of the compatibility table that need nothing but the product."""
+
+import pytest
+
+from tests.compat import checks
+from tests.compat.rows import ROWS
+
+SHORT = [row for row in ROWS if row.is_short]
+
+
+@pytest.mark.parametrize("row", SHORT, ids=lambda row: f"{row.area}: {row.name}")
+async def test_it_works_with_what_people_already_run(row):
+    assert await row.check()
+
+
+def test_every_area_has_rows():
+    areas = {row.area for row in ROWS}
+
+    assert areas == checks.AREAS
