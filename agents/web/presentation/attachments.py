@@ -11,6 +11,8 @@ from agents.runs.engine_messages import translate
 
 from .markdown import reveal_invisible
 
+MAX_THUMBNAIL_HEIGHT = 240
+
 
 @dataclass(frozen=True)
 class AttachmentView:
@@ -50,12 +52,13 @@ class AttachmentView:
         return f"attachments/{digest}/" if digest else ""
 
     @property
-    def width(self) -> int | None:
-        return self.ref.get("width")
-
-    @property
-    def height(self) -> int | None:
-        return self.ref.get("height")
+    def thumbnail_size(self) -> tuple[int, int] | None:
+        """Width and height of the thumbnail, known before the image is loaded."""
+        width, height = self.ref.get("width") or 0, self.ref.get("height") or 0
+        if not width or not height:
+            return None
+        scale = min(1, MAX_THUMBNAIL_HEIGHT / height)
+        return max(1, round(width * scale)), max(1, round(height * scale))
 
     @property
     def problem(self) -> str:
