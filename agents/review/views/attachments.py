@@ -23,9 +23,7 @@ from .sharing import PRIVATE_HEADERS
 
 # A tool's file is never trusted: it can run nothing, load nothing and be framed by nothing.
 SAFE_HEADERS = {
-    # The style is the browser's own, in the page it makes of an image.
-    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Accept-Ranges": "bytes",
