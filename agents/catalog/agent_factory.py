@@ -225,6 +225,7 @@ def _build_runtime(
         fallback_planners=fallbacks,
         circuits=CIRCUITS,
         attachments=attachments,
+        allows_sampling=agent.allows_sampling,
         name=name,
     )
 

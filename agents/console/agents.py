@@ -199,7 +199,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
             {"fields": ["mode", ("shows_plan", "max_replans"), "merge", "roles"]},
         ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
-        (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
+        (_("Tools"), {"fields": ["given", "auto_execute_tools", "allows_sampling"]}),
         (_("Handoffs"), {"fields": ["handoffs"]}),
         (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),
         (

@@ -54,6 +54,7 @@ class StatusKind(StrEnum):
     REPLAYED = "replayed"
     RESUMED = "resumed"
     RETRY = "retry"  # message, seconds, attempt, tool if it is a tool's
+    SAMPLING = "sampling"  # tool, source, prompt, reply, model; message if it was refused
     SLOW = "slow"  # seconds
     TOOL_FALLBACK = "tool_fallback"  # tool, stand_in, message
     TOOL_PROGRESS = "tool_progress"  # tool, progress, total, message

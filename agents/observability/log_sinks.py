@@ -20,6 +20,7 @@ INFORMATIVE_KINDS = {
     StatusKind.COMPACTION,
     StatusKind.REPLAYED,
     StatusKind.FINISHED_ANYWAY,
+    StatusKind.SAMPLING,
     StatusKind.TOOL_PROGRESS,
 }
 WARNING_KINDS = {*StatusKind} - INFORMATIVE_KINDS

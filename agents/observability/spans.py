@@ -264,6 +264,9 @@ class SpanBuilder:
             return
         data = event.data
         read, written = data["prompt_tokens"], data["completion_tokens"]
+        if data.get("is_added"):  # a tool that asks the model several times
+            read += span.attributes.get("gen_ai.usage.input_tokens", 0)
+            written += span.attributes.get("gen_ai.usage.output_tokens", 0)
         span.attributes |= {
             "gen_ai.usage.input_tokens": read,
             "gen_ai.usage.output_tokens": written,

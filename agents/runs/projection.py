@@ -344,8 +344,20 @@ def _on_usage(rows: Projection, run: int, event: Event) -> None:
         return  # the original run has paid for it
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
-    rows.update_step(run, event, **tokens, cost=cost)
+    if event.data.get("is_added"):
+        _add_usage(rows, run, event, tokens)
+    else:
+        rows.update_step(run, event, **tokens, cost=cost)
     rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
+
+
+def _add_usage(rows: Projection, run: int, event: Event, tokens: dict[str, int]) -> None:
+    """Add to the usage of a tool that asks the model several times."""
+    cost = event.data["cost"]
+    for step in rows.steps(run, event):
+        total = {name: getattr(step, name) + count for name, count in tokens.items()}
+        spent = step.cost if cost is None else (step.cost or 0) + cost
+        rows.update_step(run, event, **total, cost=spent)
 
 
 def _on_step(rows: Projection, run: int, event: Event) -> None:

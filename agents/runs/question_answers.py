@@ -37,7 +37,7 @@ class InvalidAnswer(DecisionRejected):
     """Raised when fields are wrong; `problems` says what, by field number."""
 
     def __init__(self, problems: Mapping[int, str]) -> None:
-        super().__init__(_("Not sent. Fix the fields below."))
+        super().__init__(_("Not sent. Fix the marked fields."))
         self.problems = problems
 
 

@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 from agents import runs
 from agents.catalog import tool_factory
 from agents.db import database
+from agents.engine.call_context import SamplingRefused, SamplingRequest
 from agents.engine.events import EventType, StatusKind
 from agents.engine.testing import ContextTool, Says
 from agents.models import AgentStep, Run
@@ -19,6 +20,11 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]
+
+
+REQUEST = SamplingRequest(
+    source="writer", messages=[{"role": "user", "content": "How is it?"}], max_tokens=50
+)
 
 
 @pytest.fixture
@@ -132,3 +138,45 @@ def test_a_call_that_is_being_repeated_says_so():
     note = {"kind": "retry", "tool": "search", "attempt": 2, "seconds": 0.2, "message": "Busy."}
 
     assert status_text.waiting_sentence([note]) == "Trying again (attempt 2): Busy."
+
+
+async def test_a_tool_that_uses_the_model_shows_prompt_and_reply(agent, tool, scripted):
+    async def work(context):
+        for _ in range(2):
+            await context.sample(REQUEST)
+        return "done"
+
+    agent.allows_sampling = True
+    await agent.asave()
+    tool(work)
+    call, done = calls()
+    scripted(call, Says(answer="It is <b>fine</b>."), Says(answer="Still fine."), done)
+    run = await run_question("Go")
+    html = await database.run(LiveRunView(run.pk).snapshot)
+
+    assert html.count("writer asked the model (demo).") == 2
+    assert "user: How is it?" in html
+    assert "It is &lt;b&gt;fine&lt;/b&gt;." in html
+    step = await AgentStep.objects.aget(run=run, kind="tool")
+    found = [e.data async for e in run.events.filter(type="usage")]
+    usage = [data for data in found if data["step"] == step.number]
+    assert len(usage) == 2
+    assert step.total_tokens == sum(data["total_tokens"] for data in usage)
+    spent = sum(data["total_tokens"] for data in found)
+    assert run.prompt_tokens + run.completion_tokens == spent
+
+
+async def test_without_permission_a_tool_is_told_why_it_cannot_use_the_model(tool, scripted):
+    async def work(context):
+        with pytest.raises(SamplingRefused, match="doesn't let servers use its model"):
+            await context.sample(REQUEST)
+        return "done"
+
+    tool(work)
+    scripted(*calls())
+    run = await run_question("Go")
+    step = await AgentStep.objects.aget(run=run, kind="tool")
+
+    assert StepView(step, run).notes == [
+        "writer asked the model and was refused: This agent doesn't let servers use its model."
+    ]

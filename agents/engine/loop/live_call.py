@@ -3,9 +3,10 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from typing import Any
 from uuid import uuid4
@@ -15,16 +16,22 @@ from agents.engine.call_context import (
     Question,
     QuestionAnswer,
     QuestionUnavailable,
+    SamplingRefused,
+    SamplingReply,
+    SamplingRequest,
     SavedAnswer,
     current_run,
 )
 from agents.engine.events import Event, EventFactory, EventType, StatusKind
-from agents.engine.guardrails.checks import Guardrails
+from agents.engine.guardrails.checks import GuardrailResult, Guardrails
 from agents.engine.privacy.secrets import mask_secrets
 from agents.engine.question_form import QUESTION_SECONDS, check_question
 from agents.engine.turn.assembly import ToolCall
 
 from .approval import ELICITATION, digest
+from .lifecycle_events import guardrail_event
+from .run_state import RunState
+from .sampling import Sample, Sampler
 from .termination import WorkTime
 
 # Progress is sent about four times a second, and less often in a long call: every report is
@@ -33,6 +40,8 @@ PROGRESS_SECONDS, LONG_PROGRESS_SECONDS = 0.25, 1.0
 LONG_CALL_SECONDS = 60.0
 MAX_MESSAGE_CHARS = 300
 MAX_QUESTIONS = 20
+MAX_SAMPLES = 10
+MAX_SAMPLE_CHARS = 4_000
 QUESTION_EXPIRED = f"Nobody answered within {QUESTION_SECONDS / 60:g} min."
 QUESTION_ENDED = "The call ended before the question was answered."
 QUESTION_INTERRUPTED = "The server restarted, so the question was closed."
@@ -43,13 +52,21 @@ Report = Callable[[EventFactory, int], Event]
 class LiveCall(CallContext):
     """The context of one call in a run: collects reports until the call's step yields them."""
 
-    def __init__(self, call: ToolCall, guardrails: Guardrails, work_time: WorkTime) -> None:
+    def __init__(
+        self,
+        call: ToolCall,
+        guardrails: Guardrails,
+        work_time: WorkTime,
+        sampler: Sampler | None = None,
+    ) -> None:
         run = current_run()
         self.user_id, self.chat_id, self._desk = run.user_id, run.chat_id, run.questions
         self._call = call
         self._tool = call.name
         self._guardrails = guardrails
         self._work_time = work_time
+        self._sampler = sampler
+        self._samples = 0
         self._questions = 0
         self._asking: asyncio.Lock | None = None
         self._loop = asyncio.get_running_loop()
@@ -109,13 +126,61 @@ class LiveCall(CallContext):
                     self._add(lambda emit, step: answer_event(emit, id, step, saved, why))
             return saved
 
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        try:
+            reply = await self._sample(request)
+        except SamplingRefused as error:
+            why = str(error)
+            self._add(lambda emit, step: self._sampling_event(emit, step, request, message=why))
+            raise
+        said = {"reply": mask_secrets(reply.text[:MAX_SAMPLE_CHARS]), "model": reply.model}
+        self._add(lambda emit, step: self._sampling_event(emit, step, request, **said))
+        return reply
+
+    async def _sample(self, request: SamplingRequest) -> SamplingReply:
+        if self._sampler is None:
+            raise SamplingRefused
+        self._samples += 1
+        if self._samples > MAX_SAMPLES:
+            raise SamplingRefused(f"A call can use the model up to {MAX_SAMPLES} times.")
+        sample, state = Sample(), self._sampler.run_state
+        try:
+            with self._pause_timeout():
+                return await self._sampler.answer(request, sample)
+        finally:
+            for finding in sample.findings:
+                self._add(partial(self._finding_event, state, finding))
+            if sample.usage:
+                self._add(partial(self._usage_event, sample.usage))
+
+    def _usage_event(self, usage: Mapping[str, Any], emit: EventFactory, step: int) -> Event:
+        return emit(EventType.USAGE, step=step, is_added=True, **usage)
+
+    def _finding_event(
+        self, state: RunState, finding: GuardrailResult, emit: EventFactory, step: int
+    ) -> Event:
+        return guardrail_event(state, finding, tool=self._tool, call=step)
+
+    def _sampling_event(
+        self, emit: EventFactory, step: int, request: SamplingRequest, **more: str
+    ) -> Event:
+        return emit(
+            EventType.STATUS,
+            kind=StatusKind.SAMPLING,
+            tool=self._tool,
+            source=request.source,
+            prompt=mask_secrets(_prompt_text(request)[:MAX_SAMPLE_CHARS]),
+            **more,
+            step=step,
+        )
+
+    def _pause_timeout(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.timeout is None else self.timeout.pause()
+
     @contextmanager
     def _waiting_for_user(self) -> Iterator[None]:
         """Stop the clocks of the call and the run."""
-        with ExitStack() as stack:
-            stack.enter_context(self._work_time.pause())
-            if self.timeout is not None:
-                stack.enter_context(self.timeout.pause())
+        with self._work_time.pause(), self._pause_timeout():
             yield
 
     def _screen_question(self, question: Question) -> Question:
@@ -231,6 +296,15 @@ def answer_event(
         by_name=answer.by_name,
         step=step,
     )
+
+
+def _prompt_text(request: SamplingRequest) -> str:
+    """Return the request as text to read."""
+    lines = [f"system: {request.system}"] if request.system else []
+    for message in request.messages:
+        content = message.get("content")
+        lines.append(f"{message.get('role')}: {content if isinstance(content, str) else '[…]'}")
+    return "\n\n".join(lines)
 
 
 def _progress_facts(

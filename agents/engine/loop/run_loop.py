@@ -32,6 +32,7 @@ from .output_schema import OutputSchema
 from .output_step import OutputStep, ThoughtModelCall
 from .recovery import close_interrupted_calls, last_plan, mark_uncertain_calls
 from .run_state import Data, RunState
+from .sampling import Sampler
 from .termination import (
     ERRORS,
     BudgetPolicy,
@@ -250,7 +251,11 @@ class RunLoop:
     def _tool_step(self) -> ToolStep:
         agent = self.agent
         return ToolStep(
-            self.run_state, self.tool_runner, agent.approval_policy, agent.guardrails
+            self.run_state,
+            self.tool_runner,
+            agent.approval_policy,
+            agent.guardrails,
+            Sampler(agent, self.run_state),
         )
 
     def _output_step(self, output: OutputSchema, words: str = "") -> OutputStep:

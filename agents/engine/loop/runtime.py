@@ -66,6 +66,7 @@ class AgentRuntime:
         fallback_planners: Sequence[ReActPlanner] = (),
         circuits: Circuits | None = None,
         attachments: AttachmentStore | None = None,
+        allows_sampling: bool = False,
         name: str = "agent",
     ) -> None:
         self.planner = planner
@@ -80,6 +81,7 @@ class AgentRuntime:
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
         self.attachments = attachments or MemoryAttachmentStore()
+        self.allows_sampling = allows_sampling
         self.name = name
 
     async def run(

@@ -32,6 +32,7 @@ from .handoff import Handoff, HandoffRun
 from .lifecycle_events import guardrail_event, pause_event
 from .live_call import LiveCall
 from .run_state import RunState
+from .sampling import Sampler
 from .tool_fallback import FallbackResult, effect
 from .tool_runner import ToolRunner
 
@@ -50,11 +51,13 @@ class ToolStep:
         tool_runner: ToolRunner,
         approval_policy: ApprovalPolicy,
         guardrails: Guardrails | None = None,
+        sampler: Sampler | None = None,
     ) -> None:
         self.run_state = run_state
         self.tool_runner = tool_runner
         self.approval_policy = approval_policy
         self.guardrails = guardrails or Guardrails()
+        self.sampler = sampler
         self._findings: dict[str, tuple[GuardrailResult, ...]] = {}
         self._live_calls: dict[str, LiveCall] = {}
 
@@ -233,7 +236,7 @@ class ToolStep:
         """Return the context of this call."""
         if call.id not in self._live_calls:
             work_time = self.run_state.progress.time
-            self._live_calls[call.id] = LiveCall(call, self.guardrails, work_time)
+            self._live_calls[call.id] = LiveCall(call, self.guardrails, work_time, self.sampler)
         return self._live_calls[call.id]
 
     def _call_event(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:

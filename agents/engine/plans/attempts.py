@@ -9,6 +9,7 @@ from typing import Any
 from agents.engine.loop.approval import ELICITATION, AskPersonTool
 from agents.engine.loop.handoff import HANDOFF_PREFIX
 from agents.engine.loop.recovery import close_interrupted_calls, mark_uncertain_calls
+from agents.engine.loop.sampling import Sampler
 from agents.engine.loop.tool_runner import ToolRunner
 from agents.engine.loop.tool_step import ToolStep
 from agents.engine.turn.assembly import ToolCall
@@ -142,7 +143,8 @@ class StepAttempts:
             guardrails=rules,
             attachments=agent.attachments,
         )
-        return ToolStep(run_state, runner, agent.approval_policy, rules)
+        sampler = Sampler(agent, run_state)
+        return ToolStep(run_state, runner, agent.approval_policy, rules, sampler)
 
     def _observe(self, event: Event, attempt: int) -> None:
         if event.type is EventType.TOOL_CALL:

@@ -77,6 +77,10 @@ def note_sentence(facts: dict[str, Any]) -> str:
             ) % _short_seconds(facts)
         case StatusKind.RETRY:
             return _("Retried after %(seconds)s s: %(message)s") % facts
+        case StatusKind.SAMPLING if facts["message"]:
+            return _("%(source)s asked the model and was refused: %(message)s") % facts
+        case StatusKind.SAMPLING:
+            return _("%(source)s asked the model (%(model)s).") % facts
         case StatusKind.TOOL_PROGRESS:
             progress = ProgressView.of([facts])
             return progress.sentence if progress else ""

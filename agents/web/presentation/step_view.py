@@ -316,6 +316,25 @@ class StepView:
         ]
         return [words for note in found if (words := status_text.note_sentence(note))]
 
+    @property
+    def samples(self) -> list[dict[str, str]]:
+        """What a tool asked the model, and its replies."""
+        found = [note for note in self.step.notes if note["kind"] == StatusKind.SAMPLING]
+        return [
+            {
+                "sentence": status_text.note_sentence(note),
+                "prompt": str(note.get("prompt", "")),
+                "reply": str(note.get("reply", "")),
+            }
+            for note in found
+        ]
+
+    @property
+    def short_notes(self) -> list[str]:
+        """The notes without what is expandable."""
+        sentences = {sample["sentence"] for sample in self.samples}
+        return [note for note in self.notes if note not in sentences]
+
     @cached_property
     def progress(self) -> ProgressView | None:
         """The progress of a running call, if it reports any."""
