@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, StreamingHttpResponse
@@ -17,12 +17,23 @@ from django.utils.translation import ngettext
 
 from agents.access import audit
 from agents.catalog import planner_factory
+from agents.engine.errors import AgentConnectionError, AgentError
+from agents.llm import error_causes
+from agents.llm.model_list import ModelsNotListed, list_models
 from agents.llm.model_probe import ProbeResult, probe
+from agents.llm.provider_errors import CHECK_KEY_ADVICE
 from agents.models import LanguageModel
 from agents.models.types import AnyUser
 from agents.runs.engine_messages import translate
 from agents.web.presentation.formatting import cost, duration
 
+KEY_ADVICE = {CHECK_KEY_ADVICE, error_causes.CHECK_PROXY_KEY}
+TOOL_ADVICE = {
+    error_causes.VLLM_FLAGS,
+    error_causes.LLAMA_SERVER_FLAG,
+    error_causes.USE_REACT,
+}
+IMAGE_ADVICE = {error_causes.CHOOSE_VISION, error_causes.ADD_PROJECTOR}
 NDJSON_TYPE = "application/x-ndjson"
 TEMPLATE = "admin/agents/languagemodel/trial.html"
 
@@ -49,8 +60,10 @@ def respond(
         # Proxies must not buffer it.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(pieces, content_type=NDJSON_TYPE, headers=headers)
-    words, results = ("", []) if wrong else async_to_sync(_collect_results)(request.user, row)
-    lines = [*wrong, *map(_result_line, results), *_total_lines(results)]
+    checked, words, results = (
+        ([], "", []) if wrong else async_to_sync(_collect_results)(request.user, row)
+    )
+    lines = [*wrong, *checked, *map(_result_line, results), *_total_lines(results)]
     context = {**about, "title": _("Test"), "words": words, "lines": lines}
     return render(request, TEMPLATE, context)
 
@@ -68,6 +81,11 @@ async def _stream_lines(
             if isinstance(piece, str):
                 yield _json_line(said=piece)
                 continue
+            if isinstance(piece, KeyCheck):
+                with translation.override(language):
+                    checked = _key_line(piece)
+                yield _render_lines([checked], language)
+                continue
             results.append(piece)
             with translation.override(language):
                 line = _result_line(piece)
@@ -77,26 +95,58 @@ async def _stream_lines(
     yield _render_lines(whole, language)
 
 
-async def _collect_results(user: AnyUser, row: LanguageModel) -> tuple[str, list[ProbeResult]]:
+async def _collect_results(
+    user: AnyUser, row: LanguageModel
+) -> tuple[list[ProbeLine], str, list[ProbeResult]]:
     pieces = [piece async for piece in run_probe(user, row)]
+    checked = [_key_line(piece) for piece in pieces if isinstance(piece, KeyCheck)]
     words = "".join(piece for piece in pieces if isinstance(piece, str))
-    return words, [piece for piece in pieces if isinstance(piece, ProbeResult)]
+    return checked, words, [piece for piece in pieces if isinstance(piece, ProbeResult)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCheck:
+    """What could be found out without a paid request; `error` ends the test."""
+
+    kind: Literal["accepted", "reached", "impossible", "failed"]
+    error: AgentError | None = None
+
+
+async def check_key(row: LanguageModel) -> KeyCheck:
+    """Check the key and the URL by the server's list of models, free of charge."""
+    try:
+        listed = await list_models(planner_factory.model_settings(row))
+    except ModelsNotListed:
+        return KeyCheck(kind="impossible")
+    except AgentError as error:
+        # Only these are sure to fail again; a server may just have no such list.
+        is_final = isinstance(error, AgentConnectionError) or error.advice in KEY_ADVICE
+        return KeyCheck(kind="failed", error=error) if is_final else KeyCheck(kind="impossible")
+    return KeyCheck(kind="accepted" if listed.key == "accepted" else "reached")
 
 
 async def run_probe(
     user: AnyUser, row: LanguageModel
-) -> AsyncGenerator[str | ProbeResult, None]:
-    """Run the test; the result is recorded even if the page was left."""
+) -> AsyncGenerator[str | KeyCheck | ProbeResult, None]:
+    """Run the test; the result is recorded even if the page was left.
+
+    A key that the free check finds rejected isn't tried in a paid request.
+    """
     results: list[ProbeResult] = []
     tried = probe(planner_factory.llm_from_row(row), row.label or row.model, row.parameters)
+    checked: KeyCheck | None = None
     try:
-        async with aclosing(tried) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, ProbeResult):
-                    results.append(piece)
-                yield piece
+        checked = await check_key(row)
+        yield checked
+        if checked.error is None:
+            async with aclosing(tried) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, ProbeResult):
+                        results.append(piece)
+                    yield piece
     finally:
-        outcome = _outcome(results)
+        failed = checked.error if checked else None
+        outcome = f"failed: {failed}" if failed else _outcome(results)
         record = sync_to_async(audit.record, thread_sensitive=True)
         await record(
             user,
@@ -136,10 +186,32 @@ def _json_line(**value: str) -> str:
     return json.dumps(value, ensure_ascii=False) + "\n"
 
 
+def _key_line(checked: KeyCheck) -> ProbeLine:
+    """Say what the free check found, and which kind of check it was."""
+    part = _("Connection")
+    if checked.error:
+        more = f"{translate(checked.error.advice)} {_('Checked free of charge.')}"
+        return ProbeLine(
+            part=part, is_good=False, sentence=translate(str(checked.error)), more=more
+        )
+    sentence, more = {
+        "accepted": (_("The key was accepted."), _("Checked free of charge.")),
+        "reached": (_("The server responded."), _("Checked free of charge, without a key.")),
+        "impossible": (
+            _("This server has no free check."),
+            _("The requests below check the key."),
+        ),
+    }[checked.kind]
+    return ProbeLine(part=part, is_good=True, sentence=sentence, more=more)
+
+
 def _result_line(result: ProbeResult) -> ProbeLine:
     part, works, does_not = _part_texts()[result.part]
     if result.error:
-        more = translate(result.error.advice) if result.part == "reply" else does_not
+        is_known = result.part == "reply" or result.error.advice in TOOL_ADVICE
+        more = translate(result.error.advice) if is_known else does_not
+        if result.error.advice in IMAGE_ADVICE:
+            more = ""  # the sentence says it already
         return ProbeLine(
             part=part, is_good=False, sentence=translate(str(result.error)), more=more
         )

@@ -19,14 +19,14 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
-from agents.llm import parameters
+from agents.llm import model_list, parameters
 from agents.llm.providers import PROVIDERS_BY_PREFIX
 from agents.models import Agent, LanguageModel
 from agents.models.secret import UnreadableSecret, WriteOnlyTextarea
 from agents.models.types import AnyUser, LazyText
 from agents.runs.engine_messages import translate
 
-from . import model_tester
+from . import listed_models, model_tester
 from .json_field import NOT_STORABLE, JsonObjectField, help_with_example
 from .model_admin import ConsoleAdmin
 
@@ -42,23 +42,44 @@ PREFIXES: dict[str, tuple[str, ...]] = {
     Provider.OLLAMA: ("ollama", "ollama_chat"),
     Provider.COMPATIBLE: ("openai", "hosted_vllm", "lm_studio", "llamafile", "litellm_proxy"),
 }
+# Shown in the empty fields of each provider.
 EXAMPLES = {
-    Provider.OPENAI: {"model": "gpt-6.1-sol"},
-    Provider.ANTHROPIC: {"model": "claude-sonnet-5"},
-    Provider.GEMINI: {"model": "gemini-3.8-flash"},
+    Provider.OPENAI: {"model": "gpt-6.1-sol", "base_url": "https://api.openai.com/v1"},
+    Provider.ANTHROPIC: {"model": "claude-sonnet-5", "base_url": model_list.ANTHROPIC_URL},
+    Provider.GEMINI: {"model": "gemini-3.8-flash", "base_url": model_list.GEMINI_URL},
     Provider.AZURE: {"model": "my-deployment", "base_url": "https://NAME.openai.azure.com"},
     Provider.BEDROCK: {"model": "anthropic.claude-sonnet-4-5-20250929-v1:0"},
     Provider.OLLAMA: {"model": "llama3.3", "base_url": "http://localhost:11434"},
     Provider.COMPATIBLE: {"model": "my-model", "base_url": "http://localhost:8000/v1"},
-    Provider.OTHER: {"model": "mistral/mistral-large-4"},
+    Provider.OTHER: {"model": "mistral/mistral-large-4", "base_url": "https://host/v1"},
+}
+OWN_URL = _("Leave empty to use the provider's own URL. Enter one only for a gateway or proxy.")
+# What the URL of each provider looks like.
+URL_HELP: dict[str, LazyText] = {
+    Provider.OPENAI: OWN_URL,
+    Provider.ANTHROPIC: OWN_URL,
+    Provider.GEMINI: OWN_URL,
+    Provider.AZURE: _("The endpoint of your Azure OpenAI resource, without a path."),
+    Provider.OLLAMA: _(
+        "Where Ollama runs, without a path. With /v1 at the end, its OpenAI-compatible API is "
+        "used instead, which ignores settings such as num_ctx."
+    ),
+    Provider.COMPATIBLE: _(
+        "Usually ends in /v1. vLLM: port 8000, LM Studio: 1234, llama-server: 8080, LiteLLM "
+        "proxy: 4000, OpenRouter: https://openrouter.ai/api/v1."
+    ),
+    Provider.OTHER: _("Leave empty to use the provider's own URL."),
 }
 # Fields that only some providers need; all others are always visible.
-PROVIDER_FIELDS = {
-    "base_url": [Provider.AZURE, Provider.OLLAMA, Provider.COMPATIBLE, Provider.OTHER],
+PROVIDER_FIELDS: dict[str, list[Provider]] = {
+    "base_url": [provider for provider in Provider if provider != Provider.BEDROCK],
     "api_version": [Provider.AZURE],
     "region": [Provider.BEDROCK],
     "secrets": [Provider.AZURE, Provider.BEDROCK, Provider.OTHER],
-    "options": [Provider.AZURE, Provider.BEDROCK, Provider.COMPATIBLE, Provider.OTHER],
+    "options": [
+        *(Provider.AZURE, Provider.BEDROCK, Provider.OLLAMA),
+        *(Provider.COMPATIBLE, Provider.OTHER),
+    ],
 }
 NEEDS_BASE_URL: set[str] = {Provider.AZURE, Provider.COMPATIBLE}
 TESTED_FIELDS = {"provider", "model", "base_url", "api_key", "api_version", "region", "secrets"}
@@ -81,7 +102,14 @@ class LanguageModelForm(forms.ModelForm):
 
     class Meta:
         widgets = {
-            "model": forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
+            "model": forms.TextInput(
+                attrs={
+                    "class": "vLargeTextField",
+                    "spellcheck": "false",
+                    "autocomplete": "off",
+                    "list": "listed-models",
+                }
+            ),
             "base_url": forms.TextInput(
                 attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}
             ),
@@ -132,6 +160,8 @@ class LanguageModelForm(forms.ModelForm):
             self.fields[name].initial = self.initial[name] = self.initial.get(name) or None
         if "provider" in self.fields:
             self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
+            helps = {provider: str(text) for provider, text in URL_HELP.items()}
+            self.fields["provider"].widget.attrs["data-url-help"] = json.dumps(helps)
 
     def clean_model(self) -> str:
         """Return the name in LiteLLM's format, with its provider prefix."""
@@ -355,7 +385,10 @@ class LanguageModelAdmin(ConsoleAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         test = self.admin_site.admin_view(self.test_view)
+        listed = self.admin_site.admin_view(self.list_view)
         own = [
+            path("models/", listed, name="agents_languagemodel_models_new"),
+            path("<int:pk>/models/", listed, name="agents_languagemodel_models"),
             path("test/", test, name="agents_languagemodel_test_new"),
             path("<int:pk>/test/", test, name="agents_languagemodel_test"),
         ]
@@ -365,21 +398,16 @@ class LanguageModelAdmin(ConsoleAdmin):
         self, request: HttpRequest, context: Any, *args: Any, **about: Any
     ) -> HttpResponse:
         row = about.get("obj")
-        name = "agents_languagemodel_test" if row else "agents_languagemodel_test_new"
-        context["test_url"] = reverse(f"admin:{name}", args=[row.pk] if row else [])
+        suffix, keys = ("", [row.pk]) if row else ("_new", [])
+        for name in ("test", "models"):
+            address = reverse(f"admin:agents_languagemodel_{name}{suffix}", args=keys)
+            context[f"{name}_url"] = address
         return super().render_change_form(request, context, *args, **about)
 
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponseBase:
         """Test the model as described by the form; nothing is saved."""
-        is_new = pk is None
-        may = self.has_add_permission if is_new else self.has_change_permission
-        if not may(request):
-            raise PermissionDenied
-        row = None if is_new else get_object_or_404(LanguageModel, pk=pk)
-        form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
-        with transaction.atomic():  # validates the row as if it were saved
-            form.is_valid()  # a missing label doesn't matter yet
+        row, form = self._typed_form(request, request.POST, pk)
         wrong = [
             model_tester.ProbeLine(
                 part=str(form[name].label), is_good=False, sentence=" ".join(errors)
@@ -390,6 +418,42 @@ class LanguageModelAdmin(ConsoleAdmin):
         about = {**self.admin_site.each_context(request), "opts": self.opts, "original": row}
         _record_test(request.user, form.instance, wrong)
         return model_tester.respond(request, form.instance, about, wrong)
+
+    @method_decorator(require_POST)
+    def list_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
+        """Return the models that the server described by the form offers."""
+        typed = request.POST.copy()
+        # Only the provider matters here; for any other one it is in the name.
+        prefix, _slash, name = typed.get("model", "").strip().partition("/")
+        is_other = typed.get("provider") == Provider.OTHER
+        if is_other:
+            typed["model"] = f"{prefix}/{name or model_list.ANY_MODEL}"
+        elif not prefix:
+            typed["model"] = model_list.ANY_MODEL
+        _row, form = self._typed_form(request, typed, pk)
+        wrong = [
+            f"{form[name].label}: {' '.join(errors)}"
+            for name, errors in form.errors.items()
+            if name in TESTED_FIELDS - {"parameters"} and not (is_other and name == "model")
+        ]
+        if is_other and "model" in form.errors:
+            wrong.append(str(LIST_NEEDS_PROVIDER))
+        if wrong:
+            return listed_models.reply([], " ".join(wrong), is_good=False)
+        return listed_models.respond(request.user, form.instance)
+
+    def _typed_form(
+        self, request: HttpRequest, typed: Any, pk: int | None
+    ) -> tuple[LanguageModel | None, Any]:
+        """Return the row and its form, validated as if it were saved."""
+        may = self.has_add_permission if pk is None else self.has_change_permission
+        if not may(request):
+            raise PermissionDenied
+        row = None if pk is None else get_object_or_404(LanguageModel, pk=pk)
+        form = self.get_form(request, row, change=pk is not None)(typed, instance=row)
+        with transaction.atomic():
+            form.is_valid()  # a missing label doesn't matter yet
+        return row, form
 
 
 def _record_test(
@@ -406,6 +470,7 @@ def _record_test(
     )
 
 
+LIST_NEEDS_PROVIDER = _("Enter the provider before a slash, e.g. mistral/, to see its models.")
 MODEL_STILL_USED = _("%(model)s was deleted, but these agents still use it: %(agents)s.")
 
 

@@ -26,6 +26,7 @@ from .provider_errors import StreamGarbled
 LARGE_BODY_BYTES = 512 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 MAX_ERROR_BYTES = 64 * 1024
+MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 ERROR_TIMEOUT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 30.0
 STREAMS_PER_STEP, CROWDED_STREAMS, BATCH_STEP_SECONDS, MAX_BATCH_SECONDS = 10, 60, 0.015, 0.15
@@ -141,6 +142,33 @@ async def post(
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
         raise
     except (aiohttp.ClientError, OSError) as error:
+        raise _translate_error(error, url) from error
+
+
+async def get_json(address: str, headers: Mapping[str, str]) -> Any:
+    """Fetch a small JSON document; the caller sets the deadline."""
+    url = URL(address)
+    try:
+        response = await (await _client()).get(
+            url,
+            headers={"Accept": "application/json", **headers},
+            proxy=_proxy(url),
+            allow_redirects=False,
+        )
+        try:
+            if response.status >= 300:
+                raise await _status_error(response)
+            body = bytearray()
+            while piece := await response.content.readany():
+                body += piece
+                if len(body) > MAX_DOCUMENT_BYTES:
+                    raise StreamGarbled("a document that is too large")
+            return decode(bytes(body))
+        finally:
+            response.close()
+    except (aiohttp.ClientError, OSError) as error:
+        if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+            raise  # the caller's deadline
         raise _translate_error(error, url) from error
 
 

@@ -43,6 +43,7 @@ NOT_SAID = {
     "LM Studio",
     "The name has no address.",
     "What was wrong: {}",
+    "a document that is too large",
     "a line without an end",
     "a person",
     "an event that is not a chunk",

@@ -10,11 +10,12 @@ from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from django.urls import reverse
 
+from agents.console import listed_models
 from agents.console.agents import AgentForm
 from agents.llm.provider_errors import UNREACHABLE_REASONS
-from agents.models import Agent, LanguageModel
+from agents.models import Agent, AuditEntry, LanguageModel
 from tests.llm.able import able
-from tests.wire import WireServer, closed_port, fail, serve_in_thread
+from tests.wire import WireServer, closed_port, fail, models, serve_in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
 LIST = reverse("admin:agents_languagemodel_changelist")
@@ -355,8 +356,8 @@ async def test_what_it_cannot_do_is_said_with_what_follows(tester):
         _, html = await lines(tester, provider="compatible", base_url=server.url)
 
     assert "This model does not support tools." in html
-    assert "set the tool call format to “ReAct text”." in html
-    assert "The model can&#x27;t read images." in html
+    assert "tool call format to “ReAct text”." in html
+    assert "can&#x27;t read images: This model does not support vision." in html
 
 
 async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
@@ -371,6 +372,135 @@ async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert "Enter it again" in html  # and the other address wasn't called
     assert not any("/x/" in request.path for request in server.requests)
+
+
+def listed(client, row=None, **fields):
+    name = f"admin:agents_languagemodel_models{'' if row else '_new'}"
+    address = reverse(name, args=[row.pk] if row else [])
+    answer = client.post(address, FIELDS | fields)
+    assert KEY not in answer.content.decode()
+    return answer.json()
+
+
+@pytest.fixture
+def no_lists_kept():
+    listed_models._cache.clear()
+
+
+@pytest.mark.usefixtures("no_lists_kept")
+def test_the_form_offers_the_models_of_the_server(root):
+    with serve_in_thread(pages=models("small", "large", "text-embedding-3")) as server:
+        about = {"provider": "compatible", "base_url": server.url, "model": "", "label": ""}
+        told = [listed(root, **about) for _ in range(2)]
+
+    names = [model["name"] for model in told[0]["models"]]
+    assert (names, told[0]["sentence"]) == (
+        ["small", "large"],
+        "2 models. The key was accepted.",
+    )
+    assert told[0] == told[1]
+    assert [(r.path, r.headers["authorization"]) for r in server.requests] == [
+        ("/v1/models", f"Bearer {KEY}")  # the second time it was remembered
+    ]
+    [entry] = AuditEntry.objects.filter(action="model.tested")
+    assert (entry.detail["check"], KEY in str(entry.detail)) == ("models", False)
+    assert not LanguageModel.objects.exists()
+
+
+@pytest.mark.usefixtures("no_lists_kept")
+def test_a_saved_key_is_used_for_the_list_of_its_own_server_only(root):
+    with serve_in_thread(pages=models("small")) as server:
+        row = save_model(root, provider="compatible", base_url=server.url)
+        about = {"provider": "compatible", "base_url": server.url, "api_key": ""}
+        good = listed(root, row, **about)
+        elsewhere = listed(root, row, **about | {"base_url": f"{server.url}/x"})
+
+    assert good["sentence"] == "1 model. The key was accepted."
+    assert "Enter it again" in elsewhere["sentence"]
+    assert not elsewhere["isGood"]
+    assert [request.path for request in server.requests] == ["/v1/models"]
+
+
+@pytest.mark.usefixtures("no_lists_kept")
+@pytest.mark.parametrize(
+    ("fields", "sentence", "is_good"),
+    [
+        ({"provider": "bedrock"}, "This server doesn't list its models.", True),
+        (
+            {"provider": "other", "model": "mistral"},
+            "The provider of 'Mistral' rejected the API key: No.",
+            False,
+        ),
+        ({"provider": "other", "model": ""}, "Enter the provider before a slash", False),
+        ({"provider": "compatible"}, "Enter the URL.", False),
+        ({"base_url": "http://169.254.169.254/"}, "cloud metadata address", False),
+        ({"model": "two words"}, "without spaces", False),
+    ],
+)
+def test_where_there_is_no_list_a_sentence_says_why(root, fields, sentence, is_good):
+    with serve_in_thread(pages={"/v1/models": fail(401, "No.")}) as server:
+        if fields.get("model") == "mistral":
+            fields = fields | {"base_url": server.url}
+        told = listed(root, **fields)
+
+    assert sentence in told["sentence"]
+    assert (told["models"], told["isGood"]) == ([], is_good)
+
+
+def test_models_are_listed_for_those_who_may_change_them(root, person):
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_languagemodel"))
+    client = Client()
+    client.force_login(person)
+    row = save_model(root)
+
+    new = reverse("admin:agents_languagemodel_models_new")
+    own = reverse("admin:agents_languagemodel_models", args=[row.pk])
+    assert [client.post(at, FIELDS).status_code for at in (new, own)] == [403, 403]
+    assert root.get(new).status_code == 405
+
+
+async def test_a_key_that_is_refused_costs_no_request_to_the_model(tester):
+    pages = {"/v1/models": fail(401, f"Incorrect API key provided: {KEY}")}
+    async with WireServer(able("tools"), pages=pages) as server:
+        said, html = await lines(tester, provider="compatible", base_url=server.url)
+
+    assert [request.path for request in server.requests] == ["/v1/models"]
+    assert "rejected the API key: Incorrect API key provided: ***" in html
+    assert "Checked free of charge." in html
+    assert (said, KEY in html) == ("", False)
+    entry = await AuditEntry.objects.aget(action="model.test_ended")
+    assert entry.detail["outcome"].startswith("failed: The provider of")
+
+
+@pytest.mark.parametrize(
+    ("pages", "key", "sentence"),
+    [
+        (models("small"), KEY, "The key was accepted."),
+        (models("small"), "", "The server responded."),
+        ({}, KEY, "This server has no free check."),
+    ],
+)
+async def test_a_test_says_which_kind_of_check_it_did(tester, pages, key, sentence):
+    async with WireServer(able("tools"), pages=pages) as server:
+        about = {"provider": "compatible", "base_url": server.url, "api_key": key}
+        _, html = await lines(tester, **about)
+
+    assert sentence in html
+    assert "The model responded." in html
+
+
+def test_every_provider_with_a_url_has_an_example_and_help_for_it(root):
+    form = root.get(ADD).context["adminform"].form
+    attrs = form.fields["provider"].widget.attrs
+    examples, helps = (json.loads(attrs[name]) for name in ("data-examples", "data-url-help"))
+    shown = form.fields["base_url"].widget.attrs["data-for"].split()
+
+    assert "gemini" in shown
+    for provider in shown:
+        assert examples[provider]["base_url"].startswith("http")
+        assert helps[provider]
 
 
 async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conversation import ask, begin
 from tests.browser.test_accessible import READERS, faults
 from tests.llm.able import able
-from tests.wire import Reply, Request, WireServer, say, serve_in_thread
+from tests.wire import Reply, Request, WireServer, models, say, serve_in_thread
 
 MODELS, AGENTS = "/admin/agents/languagemodel/", "/admin/agents/agent/"
 KEY = "sk-typed-into-the-form-0123456789"
@@ -22,7 +22,7 @@ def talks(request: Request) -> Reply:
 
 @pytest.fixture
 def provider() -> Iterator[WireServer]:
-    with serve_in_thread(talks) as server:
+    with serve_in_thread(talks, pages=models("gpt-4.1", "small")) as server:
         yield server
 
 
@@ -105,10 +105,36 @@ def test_a_model_that_is_switched_off_is_said_where_the_question_is_typed(
         expect(page.locator("#text")).to_have_value("How is the weather?")
 
 
+def test_the_models_of_the_server_are_offered_while_a_name_is_typed(
+    page: Page, provider: WireServer
+):
+    fill(page, provider, "swift")
+    page.locator("[name=model]").focus()
+    status = page.locator(".listed-models [role=status]")
+    expect(status).to_have_text("2 models. The key was accepted.")
+    names = page.locator("#listed-models option").evaluate_all("all => all.map(o => o.value)")
+    assert names == ["gpt-4.1", "small"]
+
+    page.locator("[name=base_url]").fill("http://127.0.0.1:9/v1")
+    page.get_by_role("button", name="List models").click()
+    expect(status).to_contain_text("the connection was refused")
+    expect(page.locator("#listed-models option")).to_have_count(0)
+
+
+def test_the_address_of_gemini_has_an_example(page: Page):
+    page.goto(f"{MODELS}add/")
+    page.locator("[name=provider]").select_option("gemini")
+    address = page.locator("[name=base_url]")
+    expect(address).to_have_attribute(
+        "placeholder", "https://generativelanguage.googleapis.com/v1beta"
+    )
+    expect(page.locator("#id_base_url_helptext")).to_contain_text("only for a gateway")
+
+
 def test_the_form_shows_what_the_provider_needs(page: Page):
     page.goto(f"{MODELS}add/")
     row = page.locator(".form-row")
-    needs = {"azure": "api_version", "bedrock": "region", "compatible": "base_url"}
+    needs = {"azure": "api_version", "bedrock": "region", "compatible": "options"}
     for provider, field in needs.items():
         page.locator("[name=provider]").select_option("openai")
         expect(row.filter(has=page.locator(f"[name={field}]"))).to_be_hidden()
@@ -136,7 +162,7 @@ def test_the_form_and_its_test_have_no_serious_fault(visit, server, provider, re
     page = visit(server, reduced_motion="reduce", **READERS[reader])
     fill(page, provider, "swift")
     page.locator("[data-test]").click()
-    expect(page.locator(".test-panel .lines li")).to_have_count(5)
+    expect(page.locator(".test-panel .lines li")).to_have_count(6)
 
     assert faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -612,6 +612,8 @@ SENTENCES = (
     _("The server redirected to another URL. Redirects aren't followed."),
     _("Enter it as provider/model, e.g. openai/… or anthropic/…."),
     _("The quota at the model's provider is used up."),
+    _("This server doesn't list its models."),
+    _("Enter the model's name."),
     _("The model is still loading."),
     _(
         "Add credit or raise the spending limit in the provider's billing settings, or choose "

@@ -1,0 +1,235 @@
+"""Which models a server offers, and whether it accepts a key: free of charge.
+
+Used by the console's form of a model. Every server lists its models in its own way; some list
+none, and some list them to anybody, so that the list says nothing about the key.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from agents.engine.errors import AgentError, ModelError
+
+from . import http
+from .parameters import ModelSettings, provider_label, provider_prefix
+from .provider_errors import explain
+from .providers import find_provider, first_env
+from .routing import resolve_endpoint
+
+DEADLINE_SECONDS = 10.0
+MAX_MODELS = 2_000
+ANTHROPIC_URL = "https://api.anthropic.com"
+GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
+AZURE_VERSION = "2024-10-21"
+ANY_MODEL = "any"  # in place of a name that isn't entered yet
+NON_CHAT_MODELS = re.compile(
+    r"embed|rerank|whisper|bge-|(^|[-/])tts|dall-e|moderation|transcribe|realtime|sora|gpt-image",
+    re.I,
+)
+# Their lists are public, so that they say nothing about a key.
+PUBLIC_LISTS = frozenset({"nvidia_nim", "deepinfra"})
+KeyCheck = Literal["accepted", "unchecked"]
+
+
+class ModelsNotListed(ModelError):
+    """This server doesn't list its models."""
+
+    advice = "Enter the model's name."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedModel:
+    """A model by the server's name, with a few words about it."""
+
+    name: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelList:
+    """What a server offers; `key` is what its answer says about the key."""
+
+    models: tuple[ListedModel, ...]
+    key: KeyCheck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Server:
+    """Where a list is, and with which headers it is asked for."""
+
+    prefix: str
+    url: str
+    key: str | None = field(default=None, repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        if not self.key:
+            return {}
+        match self.prefix:
+            case "anthropic":
+                return {"x-api-key": self.key}
+            case "gemini":
+                return {"x-goog-api-key": self.key}
+            case "azure":
+                return {"api-key": self.key}
+            case _:
+                return {"Authorization": f"Bearer {self.key}"}
+
+
+async def list_models(
+    settings: ModelSettings, environ: Mapping[str, str] = os.environ
+) -> ModelList:
+    """Ask the server of these settings for its models; raises AgentError if it can't.
+
+    The name in the settings only decides the provider.
+    """
+    server = _resolve_server(settings, environ)
+    try:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            models = await _fetch_models(server)
+            key = await _check_key(server)
+    except AgentError:
+        raise
+    except Exception as error:
+        if getattr(error, "status_code", None) in (404, 405, 501):
+            raise ModelsNotListed from None
+        failure = http.TimeoutException() if isinstance(error, TimeoutError) else error
+        is_named = settings.model.partition("/")[2] != ANY_MODEL
+        name = settings.model if is_named else provider_label(server.prefix)
+        # Not `from error`: a server's message may contain the key.
+        raise explain(failure, model=name, secrets=[server.key]) from None
+    chat_models = (model for model in models if not NON_CHAT_MODELS.search(model.name))
+    unique = {model.name: model for model in chat_models if model.name}
+    return ModelList(models=tuple(unique.values())[:MAX_MODELS], key=key)
+
+
+def _resolve_server(settings: ModelSettings, environ: Mapping[str, str]) -> _Server:
+    prefix, provider = provider_prefix(settings.model), find_provider(settings.model)
+    if provider is None:
+        raise ModelsNotListed
+    if provider.speaks_openai:
+        there = resolve_endpoint(
+            settings.model, environ, base_url=settings.base_url, api_key=settings.api_key
+        )
+        return _Server(prefix=prefix, url=there.url, key=there.key)
+    own = {"anthropic": ANTHROPIC_URL, "gemini": GEMINI_URL}.get(prefix)
+    url = settings.base_url or first_env(provider.addresses, environ)[1] or own
+    if not url or prefix in NO_LISTS:
+        raise ModelsNotListed
+    # A key of the environment is only sent to an address from there, or the provider's own.
+    key = settings.api_key or (
+        None if settings.base_url else first_env(provider.keys, environ)[1] or None
+    )
+    return _Server(prefix=prefix, url=url.rstrip("/"), key=key)
+
+
+NO_LISTS = frozenset({"bedrock", "sagemaker", "sagemaker_chat", "vertex_ai", "azure_ai"})
+
+
+async def _fetch_models(server: _Server) -> list[ListedModel]:
+    match server.prefix:
+        case "anthropic":
+            url = f"{server.url.removesuffix('/v1')}/v1/models?limit=1000"
+            found = await _fetch(server, url, {"anthropic-version": "2023-06-01"})
+            return _read(found, "data", "id", "display_name")
+        case "gemini":
+            found = await _fetch(server, f"{server.url}/models?pageSize=1000")
+            return _read_gemini(found)
+        case "azure":
+            # Azure lists what can be deployed, not what is; but it checks the key.
+            await _fetch(server, f"{server.url}/openai/models?api-version={AZURE_VERSION}")
+            return []
+        case "ollama" | "ollama_chat":
+            found = await _fetch(server, f"{server.url.removesuffix('/v1')}/api/tags")
+            return _read_ollama(found)
+        case "lm_studio":
+            return await _fetch_first(server, f"{_origin(server.url)}/api/v0/models")
+        case "litellm_proxy":
+            return await _fetch_first(
+                server, f"{server.url.removesuffix('/v1')}/model/info", "model_name"
+            )
+    return _read(await _fetch(server, f"{server.url}/models"), "data", "id", "name")
+
+
+async def _fetch_first(server: _Server, url: str, name: str = "id") -> list[ListedModel]:
+    """Read a server's own list, which says more, or else the one of OpenAI's API."""
+    try:
+        models = _read(await _fetch(server, url), "data", name, "type")
+    except ModelsNotListed:
+        models = []
+    except http.HTTPStatusError as error:
+        if error.status_code == 401:
+            raise
+        models = []
+    return models or _read(await _fetch(server, f"{server.url}/models"), "data", "id", "name")
+
+
+async def _check_key(server: _Server) -> KeyCheck:
+    if not server.key or server.prefix in PUBLIC_LISTS:
+        return "unchecked"
+    if server.prefix == "openrouter":
+        await _fetch(server, f"{server.url}/key")  # its list is public
+    return "accepted"
+
+
+async def _fetch(server: _Server, url: str, headers: Mapping[str, str] | None = None) -> Any:
+    return await http.get_json(url, {**server.headers, **(headers or {})})
+
+
+def _read(found: Any, group: str, name: str, note: str) -> list[ListedModel]:
+    """Read a list of objects; some servers send the list without anything around it."""
+    items = found.get(group) if isinstance(found, Mapping) else found
+    if not isinstance(items, list):
+        raise ModelsNotListed
+    return [
+        ListedModel(name=text, note=_note(item.get(note), text))
+        for item in _mappings(items)
+        if isinstance(text := item.get(name), str) and item.get("type") != "embeddings"
+    ]
+
+
+def _read_gemini(found: Any) -> list[ListedModel]:
+    models = found.get("models") if isinstance(found, Mapping) else None
+    able = [
+        item
+        for item in _mappings(models or ())
+        if "generateContent" in (item.get("supportedGenerationMethods") or ())
+    ]
+    return [
+        ListedModel(name=name, note=_note(item.get("displayName"), name))
+        for item in able
+        if (name := str(item.get("name", "")).removeprefix("models/"))
+    ]
+
+
+def _read_ollama(found: Any) -> list[ListedModel]:
+    models = found.get("models") if isinstance(found, Mapping) else None
+    if not isinstance(models, list):
+        raise ModelsNotListed
+    return [
+        ListedModel(name=name, note=_ollama_size(item))
+        for item in _mappings(models)
+        if isinstance(name := item.get("name"), str)
+    ]
+
+
+def _ollama_size(item: Mapping[str, Any]) -> str:
+    details = item.get("details")
+    return str(details.get("parameter_size") or "") if isinstance(details, Mapping) else ""
+
+
+def _mappings(items: Iterable[Any]) -> Iterable[Mapping[str, Any]]:
+    return (item for item in items if isinstance(item, Mapping))
+
+
+def _note(text: Any, name: str) -> str:
+    return text if isinstance(text, str) and text != name else ""
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
