@@ -6,7 +6,7 @@ document finds it again. Nothing is changed that wasn't picked.
 
 import base64
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
@@ -73,12 +73,16 @@ class ImportPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOutcome:
-    """The tools that were created, updated and disabled; `keyless` ones lost their headers."""
+    """The tools that were created, updated and disabled; `keyless` ones lost their headers.
+
+    `failed` are names of tools that couldn't be made, with the reason.
+    """
 
     created: tuple[ToolRegistration, ...] = ()
     updated: tuple[ImportItem, ...] = ()
     disabled: tuple[ToolRegistration, ...] = ()
     keyless: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
 
 
 def suggest_base_url(document: ApiDocument) -> str:
@@ -114,7 +118,7 @@ def apply_import(
     disabled: Collection[int] = (),
 ) -> ImportOutcome:
     """Create and update the picked operations' tools, and disable the picked rows."""
-    created, updated, keyless = [], [], []
+    created, updated, keyless, failed = [], [], [], []
     for item in plan.items:
         if item.operation.key not in picked or item.state not in (
             ItemState.NEW,
@@ -123,7 +127,9 @@ def apply_import(
         ):
             continue
         headers = _headers(plan, item, secrets)
-        if item.row is None:
+        if reason := _problem(item.draft):
+            failed.append((item.draft.name, reason))
+        elif item.row is None:
             created.append(_create_tool(item.draft, headers))
         elif item.changes or headers:
             if not _update_tool(item.row, item.draft, headers):
@@ -138,6 +144,7 @@ def apply_import(
         updated=tuple(updated),
         disabled=tuple(off),
         keyless=tuple(keyless),
+        failed=tuple(failed),
     )
 
 
@@ -188,7 +195,7 @@ def _plan_item(
         definition=_definition(document, operation, name),
     )
     fields: dict[str, Any] = {"operation": operation, "draft": draft, "row": row}
-    if reason := operation.reason or _problem(draft):
+    if reason := operation.reason or _problem(_without_schemas(draft)):
         return ImportItem(**fields, state=ItemState.REFUSED, reason=reason)
     if row is None:
         return ImportItem(**fields, state=ItemState.NEW)
@@ -224,6 +231,13 @@ def _problem(draft: ToolDraft) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+def _without_schemas(draft: ToolDraft) -> ToolDraft:
+    """Return the draft with bare argument names: checking whole schemas of a list is slow."""
+    given = draft.definition["parameters"]
+    bare = {**given, "properties": {name: {} for name in given.get("properties", {})}}
+    return replace(draft, definition={**draft.definition, "parameters": bare})
 
 
 def _new_row(draft: ToolDraft) -> ToolRegistration:

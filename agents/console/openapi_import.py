@@ -13,6 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_post_parameters
@@ -60,6 +62,7 @@ BASE_URL_REQUIRED = _("Enter the API's base URL, e.g. https://api.example.com/v1
 KEYLESS = _(
     "The API has a new address, so the headers of %(names)s were removed. Enter them again."
 )
+NEXT_STEP = _('To use the new tools, add them to <a href="{}">an agent</a>.')
 PRIVATE_ADDRESS = _(
     "The API is on a private network. Its tools can't reach it until you add %(place)s to "
     "ASHIATO_EGRESS_ALLOW."
@@ -302,6 +305,11 @@ def _add_messages(request: HttpRequest, plan: ImportPlan, outcome: ImportOutcome
             listed = ", ".join(names[:MAX_LISTED_NAMES])
             more = ", …" if len(names) > MAX_LISTED_NAMES else ""
             messages.success(request, f"{count % len(names)}: {listed}{more}")
+    for name, reason in outcome.failed:
+        messages.error(request, f"{name}: {translate(reason)}")
+    if created:
+        agents = reverse("admin:agents_agent_changelist")
+        messages.info(request, format_html(str(NEXT_STEP), agents))
     if outcome.keyless:
         messages.warning(request, KEYLESS % {"names": ", ".join(outcome.keyless)})
     if place := mcp_servers.egress().required_exemption(plan.base_url):

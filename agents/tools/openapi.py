@@ -19,6 +19,8 @@ from .openapi_schema import References, SchemaConverter, UnresolvedReference, sh
 
 MAX_DOCUMENT_BYTES = 5_000_000
 MAX_OPERATIONS = 1_000
+MAX_SCHEMA_CHARS = 20_000
+SCHEMA_DEPTHS = (8, 4, 3, 2)
 MAX_NAME_CHARS = 64
 MAX_SUMMARY_CHARS = 200
 MAX_TOOL_DESCRIPTION_CHARS = 1_000
@@ -221,21 +223,36 @@ class _OperationReader:
                 iter(_server_urls(about.get("servers") or item.get("servers"), self._url)), ""
             ),
         }
-        builder = _ArgumentBuilder(self.references, is_swagger=self._is_swagger)
         try:
             if method not in METHODS:
                 raise _Unsupported(f"{method} requests aren't supported.")
-            listed = [*_list(item.get("parameters")), *_list(about.get("parameters"))]
-            parameters, binding = builder.build(path, listed, about, self._consumes(about))
+            arguments = self._arguments(path, item, about)
         except _Unsupported as why:
             return Operation(**fields, reason=str(why))
         except UnresolvedReference as error:
             return Operation(
                 **fields, reason=f"The reference {str(error)!r} can't be resolved."
             )
-        return Operation(
-            **fields, parameters=parameters, binding=binding, notes=tuple(builder.notes)
-        )
+        return Operation(**fields, **arguments)
+
+    def _arguments(
+        self, path: str, item: Mapping[str, Any], about: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the arguments in a schema of bearable size; a larger one loses its depths."""
+        listed = [*_list(item.get("parameters")), *_list(about.get("parameters"))]
+        found: dict[str, Any] = {}
+        for depth in SCHEMA_DEPTHS:
+            schemas = SchemaConverter(self.references, depth)
+            builder = _ArgumentBuilder(self.references, schemas, is_swagger=self._is_swagger)
+            parameters, binding = builder.build(path, listed, about, self._consumes(about))
+            found = {
+                "parameters": parameters,
+                "binding": binding,
+                "notes": tuple(builder.notes),
+            }
+            if not schemas.is_exhausted and len(json.dumps(parameters)) <= MAX_SCHEMA_CHARS:
+                break
+        return found
 
     def _security(self, about: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
         given = about.get("security", self._data.get("security"))
@@ -248,11 +265,13 @@ class _OperationReader:
 class _ArgumentBuilder:
     """Builds the arguments of one operation, and where each of them is sent."""
 
-    def __init__(self, references: References, *, is_swagger: bool) -> None:
+    def __init__(
+        self, references: References, schemas: SchemaConverter, *, is_swagger: bool
+    ) -> None:
         self.notes: list[str] = []
         self._references = references
         self._is_swagger = is_swagger
-        self._schemas = SchemaConverter(references)
+        self._schemas = schemas
         self._properties: dict[str, Any] = {}
         self._required: list[str] = []
         self._places: dict[str, dict[str, Any]] = {}

@@ -9,8 +9,9 @@ from typing import Any
 
 import re2
 
-MAX_DEPTH = 12
-MAX_NODES = 1_500
+MAX_DEPTH = 8
+MAX_NODES = 400
+MAX_REFERENCES = 20
 MAX_DESCRIPTION_CHARS = 300
 MAX_ENUM_VALUES = 200
 
@@ -42,7 +43,7 @@ class References:
 
     def resolve(self, value: Any) -> Any:
         """Return a value behind its references; raise UnresolvedReference."""
-        for _ in range(MAX_DEPTH):
+        for _ in range(MAX_REFERENCES):
             if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
                 return value
             value = self.find(value["$ref"])
@@ -70,16 +71,22 @@ def _unescape(part: str) -> str:
 class SchemaConverter:
     """Converts the schemas of one operation, within one budget."""
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: References, max_depth: int = MAX_DEPTH) -> None:
         self._references = references
+        self._max_depth = max_depth
         self._left = MAX_NODES
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the budget was too small for all parts."""
+        return self._left < 0
 
     def convert(self, schema: Any) -> dict[str, Any]:
         return self._convert(schema, (), 0)
 
     def _convert(self, schema: Any, seen: tuple[str, ...], depth: int) -> dict[str, Any]:
         self._left -= 1
-        if not isinstance(schema, Mapping) or depth > MAX_DEPTH or self._left < 0:
+        if not isinstance(schema, Mapping) or depth > self._max_depth or self._left < 0:
             return {}
         if isinstance(ref := schema.get("$ref"), str):
             return self._convert_reference(ref, schema, seen, depth)

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from agents.catalog import tool_factory
+from agents.catalog import openapi_import, tool_factory
 from agents.console import tool_tester
 from agents.console.config_files.exporter import ExportSelection, export
 from agents.console.config_files.importer import ImportState, apply_file, preview_file
@@ -243,6 +243,19 @@ def test_nothing_selected_is_nothing_imported(root):
     assert page_messages(imported(root, keys=[])) == ["Select at least one operation."]
 
 
+def test_an_operation_that_fails_its_last_check_does_not_stop_the_others(root, monkeypatch):
+    check = openapi_import._problem
+
+    def problem(draft):
+        is_whole = draft.definition["parameters"]["properties"].get("body", {})
+        return "Too large." if draft.name == "login" and is_whole else check(draft)
+
+    monkeypatch.setattr(openapi_import, "_problem", problem)
+    response = imported(root, keys=["GET /orders", "POST /login"])
+
+    assert page_messages(response)[:2] == ["1 tool created: listOrders", "login: Too large."]
+
+
 def test_names_are_unique(root):
     ToolRegistration.objects.create(name="listOrders")
     imported(root, keys=["GET /orders"])
@@ -272,6 +285,7 @@ def test_another_import_shows_what_changed_and_changes_only_what_is_selected(roo
         "1 tool created: listRefunds",
         "1 tool updated: listOrders",
         "1 tool disabled: get_orders_order-id",
+        'To use the new tools, add them to <a href="/admin/agents/agent/">an agent</a>.',
     ]
     row = ToolRegistration.objects.get(name="listOrders")
     assert row.definition["description"] == "List all orders"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from contextlib import suppress
 from textwrap import dedent
 
@@ -126,6 +127,15 @@ def test_what_is_no_configuration_is_said_to_be_none_and_where(text, sentence):
         read_servers(text)
 
     assert str(refusal.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("text", ["```a\n" * 190_000, "{" + "/* " * 300_000, "“a" * 400_000])
+def test_long_texts_are_read_in_linear_time(text):
+    started = time.perf_counter()
+    with pytest.raises(InvalidServerConfig):
+        read_servers(text)
+
+    assert time.perf_counter() - started < 5
 
 
 def test_too_many_servers_are_refused():
@@ -317,6 +327,12 @@ def test_a_real_value_stays(value):
     assert one({"command": "x", "env": {"API_KEY": value}}).missing == ()
 
 
+def test_words_that_are_no_secret_stay_where_none_belongs():
+    env = {"SORT_BY": "primary key", "BUCKET": "my-bucket", "KIND": "token"}
+
+    assert one({"command": "x", "env": env}).missing == ()
+
+
 def test_entered_values_go_where_they_are_used():
     header = {"Authorization": "Bearer <token>", "X-Team": "${TEAM}"}
     server = one({"url": "https://x.example/mcp?key=YOUR_API_KEY", "headers": header})
@@ -376,7 +392,8 @@ def test_other_programs_are_not(entry):
 
 
 def test_a_path_of_an_example_is_pointed_out():
-    server = one({"command": "npx", "args": ["-y", "x", "/path/to/files", "/srv/path"]})
+    paths = ["/path/to/files", "/srv/path", "https://x.example/mcp"]
+    server = one({"command": "npx", "args": ["-y", "x", *paths]})
 
     assert server.notes == (
         "'/path/to/files' looks like a path on another computer. "

@@ -78,7 +78,7 @@ FILE_FIELDS = {"envFile", "env_file", "headersHelper"}
 ENTRY_FIELDS = {"command", "cmd", "url", "httpUrl", "serverUrl", "uri", "endpoint"}
 EXAMPLE_PATH = re.compile(
     r"/(?:absolute/)?path/to/|/path/to$|/(?:Users|home)/(?:user(?:name)?|you|me|yourname)\b"
-    r"|[A-Za-z]:[\\/]"
+    r"|(?<![A-Za-z])[A-Za-z]:[\\/]"
 )
 NAME_AFFIXES = re.compile(
     r"^(?:mcp[-_]server[-_]|server[-_]|mcp[-_])|(?:[-_]mcp[-_]server|[-_]server|[-_]mcp)$"

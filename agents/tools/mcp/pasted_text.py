@@ -17,7 +17,7 @@ from .config import InvalidServerConfig
 
 MAX_CONFIG_CHARS = 1_000_000
 
-FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.S | re.M)
+FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n", re.M)
 QUOTES = '"\u201c\u201d\u201e\u201f\u2033\uff02'
 BLANKS = re.compile("[\ufeff\u00a0\u200b\u200c\u200d\u2060\u2000-\u200a\u202f\u3000]")
 TOML_TABLE = re.compile(r"^\s*\[\[?[\w.\"'-]+\]\]?\s*(?:#.*)?$", re.M)
@@ -113,12 +113,13 @@ def _comment_end(text: str, place: int) -> int:
 
 def _unfence(text: str) -> str:
     """Return the content of the first code block, on the lines where it was."""
-    if found := FENCE.search(text):
-        return "\n" * text[: found.start(2)].count("\n") + found[2]
-    lines = text.strip("\n")
-    if lines.lstrip().startswith(("```", "~~~")):  # copied without its end
-        return "\n" + lines.partition("\n")[2]
-    return text
+    begin = FENCE.search(text)
+    if begin is None:
+        return text
+    before = "\n" * text[: begin.end()].count("\n")
+    end = re.compile(rf"^[ \t]*{begin[1]}[ \t]*$", re.M).search(text, begin.end())
+    # It may have been copied without its end.
+    return before + text[begin.end() : end.start() if end else len(text)]
 
 
 def _decode_toml(text: str) -> Any:

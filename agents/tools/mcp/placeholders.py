@@ -30,13 +30,17 @@ CANONICAL = re.compile(r"\$\{([\w.-]+)\}")
 SECRET_WORDS = r"key|token|secret|passw(?:or)?d|credentials?|pat"
 ANGLED = re.compile(r"<[A-Za-z][^<>\n]{0,80}>")
 BLANK = re.compile(
-    r"\[?(?:your|my)[-_ ][\w .-]*\]?"
+    r"\[?your[-_ ][\w .-]*\]?"
     r"|(?:insert|enter|replace|paste|add|put|change)[-_ ]?(?:me|[-_ ][\w .-]+)"
     r"|[\w.-]+[-_ ]here"
-    rf"|[a-z]+(?:[-_ ][a-z]+)*[-_ ](?:{SECRET_WORDS})"
-    rf"|(?:api)?(?:{SECRET_WORDS})"
     r"|(?:[a-z]{1,12}[-_]){0,3}(?:x{3,}|\*{3,}|\.{3,}|…)"
     r"|todo|tbd|changeme|placeholder",
+    re.IGNORECASE,
+)
+# Only where a secret belongs: elsewhere these are ordinary words.
+SECRET_BLANK = re.compile(
+    rf"my[-_ ][\w .-]*|[a-z]+(?:[-_ ][a-z]+)*[-_ ](?:{SECRET_WORDS})"
+    rf"|(?:api)?(?:{SECRET_WORDS})",
     re.IGNORECASE,
 )
 YOURS = re.compile(r"<[A-Za-z][^<>\n]{0,80}>|\b(?:YOUR|INSERT|REPLACE)[_-][A-Z0-9_-]+\b")
@@ -106,8 +110,9 @@ class Resolver:
         """Return a value of `env` or `headers`, in which a placeholder counts as missing."""
         resolved = self.resolve(where, text, own=name if where == "env" else "")
         scheme = found[0] if (found := SCHEME.match(resolved)) else ""
-        rest = resolved[len(scheme) :]
-        if BLANK.fullmatch(rest.strip()) or ANGLED.fullmatch(rest.strip()):
+        rest = resolved[len(scheme) :].strip()
+        is_secret = bool(scheme or SECRET_NAME.search(name))
+        if BLANK.fullmatch(rest) or (is_secret and SECRET_BLANK.fullmatch(rest)):
             return f"{scheme}{self._ask(where, name)}"
         return ANGLED.sub(lambda _: self._ask(where, name), resolved)
 
