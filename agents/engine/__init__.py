@@ -49,7 +49,7 @@ from .plans.workflow import WorkflowRuntime
 from .resilience.circuit_breaker import CircuitBreaker, CircuitPolicy, Circuits
 from .resilience.retry import RetryPolicy
 from .state import AgentState, AgentStep
-from .tool import Tool, ToolRegistry, ToolResult
+from .tool import Attachment, Tool, ToolRegistry, ToolResult
 
 __all__ = [
     "BudgetExceeded",
@@ -63,6 +63,7 @@ __all__ = [
     "AgentRuntime",
     "AgentState",
     "AgentStep",
+    "Attachment",
     "BadPattern",
     "BadSchema",
     "BudgetPolicy",

@@ -1,5 +1,7 @@
 """Attachments of a run: saved in the database, sent to the model and deleted with the run."""
 
+import json
+
 import pytest
 from asgiref.sync import sync_to_async
 
@@ -11,6 +13,7 @@ from agents.engine.attachments import AttachmentRefused
 from agents.engine.testing import Says
 from agents.engine.tool import Attachment
 from agents.models import Agent, AgentStep, LanguageModel, Run, RunAttachment
+from agents.observability.spans import SpanBuilder, TraceIdentity
 from agents.runs import event_store
 from tests.conftest import run_question, verify_run
 from tests.engine.conftest import Echo
@@ -161,3 +164,21 @@ def test_a_model_sees_images_by_its_setting_or_by_what_is_known(model, choice, s
     senses = planner_factory._senses(planner_factory.ModelSetup(name="mine", row=row))
 
     assert ("image" in senses) is sees
+
+
+@pytest.mark.parametrize("with_content", [True, False])
+async def test_monitors_are_told_of_files_and_sent_none(
+    drawing, scripted, person, with_content
+):
+    scripted(CALL, ANSWER)
+    run = await run_question("Draw", user=person)
+    identity = TraceIdentity(number=run.pk, topic=run.topic, began=run.started_at)
+    builder = SpanBuilder(identity, with_content=with_content)
+
+    events = [row.value async for row in run.events.order_by("seq")]
+    spans = [span for event in events for span in builder.take(event)]
+
+    [tool] = [span for span in spans if span.name.startswith("execute_tool")]
+    listed = json.loads(tool.attributes.get("ashiato.attachment.references", "[]"))
+    assert tool.attributes["ashiato.attachments"] == 1
+    assert [ref["size"] for ref in listed] == [len(png())] * with_content
