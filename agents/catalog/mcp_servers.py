@@ -6,11 +6,13 @@ saved in rows for the console: a server's status and its current tools.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
@@ -28,6 +30,7 @@ from agents.models.types import AnyUser
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp import sandbox as mcp_sandbox
+from agents.tools.mcp import server_folder
 from agents.tools.mcp.config import (
     ConfigProblem,
     Sandbox,
@@ -38,10 +41,14 @@ from agents.tools.mcp.config import (
 )
 from agents.tools.mcp.connection import Connection, Health, ServerUnavailable
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
+from agents.tools.mcp.isolation import Isolation, scoped_config
 from agents.tools.mcp.launch import refusals
-from agents.tools.mcp.tool import ConnectionPool, McpTool
+from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
+from agents.tools.mcp.server_folder import FolderSize
+from agents.tools.mcp.tool import McpTool, ToolServer
 
-CONNECT_TIMEOUT_SECONDS = 60.0
+REFRESH_SECONDS = 0.3
+DISCONNECT_SECONDS = 15.0
 SAMPLE_RETENTION = timedelta(hours=24)
 SAMPLE_INTERVAL = timedelta(seconds=50)  # slightly less than a heartbeat
 MAX_SAMPLES = 2_000
@@ -70,10 +77,9 @@ async def load_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     It doesn't wait for servers: the first call waits for one that is connecting.
     """
     offered = [(row, row.server) for row in rows if row.server and is_offered(row)]
-    found = {
-        server: await _loop_connections().connection(server)
-        for server in {server for _, server in offered}
-    }
+    servers = list({server for _, server in offered})
+    connected = await asyncio.gather(*map(_loop_connections().connect, servers))
+    found = dict(zip(servers, connected, strict=True))
     return [_build_tool(row, there) for row, server in offered if (there := found[server])]
 
 
@@ -82,10 +88,10 @@ def is_offered(row: ToolRegistration) -> bool:
     return bool(accepted and row.enabled and row.server and row.server.enabled)
 
 
-def _build_tool(row: ToolRegistration, connection: Connection) -> McpTool:
+def _build_tool(row: ToolRegistration, server: ToolServer) -> McpTool:
     approvals: dict[str, bool] = {row.ApprovalMode.ALWAYS: True, row.ApprovalMode.NEVER: False}
     return McpTool(
-        connection,
+        server,
         _accepted_definition(row),
         is_trusted=bool(row.server and row.server.trusts_annotations),
         name=row.name,
@@ -114,8 +120,9 @@ def server_config(server: McpServer) -> ServerConfig:
         sandbox=sandbox_policy(),
         url=server.url,
         headers=server.headers.reveal(),
-        connect_timeout=CONNECT_TIMEOUT_SECONDS,
+        connect_timeout=server.connect_timeout,
         call_timeout=server.timeout,
+        revision=server.files_deleted_at.isoformat() if server.files_deleted_at else "",
     )
 
 
@@ -183,6 +190,8 @@ async def open_tool(row: ToolRegistration, user: AnyUser) -> AsyncIterator[Tool]
     if row.server is None:
         raise ValueError(f"The tool {row.name} belongs to no MCP server.")
     wanted = await database.run(_permitted_config, row.server, user)
+    if row.server.isolation == McpServer.Isolation.PERSON:
+        wanted = scoped_config(wanted, f"people/{user.pk}")
     connection = Connection(wanted, egress=egress())
     try:
         yield _build_tool(row, connection)
@@ -304,16 +313,52 @@ def accept(row: ToolRegistration, seen: str) -> None:
     row.save(update_fields=["definition", "pending"])
 
 
-def delete_files(pk: int) -> None:
-    """Delete a deleted server's files."""
-    mcp_sandbox.delete_home(home_folder(pk))
+def measure_files(server: McpServer) -> FolderSize:
+    """Return the size of a server's persistent files, of all its instances."""
+    return server_folder.measure(home_folder(server.pk))
 
 
-def disconnect(name: str) -> None:
-    """Close this process's connections to a changed or deleted server."""
-    for loop, room in list(_rooms.items()):
-        if loop.is_running():
-            asyncio.run_coroutine_threadsafe(room.connections.drop(name), loop)
+def clear_files(server: McpServer) -> None:
+    """Delete the files of a server that stays; its next call starts with empty folders.
+
+    Other processes start their instances again, because the configuration has changed.
+    """
+    server.files_deleted_at = timezone.now()
+    server.save(update_fields=["files_deleted_at"])
+    transaction.on_commit(partial(delete_files, server.pk, server.name))
+
+
+def delete_files(pk: int, name: str) -> None:
+    """Stop a server in this process, then delete its files."""
+    for closing in disconnect(name):
+        with suppress(TimeoutError):
+            closing.result(DISCONNECT_SECONDS)
+    server_folder.delete(home_folder(pk))
+
+
+def delete_instance_files(*scopes: str) -> None:
+    """Delete the files that servers have for these people or chats, e.g. `people/12`."""
+    for scope in scopes:
+        group, _sign, own = scope.partition("/")
+        for folder in (settings.DATA_DIR.absolute() / "mcp").glob(f"*.{group}"):
+            server_folder.delete_instance(folder / own)
+
+
+def disconnect(name: str) -> list[Future[None]]:
+    """Close this process's connections to a changed or deleted server, soon."""
+    return [
+        asyncio.run_coroutine_threadsafe(room.connections.drop(name), loop)
+        for loop, room in list(_rooms.items())
+        if loop.is_running()
+    ]
+
+
+def running_instances() -> dict[str, int]:
+    """Return how many instances of each server run in this process."""
+    total = Counter[str]()
+    for room in list(_rooms.values()):
+        total.update(room.connections.instances())
+    return dict(total)
 
 
 async def shut_down() -> None:
@@ -332,16 +377,29 @@ class _LoopConnections:
         self._is_over = False
         self._writing = asyncio.create_task(self._write())
 
-    async def connection(self, server: McpServer) -> Connection | None:
-        """Return the connection, possibly connecting; None if its secrets are unreadable."""
+    async def connect(self, server: McpServer) -> ToolServer | None:
+        """Return what calls its tools; None if its secrets are unreadable.
+
+        A shared server starts connecting; one that is connected lists its tools again.
+        """
         try:
-            return await self.connections.ensure(server_config(server))
+            wanted = server_config(server)
         except UnreadableSecret as error:
             self._enqueue(server.name, Health(state="failed", error=str(error)))
             return None
+        if server.isolation != McpServer.Isolation.SHARED:
+            isolation = cast(Isolation, server.isolation)
+            return IsolatedServer(self.connections, wanted, isolation, server.max_instances)
+        connection = await self.connections.ensure(wanted)
+        await connection.refresh(REFRESH_SECONDS)
+        return connection
 
     def _on_change(self, connection: Connection) -> None:
-        self._enqueue(connection.config.name, connection.health)
+        name, health = connection.config.name, connection.health
+        best = self.connections.state(name)
+        # An instance that starts or stops says nothing about a server that works for others.
+        is_news = health.state in {"ready", "failed"}
+        self._enqueue(name, health if is_news or best is None else best)
 
     def _enqueue(self, name: str, health: Health) -> None:
         self._news[name] = health

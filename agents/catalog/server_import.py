@@ -116,5 +116,6 @@ def _create_server(draft: ServerDraft, config: ServerConfig) -> McpServer:
         url=config.url,
         headers=dict(config.headers),
         timeout=max(1, round(config.call_timeout)),
+        connect_timeout=max(5, round(config.connect_timeout)),
         enabled=draft.is_enabled,
     )

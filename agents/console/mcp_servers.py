@@ -13,13 +13,16 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.formats import number_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
@@ -62,7 +65,8 @@ class ServerForm(forms.ModelForm):
     class Meta:
         model = McpServer
         fields = [
-            *("name", "transport", "enabled", "timeout", "trusts_annotations"),
+            *("name", "transport", "enabled", "timeout", "connect_timeout"),
+            *("trusts_annotations", "isolation", "max_instances"),
             *("url", "headers", "command", "args", "env", "folders"),
         ]
         widgets = dict.fromkeys(
@@ -127,7 +131,7 @@ class ServerForm(forms.ModelForm):
             folders=read_folders(cleaned.get("folders", "").splitlines()),
             sandbox=mcp_servers.sandbox_policy(),
             url=cleaned.get("url", ""),
-            connect_timeout=mcp_servers.CONNECT_TIMEOUT_SECONDS,
+            connect_timeout=cleaned.get("connect_timeout") or self.instance.connect_timeout,
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
             **secrets,
         )
@@ -169,7 +173,8 @@ class McpServerAdmin(ConsoleAdmin):
     search_fields = ["name", "url", "command"]
     readonly_fields = [
         "argv",
-        "isolation",
+        "sandbox",
+        "files",
         "state",
         "state_since",
         "last_error",
@@ -182,9 +187,13 @@ class McpServerAdmin(ConsoleAdmin):
         (
             _("Local program"),
             {
-                "fields": ["command", "args", "env", "folders", "isolation", "argv"],
+                "fields": ["command", "args", "env", "folders", "sandbox", "argv", "files"],
                 "classes": ["by-program"],
             },
+        ),
+        (
+            _("Start and sharing"),
+            {"fields": ["connect_timeout", "isolation", "max_instances"]},
         ),
     ]
     heard_of = (
@@ -229,8 +238,18 @@ class McpServerAdmin(ConsoleAdmin):
         warned = [(translate(sentence),) for sentence in launch_warnings(config)]
         return lines + format_html_join("", '<p class="caution">{}</p>', warned)
 
+    @admin.display(description=_("files"))
+    def files(self, server: McpServer) -> SafeString | str:
+        """Return the size of its home, working and temporary folder, and a link to delete."""
+        if not server.pk or server.transport != McpServer.Transport.STDIO:
+            return "—"
+        return render_to_string(
+            "admin/agents/mcpserver/_files.html",
+            {"server": server, "size": _describe_files(server), "help": FILES_HELP},
+        )
+
     @admin.display(description=_("isolation"))
-    def isolation(self, server: McpServer) -> SafeString | str:
+    def sandbox(self, server: McpServer) -> SafeString | str:
         """Return how far it is isolated from this server's files."""
         if server.pk and server.transport != McpServer.Transport.STDIO:
             return "—"
@@ -266,18 +285,23 @@ class McpServerAdmin(ConsoleAdmin):
         _disconnect_on_commit(obj.name)
         _add_warnings(request, obj)
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Count the files that are deleted, too."""
+        labels, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        files = sum(mcp_servers.measure_files(server).files for server in objs)
+        more = {str(_("files of this server")): files} if files else {}
+        return labels, {**counts, **more}, lacking, protected
+
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         pk = obj.pk
         super().delete_model(request, obj)
-        _disconnect_on_commit(obj.name)
-        transaction.on_commit(partial(mcp_servers.delete_files, pk))
+        transaction.on_commit(partial(mcp_servers.delete_files, pk, obj.name))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         rows = list(queryset.values_list("name", "pk"))
         super().delete_queryset(request, queryset)
         for name, pk in rows:
-            _disconnect_on_commit(name)
-            transaction.on_commit(partial(mcp_servers.delete_files, pk))
+            transaction.on_commit(partial(mcp_servers.delete_files, pk, name))
 
     # Pages
 
@@ -297,6 +321,7 @@ class McpServerAdmin(ConsoleAdmin):
             path("switch/<int:pk>/", page(self.switch_view), name="agents_mcpserver_switch"),
             path("<int:pk>/test/", page(self.test_view), name="agents_mcpserver_test"),
             path("accept/<int:pk>/", page(self.accept_view), name="agents_mcpserver_accept"),
+            path("<int:pk>/files/", page(self.files_view), name="agents_mcpserver_files"),
         ]
         return [*own, *super().get_urls()]
 
@@ -340,6 +365,29 @@ class McpServerAdmin(ConsoleAdmin):
         if found.gone:
             gone = _("Removed from the server:")
             messages.warning(request, f"{gone} {', '.join(found.gone)}")
+
+    def files_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask for confirmation, then delete the server's files."""
+        server = get_object_or_404(McpServer, pk=pk, transport=McpServer.Transport.STDIO)
+        if not self.has_change_permission(request, server):
+            raise PermissionDenied
+        if request.method == "POST":
+            size = mcp_servers.measure_files(server)
+            with transaction.atomic():
+                details = {"name": server.name, "files": size.files, "bytes": size.bytes}
+                audit.record(request.user, audit.SERVER_FILES_DELETED, server, **details)
+                mcp_servers.clear_files(server)
+            deleted = _("Files of %(name)s deleted.") % {"name": server.name}
+            messages.success(request, deleted)
+            return redirect(_change_url(pk))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Delete files"),
+            "opts": self.opts,
+            "server": server,
+            "size": _describe_files(server),
+        }
+        return render(request, "admin/agents/mcpserver/files.html", context)
 
     @method_decorator(require_POST)
     def try_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
@@ -407,6 +455,25 @@ def _form_problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
             str(form.fields[name].label) if name in form.fields else "",
             list(map(str, errors)),
         )
+
+
+FILES_HELP = _(
+    "Its home, working and temporary folder. They stay when the server stops, restarts or is "
+    "renamed. Relative paths are in the working folder."
+)
+
+
+def _describe_files(server: McpServer) -> str:
+    size = mcp_servers.measure_files(server)
+    if not size.files:
+        return gettext("No files.")
+    counted = ngettext("%(count)s file", "%(count)s files", size.files) % {
+        "count": number_format(size.files)
+    }
+    words = {"size": filesizeformat(size.bytes), "files": counted}
+    if size.is_partial:
+        return gettext("More than %(size)s in %(files)s.") % words
+    return gettext("%(size)s in %(files)s.") % words
 
 
 def _disconnect_on_commit(*names: str) -> None:

@@ -44,6 +44,9 @@ class ServerProcess(models.Model):
     journal_lag = models.FloatField(
         _("event save lag"), default=0, help_text=_("Seconds until an event is saved.")
     )
+    mcp_instances = models.JSONField(
+        _("MCP server instances"), default=dict, help_text=_("By server, as running now.")
+    )
 
     objects = ServerProcessQuerySet.as_manager()
 

@@ -13,6 +13,12 @@ class McpServer(models.Model):
     class Transport(models.TextChoices):
         STDIO = "stdio", _("Program on this machine (stdio)")
         HTTP = "http", _("URL (streamable HTTP)")
+        SSE = "sse", _("URL (SSE, older servers)")
+
+    class Isolation(models.TextChoices):
+        SHARED = "shared", _("Shared: everyone uses the same process, session and files")
+        PERSON = "person", _("Per person: each person has a process, session and files")
+        CHAT = "chat", _("Per chat: each chat has a process, session and files")
 
     class State(models.TextChoices):
         UNKNOWN = "unknown", _("not tested yet")
@@ -77,8 +83,39 @@ class McpServer(models.Model):
         _("timeout (seconds)"),
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
-        help_text=_("Time limit for each call, 1–600 seconds."),
+        help_text=_(
+            "Time limit for each call, 1–600 seconds. Each progress report starts it again."
+        ),
     )
+    connect_timeout = models.PositiveIntegerField(
+        _("start timeout (seconds)"),
+        default=60,
+        validators=[MinValueValidator(5), MaxValueValidator(600)],
+        help_text=_(
+            "Time limit for starting and connecting, 5–600 seconds. It doesn't count against a "
+            "call's timeout. The first start of npx, uvx or a container downloads packages."
+        ),
+    )
+    isolation = models.CharField(
+        _("who shares it"),
+        max_length=10,
+        choices=Isolation,
+        default=Isolation.SHARED,
+        help_text=_(
+            "Choose per person or per chat if the server remembers something, e.g. notes, "
+            "files or a signed-in account. Each instance starts with its first call."
+        ),
+    )
+    max_instances = models.PositiveIntegerField(
+        _("max instances"),
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text=_(
+            "Per person or per chat: how many run at once in each process, 1–100. The one "
+            "unused for longest stops first."
+        ),
+    )
+    files_deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     state = models.CharField(
         _("state"), max_length=12, choices=State, default=State.UNKNOWN, editable=False
     )

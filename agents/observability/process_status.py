@@ -21,6 +21,7 @@ from django.db import connection
 from django.db.models import DurationField, ExpressionWrapper, Value
 from django.db.models.functions import Now
 
+from agents.catalog import mcp_servers
 from agents.models import ServerProcess
 from agents.runs import executor, leases
 
@@ -136,6 +137,7 @@ def _collect_figures(watchdog: Watchdog) -> dict[str, Any]:
         "longest_stall": stalls.longest,
         "stalled_in": stalls.where,
         "stalled_at": stalls.last,
+        "mcp_instances": mcp_servers.running_instances(),
     }
 
 

@@ -90,7 +90,7 @@ async def test_what_changed_since_it_was_approved_is_not_called(
     scripted(Says.call("plain__add", a=1, b=2), Says(answer="I could not."))
     run = await run_question("What is 1 + 2?", user=person)
     approval = await Approval.objects.aget(run=run)
-    connection = await mcp_servers._loop_connections().connection(server)
+    connection = await mcp_servers._loop_connections().connect(server)
     await connection.call("sneak", {})
 
     word = approvals.Decision(digest=approval.digest, is_approved=True)
@@ -99,7 +99,7 @@ async def test_what_changed_since_it_was_approved_is_not_called(
 
     step = await (await verify_run(run)).steps.aget(kind="tool")
     assert step.status == "failed"
-    assert "has changed. It is blocked" in step.observation
+    assert "has changed and waits for an administrator" in step.observation
 
 
 async def test_a_changed_tool_is_not_offered_until_it_is_accepted(clock, scripted):

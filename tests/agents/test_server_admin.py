@@ -64,7 +64,8 @@ def plain(tmp_path):
 def server_fields(**changes):
     usual = {"name": "docs", "transport": "http", "url": "https://docs.example/mcp"}
     more = {"command": "", "args": "[]", "env": "", "headers": "", "enabled": "on"}
-    return {**usual, **more, "timeout": "30", **changes}
+    start = {"connect_timeout": "60", "isolation": "shared", "max_instances": "10"}
+    return {**usual, **more, **start, "timeout": "30", **changes}
 
 
 def as_it_is(server):
@@ -287,9 +288,12 @@ def test_a_connection_that_fails_says_why(root, plain):
 
 def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
     left = []
-    monkeypatch.setattr(
-        mcp_servers, "disconnect", lambda name: left.append((name, connection.in_atomic_block))
-    )
+
+    def disconnect(name):
+        left.append((name, connection.in_atomic_block))
+        return []
+
+    monkeypatch.setattr(mcp_servers, "disconnect", disconnect)
     root.post(page("change", plain.pk), server_fields(**as_it_is(plain)))
     root.post(page("delete", plain.pk), {"post": "yes"})
 
@@ -394,7 +398,7 @@ def test_what_is_tried_with_too_much_to_review_says_so(root, tmp_path):
 
 
 def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, plain, tmp_path):
-    changed = as_it_is(plain) | {"timeout": "7", "enabled": "on"}
+    changed = server_fields(**as_it_is(plain), timeout="7")
     html = post_test(root, plain.pk, **changed)
     broken = post_test(root, plain.pk, **changed | {"command": "/no/such/program"})
 

@@ -252,7 +252,7 @@ async def test_a_tool_that_changes_during_a_run_is_held_back_at_once(
         await change.execute({})
         await until(is_pending)
 
-        assert "It is blocked until" in (await tool.execute({"a": 1, "b": 2})).error
+        assert "waits for an administrator" in (await tool.execute({"a": 1, "b": 2})).error
         assert await mcp_servers.load_tools([await arow("plain__add")]) == []
 
 
@@ -272,7 +272,7 @@ async def test_a_server_keeps_a_folder_of_its_own_until_it_is_deleted(
     assert around["env"]["HOME"] == str(kept / "home")
     assert again["home"] == ["cache"]
     assert kept.stat().st_mode & 0o777 == 0o700
-    mcp_servers.delete_files(plain.pk)
+    mcp_servers.delete_files(plain.pk, plain.name)
     assert not kept.exists()
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,52 +22,14 @@ from agents.engine.tool import Tool, timeout_message, uncertain_message
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp import process
-from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
+from agents.tools.mcp.config import ServerConfig
 from agents.tools.mcp.connection import Connection, ServerUnavailable
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
-from agents.tools.mcp.tool import ConnectionPool, McpTool
+from agents.tools.mcp.pool import ConnectionPool
+from agents.tools.mcp.tool import McpTool
+from tests.tools.conftest import SERVERS, connect, read_notes, until
 
-SERVERS = Path(__file__).with_name("mcp_servers")
-# Its numbers of processes are ours, so that a test can look for them.
-SEEN_FROM_HERE = Sandbox(levels=("landlock", "user"))
 LOOPBACK = Egress(allow=AllowList.read(["127.0.0.1"]))
-
-
-@pytest.fixture
-def notes(tmp_path):
-    return tmp_path / "notes"
-
-
-@pytest.fixture
-def plain(notes):
-    """How to start the hand-written server."""
-    script = str(SERVERS / "plain.py")
-
-    def configured(*modes, **more):
-        args = (script, str(notes), *modes)
-        given = {"folders": (Folder(str(notes.parent), True),), "sandbox": SEEN_FROM_HERE}
-        return ServerConfig(name="plain", command=sys.executable, args=args, **given | more)
-
-    return configured
-
-
-@asynccontextmanager
-async def connect(config, **options):
-    connection = Connection(config, **options)
-    try:
-        yield connection
-    finally:
-        await connection.close()
-
-
-async def until(condition, seconds=15):
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - a process sends no event
-            await asyncio.sleep(0.02)
-
-
-def read_notes(notes):
-    return notes.read_text().split() if notes.exists() else []
 
 
 def pids(notes):
@@ -232,8 +195,8 @@ async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, not
 
 
 async def test_of_a_call_that_waited_for_its_server_it_is_known_that_nothing_was_done(plain):
-    async with connect(plain("mute")) as server:
-        result = await server.call("add", {"a": 1, "b": 2}, 0.3)
+    async with connect(plain("mute", connect_timeout=0.3)) as server:
+        result = await server.call("add", {"a": 1, "b": 2}, 30)
 
     assert result.error == "plain wasn't ready within 0.3 s, so the tool wasn't called."
     assert not result.mendable
@@ -441,9 +404,9 @@ async def test_a_tool_that_changed_is_not_called(plain):
         await server.call("grow", {})
         await until(lambda: "revision 2" in server.definition("add").description)
 
-        assert "blocked until an administrator" in (await add.execute({"a": 1, "b": 1})).error
+        assert "waits for an administrator" in (await add.execute({"a": 1, "b": 1})).error
         assert "has changed" in (await count.execute({"word": "x"})).error
-        assert (await gone.execute({})).error == "plain no longer has the tool 'vanished'."
+        assert (await gone.execute({})).error == "plain no longer offers vanished."
 
 
 async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
@@ -453,7 +416,7 @@ async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
         await server.call("sneak", {})
         results = await asyncio.gather(*(add.execute({"a": n, "b": 1}) for n in range(5)))
 
-    assert all("has changed. It is blocked" in result.error for result in results)
+    assert all("has changed and waits" in result.error for result in results)
 
 
 async def test_a_tool_whose_server_lists_nothing_any_more_is_not_called(plain):
@@ -633,6 +596,38 @@ async def test_servers_of_the_oldest_kind_can_be_used_still():
         await old.ready()
 
         assert (await old.call("price", {"item": "cheese"})).output == "6"
+
+
+async def test_a_server_of_the_oldest_kind_is_recognized_by_its_refusal():
+    async with open_shop("sse") as (_, port):
+        config = replace(shop(port, "sse"), transport="http")
+        async with connect(config, egress=LOOPBACK) as old:
+            price = await old.call("price", {"item": "cheese"})
+
+    assert price.output == "6"
+    assert old.health.restarts == 0
+
+
+async def test_what_is_no_server_at_all_says_what_was_wrong_first():
+    async with open_shop() as (_, port):
+        config = replace(shop(port), url=f"http://127.0.0.1:{port}/nowhere")
+        async with connect(config, egress=LOOPBACK) as server:
+            with pytest.raises(ServerUnavailable, match="shop is failing: Not Found"):
+                await server.ready(again=False)
+
+
+async def test_an_expired_session_is_replaced_before_the_next_call():
+    async with open_shop() as (process, port):
+        server = Connection(shop(port), egress=LOOPBACK, is_interactive=True)
+        await server.ready()
+        price = McpTool(server, server.definition("price"))
+        process.kill()
+        await process.wait()
+        async with open_shop(port=str(port)):
+            result = await price.execute({"item": "cheese"})
+        await server.close()
+
+    assert result.output == "6"
 
 
 async def test_an_address_that_may_not_be_asked_is_not_asked():

@@ -373,7 +373,7 @@ def test_the_argv_is_shown_as_it_will_be_run(programs):
 
 def test_nothing_of_our_environment_is_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("ASHIATO_SECRET_KEY", "sentinel")
-    around = build_environment(config("npx x", env={"TZ": "UTC"}), tmp_path, tmp_path)
+    around = build_environment(config("npx x", env={"TZ": "UTC"}), tmp_path)
 
     assert around == {
         "PATH": os.environ["PATH"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.tools.mcp import confine, sandbox
+from agents.tools.mcp import confine, sandbox, server_folder
 from agents.tools.mcp.config import Folder, Sandbox, ServerConfig, read_folders
 from agents.tools.mcp.connection import Connection
 from agents.tools.mcp.launch import LaunchRefused, check_launch
@@ -196,18 +196,18 @@ def test_another_user_cannot_read_what_is_ours(data, tmp_path):
         sandbox=Sandbox(levels=("user",)),
     )
     tmp_path.chmod(0o711)
-    passing = tmp_path / "passing"
-    passing.mkdir()
-    kept = sandbox.prepare_home(config)
-    tried = subprocess.run(
-        sandbox.sandbox_argv(config, kept, passing), capture_output=True, check=False
-    )
-    sandbox.delete_home(Path(config.home))
+    with server_folder.ServerFolder(config) as starting:
+        folder = starting.prepare()
+        tried = subprocess.run(
+            sandbox.sandbox_argv(config, folder), capture_output=True, check=False
+        )
+        owner = (folder / "tmp").stat().st_uid
+    server_folder.delete(Path(config.home))
 
     assert sandbox.isolation_level(config) == "user"
     assert b"Permission denied" in tried.stderr
-    assert passing.stat().st_uid >= sandbox.FIRST_UID
-    assert not kept.exists()
+    assert owner >= sandbox.FIRST_UID
+    assert not folder.exists()
 
 
 # No sandbox
@@ -217,7 +217,7 @@ def test_where_it_is_required_nothing_starts_without(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="require", levels=()))
 
     with pytest.raises(LaunchRefused, match="ASHIATO_MCP_SANDBOX is 'require'"):
-        sandbox.sandbox_argv(config, data, data)
+        sandbox.sandbox_argv(config, data)
     assert sandbox.isolation_level(config) == "none"
 
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_applied_ends_the_program():
 def test_it_can_be_switched_off(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="off"))
 
-    assert sandbox.sandbox_argv(config, data, data) == (shutil.which("ls"),)
+    assert sandbox.sandbox_argv(config, data) == (shutil.which("ls"),)
 
 
 # Folders

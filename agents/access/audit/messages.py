@@ -43,6 +43,7 @@ SENTENCES = {
     audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
+    audit.SERVER_FILES_DELETED: gettext_lazy("%(who)s deleted the files of %(what)s."),
     audit.MODEL_TESTED: gettext_lazy("%(who)s tested %(what)s."),
     audit.MODEL_TEST_ENDED: gettext_lazy("%(who)s finished testing %(what)s."),
     audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s manually."),

@@ -8,6 +8,11 @@ from django.utils.translation import gettext_noop as _
 
 # With places, the narrow ones first.
 OLD_TEMPLATES = (
+    _("%(name)s no longer has the tool %(tool)s."),
+    _(
+        "The tool %(tool)s of %(name)s has changed. It is blocked until an administrator "
+        "accepts the change."
+    ),
     _("%(sentence)s Tried %(models)s."),
     _("%(name)s has failed %(n)s times in a row; it is tried again in %(seconds)s seconds."),
     _("%(name)s has failed %(n)s times in a row; it is being tried again now."),

@@ -29,6 +29,8 @@ SUFFIX_TEMPLATES = (
         "description."
     ),
     _("%(sentence)s It wrote %(count)s lines that aren't MCP messages."),
+    _("%(sentence)s If it is still downloading packages, increase its start timeout."),
+    _("%(sentence)s The first start downloads its packages."),
     _("%(sentence)s Did you mean %(name)s?"),
     _("%(sentence)s; put its arguments in args"),
 )
@@ -272,11 +274,19 @@ MCP_TEMPLATES = (
     _("%(name)s was disabled or reconfigured."),
     _("%(name)s is failing: %(reason)s"),
     _("%(name)s wasn't ready within %(seconds)s s, so the tool wasn't called."),
-    _("%(name)s no longer has the tool %(tool)s."),
+    _("%(name)s didn't list its tools within %(seconds)s s, so the tool wasn't called."),
+    _("%(name)s no longer offers %(tool)s."),
+    _("%(tool)s of %(name)s has changed and waits for an administrator to accept it."),
+    _("%(name)s keeps people apart, and it isn't known whom this call is for."),
     _(
-        "The tool %(tool)s of %(name)s has changed. It is blocked until an administrator "
-        "accepts the change."
+        "%(name)s already serves %(most)s people or chats at once, which is its limit. Try "
+        "again in a moment."
     ),
+    _("%(name)s is starting."),
+    _("The form has more than %(most)s fields."),
+    _("Sampling with %(kind)s content isn't supported."),
+    _("The messages are longer than %(most)s characters."),
+    _("No response within %(seconds)s s."),
     _("%(name)s failed during the call, which may or may not have completed. %(reason)s"),
     _("%(name)s didn't list its tools, so the tool wasn't called. %(reason)s"),
     _("item %(n)s is longer than %(limit)s bytes"),
@@ -657,6 +667,16 @@ SENTENCES = (
 )
 # Said word for word by tools and MCP servers.
 TOOL_SENTENCES = (
+    _("A server's request can't be assigned to a call."),
+    _("The call took longer than its timeout."),
+    _("The server doesn't offer the tool any more, or not as it was accepted."),
+    _("The server asks for something that can't be answered."),
+    _("No call is running, so nobody can be asked."),
+    _("Several people use this server at once, so it can't be told whom it asks."),
+    _("The call is over."),
+    _("The page to open must have an http or https URL."),
+    _("The answer contains values that the protocol doesn't allow."),
+    _("Sampling with tools isn't supported."),
     _("Functions aren't supported. Use * to multiply and ** 0.5 for a square root."),
     _("Attributes aren't supported. Use numbers and + - * / // % **."),
     _("Comparisons aren't supported. Calculate both sides and compare them."),

@@ -8,9 +8,11 @@ length. Here the program's standard streams are connected to its session instead
 import asyncio
 import json
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -18,20 +20,23 @@ import httpx2
 import mcp_types as wire
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from fastmcp import Client
-from fastmcp.client.transports import ClientTransport, SSETransport, StreamableHttpTransport
+from fastmcp.client.progress import ProgressHandler
+from fastmcp.client.transports import ClientTransport, SSETransport
 from fastmcp.client.transports.base import TransportOptions
 from mcp import ClientSession, MCPError
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.client.subscriptions import listen
 from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from agents.engine.call_context import Question
 from agents.engine.errors import ToolError
 from agents.engine.tool import ToolResult, uncertain_message
 from agents.tools import egress
 
 from . import process as mcp_process
-from . import results
+from . import results, server_requests
 from .config import ServerConfig
 from .definition import MAX_DESCRIPTION_CHARS, ToolDefinition
 
@@ -45,7 +50,15 @@ FAILURES = (
     *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
     *(anyio.BrokenResourceError, ExceptionGroup),
 )
+# Of servers without streamable HTTP, according to the specification.
+LEGACY_STATUSES = {400, 404, 405}
+NO_HANDSHAKE_CODES = {wire.UNSUPPORTED_PROTOCOL_VERSION, wire.METHOD_NOT_FOUND}
+# More than one event may have, so that it is the event's limit that is reported.
+MAX_RESPONSE_BYTES = mcp_process.MAX_LINE_BYTES + 2**20
+
 Incoming = SessionMessage | Exception
+Callbacks = dict[str, Any]
+HttpFactory = Callable[..., httpx2.AsyncClient]
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +76,12 @@ TRANSPORT_OPTIONS = TransportOptions(session_class=LenientSession)
 class StdioTransport(ClientTransport):
     """A server that is a local program, run by its supervisor."""
 
-    def __init__(self, config: ServerConfig, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, config: ServerConfig, ended: Callable[[], None], callbacks: Callbacks
+    ) -> None:
         self.config = config
         self.ended = ended
+        self.callbacks = callbacks
         self.process: mcp_process.McpProcess | None = None
         self.unread = 0
         self.calls: set[wire.RequestId] = set()
@@ -82,6 +98,7 @@ class StdioTransport(ClientTransport):
             from_session, received = anyio.create_memory_object_stream[SessionMessage](0)
             tasks.start_soon(self._read_messages, self.process, sent)
             tasks.start_soon(self._write, self.process, received)
+            options |= self.callbacks
             async with LenientSession(to_session, from_session, **options) as session:
                 yield session
             tasks.cancel_scope.cancel()
@@ -163,51 +180,124 @@ def _parse_problem(text: bytes) -> str:
     return "The server's response isn't a JSON-RPC message." if is_message else ""
 
 
-class HttpTransport(StreamableHttpTransport):
-    def connect_session(self, *_: Any, **options: Any) -> Any:
-        return super().connect_session(**{**options, "transport_options": TRANSPORT_OPTIONS})
+class HttpTransport(ClientTransport):
+    """A server behind a URL. FastMCP's own transport limits a message to a megabyte."""
+
+    def __init__(
+        self, config: ServerConfig, create_http: HttpFactory, callbacks: Callbacks
+    ) -> None:
+        self.config = config
+        self.callbacks = callbacks
+        self.refused_with = 0
+        self.is_expired = False
+        self._is_established = False
+        self._create_http = create_http
+
+    @asynccontextmanager
+    async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
+        options.pop("transport_options", None)
+        http = self._create_http(headers=dict(self.config.headers))
+        http.event_hooks["response"].append(self._note_status)
+        async with (
+            http,
+            streamable_http_client(
+                self.config.url,
+                http_client=http,
+                max_sse_event_size=mcp_process.MAX_LINE_BYTES,
+            ) as (received, sent),
+            LenientSession(received, sent, **options | self.callbacks) as session,
+        ):
+            yield session
+
+    async def _note_status(self, response: httpx2.Response) -> None:
+        """Note how the first requests are refused, and that the session has expired."""
+        if response.request.method != "POST":
+            return
+        if MCP_SESSION_ID in response.request.headers:
+            self.is_expired |= response.status_code == HTTPStatus.NOT_FOUND
+        elif not self._is_established:
+            self._is_established = response.is_success
+            self.refused_with = response.status_code if response.is_error else 0
 
 
 class LegacySseTransport(SSETransport):
+    """A server that only speaks HTTP with SSE, the transport before streamable HTTP."""
+
+    def __init__(
+        self, config: ServerConfig, create_http: HttpFactory, callbacks: Callbacks
+    ) -> None:
+        super().__init__(
+            config.url, headers=dict(config.headers), httpx_client_factory=create_http
+        )
+        self.callbacks = callbacks
+
     def connect_session(self, *_: Any, **options: Any) -> Any:
-        return super().connect_session(**{**options, "transport_options": TRANSPORT_OPTIONS})
+        options |= {"transport_options": TRANSPORT_OPTIONS, **self.callbacks}
+        return super().connect_session(**options)
+
+
+def other_variants(client: Client[Any], error: Exception) -> list[str]:
+    """Return the protocols to try after the first one has failed in this way.
+
+    A server may know only the newest revision, or only HTTP with SSE: the specification has
+    clients try that after certain statuses.
+    """
+    transport = client.transport
+    is_modern = isinstance(error, MCPError) and error.code in NO_HANDSHAKE_CODES
+    is_old = isinstance(transport, HttpTransport) and transport.refused_with in LEGACY_STATUSES
+    return [*(["newest"] if is_modern else []), *(["sse"] if is_old else [])]
 
 
 def create_client(
-    config: ServerConfig, policy: egress.Egress, look: Callable[[], None]
+    config: ServerConfig,
+    policy: egress.Egress,
+    look: Callable[[], None],
+    requests: server_requests.Answerer | None = None,
+    variant: str = "newest",
 ) -> Client[ClientTransport]:
-    """Return an unconnected client; it calls `look` when its tools may have changed."""
+    """Return an unconnected client; it calls `look` when its tools may have changed.
+
+    With `requests`, the server may ask the user and use the model.
+    """
+    if variant == "sse":
+        config = replace(config, transport="sse")
 
     async def hear(message: wire.ServerNotification | Exception) -> None:
         if isinstance(message, wire.ToolListChangedNotification):
             look()
 
     return Client(
-        _create_transport(config, policy, look),
+        _create_transport(config, policy, look, server_requests.callbacks(requests)),
         name=config.name,
         message_handler=hear,
         log_handler=_ignore_log,
         client_info=wire.Implementation(name="ashiato", version="1"),
         init_timeout=config.connect_timeout,
+        mode="auto" if variant == "newest" else "legacy",
     )
 
 
 def _create_transport(
-    config: ServerConfig, policy: egress.Egress, ended: Callable[[], None]
+    config: ServerConfig,
+    policy: egress.Egress,
+    ended: Callable[[], None],
+    callbacks: Callbacks,
 ) -> ClientTransport:
     if config.transport == "stdio":
-        return StdioTransport(config, ended)
+        return StdioTransport(config, ended, callbacks)
+    is_sse = config.transport == "sse"
     # Calls have their own timeout, and a notification stream may be silent for any time.
     patience = httpx2.Timeout(config.connect_timeout, read=None)
-    make = LegacySseTransport if config.transport == "sse" else HttpTransport
-    limited = replace(policy, most_bytes=mcp_process.MAX_LINE_BYTES)
+    # All responses of an old server are one stream; each event in it has a limit anyway.
+    limited = replace(policy, most_bytes=sys.maxsize if is_sse else MAX_RESPONSE_BYTES)
 
-    def factory(*_: Any, **options: Any) -> httpx2.AsyncClient:
+    def create_http(*_: Any, **options: Any) -> httpx2.AsyncClient:
         http = egress.create_client(limited, **{**options, "timeout": patience})
         http.event_hooks = {"request": [], "response": [_isolate_stream]}
         return http
 
-    return make(config.url, headers=dict(config.headers), httpx_client_factory=factory)
+    make = LegacySseTransport if is_sse else HttpTransport
+    return make(config, create_http, callbacks)
 
 
 class _IsolatedStream(httpx2.AsyncByteStream):
@@ -262,14 +352,17 @@ async def _watch_loop(client: Client[Any], look: Callable[[], None]) -> None:
 
 
 async def call_tool(
-    client: Client[Any], tool: str, arguments: Mapping[str, Any]
+    client: Client[Any],
+    tool: str,
+    arguments: Mapping[str, Any],
+    on_progress: ProgressHandler | None = None,
 ) -> wire.CallToolResult:
     """Call a tool.
 
     A connection that is closed meanwhile must not look like our own cancellation.
     """
     try:
-        return await client.call_tool_mcp(tool, dict(arguments))
+        return await client.call_tool_mcp(tool, dict(arguments), on_progress)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -297,6 +390,13 @@ async def to_tool_result(
     capabilities = client.server_capabilities
     has_resources = capabilities is not None and capabilities.resources is not None
     return await results.to_tool_result(answer, credentials, read if has_resources else None)
+
+
+def url_questions(name: str, error: Exception) -> list[Question]:
+    """Return the pages that the user must open before the call can be made."""
+    if not isinstance(error, MCPError):
+        return []
+    return server_requests.url_questions(name, error.error)
 
 
 async def list_tools(client: Client[Any]) -> tuple[ToolDefinition, ...]:
@@ -359,12 +459,16 @@ async def explain(error: Exception, client: Client[Any]) -> str:
     return _error_reason(error)
 
 
-def is_connection_error(error: Exception) -> bool:
+def is_connection_error(error: Exception, client: Client[Any]) -> bool:
     """Whether the connection failed, rather than the server returning an error."""
-    return not isinstance(error, MCPError) or error.code in {
-        wire.CONNECTION_CLOSED,
-        wire.REQUEST_TIMEOUT,
-    }
+    if not isinstance(error, MCPError) or is_session_expired(client):
+        return True
+    return error.code in {wire.CONNECTION_CLOSED, wire.REQUEST_TIMEOUT}
+
+
+def is_session_expired(client: Client[Any]) -> bool:
+    """Whether the server has forgotten our session, so that it doesn't handle requests."""
+    return isinstance(client.transport, HttpTransport) and client.transport.is_expired
 
 
 def _quote_output(sentence: str, words: str) -> str:

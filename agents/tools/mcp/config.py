@@ -67,7 +67,10 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """A configured server. `home` is its persistent folder; empty means none."""
+    """A configured server. `home` is its persistent folder; empty means none.
+
+    A new `revision` starts it again, although nothing else has changed.
+    """
 
     name: str
     transport: Transport = "stdio"
@@ -80,8 +83,9 @@ class ServerConfig:
     sandbox: Sandbox = Sandbox()
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    connect_timeout: float = 30.0
+    connect_timeout: float = 60.0
     call_timeout: float = 30.0
+    revision: str = ""
 
     @property
     def argv(self) -> tuple[str, ...]:

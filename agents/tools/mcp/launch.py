@@ -146,13 +146,13 @@ def resolve_argv(config: ServerConfig) -> tuple[str, ...]:
     return (_find_program(config), *config.args)
 
 
-def build_environment(config: ServerConfig, own: Path, passing: Path) -> dict[str, str]:
+def build_environment(config: ServerConfig, folder: Path) -> dict[str, str]:
     """Return a server's whole environment: its own variables, and none of ours."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
-        "HOME": str(own / "home"),
-        "TMPDIR": str(passing / "tmp"),
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
         **config.env,
     }
 
@@ -177,6 +177,12 @@ def launch_target(command: str, args: Sequence[str]) -> str:
     module = [after for arg, after in itertools.pairwise(args) if arg == "-m"]
     found = (launch.image, *launch.packages, *module, *launch.files, command)
     return next(filter(None, found))
+
+
+def downloads_packages(config: ServerConfig) -> bool:
+    """Whether the first start may take long, because it downloads what it runs."""
+    name = _program_name(config.command)
+    return name in DIRECT_RUNNERS or name in RUNNERS or name in CONTAINER_ENGINES
 
 
 def script_paths(config: ServerConfig) -> list[str]:

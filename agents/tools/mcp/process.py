@@ -3,17 +3,15 @@
 import asyncio
 import os
 import re
-import shutil
 import sys
-import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from . import launch, sandbox, supervisor
+from . import data_files, launch, sandbox, supervisor
 from .config import ServerConfig
+from .server_folder import ServerFolder
 
 MAX_LINE_BYTES = 8 * 2**20
 EDGE_BYTES = 512
@@ -135,13 +133,9 @@ class McpProcess:
 @asynccontextmanager
 async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
     """Start a server in its own isolated folder, and stop it afterwards."""
-    passing = Path(tempfile.mkdtemp(prefix="ashiato-mcp-"))
-    try:
-        prepared = await asyncio.to_thread(_prepare, config, passing)
-        process = await _start(prepared)
-    except BaseException:
-        shutil.rmtree(passing, ignore_errors=True)
-        raise
+    with ServerFolder(config) as folder:
+        prepared = await asyncio.to_thread(_prepare, config, folder)
+        process = await _start(prepared, folder)
     try:
         yield process
     finally:
@@ -150,40 +144,34 @@ async def run_server(config: ServerConfig) -> AsyncIterator[McpProcess]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LaunchSpec:
-    """What is needed to start a server; `passing` is deleted by its supervisor."""
-
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str
-    passing: Path
 
 
-def _prepare(config: ServerConfig, passing: Path) -> _LaunchSpec:
+def _prepare(config: ServerConfig, folder: ServerFolder) -> _LaunchSpec:
     """Prepare the launch, checking again: files and links may have changed."""
     launch.check_launch(config)
-    own = sandbox.prepare_home(config) or passing
-    for folder in (own / "home", own / "work", passing / "tmp"):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder.prepare()
     return _LaunchSpec(
-        argv=sandbox.sandbox_argv(config, own, passing),
-        env=launch.build_environment(config, own, passing),
-        cwd=config.cwd or str(own / "work"),
-        passing=passing,
+        argv=sandbox.sandbox_argv(config, path),
+        env={**launch.build_environment(config, path), **data_files.variables(config, path)},
+        cwd=config.cwd or str(path / "work"),
     )
 
 
-async def _start(prepared: _LaunchSpec) -> McpProcess:
+async def _start(prepared: _LaunchSpec, folder: ServerFolder) -> McpProcess:
     read_end, liveness_pipe = os.pipe()
     try:
         supervisor_process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", supervisor.__file__, str(read_end)),
-            *(str(prepared.passing), *prepared.argv),
+            *(folder.hand_over(), *prepared.argv),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
             env=prepared.env,
             cwd=prepared.cwd,
-            pass_fds=(read_end,),
+            pass_fds=(read_end, *folder.lock_descriptors),
             start_new_session=True,
         )
     except BaseException:

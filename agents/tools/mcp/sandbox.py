@@ -88,44 +88,26 @@ def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
         yield launch.LaunchRefused(f"{config.name!r} can't start: {SANDBOX_MISSING}.")
 
 
-def prepare_home(config: ServerConfig) -> Path | None:
-    """Return its persistent folder, created if needed; None if it has none."""
-    if not config.home:
-        return None
-    at = Path(config.home)
-    if isolation_level(config) == "user":  # which can't access our data folder
-        at = _user_home(at)
-        at.parent.mkdir(exist_ok=True)
-        at.parent.chmod(0o711)
-    for part in (at, at / "home", at / "work"):
-        # The server may have put a link there that leads out of its folder.
-        if part.is_symlink() or part.is_file():
-            part.unlink()
-        part.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return at
+def home_path(config: ServerConfig) -> Path:
+    """Return where its persistent folder is; another user can't access our data folder."""
+    home = Path(config.home)
+    return user_home(home) if isolation_level(config) == "user" else home
 
 
-def delete_home(data_dir: Path) -> None:
-    """Delete a server's persistent folder."""
-    for folder in (data_dir, _user_home(data_dir)):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def sandbox_argv(config: ServerConfig, data_dir: Path, passing: Path) -> tuple[str, ...]:
-    """Return the argv with its sandbox; `passing` is deleted when the server ends."""
+def sandbox_argv(config: ServerConfig, folder: Path) -> tuple[str, ...]:
+    """Return the argv with its sandbox, which can write to the server's folder."""
     for refusal in refusals(config):
         raise refusal
     argv = launch.resolve_argv(config)
     match isolation_level(config):
         case "bubblewrap":
-            return (*_bubblewrap_args(config, data_dir, passing), *argv)
+            return (*_bubblewrap_args(config, folder), *argv)
         case "landlock":
-            read, write = _readable_paths(config), _writable_paths(config, data_dir, passing)
+            read, write = _readable_paths(config), _writable_paths(config, folder)
             return _confine_argv(argv, read=["/proc", *read], write=[*write, *DEVICES])
         case "user":
             uid = _server_uid(config)
-            for folder in {data_dir, passing}:
-                _chown_tree(folder, uid)
+            _chown_tree(folder, uid)
             return _confine_argv(argv, uid=uid)
     return argv
 
@@ -176,15 +158,13 @@ NAMESPACE_ARGS = (
 )
 
 
-def _bubblewrap_args(config: ServerConfig, data_dir: Path, passing: Path) -> Iterator[str]:
+def _bubblewrap_args(config: ServerConfig, folder: Path) -> Iterator[str]:
     yield shutil.which("bwrap") or "bwrap"
     yield from NAMESPACE_ARGS
-    yield from ("--bind", str(passing), "/tmp")
+    yield from ("--bind", str(folder / "tmp"), "/tmp")
     binds: dict[Path, str] = {}
     wanted = [(Path(path), "--ro-bind-try") for path in _readable_paths(config)]
-    wanted += [
-        (Path(path), "--bind-try") for path in _writable_paths(config, data_dir, passing)
-    ]
+    wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, folder)]
     # Nested paths are mounted after their parents, or not at all if nothing would change: a
     # link there leads to what is mounted under its own name.
     for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
@@ -192,7 +172,7 @@ def _bubblewrap_args(config: ServerConfig, data_dir: Path, passing: Path) -> Ite
         if around != way:
             binds[path] = way
             yield from (way, str(path), str(path))
-    yield from ("--chdir", config.cwd or str(data_dir / "work"), "--")
+    yield from ("--chdir", config.cwd or str(folder / "work"), "--")
 
 
 # Files
@@ -208,11 +188,9 @@ def _readable_paths(config: ServerConfig) -> list[str]:
     return _with_real_paths([*found, *opened])
 
 
-def _writable_paths(config: ServerConfig, data_dir: Path, passing: Path) -> list[str]:
+def _writable_paths(config: ServerConfig, folder: Path) -> list[str]:
     opened = [Path(each.path) for each in config.folders if each.is_writable]
-    return _with_real_paths(
-        [*opened, *([Path(config.cwd)] if config.cwd else []), data_dir, passing]
-    )
+    return _with_real_paths([*opened, *([Path(config.cwd)] if config.cwd else []), folder])
 
 
 def _with_real_paths(paths: Iterable[Path]) -> list[str]:
@@ -331,8 +309,8 @@ def _server_uid(config: ServerConfig) -> int:
     return FIRST_UID + int.from_bytes(mark[:4]) % UID_COUNT
 
 
-def _user_home(data_dir: Path) -> Path:
-    return USER_HOMES / hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+def user_home(home: Path) -> Path:
+    return USER_HOMES / hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
 
 
 def _chown_tree(folder: Path, uid: int) -> None:

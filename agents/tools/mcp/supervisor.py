@@ -30,7 +30,8 @@ def main() -> None:
     signals = _install_signal_pipe()
     status = _supervise(command, liveness_pipe, signals)
     _terminate_all()
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(status)
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 notes, *modes = sys.argv[1:]
 revision = 1
 cancelled = set()
+replies = {}  # of the client, to our own requests
 speaking = threading.Lock()
 
 
@@ -142,11 +143,35 @@ def answer(id, name, arguments):
             link = {"type": "resource_link", "name": "a.csv", "uri": "file:///a.csv"}
             blob = {"uri": "file:///b", "blob": "AAAAAAAA", "mimeType": "x/y"}
             return {"content": [image, link, {"type": "resource", "resource": blob}]}
+        case "work":
+            for n in range(1, arguments["steps"] + 1):
+                time.sleep(arguments["pause"])
+                told = {"progress": n, "total": arguments["steps"], "message": f"Part {n}"}
+                told["progressToken"] = id
+                say({"method": "notifications/progress", "params": told})
+            return text("worked")
+        case "request":
+            return text(json.dumps(requested(**arguments)))
+        case "write":
+            with suppress(OSError), open(arguments["path"], "a") as file:
+                file.write(arguments["text"])
+            return text(look_at(arguments["path"]))
         case "twice":
             say({"id": id, "result": text("once")})
             say({"id": id, "result": text("twice")})
             return None
     raise LookupError(name)
+
+
+def requested(method, params):
+    """Send a request of our own and wait for the reply."""
+    note("asked")
+    id = f"own-{len(replies)}"
+    replies[id] = None
+    say({"id": id, "method": method, "params": params})
+    while replies[id] is None:
+        time.sleep(0.01)
+    return replies[id]
 
 
 def list_tools(cursor):
@@ -170,9 +195,12 @@ def list_tools(cursor):
 def serve(request):
     id, method, params = request.get("id"), request.get("method"), request.get("params") or {}
     match method:
+        case None:
+            replies[id] = request.get("result") or request.get("error")
         case "initialize" if "mute" in modes:
             pass
         case "initialize":
+            note(json.dumps(params["capabilities"]).replace(" ", ""))
             info = {"name": "plain", "version": "1"}
             about = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": info}
             say({"id": id, "result": {"protocolVersion": "2025-06-18", **about}})
@@ -207,6 +235,8 @@ if "child" in modes:
     note(child.pid)
 if "chatty" in modes:
     sys.stdout.write("Welcome to plain 1.0!\n{\n[1, 2\n")
+if "late" in modes:
+    time.sleep(1)
 if "dead" in modes:
     sys.exit("There is no cheese at all.")
 note(os.getpid())

@@ -1,0 +1,41 @@
+"""Which calls share an MCP server's process or session, and its files."""
+
+import hashlib
+import re
+from dataclasses import replace
+from typing import Literal
+
+from agents.engine.call_context import CallContext
+
+from .config import ServerConfig
+from .connection import ServerUnavailable
+
+Isolation = Literal["shared", "person", "chat"]
+SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def scope_of(isolation: Isolation, context: CallContext, name: str) -> str:
+    """Return whose instance a call uses; raise ServerUnavailable if that isn't known.
+
+    It is a path, too: `people/12` or `chats/7`. Without a chat, a person has an own instance.
+    """
+    if isolation == "shared":
+        return ""
+    if isolation == "chat" and context.chat_id:
+        return f"chats/{_safe_id(context.chat_id)}"
+    if context.user_id:
+        return f"people/{_safe_id(context.user_id)}"
+    raise ServerUnavailable(
+        f"{name} keeps people apart, and it isn't known whom this call is for."
+    )
+
+
+def scoped_config(config: ServerConfig, scope: str) -> ServerConfig:
+    """Return the configuration of one instance, with its own persistent folder."""
+    if not scope or not config.home:
+        return config
+    return replace(config, home=f"{config.home}.{scope}")
+
+
+def _safe_id(text: str) -> str:
+    return text if SAFE_ID.fullmatch(text) else f"h-{hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,281 @@
+"""What an MCP server can do during a call: report progress, ask the user, use the model."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from agents.engine import call_timeout
+from agents.engine.call_context import QuestionAnswer, SamplingReply, use_context
+from agents.tools.addresses import AllowList
+from agents.tools.egress import Egress
+from agents.tools.mcp import calls, connection
+from agents.tools.mcp.config import ServerConfig
+from agents.tools.mcp.tool import McpTool
+from tests.tools.conftest import SERVERS, Call, connect, read_notes, until
+
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+ASK = {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": FORM}}
+TEXT = {"type": "text", "text": "Write a haiku."}
+SAMPLE = {
+    "method": "sampling/createMessage",
+    "params": {
+        "messages": [{"role": "user", "content": TEXT}],
+        "systemPrompt": "Be brief.",
+        "maxTokens": 50,
+        "stopSequences": ["END"],
+    },
+}
+
+
+async def accept(question):
+    return QuestionAnswer(action="accept", content={"name": "Ada"})
+
+
+async def request(server, context, asked):
+    """Have the server send this request during a call, and return the reply it got."""
+    with use_context(context):
+        result = await server.call("request", asked, 5)
+    return json.loads(result.output)
+
+
+# Start and progress
+
+
+async def test_the_start_of_a_server_is_shown_and_does_not_count_against_the_call(
+    plain, monkeypatch
+):
+    monkeypatch.setattr(connection, "START_REPORT_SECONDS", 0.4)
+    call = Call()
+    async with connect(plain("late")) as server:
+        with use_context(call):
+            result = await server.call("add", {"a": 1, "b": 2}, 0.5)
+
+    assert result.output == "3"
+    assert call.progress[0] == (0, None, "plain is starting.")
+    assert call.extended == 1
+
+
+async def test_a_server_that_runs_is_not_reported_as_starting(plain):
+    call = Call()
+    async with connect(plain()) as server:
+        await server.ready()
+        with use_context(call):
+            await server.call("add", {"a": 1, "b": 2})
+
+    assert call.progress == []
+
+
+async def test_progress_is_shown_and_gives_the_call_its_time_again(plain, monkeypatch):
+    monkeypatch.setattr(calls, "PROGRESS_INTERVAL_SECONDS", 0)
+    call = Call()
+    async with connect(plain()) as server:
+        await server.ready()
+        with use_context(call):
+            result = await server.call("work", {"steps": 5, "pause": 0.2}, 0.6)
+
+    assert result.output == "worked"
+    assert call.progress[0] == (1, 5, "Part 1")
+    assert call.progress[-1] == (5, 5, "Part 5")
+
+
+async def test_progress_extends_a_call_up_to_a_maximum_only(plain, monkeypatch):
+    monkeypatch.setattr(call_timeout, "MAX_CALL_SECONDS", 0.6)
+    async with connect(plain()) as server:
+        await server.ready()
+        result = await server.call("work", {"steps": 50, "pause": 0.1}, 0.5)
+
+    assert "didn't respond within 0.5 s" in result.error
+
+
+async def test_reports_come_no_faster_than_anyone_can_read_them(plain):
+    call = Call()
+    async with connect(plain()) as server:
+        await server.ready()
+        with use_context(call):
+            await server.call("work", {"steps": 200, "pause": 0.0005})
+
+    assert len(call.progress) < 20
+    assert call.progress[-1] == (200, 200, "Part 200")
+
+
+# Questions
+
+
+async def test_a_question_of_the_server_goes_to_the_user_of_the_call(plain):
+    call = Call(answer=accept)
+    async with connect(plain(), is_interactive=True) as server:
+        reply = await request(server, call, ASK)
+
+    (question,) = call.questions
+    assert (question.source, question.message, question.schema) == ("plain", "Who?", FORM)
+    assert reply == {"action": "accept", "content": {"name": "Ada"}}
+
+
+async def test_while_a_person_answers_the_clock_stands_still(plain):
+    async def think(question):
+        await asyncio.sleep(0.8)
+        return QuestionAnswer(action="decline")
+
+    call = Call(answer=think)
+    async with connect(plain(), is_interactive=True) as server:
+        await server.ready()
+        with use_context(call):
+            result = await server.call("request", ASK, 0.4)
+
+    assert json.loads(result.output) == {"action": "decline"}
+    assert call.extended == 2
+
+
+async def test_where_nobody_can_be_asked_the_server_is_declined(plain):
+    async with connect(plain(), is_interactive=True) as server:
+        assert await request(server, Call(), ASK) == {"action": "decline"}
+
+
+async def test_a_page_to_open_is_passed_on_if_it_is_one(plain):
+    page = {"mode": "url", "message": "Sign in.", "elicitationId": "7"}
+    call = Call(answer=accept)
+    async with connect(plain(), is_interactive=True) as server:
+        good, bad = [
+            await request(
+                server, call, {"method": ASK["method"], "params": {**page, "url": url}}
+            )
+            for url in ("https://example.com/in", "javascript:alert(1)")
+        ]
+
+    assert [question.url for question in call.questions] == ["https://example.com/in"]
+    assert good == {"action": "accept"}
+    assert bad["message"] == "The page to open must have an http or https URL."
+
+
+async def test_a_question_ends_with_its_call(plain, notes):
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def wait(question):
+        asked.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async with connect(plain(), is_interactive=True) as server:
+        with use_context(Call(answer=wait)):
+            call = asyncio.create_task(server.call("request", ASK))
+        await asked.wait()
+        call.cancel()
+        await asyncio.wait_for(ended.wait(), 5)
+
+    assert call.cancelled()
+
+
+async def test_of_two_people_at_once_neither_is_asked_by_mistake(plain, notes):
+    first, second = Call("1", answer=accept), Call("2", answer=accept)
+    async with connect(plain(), is_interactive=True) as server:
+        await server.ready()
+        with use_context(second):
+            hung = asyncio.create_task(server.call("never", {}))
+        await until(lambda: "begun" in read_notes(notes))
+        ambiguous = await request(server, first, ASK)
+        refused = await request(server, first, SAMPLE)
+        hung.cancel()
+
+    assert ambiguous == {"action": "decline"}
+    assert refused["message"].startswith("Several people use this server at once")
+    assert not first.questions
+    assert not second.questions
+
+
+# Sampling
+
+
+async def test_the_model_answers_a_server_within_the_call(plain):
+    call = Call(reply=SamplingReply(text="Old pond.", model="demo"))
+    async with connect(plain(), is_interactive=True) as server:
+        reply = await request(server, call, SAMPLE)
+
+    (sampled,) = call.requests
+    assert sampled.messages == [{"role": "user", "content": "Write a haiku."}]
+    assert (sampled.source, sampled.system) == ("plain", "Be brief.")
+    assert (sampled.max_tokens, sampled.stop) == (50, ("END",))
+    assert reply["content"] == {"type": "text", "text": "Old pond."}
+    assert (reply["model"], reply["role"]) == ("demo", "assistant")
+
+
+async def test_a_refusal_of_the_model_is_an_error_that_says_why(plain):
+    async with connect(plain(), is_interactive=True) as server:
+        reply = await request(server, Call(), SAMPLE)
+        audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+        params = {**SAMPLE["params"], "messages": [{"role": "user", "content": audio}]}
+        heard = await request(server, Call(), {**SAMPLE, "params": params})
+
+    assert reply["message"] == "There is no model to ask outside a run."
+    assert heard["message"] == "Sampling with audio content isn't supported."
+
+
+@pytest.mark.parametrize("is_interactive", [True, False])
+async def test_a_server_is_only_told_of_what_can_be_answered(plain, notes, is_interactive):
+    async with connect(plain(), is_interactive=is_interactive) as server:
+        await server.ready()
+
+    (declared,) = [json.loads(word) for word in read_notes(notes) if word.startswith("{")]
+    assert ("sampling" in declared, "elicitation" in declared) == (is_interactive,) * 2
+    assert "roots" in declared
+
+
+async def test_a_server_that_asks_for_folders_gets_none(plain):
+    async with connect(plain()) as server:
+        assert await request(server, Call(), {"method": "roots/list", "params": {}}) == {
+            "roots": []
+        }
+
+
+# Servers made with FastMCP
+
+
+async def test_fastmcp_servers_ask_and_report_over_stdio():
+    args = (str(SERVERS / "asker.py"), "stdio")
+    config = ServerConfig(name="asker", command=sys.executable, args=args)
+
+    async def name(question):
+        return QuestionAnswer(action="accept", content={"value": "Ada"})
+
+    call = Call(answer=name)
+    async with connect(config, is_interactive=True) as server:
+        await server.ready()
+        with use_context(call):
+            greeted = await McpTool(server, server.definition("greet")).execute({})
+            worked = await McpTool(server, server.definition("work"), timeout=0.5).execute(
+                {"steps": 5}
+            )
+
+    assert greeted.output == "Hello Ada."
+    assert worked.output == "done"
+    assert call.progress[-1] == (5, 5, "Part 5")
+
+
+async def test_over_http_each_person_is_asked_for_their_own_call():
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "ignore", str(SERVERS / "asker.py"), "http"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    port = int(await process.stdout.readline())
+    config = ServerConfig(name="asker", transport="http", url=f"http://127.0.0.1:{port}/mcp")
+    here = Egress(allow=AllowList.read(["127.0.0.1"]))
+
+    async def greeted(server, name):
+        async def answer(question):
+            await asyncio.sleep(0.2)
+            return QuestionAnswer(action="accept", content={"value": name})
+
+        with use_context(Call(name, answer=answer)):
+            return (await server.call("greet", {})).output
+
+    async with connect(config, egress=here, is_interactive=True) as server:
+        await server.ready()
+        both = await asyncio.gather(greeted(server, "Ada"), greeted(server, "Grace"))
+    process.kill()
+    await process.communicate()
+
+    assert both == ["Hello Ada.", "Hello Grace."]

@@ -1,0 +1,270 @@
+"""The files of MCP programs: they stay, each server and instance has its own."""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from agents.engine.call_context import use_context
+from agents.tools.mcp import data_files, pool, sandbox, server_folder
+from agents.tools.mcp.config import Sandbox, ServerConfig
+from agents.tools.mcp.isolation import scope_of, scoped_config
+from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
+from tests.tools.conftest import SERVERS, Call, connect, until
+
+MEMORY = "@modelcontextprotocol/server-memory"
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "data" / "mcp" / "7"
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def config(request, home, tmp_path):
+    """A program with a persistent folder, at each isolation level of this machine."""
+    if sandbox.available_level((request.param,)) != request.param:
+        pytest.skip(f"{request.param} does not work here")
+    return ServerConfig(
+        name="plain",
+        command=sys.executable,
+        args=(str(SERVERS / "plain.py"), os.devnull),
+        home=str(home),
+        sandbox=Sandbox(levels=(request.param,), hidden=(str(tmp_path / "data"),)),
+        connect_timeout=10,
+        call_timeout=5,
+    )
+
+
+async def write(server, path, text):
+    result = await server.call("write", {"path": path, "text": text})
+    return result.output or result.error
+
+
+async def test_files_stay_after_the_server_has_stopped_and_after_a_restart(config):
+    async with connect(config, heartbeat=0.05, idle=0.2) as server:
+        await write(server, "notes.txt", "cheddar ")
+        await until(lambda: server.health.state == "stopped")
+        again = await write(server, "notes.txt", "brie ")
+    async with connect(config) as server:
+        restarted = await write(server, "notes.txt", "feta")
+        around = json.loads((await server.call("environment", {})).output)
+
+    folder = sandbox.home_path(config)
+    assert (again, restarted) == ("cheddar brie ", "cheddar brie feta")
+    assert around["cwd"] == str(folder / "work")
+    assert (folder / "work" / "notes.txt").read_text() == "cheddar brie feta"
+    assert {part.stat().st_mode & 0o777 for part in folder.iterdir()} == {0o700}
+
+
+async def test_temporary_files_are_deleted_at_the_start_unless_another_instance_runs(config):
+    async with connect(config) as server:
+        tmp = json.loads((await server.call("environment", {})).output)["env"]["TMPDIR"]
+        await write(server, f"{tmp}/a", "a")
+        async with connect(config) as other:
+            await other.ready()
+            shared = sorted(os.listdir(tmp))
+    async with connect(config) as server:
+        await server.ready()
+        left = [name for name in os.listdir(tmp) if name == "a"]
+
+    assert "a" in shared
+    assert left == []
+
+
+async def test_a_server_writes_to_its_own_folder_and_nowhere_else(config, home):
+    beside = home.with_name("8") / "work"
+    beside.mkdir(parents=True)
+    async with connect(config) as server:
+        for path in (beside / "a", home.parent / "a", home.with_name("7.lock")):
+            await write(server, str(path), "x")
+
+    assert not (beside / "a").exists()
+    assert not (home.parent / "a").exists()
+    assert home.with_name("7.lock").read_text() == ""
+
+
+async def test_the_size_of_all_files_is_known_and_all_are_deleted(config, home):
+    pools = ConnectionPool()
+    async with connect(config) as server:
+        await write(server, "a", "12345")
+    isolated = IsolatedServer(pools, config, "person")
+    with use_context(Call("12")):
+        await isolated.call("write", {"path": "b", "text": "123"})
+    await pools.close()
+
+    size = server_folder.measure(home)
+    server_folder.delete(home)
+
+    assert (size.bytes, size.files) == (8, 2)
+    assert server_folder.measure(home).files == 0
+    assert [path.name for path in home.parent.iterdir()] == []
+
+
+def test_a_link_in_a_servers_folder_is_not_followed_when_it_is_measured(home, tmp_path):
+    (tmp_path / "secret").write_text("x" * 1000)
+    (home / "work").mkdir(parents=True)
+    (home / "work" / "link").symlink_to(tmp_path)
+
+    assert server_folder.measure(home).bytes < 1000
+
+
+# Servers that write next to their own program
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "expected"),
+    [
+        (f"-y {MEMORY}", "", "work/memory.jsonl"),
+        (f"-y {MEMORY}@2026.1.26", "memory.json", "work/memory.json"),
+        (f"/opt/node_modules/{MEMORY}/dist/index.js", "./m/x", "work/m/x"),
+        (f"-y {MEMORY}", "/srv/memory.json", "/srv/memory.json"),
+        ("-y @modelcontextprotocol/server-time", "memory.json", None),
+    ],
+)
+def test_a_known_server_keeps_its_data_in_the_working_folder(tmp_path, args, given, expected):
+    env = {"MEMORY_FILE_PATH": given} if given else {}
+    config = ServerConfig(name="m", command="npx", args=tuple(args.split()), env=env)
+
+    found = data_files.variables(config, tmp_path).get("MEMORY_FILE_PATH")
+
+    assert found == (str(tmp_path / expected) if expected else None)
+
+
+def test_data_that_an_earlier_version_left_in_the_package_is_still_used(tmp_path):
+    package = tmp_path / "home/.npm/_npx/a1/node_modules" / MEMORY / "dist"
+    package.mkdir(parents=True)
+    (package / "memory.jsonl").write_text("{}")
+    config = ServerConfig(name="m", command="npx", args=("-y", MEMORY))
+
+    found = data_files.variables(config, tmp_path)
+
+    assert found == {"MEMORY_FILE_PATH": str(package / "memory.jsonl")}
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node isn't installed")
+async def test_a_server_whose_package_is_read_only_still_remembers(home, tmp_path):
+    package = tmp_path / "lib/node_modules" / MEMORY
+    (package / "dist").mkdir(parents=True)
+    (package / "package.json").write_text("{}")
+    (package / "dist" / "index.js").write_text(
+        """
+        const fs = require('fs'), path = require('path')
+        const file = path.resolve(__dirname, process.env.MEMORY_FILE_PATH || 'memory.jsonl')
+        const about = {protocolVersion: '2025-06-18', capabilities: {tools: {}},
+                       serverInfo: {name: 'n', version: '1'}}
+        const remember = () => {
+          fs.appendFileSync(file, 'x')
+          return {content: [{type: 'text', text: fs.readFileSync(file, 'utf8')}]}
+        }
+        const answers = {initialize: () => about, 'tools/list': () => ({tools: []}),
+          'tools/call': remember}
+        require('readline').createInterface({input: process.stdin}).on('line', line => {
+          const {id, method} = JSON.parse(line)
+          if (id !== undefined) console.log(JSON.stringify(
+            {jsonrpc: '2.0', id, ...(answers[method] ? {result: answers[method]()}
+              : {error: {code: -32601, message: 'Method not found'}})}))
+        })
+        """
+    )
+    args = (str(package / "dist" / "index.js"),)
+    config = ServerConfig(name="memory", command="node", args=args, home=str(home))
+    found = []
+    for _ in range(2):
+        async with connect(config) as server:
+            found.append((await server.call("remember", {})).output)
+
+    assert found == ["x", "xx"]
+    assert sandbox.home_path(config).joinpath("work", "memory.jsonl").read_text() == "xx"
+    assert not (package / "dist" / "memory.jsonl").exists()
+
+
+# Instances per person and chat
+
+
+async def written(server, call, text="x"):
+    with use_context(call):
+        result = await server.call("write", {"path": "notes", "text": text})
+    return result.output or result.error
+
+
+@pytest.mark.parametrize(
+    ("isolation", "seen", "instances"),
+    [
+        ("shared", ["a", "ab", "abc"], 1),
+        ("person", ["a", "b", "ac"], 2),
+        ("chat", ["a", "b", "c"], 3),
+    ],
+)
+async def test_people_and_chats_share_what_they_are_meant_to(
+    plain, home, isolation, seen, instances
+):
+    pools = ConnectionPool()
+    config = plain(home=str(home))
+    server = IsolatedServer(pools, config, isolation)
+    calls = [Call("1", "10"), Call("2", "20"), Call("1", "30")]
+
+    found = [await written(server, call, word) for call, word in zip(calls, "abc", strict=True)]
+    running = pools.instances()
+    await pools.close()
+
+    assert found == seen
+    assert running == {"plain": instances}
+
+
+async def test_a_call_of_nobody_is_refused_where_people_are_kept_apart(plain, home):
+    server = IsolatedServer(ConnectionPool(), plain(home=str(home)), "chat")
+
+    assert await written(server, Call("", "")) == (
+        "plain keeps people apart, and it isn't known whom this call is for."
+    )
+
+
+async def test_at_the_limit_the_instance_unused_for_longest_stops(plain, home):
+    pools = ConnectionPool()
+    server = IsolatedServer(pools, plain(home=str(home)), "person", most=2)
+    for who in ("1", "2", "1", "3"):
+        await written(server, Call(who))
+    running = sorted(scope for _, scope in pools._open)
+    again = await written(server, Call("2"))
+    await pools.close()
+
+    assert running == ["people/1", "people/3"]
+    assert again == "xx"  # its files are still there
+
+
+async def test_a_busy_instance_is_not_stopped_for_another_one(plain, home, notes):
+    pools = ConnectionPool()
+    server = IsolatedServer(pools, plain(home=str(home)), "person", most=1)
+    with use_context(Call("1")):
+        hung = asyncio.create_task(server.call("never", {}))
+    await until(lambda: notes.exists() and "begun" in notes.read_text())
+    refused = await written(server, Call("2"))
+    hung.cancel()
+    await asyncio.wait([hung])
+    await pools.close()
+
+    assert refused == (
+        "plain already serves 1 people or chats at once, which is its limit. "
+        "Try again in a moment."
+    )
+
+
+async def test_an_instance_stops_by_itself_sooner_than_a_shared_server(plain, home):
+    assert pool.INSTANCE_IDLE_SECONDS < 900
+    pools = ConnectionPool()
+    connection = await pools.ensure(plain(home=str(home)), "people/1")
+    await pools.close()
+
+    assert connection._idle == pool.INSTANCE_IDLE_SECONDS
+
+
+def test_a_scope_is_always_a_safe_path(plain):
+    scope = scope_of("person", Call("../../etc"), "plain")
+    config = scoped_config(plain(home="/data/mcp/7"), scope)
+
+    assert Path(config.home).parent == Path("/data/mcp/7.people")
