@@ -39,7 +39,13 @@ from agents.tools.mcp.config import (
     find_problems,
     read_folders,
 )
-from agents.tools.mcp.connection import Connection, Health, ServerUnavailable
+from agents.tools.mcp.connection import (
+    Connection,
+    Health,
+    ServerUnavailable,
+    changed_message,
+    gone_message,
+)
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
 from agents.tools.mcp.isolation import Isolation, scoped_config
 from agents.tools.mcp.launch import refusals
@@ -81,6 +87,20 @@ async def load_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
     connected = await asyncio.gather(*map(_loop_connections().connect, servers))
     found = dict(zip(servers, connected, strict=True))
     return [_build_tool(row, there) for row, server in offered if (there := found[server])]
+
+
+def withheld_reasons(rows: Iterable[ToolRegistration]) -> dict[str, str]:
+    """Return why tools can't be used, by name: removed from their server, or changed there."""
+    reasons = {}
+    for row in rows:
+        if row.server is None or row.definition is None:
+            continue
+        tool = _accepted_definition(row).name
+        if row.is_gone:
+            reasons[row.name] = gone_message(row.server.name, tool)
+        elif row.pending is not None:
+            reasons[row.name] = changed_message(row.server.name, tool)
+    return reasons
 
 
 def is_offered(row: ToolRegistration) -> bool:

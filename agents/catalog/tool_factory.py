@@ -45,7 +45,10 @@ async def build_registry(
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
     others = {tool.name: tool for tool in more}  # handoffs take precedence over tools
-    return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
+    return ToolRegistry(
+        [*(t for t in tools if t.name not in others), *others.values()],
+        mcp_servers.withheld_reasons(remote),
+    )
 
 
 def build_tools(rows: Iterable[ToolRegistration]) -> list[Tool]:

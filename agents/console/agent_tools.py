@@ -75,6 +75,8 @@ class ToolRow(forms.ModelForm):
             return _("disabled")
         if self.tool.is_gone:
             return _("removed from server")
+        if self.tool.pending:
+            return _("blocked (definition changed)")
         is_off = self.tool.server is not None and not self.tool.server.enabled
         return _("server disabled") if is_off else ""
 

@@ -73,7 +73,7 @@ def all_checks(processes: Processes) -> Iterator[HealthCheck]:
     yield check_data_folder()
     yield check_models()
     yield check_circuits()
-    yield check_mcp_servers()
+    yield check_mcp_servers(processes)
     yield check_sandbox()
     yield check_retention()
     for check in MORE_CHECKS:
@@ -334,7 +334,7 @@ def check_retention() -> HealthCheck:
     return HealthCheck(what=what, now=now, advice=late if age > MAX_UPKEEP_AGE else "")
 
 
-def check_mcp_servers() -> HealthCheck:
+def check_mcp_servers(processes: Processes = ()) -> HealthCheck:
     what, page = _("MCP servers"), reverse("admin:agents_mcpserver_changelist")
     servers = McpServer.objects.filter(enabled=True)
     failed = servers.filter(state=McpServer.State.FAILED)
@@ -343,6 +343,12 @@ def check_mcp_servers() -> HealthCheck:
         advice = _("Test their connections.")
         return HealthCheck(what=what, now=now, advice=advice, page=page)
     now = _("All healthy.") if servers.exists() else _("None configured.")
+    running = Counter[str]()
+    for process in processes:
+        running.update(process.mcp_instances)
+    if running:
+        counts = ", ".join(f"{name} {count}" for name, count in sorted(running.items()))
+        now = f"{now} {_('Running instances: %(counts)s.') % {'counts': counts}}"
     return HealthCheck(what=what, now=now, page=page)
 
 

@@ -80,8 +80,13 @@ class Tool(Protocol):
 
 
 class ToolRegistry:
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    """Tools by name; `withheld` says why a tool that an agent has can't be used."""
+
+    def __init__(
+        self, tools: Iterable[Tool] = (), withheld: Mapping[str, str] | None = None
+    ) -> None:
         self._tools: dict[str, Tool] = {}
+        self.withheld = dict(withheld or {})
         for tool in tools:
             self.register(tool)
 
@@ -94,6 +99,8 @@ class ToolRegistry:
         try:
             return self._tools[name]
         except KeyError:
+            if name in self.withheld:
+                raise ToolNotFoundError(self.withheld[name]) from None
             known = ", ".join(self.list_tools()) or "none"
             raise ToolNotFoundError(
                 f"There is no tool named {name!r}. Available tools: {known}."

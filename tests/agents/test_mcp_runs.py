@@ -123,3 +123,13 @@ async def test_a_server_that_is_switched_off_is_gone_from_the_next_run(clock, sc
     await run_question("What time is it in Tokyo?")
 
     assert "time__" not in str(model.requests[0]["tools"])
+
+
+async def test_a_tool_that_is_gone_says_so_when_it_is_called_all_the_same(clock, scripted):
+    await ToolRegistration.objects.filter(name="time__get_current_time").aupdate(is_gone=True)
+    scripted(CALL, Says(answer="I have no clock."))
+
+    run = await verify_run(await run_question("What time is it in Tokyo?"))
+
+    step = await run.steps.aget(kind="tool")
+    assert step.observation == "Error: time no longer offers get_current_time."
