@@ -499,3 +499,33 @@ def test_nothing_is_switched_by_get(root, plain):
     keep(plain, ToolDefinition(name="add"))
 
     assert root.get(page("switch", ToolRegistration.objects.get().pk)).status_code == 405
+
+
+def test_the_files_of_a_server_are_counted_and_deleted_after_a_question(root, plain):
+    folder = mcp_servers.home_folder(plain.pk) / "work"
+    folder.mkdir(parents=True)
+    (folder / "notes").write_text("12345")
+
+    counted = root.get(page("change", plain.pk)).content.decode()
+    asked = root.get(page("files", plain.pk)).content.decode()
+    is_there_still = folder.exists()
+    root.post(page("files", plain.pk))
+
+    assert "5\xa0bytes in 1 file." in counted
+    assert "permanently deletes everything it has saved" in asked
+    assert is_there_still
+    assert not folder.exists()
+    detail = AuditEntry.objects.get(action="server.files_deleted").detail
+    assert (detail["files"], detail["bytes"]) == (1, 5)
+
+
+def test_the_files_of_a_server_are_deleted_with_it_and_its_page_says_so(root, plain):
+    folder = mcp_servers.home_folder(plain.pk)
+    folder.mkdir(parents=True)
+    (folder / "notes").write_text("x")
+
+    asked = root.get(page("delete", plain.pk)).content.decode()
+    root.post(page("delete", plain.pk), {"post": "yes"})
+
+    assert "iles of this server: 1" in asked
+    assert not folder.exists()

@@ -151,8 +151,12 @@ async def test_a_server_whose_package_is_read_only_still_remembers(home, tmp_pat
     package = tmp_path / "lib/node_modules" / MEMORY
     (package / "dist").mkdir(parents=True)
     (package / "package.json").write_text("{}")
+    beside = tmp_path / "lib/node_modules/hoisted"
+    beside.mkdir()
+    (beside / "index.js").write_text("")
     (package / "dist" / "index.js").write_text(
         """
+        require('hoisted')
         const fs = require('fs'), path = require('path')
         const file = path.resolve(__dirname, process.env.MEMORY_FILE_PATH || 'memory.jsonl')
         const about = {protocolVersion: '2025-06-18', capabilities: {tools: {}},

@@ -235,6 +235,8 @@ def _launcher_paths(config: ServerConfig) -> Iterator[Path]:
         )
         if not _is_broad(project):
             yield project
+        # Its dependencies are beside it, not below.
+        yield from [p for p in path.parents if p.name == "node_modules"][-1:]
 
 
 def _near_parents(path: Path) -> list[Path]:
