@@ -192,6 +192,7 @@ async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, not
 
     assert result.error == uncertain_message(timeout_message("plain", 0.3))
     assert not result.mendable
+    assert result.is_late  # so it isn't repeated unless the tool is read-only
 
 
 async def test_of_a_call_that_waited_for_its_server_it_is_known_that_nothing_was_done(plain):

@@ -180,7 +180,9 @@ class Connection:
                 async with self.calls.track(context, seconds) as call:
                     return await self._call_pinned(call, tool, arguments, pinned)
         except CallTimedOut as error:
-            return ToolResult(error=self._timeout_message(error.call))
+            # Sent, so it may have completed; one that wasn't can be repeated.
+            late = self._timeout_message(error.call)
+            return ToolResult(error=late, is_late=error.call.is_sent)
         except ToolWithdrawn as error:
             return ToolResult(error=str(error), mendable=True)
         except ServerUnavailable as error:
