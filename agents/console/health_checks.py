@@ -348,7 +348,8 @@ def check_mcp_servers(processes: Processes = ()) -> HealthCheck:
         running.update(process.mcp_instances)
     if running:
         counts = ", ".join(f"{name} {count}" for name, count in sorted(running.items()))
-        now = f"{now} {_('Running instances: %(counts)s.') % {'counts': counts}}"
+        instances = _("Running instances: %(counts)s.") % {"counts": counts}
+        now = f"{now} {instances}"
     return HealthCheck(what=what, now=now, page=page)
 
 

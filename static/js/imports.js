@@ -5,7 +5,7 @@ const count = document.querySelector(".import-count");
 
 function showCount() {
   const picked = list.querySelectorAll('input[name="pick"]:checked').length;
-  count.textContent = picked === 1 ? count.dataset.one : count.dataset.many.replace("%d", picked);
+  count.textContent = picked === 1 ? count.dataset.one : count.dataset.many.replace("{count}", picked);
 }
 
 function showMatches() {
