@@ -22,7 +22,8 @@ from agents.engine.tool import ToolResult
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp.config import Folder, ServerConfig
-from agents.tools.mcp.tool import ConnectionPool, McpTool
+from agents.tools.mcp.pool import ConnectionPool
+from agents.tools.mcp.tool import McpTool
 from tests.bench.processes import child, free_port, wait_for_port
 from tests.compat.packages import (
     HOME,
@@ -106,7 +107,7 @@ def _node(package: str, program: str, home: str, *args: str, **more: Any) -> Ser
 
 def _python(program: str, home: str, *args: str, **more: Any) -> ServerConfig:
     programs = python_programs("mcp")
-    folders = (Folder(str(programs.parent)), *more.pop("folders", ()))
+    folders = more.pop("folders", ()) or (Folder(str(programs.parent)),)
     return ServerConfig(
         name=program.removeprefix("mcp-server-"),
         command=str(programs / program),
@@ -151,7 +152,8 @@ async def check_git() -> str:
         _write(repository, "readme.md", "Footprints")
         _git(repository, "add", "readme.md")
         _git(repository, "commit", "--quiet", "-m", "First step")
-        shared = (Folder(repository, True),)
+        programs = python_programs("mcp").parent
+        shared = (Folder(str(programs)), Folder(repository, True))
         config = _python("mcp-server-git", home, "--repository", repository, folders=shared)
         async with Server(config) as server:
             log = await server.call("git_log", repo_path=repository)

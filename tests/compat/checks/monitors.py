@@ -4,6 +4,8 @@ import asyncio
 import json
 import tempfile
 import urllib.request
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,11 @@ from tests.bench.processes import child, free_port, wait_for_page
 from tests.compat.packages import python_programs, version
 from tests.compat.product import ask
 from tests.compat.rows import row
-from tests.wire import WireServer, call, say
+from tests.wire import Reply, WireServer, call, say
 
 START_SECONDS = 240
 ARRIVE_SECONDS = 20
-MODEL = "gpt-4o-mini"
+MODEL, SNAPSHOT = "gpt-4o-mini", "gpt-4o-mini-2024-07-18"
 TOTALS = """{ projects { edges { node {
     name traceCount tokenCountTotal costSummary { total { cost } }
 } } } }"""
@@ -44,7 +46,7 @@ async def check_phoenix() -> str:
     id = root["context"]["span_id"]
     assert all(span["parent_id"] == id for span in spans if span is not root), spans
     models = {s["attributes"]["llm.model_name"] for s in spans if s["span_kind"] == "LLM"}
-    assert models == {MODEL}, models
+    assert models == {SNAPSHOT}, models
     assert project["tokenCountTotal"] == 36, project
     cost = project["costSummary"]["total"]["cost"]
     assert cost, project
@@ -53,7 +55,7 @@ async def check_phoenix() -> str:
 
 async def _ask_sum(data: str, url: str) -> None:
     script = [call(("calculator", '{"expression": "6*7"}')), say("It is 42.")]
-    async with WireServer(script) as server:
+    async with WireServer([_named(reply) for reply in script]) as server:
         settings = {
             "ASHIATO_MODEL": f"openai/{MODEL}",
             "ASHIATO_MODEL_URL": server.url,
@@ -62,6 +64,15 @@ async def _ask_sum(data: str, url: str) -> None:
         }
         answer = await ask("What is 6*7?", data, settings)
     assert "42" in answer, answer
+
+
+def _named(reply: Reply) -> Reply:
+    """Return the reply with the model's name as the provider writes it."""
+    parts = [
+        {**part, "model": SNAPSHOT} if isinstance(part, Mapping) else part
+        for part in reply.parts
+    ]
+    return replace(reply, parts=tuple(parts))
 
 
 async def _wait_for_trace(url: str) -> dict[str, Any]:
