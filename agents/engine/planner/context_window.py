@@ -109,5 +109,7 @@ def _token_count(message: Message, count: Callable[[str], int]) -> int:
     """Return the message's tokens, including calls, reasoning and attachments."""
     more = {name: value for name, value in message.items() if name not in _UNCOUNTED_FIELDS}
     others = count(json.dumps(more, ensure_ascii=False)) if more else 0
-    tokens = count(message.get("content") or "") + token_count(refs_of(message))
+    tokens = count(message.get("content") or "")
+    if "attachments" in message:
+        tokens += token_count(refs_of(message))
     return MESSAGE_OVERHEAD_TOKENS + tokens + others

@@ -51,6 +51,11 @@ class _Budget:
         return True
 
 
+def has_attachments(messages: Iterable[Message]) -> bool:
+    """Whether any message has some: most histories don't, and are used as they are."""
+    return any("attachments" in message for message in messages)
+
+
 def select(
     history: Sequence[Message], senses: Collection[Sense], *, hides_data: bool = False
 ) -> tuple[list[Message], dict[str, int]]:
@@ -58,6 +63,8 @@ def select(
 
     Also return how many of the latest results weren't, by reason.
     """
+    if not has_attachments(history):
+        return list(history), {}
     budget, selected = _Budget(MAX_ATTACHMENTS, MAX_BYTES), list[Message]()
     unsent: Counter[str] = Counter()
     is_latest = True
@@ -122,6 +129,8 @@ def add_user_messages(history: Sequence[Message]) -> list[Message]:
 
     A tool's message can only have text, and nothing may come between the results of a turn.
     """
+    if not has_attachments(history):
+        return list(history)
     messages, waiting, calls = list[Message](), list[tuple[str, AttachmentRef]](), _Calls()
     for message in history:
         if message["role"] != "tool" and waiting:
@@ -160,8 +169,10 @@ def _user_message(found: Sequence[tuple[str, AttachmentRef]]) -> Message:
     }
 
 
-async def load(messages: Iterable[Message], store: AttachmentStore) -> list[Message]:
+async def load(messages: list[Message], store: AttachmentStore) -> list[Message]:
     """Return the messages with their attachments, in OpenAI's format."""
+    if not has_attachments(messages):
+        return messages
     return [
         await _load_message(message, store) if "attachments" in message else message
         for message in messages

@@ -296,10 +296,7 @@ class ReActPlanner:
     def _format_history(self, history: Sequence[Message]) -> list[Message]:
         if self.dialect == "react":
             return _react_history(history)
-        messages = [
-            message_for_model(message, self.model) | _attachments(message)
-            for message in history
-        ]
+        messages = [_format_message(message, self.model) for message in history]
         return message_attachments.add_user_messages(messages)
 
     def _history_tokens(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
@@ -475,6 +472,11 @@ def _react_history(history: Sequence[Message]) -> list[Message]:
             messages.append({"role": role, "content": content} | _attachments(message))
         follows_tool = message["role"] == "tool"
     return messages
+
+
+def _format_message(message: Message, model: str) -> Message:
+    formatted = message_for_model(message, model)
+    return formatted | _attachments(message) if "attachments" in message else formatted
 
 
 def _attachments(message: Message) -> Message:
