@@ -1,6 +1,7 @@
 """What users do with chats: reorder the queue, rename, delete; and a chat's status."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from agents.models import Run
 from agents.runs import pubsub
 from chat import messages, queue, run_factory
 from chat.models import ChatSession, Message
+from chat.people_data import server_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +62,13 @@ def rename(session: ChatSession, title: str) -> None:
 
 
 def delete(session: ChatSession) -> None:
-    """Delete a chat with its messages, runs and traces."""
+    """Delete a chat with its messages, runs, traces and MCP servers' files."""
+    remove_files = partial(server_files.delete_for_chat, session.topic)
     with transaction.atomic():
         queue.lock(session)
         Run.objects.filter(message__session=session).delete()
         session.delete()
+        transaction.on_commit(remove_files, robust=True)
 
 
 def get_status(session: ChatSession, run: Run | None) -> SessionStatus:

@@ -7,7 +7,7 @@ saved in rows for the console: a server's status and its current tools.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -350,27 +350,49 @@ def clear_files(server: McpServer) -> None:
 
 def delete_files(pk: int, name: str) -> None:
     """Stop a server in this process, then delete its files."""
-    for closing in disconnect(name):
-        with suppress(TimeoutError):
-            closing.result(DISCONNECT_SECONDS)
+    _wait_for(disconnect(name))
     server_folder.delete(home_folder(pk))
 
 
+def instance_folders() -> dict[str, list[Path]]:
+    """Return the folders of instances by scope, e.g. `people/12`: one for each server."""
+    found: dict[str, list[Path]] = {}
+    for kind in ("people", "chats"):
+        for group in sorted((settings.DATA_DIR.absolute() / "mcp").glob(f"*.{kind}")):
+            for name in server_folder.instance_names(group):
+                found.setdefault(f"{kind}/{name}", []).append(group / name)
+    return found
+
+
 def delete_instance_files(*scopes: str) -> None:
-    """Delete the files that servers have for these people or chats, e.g. `people/12`."""
-    for scope in scopes:
-        group, _sign, own = scope.partition("/")
-        for folder in (settings.DATA_DIR.absolute() / "mcp").glob(f"*.{group}"):
-            server_folder.delete_instance(folder / own)
+    """Stop the instances of these people or chats in this process and delete their files."""
+    folders = instance_folders()
+    if not (theirs := [scope for scope in scopes if scope in folders]):
+        return
+    _wait_for(_in_all_loops(lambda room: room.connections.drop_scopes(theirs)))
+    for folder in (folder for scope in theirs for folder in folders[scope]):
+        server_folder.delete_instance(folder)
 
 
 def disconnect(name: str) -> list[Future[None]]:
     """Close this process's connections to a changed or deleted server, soon."""
+    return _in_all_loops(lambda room: room.connections.drop(name))
+
+
+def _in_all_loops(
+    action: Callable[["_LoopConnections"], Coroutine[None, None, None]],
+) -> list[Future[None]]:
     return [
-        asyncio.run_coroutine_threadsafe(room.connections.drop(name), loop)
+        asyncio.run_coroutine_threadsafe(action(room), loop)
         for loop, room in list(_rooms.items())
         if loop.is_running()
     ]
+
+
+def _wait_for(closings: list[Future[None]]) -> None:
+    for closing in closings:
+        with suppress(TimeoutError):
+            closing.result(DISCONNECT_SECONDS)
 
 
 def running_instances() -> dict[str, int]:

@@ -4,6 +4,7 @@ An interrupted deletion can be repeated.
 """
 
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -11,6 +12,8 @@ from django.db.models import QuerySet
 from agents.models import Run, RunEvent
 from chat import queue
 from chat.models import ChatSession
+
+from . import server_files
 
 RUN_BATCH = 10
 EVENT_BATCH = 2_000
@@ -27,7 +30,9 @@ def delete_session_batch(session: ChatSession, before: datetime | None = None) -
         runs = Run.objects.filter(message__session=session).order_by("pk")
         if _delete_run_batch(runs):
             return True
+        remove_files = partial(server_files.delete_for_chat, session.topic)
         session.delete()
+        transaction.on_commit(remove_files, robust=True)
     return False
 
 

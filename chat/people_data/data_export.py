@@ -114,8 +114,9 @@ def _readme(user: User) -> str:
         "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
         _(
             "Searchable documents belong to the installation, not to a user, and "
-            "aren't included. Data sent to monitoring or written to trace files "
-            "isn't included either; ask your administrator."
+            "aren't included. Files that MCP servers save for this user and data sent to "
+            "monitoring or written to trace files aren't included either; ask your "
+            "administrator."
         ),
     ]
     return "\n\n".join(parts) + "\n"

@@ -44,7 +44,7 @@ from agents.review.models import Comment, Example, Label, Note, Rating, Review, 
 from chat import queue, sharing
 from chat.models import ChatSession, Message
 
-from . import batched_delete, free_space, quotations
+from . import batched_delete, free_space, quotations, server_files
 
 PAGE_SIZE = 200
 DECISION_WORDS = ("approved", "declined")
@@ -153,6 +153,10 @@ def plan(user: User) -> ErasurePlan:
             ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
             ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
             ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
+            ErasureCount(
+                what=_("Folders that MCP servers have for this user and their chats"),
+                count=server_files.count_for_person(user, _own_topics(user)),
+            ),
         ],
         stays=[
             ErasureCount(
@@ -211,7 +215,8 @@ def begin(user: User, by: User | None) -> None:
 def finish(user: User) -> Report:
     """Erase everything that is left."""
     texts = _PersonTexts(user)
-    removed = _count_rows(user)
+    topics = _own_topics(user)
+    removed = [*_count_rows(user), *_count_server_folders(user, topics)]
     since = quotations.latest_pks()
     near = _related_runs(user)
     # Not in the rows the text is known from: an interrupted erasure needs them again.
@@ -233,12 +238,14 @@ def finish(user: User) -> Report:
     found += texts.redact(near | _related_runs(user, texts.topics), since, but={})
     left = texts.left()
     _leave_sessions(user)
+    pk = user.pk
     with transaction.atomic():
         _delete_account(user)
         # Without an actor: the entry for the start names them.
         person = texts.person
         lines = {"removed": removed, "replaced": _to_counts(found), "left": _to_counts(left)}
         audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
+    server_files.delete_for_person(pk, topics)
     return Report(**lines, storage=free_space.wipe(_table_names()))
 
 
@@ -282,6 +289,19 @@ def _count_rows(user: User) -> list[ErasureCount]:
         SavedView.objects.filter(user=user),
     ]
     return _to_counts(Counter({row.model: row.distinct().count() for row in rows}))
+
+
+def _own_topics(user: User) -> set[str]:
+    """Return the topics of the user's chats, and of runs outside chats."""
+    outside = Run.objects.filter(_runs_filter(user)).filter(message=None)
+    topics = set(outside.values_list("topic", flat=True))
+    return topics | {chat.topic for chat in ChatSession.objects.owned_by(user)}
+
+
+def _count_server_folders(user: User, topics: set[str]) -> list[ErasureCount]:
+    count = server_files.count_for_person(user, topics)
+    what = _("folders of MCP servers")
+    return [ErasureCount(what=what, count=count, kind="mcpfolder")] if count else []
 
 
 class _PersonTexts:

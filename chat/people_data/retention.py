@@ -19,7 +19,7 @@ from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review
 from chat.models import ChatSession, Message
 
-from . import batched_delete, erasure
+from . import batched_delete, erasure, server_files
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
         signins=_prune_signins(now, dry_run),
     )
     if not dry_run:
+        server_files.delete_unowned()
         _save_result(done, now)
     return done
 

@@ -12,9 +12,11 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied
 
 from agents.catalog import mcp_servers
+from agents.engine import call_context
 from agents.models import McpServer, ToolRegistration
 from agents.tools.mcp.connection import Health
 from agents.tools.mcp.definition import ToolDefinition
+from tests.tools.conftest import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -274,6 +276,23 @@ async def test_a_server_keeps_a_folder_of_its_own_until_it_is_deleted(
     assert kept.stat().st_mode & 0o777 == 0o700
     mcp_servers.delete_files(plain.pk, plain.name)
     assert not kept.exists()
+
+
+async def test_a_deleted_chats_instance_stops_and_its_files_go(plain, administrator, left):
+    plain.isolation = plain.Isolation.CHAT
+    await plain.asave()
+    async with synced_server(plain, administrator):
+        [tool] = await mcp_servers.load_tools([await arow("plain__environment")])
+        for chat in ("chat.7", "chat.8"):
+            with call_context.use_context(Call("1", chat)):
+                await tool.execute({})
+        before = mcp_servers.running_instances(), sorted(mcp_servers.instance_folders())
+
+        await sync_to_async(mcp_servers.delete_instance_files)("chats/chat.7")
+
+        after = mcp_servers.running_instances(), sorted(mcp_servers.instance_folders())
+    assert before == ({"plain": 2}, ["chats/chat.7", "chats/chat.8"])
+    assert after == ({"plain": 1}, ["chats/chat.8"])
 
 
 async def test_a_run_does_not_wait_for_a_server_that_is_down(plain, administrator, left):

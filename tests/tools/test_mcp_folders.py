@@ -267,8 +267,14 @@ async def test_an_instance_stops_by_itself_sooner_than_a_shared_server(plain, ho
     assert connection._idle == pool.INSTANCE_IDLE_SECONDS
 
 
-def test_a_scope_is_always_a_safe_path(plain):
-    scope = scope_of("person", Call("../../etc"), "plain")
+@pytest.mark.parametrize("name", ["../../etc", "..", ".x", "a/b", "chat.7.lock", "x" * 65])
+def test_a_scope_is_always_a_safe_path(plain, name):
+    scope = scope_of("person", Call(name), "plain")
     config = scoped_config(plain(home="/data/mcp/7"), scope)
 
     assert Path(config.home).parent == Path("/data/mcp/7.people")
+    assert Path(config.home).name.startswith("h-")
+
+
+def test_a_chats_folder_has_the_chats_name():
+    assert scope_of("chat", Call("1", "chat.7"), "plain") == "chats/chat.7"

@@ -11,23 +11,33 @@ from .config import ServerConfig
 from .connection import ServerUnavailable
 
 Isolation = Literal["shared", "person", "chat"]
-SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# A name that is no path and never that of another one's lock file.
+SAFE_ID = re.compile(r"(?!.*\.lock$)(?=.{1,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 def scope_of(isolation: Isolation, context: CallContext, name: str) -> str:
     """Return whose instance a call uses; raise ServerUnavailable if that isn't known.
 
-    It is a path, too: `people/12` or `chats/7`. Without a chat, a person has an own instance.
+    It is a path, too: `people/12` or `chats/chat.7`. Without a chat, a person has an own
+    instance.
     """
     if isolation == "shared":
         return ""
     if isolation == "chat" and context.chat_id:
-        return f"chats/{_safe_id(context.chat_id)}"
+        return chat_scope(context.chat_id)
     if context.user_id:
-        return f"people/{_safe_id(context.user_id)}"
+        return person_scope(context.user_id)
     raise ServerUnavailable(
         f"{name} keeps people apart, and it isn't known whom this call is for."
     )
+
+
+def person_scope(user_id: object) -> str:
+    return f"people/{_safe_id(str(user_id))}"
+
+
+def chat_scope(chat_id: str) -> str:
+    return f"chats/{_safe_id(chat_id)}"
 
 
 def scoped_config(config: ServerConfig, scope: str) -> ServerConfig:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -71,7 +71,13 @@ class ConnectionPool:
 
     async def drop(self, name: str) -> None:
         """Disconnect a server that was disabled or deleted, with all its instances."""
-        keys = [key for key in self._open if key[0] == name]
+        await self._drop([key for key in self._open if key[0] == name])
+
+    async def drop_scopes(self, scopes: Collection[str]) -> None:
+        """Disconnect the instances of deleted people or chats."""
+        await self._drop([key for key in self._open if key[1] in scopes])
+
+    async def _drop(self, keys: list[tuple[str, str]]) -> None:
         dropped = [self._open.pop(key) for key in keys]
         await asyncio.gather(*(connection.close() for connection in dropped))
 

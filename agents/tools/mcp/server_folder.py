@@ -128,6 +128,12 @@ def instance_groups(home: Path) -> list[Path]:
     return [home.with_name(f"{home.name}.{group}") for group in ("people", "chats")]
 
 
+def instance_names(group: Path) -> set[str]:
+    """Return the names of the instances that have files in one of these folders."""
+    found = group.iterdir() if group.is_dir() else ()
+    return {path.name.removesuffix(".lock") for path in found}
+
+
 def _all_folders(home: Path) -> Iterator[Path]:
     yield from (home, sandbox.user_home(home))
     for group in instance_groups(home):
