@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import psutil
@@ -106,6 +107,17 @@ async def test_what_it_needs_is_there(config, data, tmp_path):
     assert found == ["readable", "readable"]
     assert written
     assert not (shared / "notes").exists()
+
+
+async def test_a_program_in_a_writable_folder_can_write_beside_itself(config, tmp_path):
+    own = tmp_path / "own"
+    venv.create(own, symlinks=True)
+    beside = own / "lib" / "notes"
+    started = {"command": str(own / "bin" / "python"), "args": (PLAIN, str(beside))}
+
+    await look_at(config(**started, folders=(Folder(str(own), is_writable=True),)), own)
+
+    assert beside.exists()
 
 
 async def test_a_server_reaches_the_network(config, tmp_path):

@@ -165,11 +165,11 @@ def _bubblewrap_args(config: ServerConfig, folder: Path) -> Iterator[str]:
     binds: dict[Path, str] = {}
     wanted = [(Path(path), "--ro-bind-try") for path in _readable_paths(config)]
     wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, folder)]
-    # Nested paths are mounted after their parents, or not at all if nothing would change: a
-    # link there leads to what is mounted under its own name.
+    # Nested paths are mounted after their parents, or not at all if that would grant nothing
+    # more: a link there leads to what is mounted under its own name.
     for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
         around = next((binds[parent] for parent in path.parents if parent in binds), "")
-        if around != way:
+        if around not in (way, "--bind-try"):
             binds[path] = way
             yield from (way, str(path), str(path))
     yield from ("--chdir", config.cwd or str(folder / "work"), "--")
