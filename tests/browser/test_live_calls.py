@@ -1,67 +1,88 @@
-"""A running tool call: its progress bar, and the form with which it asks the user."""
+"""A running call of an MCP server: its progress, the form with which it asks, its sampling."""
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests import wire
 from tests.browser.conftest import serve
-from tests.browser.conversation import ask, html, last_run
-from tests.browser.server import Server
+from tests.browser.conversation import begin, html, last_run, tool_step
+from tests.browser.server import PROJECT, Server
 
-TOOLS = {"ASHIATO_TOOLS": "tests.browser.live_tools"}
-AGENT = """
-from agents.models import Agent, AgentTool, ToolRegistration
-agent = Agent.objects.create(name="lab", model="demo")
-tool, _ = ToolRegistration.objects.get_or_create(name="live_calculator")
-AgentTool.objects.create(agent=agent, tool=tool)
+REGISTRY = str(PROJECT / "tests" / "tools" / "mcp_servers" / "registry.py")
+SETUP = f"""
+import asyncio
+from django.contrib.auth import get_user_model
+from agents.catalog import mcp_servers
+from agents.models import Agent, McpServer, ToolRegistration
+server = McpServer.objects.create(name="registry", transport="stdio", trusts_annotations=True,
+    command={sys.executable!r}, args=["-W", "ignore", {REGISTRY!r}])
+user = get_user_model().objects.get(username="demo")
+found = asyncio.run(mcp_servers.sync(server, user))
+Agent.objects.filter(name="helper").update(allows_sampling=True)
+Agent.objects.get(name="helper").tools.set(ToolRegistration.objects.filter(server=server))
+print(sorted(found.added))
 """
 
 
 @pytest.fixture(scope="module")
-def live_server(tmp_path_factory, furnished) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("live")
+def model() -> Iterator[wire.WireServer]:
+    """A model that calls the tool named in the question, and describes what it is asked to."""
+
+    def answer(request: wire.Request) -> wire.Reply:
+        last = request.body["messages"][-1]
+        if last["role"] == "tool":
+            return wire.say("Done.")
+        if "Describe" in last["content"]:
+            return wire.say("A list of accounts.")
+        return wire.call((f"registry__{last['content']}", "{}"))
+
+    with wire.serve_in_thread(answer) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory, furnished, model) -> Iterator[Server]:
+    """A server with a real MCP server that is a program."""
+    folder = tmp_path_factory.mktemp("registry")
     shutil.copytree(furnished, folder / "data")
-    server = Server(folder, 0)
-    server.environment |= TOOLS
-    server.manage("setup")
-    server.manage("shell", "-c", AGENT)
-    yield from serve(folder, 0.003, **TOOLS)
+    more = {
+        "ASHIATO_MODEL": "openai/gpt-4.1",
+        "ASHIATO_MODEL_URL": model.url,
+        "ASHIATO_MODEL_KEY": "none",
+        "ASHIATO_MODEL_DISCOVERY": "false",
+    }
+    for server in serve(folder, 0, **more):
+        assert "register" in server.manage("shell", "-v0", "-c", SETUP)
+        yield server
 
 
 @pytest.fixture
-def page(visit, live_server) -> Page:
-    return visit(live_server)
-
-
-def calculate(page: Page, expression: str) -> Locator:
-    page.goto("/")
-    page.locator("select[name=agent]").select_option("lab")
-    ask(page, f"What is {expression}?")
-    return last_run(page)
+def page(visit, registry) -> Page:
+    return visit(registry)
 
 
 @pytest.mark.journey
 def test_a_tool_shows_its_progress_while_it_runs(page: Page):
-    run = calculate(page, "1 + 1")
+    run = begin(page, "index")
 
-    bar = run.get_by_role("progressbar", name="Adding, 40 of 100")
+    bar = run.get_by_role("progressbar", name="Counting, 40 of 100")
     expect(bar).to_have_attribute("value", "40")
     expect(run.locator(".call-progress")).to_contain_text("40%")
 
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator("progress")).to_have_count(0)
-    run.locator(".step[data-kind=tool] summary").click()
-    expect(run.locator(".step[data-kind=tool] .notes")).to_have_text(
-        "Last progress: 100%, Added"
-    )
+    tool_step(run).locator("summary").click()
+    expect(tool_step(run).locator(".notes")).to_have_text("Last progress: 100%, Counted")
 
 
 @pytest.mark.journey
 def test_a_tool_asks_the_user_with_a_form(page: Page):
-    run = calculate(page, "2 + 2")
+    run = begin(page, "register")
     form = run.locator(".elicitation[data-verdict=waiting]")
     expect(form).to_contain_text("registry asks you")
     expect(form).to_contain_text("Don’t enter passwords")
@@ -85,8 +106,10 @@ def test_a_tool_asks_the_user_with_a_form(page: Page):
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".elicitation")).to_contain_text("Answered by demo")
     expect(run.locator(".elicitation")).to_contain_text("ana@example.org")
-    run.locator(".step[data-kind=tool] summary").click()
-    expect(run.locator(".step[data-kind=tool] .seen")).to_contain_text("accept")
+    tool_step(run).locator("summary").click()
+    expect(tool_step(run).locator(".seen")).to_contain_text(
+        "Team account of ana@example.org, 2 seats, Support"
+    )
     watched = html(page.locator("#messages"))
     page.reload()
     expect(last_run(page).locator(".elicitation")).to_contain_text("Answered by demo")
@@ -99,7 +122,7 @@ def without_open(text: str) -> str:
 
 
 def test_typed_text_survives_a_reconnect_and_a_question_can_be_declined(page: Page):
-    run = calculate(page, "2 + 2")
+    run = begin(page, "register")
     form = run.locator(".elicitation[data-verdict=waiting]")
     form.get_by_label("Email").fill("half")
     form.get_by_label("Free").check()
@@ -115,7 +138,7 @@ def test_typed_text_survives_a_reconnect_and_a_question_can_be_declined(page: Pa
 
 
 def test_a_page_to_open_is_spelled_out_and_stop_closes_the_question(page: Page):
-    run = calculate(page, "3 + 3")
+    run = begin(page, "confirm")
     form = run.locator(".elicitation[data-verdict=waiting]")
     link = form.get_by_role("link", name="Open example.org")
     expect(link).to_have_attribute("rel", "noopener noreferrer")
@@ -127,10 +150,10 @@ def test_a_page_to_open_is_spelled_out_and_stop_closes_the_question(page: Page):
     expect(run.locator(".elicitation")).to_contain_text("Closed without an answer")
 
 
-def test_a_question_can_be_answered_in_the_list_of_approvals(page: Page, visit, live_server):
-    run = calculate(page, "2 + 2")
+def test_a_question_can_be_answered_in_the_list_of_approvals(page: Page, visit, registry):
+    run = begin(page, "register")
     expect(run.locator(".elicitation")).to_be_visible()
-    other = visit(live_server)
+    other = visit(registry)
     other.goto("/approvals/")
     form = other.locator(".elicitation")
     form.get_by_label("Email").fill("ana@example.org")
@@ -140,3 +163,13 @@ def test_a_question_can_be_answered_in_the_list_of_approvals(page: Page, visit, 
 
     expect(run).to_have_attribute("data-status", "completed")
     expect(other.locator(".elicitation")).to_have_count(0)
+
+
+def test_the_step_says_what_a_server_asked_the_model(page: Page):
+    run = begin(page, "describe")
+    expect(run).to_have_attribute("data-status", "completed")
+
+    tool_step(run).locator("summary").first.click()
+
+    expect(tool_step(run).locator(".seen")).to_contain_text("Described as: A list of accounts.")
+    expect(tool_step(run)).to_contain_text("Describe the registry in one sentence.")
