@@ -18,6 +18,9 @@ MAX_ATTACHMENT_BYTES = 5_000_000
 MAX_RESULT_BYTES = 10_000_000
 MAX_RESULT_ATTACHMENTS = 20
 MAX_RUN_BYTES = 50_000_000
+# More than this aren't even listed: a server can send a hundred thousand in one result.
+MAX_LISTED_ATTACHMENTS = 100
+MAX_JPEG_SEGMENTS = 500
 MAX_NAME_CHARS = 100
 OTHER_TYPE = "application/octet-stream"
 # Models scale images down; the largest costs about this much, and every one a little.
@@ -167,7 +170,9 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 def _jpeg_size(data: bytes) -> tuple[int, int]:
     """Walk the segments to the frame header."""
     at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
+    for _ in range(MAX_JPEG_SEGMENTS):
+        if at + 9 > len(data) or data[at] != 0xFF:
+            break
         marker = data[at + 1]
         if marker in range(0xC0, 0xD0) and marker not in {0xC4, 0xC8, 0xCC}:
             return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
@@ -202,7 +207,7 @@ async def save_all(
     """Save a result's attachments; the text says which couldn't be, and why."""
     text = (result.error if result.is_error else result.output) or ""
     refs, counts, size = list[AttachmentRef](), dict[str, int](), 0
-    for attachment in map(verify, result.attachments):
+    for attachment in map(verify, result.attachments[:MAX_LISTED_ATTACHMENTS]):
         mark = placeholder(attachment)
         counts[mark] = counts.get(mark, 0) + 1
         # Data stays data: plan steps read it.
@@ -216,6 +221,9 @@ async def save_all(
             counts[mark] -= 1
             text = text if result.is_data else explain(text, mark, str(error))
             refs.append({**reference(attachment), "digest": "", "problem": str(error)})
+    unlisted = len(result.attachments) - MAX_LISTED_ATTACHMENTS
+    if unlisted > 0 and not result.is_data:
+        text = f"{text}\n[{unlisted:,} more attachments; {_too_many()}]"
     if result.is_error:
         return replace(result, error=text), tuple(refs)
     return replace(result, output=text), tuple(refs)
@@ -228,8 +236,12 @@ def _check_limits(size: int, before: int, count: int) -> None:
         limit = format_size(MAX_RESULT_BYTES)
         raise AttachmentRefused(f"not saved: the limit per result is {limit}")
     if count >= MAX_RESULT_ATTACHMENTS:
-        limit = str(MAX_RESULT_ATTACHMENTS)
-        raise AttachmentRefused(f"not saved: the limit per result is {limit} attachments")
+        raise AttachmentRefused(_too_many())
+
+
+def _too_many() -> str:
+    limit = str(MAX_RESULT_ATTACHMENTS)
+    return f"not saved: the limit per result is {limit} attachments"
 
 
 def too_large() -> str:

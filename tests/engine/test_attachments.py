@@ -279,3 +279,23 @@ def test_an_image_knows_its_size(data):
 @pytest.mark.parametrize("data", [png()[:20], b"\xff\xd8\xff", b"", b"GIF89a"])
 def test_a_cut_image_has_no_size(data):
     assert image_size(data) is None
+
+
+async def test_a_hundred_thousand_attachments_are_neither_listed_nor_block_anyone():
+    many = tuple(replace(PICTURE, name=f"{number}.png") for number in range(100_000))
+    result, refs = await attachments.save_all(
+        ToolResult("Here.", attachments=many), MemoryAttachmentStore()
+    )
+
+    assert len(refs) == attachments.MAX_LISTED_ATTACHMENTS
+    assert sum(bool(ref["digest"]) for ref in refs) == attachments.MAX_RESULT_ATTACHMENTS
+    assert result.output.endswith(
+        "[99,900 more attachments; not saved: the limit per result is 20 attachments]"
+    )
+
+
+def test_a_jpeg_of_a_million_segments_has_no_size():
+    frame = b"\xff\xc0\x00\x11\x08\x00\x10\x00\x20" + bytes(10)
+
+    assert image_size(b"\xff\xd8" + b"\xff\xe0\x00\x02" * 50 + frame) == (32, 16)
+    assert image_size(b"\xff\xd8" + b"\xff\xe0\x00\x02" * 1_000 + frame) is None
