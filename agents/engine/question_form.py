@@ -78,10 +78,15 @@ def host(url: str) -> str:
         raise QuestionUnavailable("The address of the page isn't valid.")
     try:
         parts = urlsplit(url)
-        name = (parts.hostname or "").encode("idna").decode()
+        written = parts.hostname or ""
+        name = written.encode("idna").decode()
         port = f":{parts.port}" if parts.port else ""
+        # Browsers map some letters differently: wordpreß.com isn't wordpress.com there.
+        is_exact = written.isascii() or name.encode().decode("idna") == written
     except ValueError as error:
         raise QuestionUnavailable("The address of the page isn't valid.") from error
+    if not is_exact or "%" in name:
+        raise QuestionUnavailable("The address of the page isn't valid.")
     if parts.scheme != "https" or not name or "@" in parts.netloc or "\\" in url:
         raise QuestionUnavailable("The page must have an https address without a user name.")
     return name + port
@@ -104,7 +109,7 @@ def _read_field(name: str, about: Any, is_required: bool) -> FormField:
             format = about.get("format")
             return FormField(
                 kind="text",
-                format=format if format in FORMATS else "",
+                format=format if isinstance(format, str) and format in FORMATS else "",
                 least=_number(about.get("minLength")),
                 most=_number(about.get("maxLength")),
                 **common,
@@ -165,4 +170,7 @@ def _text(value: Any) -> str:
 
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and isfinite(value) else None
+    try:
+        return value if is_number and isfinite(value) else None
+    except OverflowError:  # an integer beyond every float
+        return None

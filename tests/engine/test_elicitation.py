@@ -300,3 +300,55 @@ def test_the_host_of_a_page_is_spelled_out(url, name):
 def test_a_page_that_is_not_plainly_https_is_refused(url):
     with pytest.raises(QuestionUnavailable):
         host(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://wordpre\u00df.com/",
+        "https://\uff47ithub.com/",
+        "https://github.com%2eevil.com/",
+    ],
+)
+def test_a_host_that_browsers_read_differently_is_refused(url):
+    with pytest.raises(QuestionUnavailable):
+        host(url)
+
+
+@pytest.mark.parametrize("about", [{"minLength": 10**400}, {"format": []}, {"maxLength": {}}])
+def test_limits_that_make_no_sense_are_ignored(about):
+    [field] = read_fields({"properties": {"name": {"type": "string", **about}}})
+
+    assert (field.least, field.most, field.format) == (None, None, "")
+
+
+async def test_guardrails_see_the_form_of_a_question(agent):
+    titled = {"type": "string", "title": "Your password", "description": "ana@example.com"}
+    question = Question(source="x", message="Hi", schema={"properties": {"name": titled}})
+
+    async def ask(context):
+        try:
+            return (await context.ask(question)).action
+        except QuestionUnavailable as error:
+            return str(error)
+
+    async def ask_with(action, regex):
+        runtime = agent(
+            Says.call("work"),
+            Says(answer="Done."),
+            tools=[ContextTool(ask)],
+            guardrails=Guardrails(
+                blocked_patterns=[
+                    Pattern(pattern=regex, name="rule", stage="tool_output", action=action)
+                ]
+            ),
+        )
+        with use_run(RunContext(user_id="7", chat_id="chat.1", questions=Desk())):
+            return [event async for event in runtime.stream("Go")]
+
+    masked = await ask_with(GuardrailAction.MASK, r"\S+@example\.com")
+    blocked = await ask_with(GuardrailAction.BLOCK, "password")
+
+    [asked] = of_type(masked, EventType.APPROVAL_REQUESTED)
+    assert "ana@example.com" not in asked["function"]["arguments"]
+    assert not of_type(blocked, EventType.APPROVAL_REQUESTED)

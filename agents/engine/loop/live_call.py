@@ -184,11 +184,18 @@ class LiveCall(CallContext):
             yield
 
     def _screen_question(self, question: Question) -> Question:
-        """Apply guardrails to what a tool wants to show the user."""
-        inspected = self._guardrails.inspect(question.message, "tool_output")
+        """Apply guardrails to what a tool wants to show the user, its form included."""
+        shown = {
+            "message": question.message,
+            "url": question.url,
+            "schema": dict(question.schema),
+        }
+        inspected = self._guardrails.inspect_value(shown, "tool_output")
         if inspected.is_blocked:
             raise QuestionUnavailable(f"The question was blocked: {inspected.result.reason}")
-        return replace(question, message=inspected.text)
+        screened = replace(question, **inspected.value)
+        check_question(screened)  # what was masked may have been needed
+        return screened
 
     def _screen_answer(self, answer: SavedAnswer | None) -> tuple[SavedAnswer | None, str]:
         """Apply guardrails to what goes to the tool; return also why there is no answer."""
