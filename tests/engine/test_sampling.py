@@ -116,6 +116,20 @@ async def test_a_run_over_its_budget_refuses():
     assert response(events).startswith("refused: The run reached its token limit")
 
 
+async def test_requests_at_once_do_not_exceed_the_budget_together():
+    async def work(context):
+        context._sampler.run_state.progress.used.completion_tokens = 999_900
+        replies = await asyncio.gather(*(is_refused(context) for _ in range(5)))
+        return str(sum(not reply.startswith("refused") for reply in replies))
+
+    long = Says(answer="All is well. " * 200)
+    policy = standard_policy(max_tokens=1_000_000)
+    events, model = await run(*[long] * 6, work=work, policy=policy)
+
+    assert response(events) == "1"
+    assert [request["tools"] for request in model.requests].count(None) == 1
+
+
 async def test_a_call_can_not_use_the_model_forever(monkeypatch):
     monkeypatch.setattr(live_call, "MAX_SAMPLES", 1)
 

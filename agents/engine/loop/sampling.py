@@ -1,5 +1,6 @@
 """Answers a tool's requests with the agent's model, under the run's limits and guardrails."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
@@ -42,9 +43,15 @@ class Sampler:
     def __init__(self, agent: "AgentRuntime", run_state: RunState) -> None:
         self.agent = agent
         self.run_state = run_state
+        self._answering = asyncio.Lock()
 
     async def answer(self, request: SamplingRequest, sample: Sample) -> SamplingReply:
         """Ask the model; raise SamplingRefused with a sentence for the server."""
+        # One at a time: what the others use must count before a limit is checked.
+        async with self._answering:
+            return await self._answer(request, sample)
+
+    async def _answer(self, request: SamplingRequest, sample: Sample) -> SamplingReply:
         self._check_allowed(request)
         findings = sample.findings
         messages = [await self._screen_message(m, findings) for m in _messages(request)]
