@@ -186,6 +186,37 @@ async def test_of_two_people_at_once_neither_is_asked_by_mistake(plain, notes):
     assert not second.questions
 
 
+async def test_nobody_is_asked_about_another_persons_stopped_call(plain, notes, monkeypatch):
+    stopped, other = Call("1", answer=accept), Call("2", answer=accept)
+    async with connect(plain(), is_interactive=True) as server:
+        await server.ready()
+        with use_context(stopped):
+            hung = asyncio.create_task(server.call("never", {}))
+        await until(lambda: "begun" in read_notes(notes))
+        hung.cancel()
+        await asyncio.wait([hung])
+        # The server doesn't say which call it asks about: it may be the stopped one.
+        early = await request(server, other, ASK)
+        same = await request(server, stopped, ASK)
+        monkeypatch.setattr(calls, "ABANDONED_SECONDS", 0)
+        late = await request(server, other, ASK)
+
+    assert early == {"action": "decline"}
+    assert same["action"] == late["action"] == "accept"
+    assert len(other.questions) == 1
+
+
+@pytest.mark.parametrize("url", ["http://[", "javascript:alert(1)", "https://"])
+async def test_a_page_without_a_usable_url_fails_no_call(plain, url):
+    params = {"mode": "url", "message": "Open", "url": url, "elicitationId": "1"}
+    call = Call(answer=accept)
+    async with connect(plain(), is_interactive=True) as server:
+        reply = await request(server, call, {"method": "elicitation/create", "params": params})
+
+    assert reply["message"] == "The page to open must have an http or https URL."
+    assert not call.questions
+
+
 # Sampling
 
 

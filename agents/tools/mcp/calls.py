@@ -25,8 +25,11 @@ from agents.engine.errors import ToolError
 
 PROGRESS_INTERVAL_SECONDS = 0.1
 MAX_PROGRESS_CHARS = 300
+# How long a server may still ask about a call that was stopped or took too long.
+ABANDONED_SECONDS = 600.0
 
 Answer = TypeVar("Answer")
+Owner = tuple[str, str]  # a user and a chat
 _current: contextvars.ContextVar["CallInFlight | None"] = contextvars.ContextVar(
     "mcp_call", default=None
 )
@@ -55,6 +58,10 @@ class CallInFlight:
     requests: set[asyncio.Task[Any]] = field(default_factory=set)
     is_sent: bool = False
     reported_at: float = -math.inf
+
+    @property
+    def owner(self) -> Owner:
+        return self.context.user_id, self.context.chat_id
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -88,6 +95,7 @@ class CallTracker:
         self.name = name
         self._mask = mask
         self._calls: list[CallInFlight] = []
+        self._abandoned: dict[Owner, float] = {}
 
     @asynccontextmanager
     async def track(self, context: CallContext, seconds: float) -> AsyncIterator[CallInFlight]:
@@ -110,6 +118,10 @@ class CallTracker:
         token = _current.set(call)
         try:
             yield
+        except BaseException:
+            if call.is_sent:  # without a response: the server may go on and ask about it
+                self._abandoned[call.owner] = _now()
+            raise
         finally:
             _current.reset(token)
             self._calls.remove(call)
@@ -136,7 +148,9 @@ class CallTracker:
             return here
         if not self._calls:
             raise UnrelatedRequest("No call is running, so nobody can be asked.")
-        owners = {(call.context.user_id, call.context.chat_id) for call in self._calls}
+        recent = _now() - ABANDONED_SECONDS
+        self._abandoned = {who: at for who, at in self._abandoned.items() if at > recent}
+        owners = {call.owner for call in self._calls} | {*self._abandoned}
         if len(owners) > 1:
             raise UnrelatedRequest(
                 "Several people use this server at once, so it can't be told whom it asks."

@@ -95,14 +95,22 @@ def url_questions(name: str, error: wire.ErrorData) -> list[Question]:
 def _to_question(name: str, params: wire.ElicitRequestParams) -> Question:
     message = params.message[:MAX_MESSAGE_CHARS]
     if isinstance(params, wire.ElicitRequestURLParams):
-        parts = urlsplit(params.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not _is_web_url(params.url):
             raise InvalidServerRequest("The page to open must have an http or https URL.")
         return Question(source=name, message=message, url=params.url)
     schema = dict(params.requested_schema)
-    if len(schema.get("properties") or {}) > MAX_SCHEMA_FIELDS:
+    fields = schema.get("properties")
+    if isinstance(fields, Mapping) and len(fields) > MAX_SCHEMA_FIELDS:
         raise InvalidServerRequest(f"The form has more than {MAX_SCHEMA_FIELDS} fields.")
     return Question(source=name, message=message, schema=schema)
+
+
+def _is_web_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 def _to_elicit_result(
@@ -122,7 +130,8 @@ def _to_sampling_request(name: str, params: wire.CreateMessageRequestParams) -> 
     if params.tools:
         raise InvalidServerRequest("Sampling with tools isn't supported.")
     messages = [_to_message(message) for message in params.messages]
-    if sum(len(str(message["content"])) for message in messages) > MAX_SAMPLING_CHARS:
+    sizes = [len(params.system_prompt or ""), *(len(str(m["content"])) for m in messages)]
+    if sum(sizes) > MAX_SAMPLING_CHARS:
         raise InvalidServerRequest(
             f"The messages are longer than {MAX_SAMPLING_CHARS:,} characters."
         )
