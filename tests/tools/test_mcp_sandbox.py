@@ -194,7 +194,35 @@ async def test_a_link_that_a_server_left_leads_nobody_out_of_its_folder(config, 
     assert found[1] in {"PermissionError", "FileNotFoundError"}
 
 
+def test_a_server_can_not_replace_what_the_next_process_mounts(config, data):
+    """Only in bubblewrap: Landlock allows the folder itself, wherever its links lead."""
+    given = config()
+    if given.sandbox.levels != ("bubblewrap",):
+        pytest.skip("nothing is mounted")
+    folder = data / "mcp" / "7"
+    for part in sandbox.PARTS:
+        (folder / part).mkdir(parents=True)
+    argv = [*sandbox._bubblewrap_args(given, folder)]
+    swap = f"mv {folder}/tmp {folder}/old; ln -s {data} {folder}/tmp; echo kept > /tmp/mark"
+    subprocess.run([*argv, "/bin/sh", "-c", swap], check=False, capture_output=True)
+
+    assert not (folder / "tmp").is_symlink()
+    assert (folder / "tmp" / "mark").read_text() == "kept\n"
+
+
 # Another user
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_link_is_not_followed_when_files_are_handed_over(data, tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "work").mkdir(parents=True)
+    (folder / "work" / "own").touch()
+    (folder / "work" / "link").symlink_to(data)
+    sandbox._chown_tree(folder, 60_800)
+
+    assert (folder / "work" / "own").stat().st_uid == 60_800
+    assert data.stat().st_uid == (data / "secret_key").stat().st_uid == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from . import confine, launch
 from .config import SandboxLevel, ServerConfig
 
 PROBE_TIMEOUT_SECONDS = 10.0
+PARTS = ("home", "work", "tmp")  # of a server's folder
 # User ids that no distribution assigns, so that servers are isolated from each other.
 FIRST_UID, UID_COUNT = 60_706, 478
 USER_HOMES = Path("/var/lib/ashiato-mcp")
@@ -164,7 +166,10 @@ def _bubblewrap_args(config: ServerConfig, folder: Path) -> Iterator[str]:
     yield from ("--bind", str(folder / "tmp"), "/tmp")
     binds: dict[Path, str] = {}
     wanted = [(Path(path), "--ro-bind-try") for path in _readable_paths(config)]
-    wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, folder)]
+    # Its folder in parts: what is mounted can't be replaced by a link, which the next process
+    # of the same server would mount instead.
+    parts = [folder / part for part in PARTS]
+    wanted += [(Path(path), "--bind-try") for path in _writable_paths(config, *parts)]
     # Nested paths are mounted after their parents, or not at all if that would grant nothing
     # more: a link there leads to what is mounted under its own name.
     for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
@@ -188,9 +193,9 @@ def _readable_paths(config: ServerConfig) -> list[str]:
     return _with_real_paths([*found, *opened])
 
 
-def _writable_paths(config: ServerConfig, folder: Path) -> list[str]:
+def _writable_paths(config: ServerConfig, *own: Path) -> list[str]:
     opened = [Path(each.path) for each in config.folders if each.is_writable]
-    return _with_real_paths([*opened, *([Path(config.cwd)] if config.cwd else []), folder])
+    return _with_real_paths([*opened, *([Path(config.cwd)] if config.cwd else []), *own])
 
 
 def _with_real_paths(paths: Iterable[Path]) -> list[str]:
@@ -316,6 +321,8 @@ def user_home(home: Path) -> Path:
 
 
 def _chown_tree(folder: Path, uid: int) -> None:
-    for at, folders, files in os.walk(folder, followlinks=False):
+    # By descriptor: another process of the server could replace a folder on the way by a link.
+    for _at, folders, files, place in os.fwalk(folder, follow_symlinks=False):
         for name in (".", *folders, *files):
-            os.chown(os.path.join(at, name), uid, uid, follow_symlinks=False)
+            with suppress(FileNotFoundError):
+                os.chown(name, uid, uid, dir_fd=place, follow_symlinks=False)

@@ -17,7 +17,6 @@ from typing import Self
 from . import sandbox
 from .config import ServerConfig
 
-PARTS = ("home", "work", "tmp")
 MAX_ENTRIES = 50_000
 
 
@@ -148,7 +147,7 @@ def _lock_path(home: Path) -> Path:
     return home.with_name(f"{home.name}.lock")
 
 
-def _make_parts(path: Path, parts: Iterable[str] = PARTS) -> None:
+def _make_parts(path: Path, parts: Iterable[str] = sandbox.PARTS) -> None:
     for part in parts:
         _make_folder(path / part)
 
