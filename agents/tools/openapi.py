@@ -15,10 +15,17 @@ from agents.engine.plans import read_yaml
 
 from .http import METHODS
 from .http_binding import HEADER_NAME, RESERVED_HEADERS
-from .openapi_schema import References, SchemaConverter, UnresolvedReference, shorten
+from .openapi_schema import (
+    References,
+    SchemaConverter,
+    TooComplex,
+    UnresolvedReference,
+    shorten,
+)
 
 MAX_DOCUMENT_BYTES = 5_000_000
 MAX_OPERATIONS = 1_000
+MAX_PARAMETERS = 200
 MAX_SCHEMA_CHARS = 20_000
 SCHEMA_DEPTHS = (8, 4, 3, 2)
 MAX_NAME_CHARS = 64
@@ -122,7 +129,10 @@ def read_document(text: str, url: str = "") -> ApiDocument:
     if not paths:
         raise BadDocument("The document has no operations.")
     reader = _OperationReader(data, is_swagger=version.startswith("2"), url=url)
-    operations = tuple(reader.read(paths))
+    try:
+        operations = tuple(reader.read(paths))
+    except TooComplex:
+        raise BadDocument("The document is too complex.") from None
     if not operations:
         raise BadDocument("The document has no operations.")
     info = data.get("info") if isinstance(data.get("info"), Mapping) else {}
@@ -281,6 +291,8 @@ class _ArgumentBuilder:
         self, path: str, listed: list[Any], about: Mapping[str, Any], consumes: list[str]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         form: list[Mapping[str, Any]] = []
+        if len(listed) + path.count("{") > MAX_PARAMETERS:
+            raise _Unsupported(f"It has more than {MAX_PARAMETERS} parameters.")
         for given in self._last_of_each(listed):
             if given.get("in") == "formData":
                 form.append(given)

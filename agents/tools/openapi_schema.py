@@ -12,6 +12,7 @@ import re2
 MAX_DEPTH = 8
 MAX_NODES = 400
 MAX_REFERENCES = 20
+MAX_LOOKUPS = 10_000_000  # a few seconds
 MAX_DESCRIPTION_CHARS = 300
 MAX_ENUM_VALUES = 200
 
@@ -27,6 +28,10 @@ class UnresolvedReference(ValueError):
     """The reference points outside of this document, or to nothing."""
 
 
+class TooComplex(ValueError):
+    """Raised when reading the document takes too long."""
+
+
 def shorten(text: Any, limit: int = MAX_DESCRIPTION_CHARS) -> str:
     """Return the text in one line, cut at a word."""
     line = " ".join(text.split()) if isinstance(text, str) else ""
@@ -40,9 +45,13 @@ class References:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
+        self._left = MAX_LOOKUPS
 
     def resolve(self, value: Any) -> Any:
         """Return a value behind its references; raise UnresolvedReference."""
+        self._left -= 1
+        if self._left < 0:
+            raise TooComplex
         for _ in range(MAX_REFERENCES):
             if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
                 return value

@@ -441,3 +441,28 @@ def test_strict_json_is_read_as_it_is(shape):
     text = json.dumps(shape, ensure_ascii=False)
 
     assert normalize_json(text) == text
+
+
+def test_folders_that_an_entry_opens_are_said_first():
+    noisy = {f"option{number}": 1 for number in range(40)}
+    server = one({**noisy, **TIME, "folders": ["/srv/shared:rw", "/data"]})
+
+    assert server.notes[0] == "Gets access to these folders: /srv/shared:rw, /data."
+
+
+def test_a_quote_without_its_end_is_part_of_an_argument():
+    assert one({"command": "npx", "args": "it's here"}).config.args == ("it's", "here")
+
+
+def test_a_long_variable_is_not_repeated_endlessly():
+    server = one({"command": "npx", "args": ["${X}" * 900], "env": {"X": "y" * 100_000}})
+
+    assert len(server.config.args[0]) < 1_100_000
+
+
+def test_many_blank_lines_are_read_quickly():
+    started = time.perf_counter()
+    with suppress(InvalidServerConfig):
+        read_servers("x" + "\n" * 300_000)
+
+    assert time.perf_counter() - started < 5

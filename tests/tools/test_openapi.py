@@ -370,3 +370,26 @@ def test_no_schema_breaks_the_reading(value):
     document = copy.deepcopy(SHOP)
     document["components"]["schemas"]["Item"] = value
     json_schema.validate_schema(operation("orders_create", document).parameters)
+
+
+def test_an_operation_with_very_many_parameters_is_refused():
+    many = [{"name": f"{'!' * n}", "in": "query", "schema": {}} for n in range(1, 500)]
+    document = {"openapi": "3.0.0", "paths": {"/a": {"get": {"parameters": many}}}}
+
+    [found] = read(document).operations
+    assert found.reason == "It has more than 200 parameters."
+
+
+def test_a_document_that_takes_forever_is_refused(monkeypatch):
+    monkeypatch.setattr("agents.tools.openapi_schema.MAX_LOOKUPS", 1_000)
+    hidden = {"properties": {f"p{n}": {"readOnly": True} for n in range(100)}}
+    fields = {f"q{n}": {"$ref": "#/components/schemas/Hidden"} for n in range(100)}
+    body = {"content": {"application/json": {"schema": {"properties": fields}}}}
+    document = {
+        "openapi": "3.0.0",
+        "components": {"schemas": {"Hidden": hidden}},
+        "paths": {"/a": {"post": {"requestBody": body}}},
+    }
+
+    with pytest.raises(BadDocument, match="The document is too complex"):
+        read(document)

@@ -237,6 +237,10 @@ class _EntryReader:
             },
             **self._timeouts(given),
         )
+        if config.folders:
+            # First, because a text from elsewhere must not grant access unnoticed.
+            paths = ", ".join(map(str, config.folders))
+            self._notes.insert(0, f"Gets access to these folders: {paths}.")
         is_enabled = self._is_enabled(given)
         if not is_enabled:
             self._notes.append("Disabled in this configuration, so it's imported disabled.")
@@ -356,7 +360,7 @@ class _EntryReader:
         value = given.get(key, [])
         if isinstance(value, str):
             self._notes.append(f"Converted {key!r} to a list.")
-            value = shlex.split(value) if value.count('"') % 2 == 0 else value.split()
+            value = _split_words(value)
         if not isinstance(value, list):
             no = f"Must be a list of text values, not {_type_name(value)}."
             raise _Unreadable(self._wrong(key, no))
@@ -451,6 +455,13 @@ def _variables_by_name(flat: dict[str, Any]) -> dict[str, Any]:
         key = "http_headers" if "http_headers" in flat else "headers"
         more[key] = {**wanted, **_mapping(flat.get(key))}
     return more
+
+
+def _split_words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote without its end
+        return text.split()
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ MAX_CONFIG_CHARS = 1_000_000
 FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n", re.M)
 QUOTES = '"\u201c\u201d\u201e\u201f\u2033\uff02'
 BLANKS = re.compile("[\ufeff\u00a0\u200b\u200c\u200d\u2060\u2000-\u200a\u202f\u3000]")
-TOML_TABLE = re.compile(r"^\s*\[\[?[\w.\"'-]+\]\]?\s*(?:#.*)?$", re.M)
+TOML_TABLE = re.compile(r"^[ \t]*\[\[?[\w.\"'-]+\]\]?[ \t]*(?:#.*)?\r?$", re.M)
 YAML_KEY = re.compile(r"^[\w.$@/-]+:(?:\s|$)", re.M)
 
 
@@ -30,7 +30,9 @@ def decode(text: str) -> Any:
         raise InvalidServerConfig(f"The text is longer than {MAX_CONFIG_CHARS:,} characters.")
     text = _unfence(text)
     start = text.lstrip().lstrip("\ufeff")[:1]
-    if start not in ("{", "[", "/", *QUOTES) or (start == "[" and TOML_TABLE.match(text)):
+    if start not in ("{", "[", "/", *QUOTES) or (
+        start == "[" and TOML_TABLE.match(text.lstrip())
+    ):
         if TOML_TABLE.search(text):
             return _decode_toml(text)
         if YAML_KEY.search(text):

@@ -12,6 +12,7 @@ from typing import Any
 from .config import SECRET_NAME
 
 MAX_EXPANSIONS = 1_000
+MAX_EXPANDED_CHARS = 1_000_000
 MAX_NAME_CHARS = 60
 
 # ${NAME}, ${NAME:-default}, ${env:NAME}, ${input:id}, ${{ secrets.NAME }}, {env:NAME}, {{NAME}}
@@ -93,7 +94,8 @@ class Resolver:
         self._env = env
         self._inputs = inputs
         self._missing: dict[str, list[str]] = {}
-        self._left = MAX_EXPANSIONS  # variables can double each other
+        # Variables can double each other, or repeat a long value.
+        self._left, self._chars_left = MAX_EXPANSIONS, MAX_EXPANDED_CHARS
 
     @property
     def missing(self) -> list[MissingValue]:
@@ -143,7 +145,10 @@ class Resolver:
 
     def _is_known(self, name: str, seen: frozenset[str]) -> bool:
         self._left -= 1
-        return name in self._env and name not in seen and self._left > 0
+        if name not in self._env or name in seen:
+            return False
+        self._chars_left -= len(self._env[name])
+        return self._left > 0 and self._chars_left > 0
 
     def _ask(self, where: str, name: str) -> str:
         short = re.sub(r"[^\w.-]+", "_", name).strip("_")[:MAX_NAME_CHARS] or "value"
