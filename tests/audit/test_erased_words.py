@@ -366,6 +366,7 @@ NO_WORDS = {
             "LanguageModel.parameters",
         ),
         *("LanguageModel.fallbacks", "ServerProcess.stalled_in"),
+        "ServerProcess.mcp_instances",
     },
     "people": {"Passkey.public_key"},
 }

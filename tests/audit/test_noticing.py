@@ -133,6 +133,7 @@ def test_of_a_secret_only_what_became_of_it_is_kept(administrator):
     server = McpServer.objects.create(name="shop", transport="http", url="https://a.example/")
     page = f"/admin/agents/mcpserver/{server.pk}/change/"
     form = {"transport": "http", "url": "https://a.example/", "timeout": "5", "args": "[]"}
+    form |= {"connect_timeout": "60", "isolation": "shared", "max_instances": "10"}
 
     for typed in ('{"Authorization": "Bearer s3cret"}', "{}"):
         client_of(administrator).post(page, {**form, "headers": typed, "env": ""})
