@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 
 import pytest
@@ -54,6 +55,7 @@ async def test_the_start_of_a_server_is_shown_and_does_not_count_against_the_cal
 
     assert result.output == "3"
     assert call.progress[0] == (0, None, "plain is starting.")
+    assert re.fullmatch(r"plain started in \d\.\d s\.", call.progress[-1][2])
     assert call.extended == 1
 
 

@@ -284,6 +284,7 @@ MCP_TEMPLATES = (
         "again in a moment."
     ),
     _("%(name)s is starting."),
+    _("%(name)s started in %(seconds)s s."),
     _("The form has more than %(most)s fields."),
     _("Sampling with %(kind)s content isn't supported."),
     _("The messages are longer than %(most)s characters."),

@@ -200,6 +200,7 @@ class Connection:
     async def _wait_until_ready(self, context: CallContext) -> None:
         """Wait for the server while the step says so; raise ServerUnavailable."""
         seconds = self.config.connect_timeout + RETRY_WAIT_SECONDS
+        started = time.monotonic()
         reporting = asyncio.create_task(self._report_start(context))
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -211,6 +212,10 @@ class Connection:
         finally:
             reporting.cancel()
         context.extend_timeout()
+        took = time.monotonic() - started
+        if took >= START_REPORT_SECONDS / 4:  # the step still says that it is starting
+            message = f"{self.config.name} started in {took:.1f} s."
+            context.report_progress(round(took), message=message)
 
     async def _report_start(self, context: CallContext) -> None:
         started = time.monotonic()
