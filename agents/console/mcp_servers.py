@@ -37,6 +37,7 @@ from agents.tools.mcp.config import (
     read_folders,
 )
 from agents.tools.mcp.launch import LaunchRefused, check_launch, launch_warnings, resolve_argv
+from agents.tools.mcp.server_folder import FolderSize
 
 from . import circuit_breakers, figures, sandbox_status, server_import, uptime_strip
 from .model_admin import ConsoleAdmin
@@ -245,7 +246,7 @@ class McpServerAdmin(ConsoleAdmin):
             return "—"
         return render_to_string(
             "admin/agents/mcpserver/_files.html",
-            {"server": server, "size": _describe_files(server), "help": FILES_HELP},
+            {**_files_context(server), "help": FILES_HELP},
         )
 
     @admin.display(description=_("isolation"))
@@ -384,8 +385,7 @@ class McpServerAdmin(ConsoleAdmin):
             **self.admin_site.each_context(request),
             "title": _("Delete files"),
             "opts": self.opts,
-            "server": server,
-            "size": _describe_files(server),
+            **_files_context(server),
         }
         return render(request, "admin/agents/mcpserver/files.html", context)
 
@@ -463,8 +463,12 @@ FILES_HELP = _(
 )
 
 
-def _describe_files(server: McpServer) -> str:
+def _files_context(server: McpServer) -> dict[str, Any]:
     size = mcp_servers.measure_files(server)
+    return {"server": server, "size": _describe_size(size), "has_files": size.files > 0}
+
+
+def _describe_size(size: FolderSize) -> str:
     if not size.files:
         return gettext("No files.")
     counted = ngettext("%(count)s file", "%(count)s files", size.files) % {

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import translation
 
 from agents import runs
 from agents.catalog import tool_factory
@@ -14,6 +15,7 @@ from agents.engine.testing import ContextTool, Says
 from agents.models import AgentStep, Run
 from agents.web.presentation import StepView, status_text
 from agents.web.presentation.live_run import LiveRunView
+from agents.web.presentation.progress import ProgressView
 from tests.conftest import run_question, until, verify_run
 
 pytestmark = [
@@ -86,6 +88,22 @@ async def test_progress_is_a_bar_in_the_live_step_and_a_note_afterwards(tool, ga
     assert StepView(step, run).notes == ["Last progress: 100%, Copied"]
     assert "<progress" not in await database.run(LiveRunView(run.pk).snapshot)
     await verify_run(run)
+
+
+def test_the_start_of_a_server_is_said_in_the_readers_language():
+    notes = [
+        {
+            "kind": StatusKind.TOOL_PROGRESS,
+            "progress": 0,
+            "total": None,
+            "message": "shop is starting.",
+        }
+    ]
+    with translation.override("ja"):
+        label = ProgressView.of(notes).label
+
+    assert label.startswith("shop")
+    assert "starting" not in label
 
 
 async def test_a_page_gets_only_the_bar_while_a_call_reports_progress(tool, gate, scripted):

@@ -519,6 +519,15 @@ def test_the_files_of_a_server_are_counted_and_deleted_after_a_question(root, pl
     assert (detail["files"], detail["bytes"]) == (1, 5)
 
 
+def test_a_server_without_files_offers_nothing_to_delete(root, plain):
+    link = page("files", plain.pk)
+
+    assert link not in root.get(page("change", plain.pk)).content.decode()
+    asked = root.get(link).content.decode()
+    assert "plain has no files on this machine." in asked
+    assert "permanently deletes" not in asked
+
+
 def test_the_files_of_a_server_are_deleted_with_it_and_its_page_says_so(root, plain):
     folder = mcp_servers.home_folder(plain.pk)
     folder.mkdir(parents=True)

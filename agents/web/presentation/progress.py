@@ -7,6 +7,7 @@ from typing import Any, Self
 from django.utils.translation import gettext as _
 
 from agents.engine.events import StatusKind
+from agents.runs.engine_messages import translate
 
 from .markdown import reveal_invisible
 
@@ -25,7 +26,7 @@ class ProgressView:
         facts = next((n for n in notes if n.get("kind") == StatusKind.TOOL_PROGRESS), None)
         if facts is None or not _is_number(facts["progress"]):
             return None
-        message = reveal_invisible(str(facts["message"]))
+        message = reveal_invisible(translate(str(facts["message"])))
         total = facts["total"] if _is_number(facts["total"]) else None
         return cls(facts["progress"], total, message)
 
