@@ -47,7 +47,7 @@ from agents.tools.mcp.connection import (
     gone_message,
 )
 from agents.tools.mcp.definition import ToolDefinition, diff, digest, tool_name
-from agents.tools.mcp.isolation import Isolation, scoped_config
+from agents.tools.mcp.isolation import Isolation, person_scope, scoped_config
 from agents.tools.mcp.launch import refusals
 from agents.tools.mcp.pool import ConnectionPool, IsolatedServer
 from agents.tools.mcp.server_folder import FolderSize
@@ -210,8 +210,8 @@ async def open_tool(row: ToolRegistration, user: AnyUser) -> AsyncIterator[Tool]
     if row.server is None:
         raise ValueError(f"The tool {row.name} belongs to no MCP server.")
     wanted = await database.run(_permitted_config, row.server, user)
-    if row.server.isolation == McpServer.Isolation.PERSON:
-        wanted = scoped_config(wanted, f"people/{user.pk}")
+    if row.server.isolation != McpServer.Isolation.SHARED:  # without a chat, by person
+        wanted = scoped_config(wanted, person_scope(user.pk))
     connection = Connection(wanted, egress=egress())
     try:
         yield _build_tool(row, connection)

@@ -295,6 +295,22 @@ async def test_a_deleted_chats_instance_stops_and_its_files_go(plain, administra
     assert after == ({"plain": 1}, ["chats/chat.8"])
 
 
+@pytest.mark.parametrize("isolation", ["person", "chat"])
+async def test_a_tool_that_is_tried_by_hand_uses_the_files_of_that_person(
+    plain, administrator, left, isolation
+):
+    plain.isolation = isolation
+    await plain.asave()
+    async with synced_server(plain, administrator):
+        row = await ToolRegistration.objects.select_related("server").aget(
+            name="plain__environment"
+        )
+        async with mcp_servers.open_tool(row, administrator) as tool:
+            around = json.loads((await tool.execute({})).output)
+
+    assert f"{plain.pk}.people/{administrator.pk}/" in around["cwd"]
+
+
 async def test_a_run_does_not_wait_for_a_server_that_is_down(plain, administrator, left):
     async with synced_server(plain, administrator) as (add, _):
         add.server.args = [*add.server.args, "dead"]

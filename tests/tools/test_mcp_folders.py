@@ -278,3 +278,19 @@ def test_a_scope_is_always_a_safe_path(plain, name):
 
 def test_a_chats_folder_has_the_chats_name():
     assert scope_of("chat", Call("1", "chat.7"), "plain") == "chats/chat.7"
+
+
+def test_files_that_vanish_while_they_are_measured_do_not_count(home, monkeypatch):
+    walk = server_folder._walk
+    (home / "tmp").mkdir(parents=True)
+    (home / "tmp" / "short-lived").write_text("x")
+
+    def vanishing(folder):
+        for entry in walk(folder):
+            if entry.is_file():
+                os.unlink(entry.path)
+            yield entry
+
+    monkeypatch.setattr(server_folder, "_walk", vanishing)
+
+    assert server_folder.measure(home).files == 0

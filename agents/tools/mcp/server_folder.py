@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -101,8 +102,9 @@ def measure(home: Path) -> FolderSize:
             if seen > MAX_ENTRIES:
                 return FolderSize(size, count, is_partial=True)
             if not entry.is_dir(follow_symlinks=False):
-                size += entry.stat(follow_symlinks=False).st_size
-                count += 1
+                with suppress(FileNotFoundError):  # a server that runs deletes its own files
+                    size += entry.stat(follow_symlinks=False).st_size
+                    count += 1
     return FolderSize(size, count)
 
 
