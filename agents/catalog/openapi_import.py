@@ -224,9 +224,9 @@ def _problem(draft: ToolDraft) -> str:
     if len(draft.endpoint) > MAX_ENDPOINT_CHARS:
         most = {"limit": MAX_ENDPOINT_CHARS}
         return _("The URL is longer than %(limit)d characters.") % most
-    if not urlsplit(draft.endpoint).netloc:
-        return ""  # the base URL is still missing
     try:
+        if not urlsplit(draft.endpoint).netloc:
+            return ""  # the base URL is still missing
         http_tool(_new_row(draft))
     except ValueError as error:
         return str(error)

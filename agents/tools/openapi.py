@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from agents.engine.plans import read_yaml
 
+from . import foreign_json
 from .http import METHODS
 from .http_binding import HEADER_NAME, RESERVED_HEADERS
 from .openapi_schema import (
@@ -158,7 +159,7 @@ def _decode(text: str) -> Mapping[str, Any]:
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] in ("{", "["):
         try:
-            data = json.loads(text)
+            data = foreign_json.loads(text)
         except json.JSONDecodeError as error:
             reason = f"{error.msg} (line {error.lineno}, column {error.colno})"
             raise BadDocument(f"Invalid JSON: {reason}.") from None
@@ -451,7 +452,7 @@ def _style(given: Mapping[str, Any], where: str) -> tuple[str, bool]:
 def _servers(data: Mapping[str, Any], url: str) -> Iterator[str]:
     if "swagger" in data:
         host, base = data.get("host") or urlsplit(url).netloc, data.get("basePath") or ""
-        schemes = [s for s in _list(data.get("schemes")) if s in {"http", "https"}]
+        schemes = [s for s in _list(data.get("schemes")) if s in ("http", "https")]
         schemes = schemes or [urlsplit(url).scheme or "https"]
         for scheme in sorted(schemes, reverse=True):  # https first
             if host:
@@ -517,7 +518,7 @@ def _scheme(key: str, about: Mapping[str, Any]) -> SecurityScheme | None:
         return SecurityScheme(key=key, kind="basic", description=note)
     if kind == "http":
         return SecurityScheme(key=key, kind="bearer", description=note)
-    if kind in {"oauth2", "openIdConnect"}:
+    if kind in ("oauth2", "openIdConnect"):
         return SecurityScheme(key=key, kind="token", description=note)
     return None
 

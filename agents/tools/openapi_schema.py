@@ -155,7 +155,8 @@ class SchemaConverter:
             written = {str(k): v for k, v in parts.items() if not self._is_read_only(v)}
             result["properties"] = {name: inside(part) for name, part in written.items()}
             required = schema.get("required")
-            names = [n for n in required if n in written] if isinstance(required, list) else []
+            listed = required if isinstance(required, list) else []
+            names = [name for name in listed if isinstance(name, str) and name in written]
             if names:
                 result["required"] = list(dict.fromkeys(names))
         if "items" in schema:
@@ -185,7 +186,7 @@ class SchemaConverter:
 
 def _types(given: Any) -> str | list[str]:
     if isinstance(given, list):
-        known = [kind for kind in given if kind in TYPES]
+        known = [kind for kind in given if isinstance(kind, str) and kind in TYPES]
         return known[0] if len(known) == 1 else known
     return given if isinstance(given, str) and given in TYPES else ""
 

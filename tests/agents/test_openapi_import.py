@@ -387,3 +387,10 @@ def test_only_those_who_may_add_tools_import_them(person):
     assert ToolRegistration.objects.filter(name="listOrders").exists()
     assert update.status_code == 403
     assert Client().get(page()).status_code == 302
+
+
+@pytest.mark.parametrize("host", ["[", "[::1", "a]b"])
+def test_a_document_with_an_invalid_host_is_listed_with_reasons(root, host):
+    document = {"swagger": "2.0", "host": host, "paths": {"/a": {"get": {}}}}
+
+    assert states(listed(root, document)) == {"GET /a": "refused"}

@@ -466,3 +466,19 @@ def test_many_blank_lines_are_read_quickly():
         read_servers("x" + "\n" * 300_000)
 
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text", [f'{{"mcpServers": {{"a": {"1" * 5_000}}}}}', f"[mcp_servers.a]\nx = {'1' * 5_000}"]
+)
+def test_a_huge_number_is_an_error_with_a_sentence(text):
+    with pytest.raises(InvalidServerConfig, match="Invalid (JSON|TOML)"):
+        read_servers(text)
+
+
+def test_half_a_character_is_replaced():
+    [server] = read_servers(
+        '{"mcpServers": {"a": {"command": "npx", "env": {"B": "\\ud800"}}}}'
+    )
+
+    assert server.config.env == {"B": "?"}

@@ -393,3 +393,31 @@ def test_a_document_that_takes_forever_is_refused(monkeypatch):
 
     with pytest.raises(BadDocument, match="The document is too complex"):
         read(document)
+
+
+def places(value, path=()):
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in parts:
+        yield (*path, key)
+        if isinstance(part, dict | list):
+            yield from places(part, (*path, key))
+
+
+@pytest.mark.parametrize("wrong", [5, None, [[]], [{}], "http://[", {"$ref": 5}, {"a": [[]]}])
+@pytest.mark.parametrize("document", [SHOP, PETS])
+def test_a_wrong_value_anywhere_is_skipped_or_named(document, wrong):
+    for *path, last in places(document):
+        broken = inside = copy.deepcopy(document)
+        for key in path:
+            inside = inside[key]
+        inside[last] = wrong
+        with suppress(BadDocument):
+            read(broken)
+
+
+def test_json_with_a_huge_number_is_refused_and_a_lone_surrogate_replaced():
+    head = '{"openapi": "3.0.0", "info": {"title": "a\\ud800"}, "paths": {"/a": {"get": {}}}'
+    with pytest.raises(BadDocument, match="Number with too many digits"):
+        read_document(f'{head}, "x": {"1" * 5_000}}}')
+
+    assert read_document(f"{head}}}").title == "a?"

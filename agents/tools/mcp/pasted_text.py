@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.engine.plans import read_yaml
+from agents.tools import foreign_json
 
 from .config import InvalidServerConfig
 
@@ -46,7 +47,7 @@ def decode_json(text: str) -> Any:
     is_fragment = plain.lstrip()[:1] == '"'
     try:
         # The brace goes in front of the text, so only columns of the first line move.
-        return json.loads(f"{{{plain}}}" if is_fragment else plain)
+        return foreign_json.loads(f"{{{plain}}}" if is_fragment else plain)
     except json.JSONDecodeError as error:
         column = error.colno - (1 if is_fragment and error.lineno == 1 else 0)
         reason = f"{error.msg} (line {error.lineno}, column {max(column, 1)})"
@@ -127,7 +128,7 @@ def _unfence(text: str) -> str:
 def _decode_toml(text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidServerConfig(f"Invalid TOML: {error}.") from None
 
 
