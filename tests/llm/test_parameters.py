@@ -241,6 +241,7 @@ def test_a_provider_that_is_not_listed_is_refused(model):
         check(ModelSettings(model=model))
 
 
+@pytest.mark.thorough
 async def test_every_provider_that_is_listed_is_one_that_litellm_knows():
     litellm = await asyncio.wrap_future(warm_up())
     assert set(PROVIDERS_BY_PREFIX) <= {
