@@ -41,6 +41,7 @@ NOT_SAID = {
     "Action Input: {}",
     "Final Answer: {}",
     "LM Studio",
+    "Number with too many digits",
     "The name has no address.",
     "What was wrong: {}",
     "a document that is too large",
