@@ -54,21 +54,22 @@ def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     expect(page.locator("#problems")).to_contain_text("No errors. Ready to save.")
     expect(page.get_by_text("'answer_counter'").first).to_be_visible()
 
-    text.fill(text.input_value().replace('depends_on: ["重複除去"]', 'depends_on: ["重複"]'))
+    right, wrong = 'depends_on: ["Remove duplicates"]', 'depends_on: ["Remove duplicate"]'
+    text.fill(text.input_value().replace(right, wrong))
     expect(page.locator("#problems")).to_contain_text("1 error")
     page.get_by_role("link", name="Line 12").click()
 
-    expect(page.locator(".problems").first).to_contain_text("'重複除去'")
+    expect(page.locator(".problems").first).to_contain_text("'Remove duplicates'")
     expect(text).to_be_focused()
     chosen = text.evaluate("t => t.value.slice(t.selectionStart, t.selectionEnd)")
-    assert chosen == '"重複"]'
+    assert chosen == '"Remove duplicate"]'
 
 
 def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
 
-    page.get_by_role("link", name=re.compile("^集計")).click()
+    page.get_by_role("link", name=re.compile("^Count answers")).click()
 
     expect(text).to_be_focused()
     before = text.evaluate("t => t.value.slice(0, t.selectionStart)")
