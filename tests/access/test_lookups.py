@@ -85,6 +85,7 @@ def test_it_says_400(model, pages, root):
     ],
     ids=lambda v: getattr(v, "__name__", ""),
 )
+@pytest.mark.thorough
 def test_no_value_breaks_a_list(model, pages, root):
     shown = root.get(address(model)).context["cl"]
     names = {n for spec in shown.filter_specs for n in spec.expected_parameters()}

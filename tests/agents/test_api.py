@@ -13,7 +13,6 @@ from agents.runs import pubsub
 from tests.conftest import run_question
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

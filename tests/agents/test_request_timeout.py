@@ -112,6 +112,7 @@ def test_headers_that_come_drop_by_drop_are_not_waited_for(server):
     assert took < LIMIT * 4
 
 
+@pytest.mark.thorough
 def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
     with open_connection(server) as line:
@@ -120,6 +121,7 @@ def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
     assert took < LIMIT * 4
 
 
+@pytest.mark.thorough
 def test_an_upload_over_a_slow_line_arrives(server):
     size = 1_200
     head = f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
@@ -132,6 +134,7 @@ def test_an_upload_over_a_slow_line_arrives(server):
         assert b"1200 bytes" in answer(line)
 
 
+@pytest.mark.thorough
 def test_an_answer_in_pieces_is_sent_to_its_end(server):
     with open_connection(server) as line:
         line.sendall(b"GET /slow HTTP/1.0\r\nHost: x\r\n\r\n")
@@ -139,6 +142,7 @@ def test_an_answer_in_pieces_is_sent_to_its_end(server):
         assert answer(line).count(b"piece ") == 5
 
 
+@pytest.mark.thorough
 def test_a_connection_is_used_again_after_a_pause(server):
     with open_connection(server) as line:
         for _time in range(2):

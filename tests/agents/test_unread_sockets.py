@@ -117,6 +117,7 @@ def test_who_reads_gets_everything_while_others_do_not(server):
     assert {len(frame) for frame in frames} == {FRAME + 3}
 
 
+@pytest.mark.thorough
 def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
     before = resident_mb(server)
     with open_unread_response(server) as reader:

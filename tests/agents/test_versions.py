@@ -11,7 +11,6 @@ from agents.models import Agent, AgentTool, Run
 from tests.conftest import run_question
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

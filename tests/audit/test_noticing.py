@@ -14,7 +14,7 @@ from agents.console import server_import
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a long walk on the beach"
 SERVERS = '{"mcpServers": {"shop": {"url": "https://shop.example/mcp"}}}'
 REVIEWED = {"seen": server_import.text_digest(SERVERS), "name-0": "shop", "pick-0": "on"}

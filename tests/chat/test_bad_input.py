@@ -14,7 +14,6 @@ from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

@@ -14,7 +14,6 @@ from chat import messages
 from tests.conftest import TIMEOUT_SECONDS, verify_run
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

@@ -24,7 +24,6 @@ from chat.page_state import Conversation
 from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

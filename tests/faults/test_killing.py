@@ -5,9 +5,8 @@ import pytest
 from tests.faults import killing
 
 
-@pytest.mark.parametrize(
-    "point", [pytest.param("before_message_save", marks=pytest.mark.thorough), "before_resume"]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("point", ["before_message_save", "before_resume"])
 async def test_f01_runs_go_on_after_a_kill_at_a_point(holds, point):
     await holds(killing.f01, 2, points=[point])
 

@@ -18,7 +18,6 @@ from tests.conftest import ORIGIN, TIMEOUT_SECONDS, tab, until
 from tests.people.test_roles import save_user
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

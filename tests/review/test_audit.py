@@ -16,7 +16,7 @@ from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, client_of, may
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 ACCOUNTS = r"^(signin|person|rights|console)\."

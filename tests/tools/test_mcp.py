@@ -195,6 +195,7 @@ async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, not
     assert result.is_late  # so it isn't repeated unless the tool is read-only
 
 
+@pytest.mark.thorough
 async def test_of_a_call_that_waited_for_its_server_it_is_known_that_nothing_was_done(plain):
     async with connect(plain("mute", connect_timeout=0.3)) as server:
         result = await server.call("add", {"a": 1, "b": 2}, 30)
@@ -259,6 +260,7 @@ async def test_an_effect_is_not_repeated_when_its_server_dies(plain, notes):
     assert read_notes(notes).count("dying") == 1
 
 
+@pytest.mark.thorough
 async def test_a_server_that_cannot_start_says_why_and_is_not_hammered(plain):
     async with connect(plain("dead")) as server:
         await until(lambda: server.start() or server.health.restarts >= 2)
@@ -341,6 +343,7 @@ async def test_nothing_is_left_of_a_server_that_dies(plain, notes):
     assert len(first) == 2
 
 
+@pytest.mark.thorough
 async def test_nothing_is_left_when_the_product_is_killed(plain, notes):
     command = [sys.executable, str(SERVERS / "product.py"), *plain("deaf", "child").argv]
     product = await asyncio.create_subprocess_exec(
@@ -572,6 +575,7 @@ async def test_a_server_behind_an_address_is_used_like_any_other():
     assert json.loads(sold.output) == ["begun", "cancelled"]
 
 
+@pytest.mark.thorough
 async def test_a_server_behind_an_address_that_is_killed_is_found_again():
     async with open_shop() as (process, port):
         server = Connection(shop(port), egress=LOOPBACK)
@@ -589,6 +593,7 @@ async def test_a_server_behind_an_address_that_is_killed_is_found_again():
     assert again.output == "6"
 
 
+@pytest.mark.thorough
 async def test_servers_of_the_oldest_kind_can_be_used_still():
     async with (
         open_shop("sse") as (_, port),
@@ -609,6 +614,7 @@ async def test_a_server_of_the_oldest_kind_is_recognized_by_its_refusal():
     assert old.health.restarts == 0
 
 
+@pytest.mark.thorough
 async def test_what_is_no_server_at_all_says_what_was_wrong_first():
     async with open_shop() as (_, port):
         config = replace(shop(port), url=f"http://127.0.0.1:{port}/nowhere")
@@ -617,6 +623,7 @@ async def test_what_is_no_server_at_all_says_what_was_wrong_first():
                 await server.ready(again=False)
 
 
+@pytest.mark.thorough
 async def test_an_expired_session_is_replaced_before_the_next_call():
     async with open_shop() as (process, port):
         server = Connection(shop(port), egress=LOOPBACK, is_interactive=True)

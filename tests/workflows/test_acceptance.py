@@ -11,7 +11,6 @@ from agents.workflows import acceptance, schedules, versions
 from tests.workflows import pipeline
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

@@ -328,7 +328,7 @@ async def _check_fastmcp(transport: str, path: str) -> str:
     return "a tool called"
 
 
-@row(AREA, "FastMCP over Streamable HTTP", FASTMCP, is_short=True)
+@row(AREA, "FastMCP over Streamable HTTP", FASTMCP)
 async def check_http() -> str:
     return await _check_fastmcp("http", "/mcp")
 
