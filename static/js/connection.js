@@ -4,8 +4,8 @@ const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 10000;
 const STEADY = 10000; // after this long, the next loss counts as a new one
 const COMES_BACK = [1006, 1011, 1012, 1013]; // codes after which htmx reconnects
-// 4404: access was lost after the page was loaded and before it was connected.
-const ENDS = { 4403: "out", 4404: "out", 4429: "crowded" };
+const SHOWN_OUT = 4403;
+const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
 let lost = 0; // time of the loss
@@ -25,8 +25,8 @@ export function watch() {
     losses += 1;
     clearTimeout(steady);
     const { code } = detail.event;
-    if (ENDS[code] === "out") takeNoMore();
-    show(COMES_BACK.includes(code) ? "lost" : has(ENDS[code]) ? ENDS[code] : "ended");
+    if (code === SHOWN_OUT) takeNoMore();
+    show(COMES_BACK.includes(code) ? "lost" : (ENDS[code] ?? "ended"));
   });
   addEventListener("pagehide", () => (leaving = true));
   addEventListener("pageshow", () => (leaving = false));
@@ -85,10 +85,6 @@ function wait(tries) {
 function settle() {
   clearTimeout(steady);
   steady = setTimeout(() => (losses = 0), STEADY);
-}
-
-function has(state) {
-  return state && document.querySelector(`#connection > [data-when="${state}"]`);
 }
 
 function show(state) {

@@ -36,7 +36,6 @@ from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.audit.test_erasure import rows_with
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("run_executor"),
 ]

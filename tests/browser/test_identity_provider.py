@@ -97,7 +97,6 @@ def sign_out(page: Page) -> None:
     page.get_by_role("button", name="Sign out").click()
 
 
-@pytest.mark.journey
 def test_a_provider_signs_in_with_name_address_and_role_and_signs_out(browse):
     page = browse()
     begin(page)

@@ -96,6 +96,7 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     expect(other.locator(".session:has([aria-current=page]) .whose")).to_contain_text("demo")
 
     page.get_by_role("button", name="Close", exact=True).click()
+    expect(page.locator("#present li[title=guest]")).to_be_visible()  # it is connected
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Remove guest").click()
 

@@ -9,7 +9,6 @@ from chat.presence import Person, Presence
 from tests.conftest import frames_until, tab
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]
