@@ -119,7 +119,7 @@ class SessionChrome:
 
     def _queue_frame(self, session: ChatSession) -> SafeString:
         about = {"standing": self._standing, "session": session, "user": self.user}
-        return _render_part("queue", about)
+        return _render("_queue.html", about)
 
     def _list_frames(self, session: ChatSession, live: listing.Runs) -> SafeString:
         """Return the whole list only if the order has changed."""
@@ -130,7 +130,7 @@ class SessionChrome:
         if is_moved:
             self._live, self._statuses = live, _run_statuses(live)
             listed = [_session_row(*about, live) for about in outline]
-            return _render_part("sessions", {"sessions": listed, "session": session})
+            return _render("_sidebar.html#sessions", {"sessions": listed, "session": session})
         renamed = {about[1] for about in outline if about[1:] not in named}
         return self._row_frames(session, live, renamed)
 
@@ -147,7 +147,7 @@ class SessionChrome:
             if about[1] in renamed or f"chat.{about[1]}" in turned
         ]
         about = {"rows": rows, "session": session}
-        return _render_part("session_changes", about) if rows else SafeString()
+        return _render("_sidebar.html#session_changes", about) if rows else SafeString()
 
 
 def _run_statuses(live: listing.Runs) -> dict[str, str]:
@@ -175,12 +175,12 @@ def render_new_message(message: Message, view: RunView, user: User) -> SafeStrin
 def render_earlier_link(session: ChatSession, oldest: int, after: int) -> SafeString:
     """Render a link to earlier messages, between those on the page and the new ones."""
     about = {"session": session, "earlier": oldest, "missed_after": after or None}
-    html = _render_part("earlier", about)
+    html = _render("session.html#earlier", about)
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
 def render_message(message: MessageView, user: User) -> SafeString:
-    return _render_part("message", {"message": message, "user": user})
+    return _render("_message.html", {"message": message, "user": user})
 
 
 def render_composer(session: ChatSession, **about: str) -> SafeString:
@@ -204,17 +204,17 @@ def _render_composer(
         else "",
         "refused": refused,
     }
-    return _render_part("composer_state", about)
+    return _render("_composer.html#state", about)
 
 
 def render_people(people: Collection[Person]) -> SafeString:
     """Render who else is here now."""
-    return _render_part("present", {"people": people})
+    return _render("session.html#present", {"people": people})
 
 
 def render_notice(text: str, level: str = "problem") -> SafeString:
-    return _render_part("notice", {"notice": text, "level": level})
+    return _render("_composer.html#notice", {"notice": text, "level": level})
 
 
-def _render_part(name: str, context: dict[str, Any]) -> SafeString:
-    return mark_safe(render_to_string(f"chat/session.html#{name}", context))
+def _render(name: str, context: dict[str, Any]) -> SafeString:
+    return mark_safe(render_to_string(f"chat/{name}", context))

@@ -51,7 +51,7 @@ def _cached_template(
     run = Run(pk=RUN_PLACEHOLDER, agent_name=agent, model=model, max_steps=max_steps)
     message.run = run
     vars(message)["view"] = RunView(run, until=0)
-    html = render_to_string("chat/session.html#message", {"message": message, "user": person})
+    html = render_to_string("chat/_message.html", {"message": message, "user": person})
     places = {"message": str(MESSAGE_PLACEHOLDER), "client_id": ID_PLACEHOLDER, "text": text}
     return to_format_string(html, **places, **_time_fields(TIME_PLACEHOLDER))
 

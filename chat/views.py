@@ -98,7 +98,7 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def session_list(request: UserRequest) -> HttpResponse:
-    return render(request, "chat/session.html#sessions", _list_context(request))
+    return render(request, "chat/_sidebar.html#sessions", _list_context(request))
 
 
 @require_POST
@@ -193,7 +193,7 @@ def _after_delete(request: UserRequest, pk: int) -> HttpResponse:
 def _after_change(request: UserRequest, otherwise: HttpResponse) -> HttpResponse:
     if not request.htmx:
         return otherwise
-    return render(request, "chat/session.html#sessions", _list_context(request))
+    return render(request, "chat/_sidebar.html#sessions", _list_context(request))
 
 
 def _workflow_command(request: UserRequest, user: User, pk: int) -> str:

@@ -54,4 +54,4 @@ def _cached_row(
     row.whose = NAME_PLACEHOLDER if is_others else ""
     row.live = Run(status=status) if status else None
     about = {"row": row, "is_here": is_here}
-    return render_to_string("chat/session.html#session_row", about)
+    return render_to_string("chat/_sidebar.html#session_row", about)

@@ -26,7 +26,7 @@ def test_a_question_is_drawn_as_the_template_draws_it(language, text, person):
 
     with translation.override(language):
         drawn = new_message.render(message, view)
-        assert drawn == render_to_string("chat/session.html#message", context)
+        assert drawn == render_to_string("chat/_message.html", context)
 
     assert 'id="message-3"' in drawn
     assert 'id="run-7"' in drawn

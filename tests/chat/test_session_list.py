@@ -28,7 +28,7 @@ def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, he
     with translation.override(language):
         drawn = session_rows([row], here)
         about = {"row": row, "is_here": here == 12}
-        assert drawn == render_to_string("chat/session.html#session_row", about)
+        assert drawn == render_to_string("chat/_sidebar.html#session_row", about)
 
 
 def test_what_one_shares_is_marked():
