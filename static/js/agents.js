@@ -1,5 +1,7 @@
 // The form of an agent: searches tools by name, and tests the draft.
 
+import { isComposing } from "./keys.js";
+
 const form = document.getElementById("agent_form");
 const trial = document.getElementById("try");
 const MARKED = "tried-and-wrong";
@@ -19,7 +21,7 @@ function begin() {
   trial.hidden = false;
   trial.querySelector("[data-ask]").addEventListener("click", ask);
   question.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !isComposing(event)) ask();
   });
   const frame = trial.querySelector("iframe");
   frame.addEventListener("load", () => settle(frame));

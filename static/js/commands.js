@@ -1,5 +1,7 @@
 // "/" starts a command: workflows are suggested while typing.
 
+import { isComposing } from "./keys.js";
+
 const text = document.getElementById("text");
 const offers = document.getElementById("offers");
 const COMMAND = "/workflow";
@@ -62,7 +64,7 @@ function option({ name, about }, at) {
 }
 
 function pressed(event) {
-  if (event.isComposing || offers.hidden) return;
+  if (isComposing(event) || offers.hidden) return;
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const isTaken = marked >= 0 && !event.shiftKey && ["Enter", "Tab"].includes(event.key);
   if (!move && !isTaken && event.key !== "Escape") return;

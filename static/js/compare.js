@@ -1,4 +1,5 @@
 import { start } from "./decisions.js";
+import { isComposing } from "./keys.js";
 
 const announcer = document.getElementById("announcer");
 let heard = standing();
@@ -14,7 +15,7 @@ document.addEventListener("htmx:afterRequest", said);
 function moved(event) {
   const key = event.key.toLowerCase();
   const by = { j: 1, n: 1, k: -1, p: -1 }[key];
-  if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!by || isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
   const differing = key === "n" || key === "p" ? "[data-differs]" : "";
   const rows = [...document.querySelectorAll(`.pair-row${differing}, #answers${differing}`)].filter(isShown);

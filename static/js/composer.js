@@ -1,5 +1,6 @@
 // Keeps the typed text until the server has acknowledged it.
 
+import { isComposing } from "./keys.js";
 import { whole } from "./run.js";
 import { toEnd } from "./scroll.js";
 
@@ -32,14 +33,14 @@ export function compose() {
 }
 
 function typed(event) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
   if (matchMedia("(pointer: coarse)").matches) return; // on a phone, Enter is a line break
   event.preventDefault();
   form.requestSubmit();
 }
 
 function shortcut(event) {
-  if (event.key === "Escape" && live && composer.contains(event.target) && !event.isComposing) stop();
+  if (event.key === "Escape" && live && composer.contains(event.target) && !isComposing(event)) stop();
 }
 
 function stop() {

@@ -1,5 +1,6 @@
 // Decisions about calls: in a chat, on a run's page, and in the inbox.
 
+import { isComposing } from "./keys.js";
 import { markPlan, start as plan } from "./plans.js";
 
 let decided = ""; // the approval with the focus when it was decided
@@ -21,7 +22,7 @@ export function mark(field) {
 }
 
 function typed(event) {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isComposing(event)) return;
   const field = event.target.closest?.("[data-sends]");
   field?.closest(".comments, .approval").querySelector("[data-send]").click();
 }

@@ -1,4 +1,7 @@
 // The list of operations of an OpenAPI document: a filter, and how many are selected.
+
+import { isComposing } from "./keys.js";
+
 const list = document.getElementById("operation-list");
 const filter = document.getElementById("operation-filter");
 const count = document.querySelector(".import-count");
@@ -23,7 +26,7 @@ if (list) {
   filter.hidden = false;
   filter.addEventListener("input", showMatches);
   filter.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") event.preventDefault(); // it would import
+    if (event.key === "Enter" && !isComposing(event)) event.preventDefault(); // it would import
   });
   list.addEventListener("change", showCount);
   showCount();

@@ -1,5 +1,6 @@
 // Replays a run: the frames of a page, on the run's own clock.
 
+import { isComposing } from "./keys.js";
 import { keepOpen, openSteps, words } from "./run.js";
 
 const LONG = 1000; // a longer wait is skipped…
@@ -280,7 +281,7 @@ function ahead(mark) {
 }
 
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
   const is = (kinds) => event.target.closest(kinds);
   if (is("input:not([type=range]), textarea, select")) return;
   if (event.key === " " && is("button, a, summary")) return;

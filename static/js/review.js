@@ -1,5 +1,7 @@
 // Reviewing by keyboard: in the queue, and on a run's page.
 
+import { isComposing } from "./keys.js";
+
 const announcer = document.getElementById("announcer");
 const cases = () => [...document.querySelectorAll(".case")];
 
@@ -12,7 +14,7 @@ document.addEventListener("htmx:sendError", failed);
 
 function pressed(event) {
   const { key, target } = event;
-  if (event.isComposing || event.altKey || target.closest?.("dialog")) return;
+  if (isComposing(event) || event.altKey || target.closest?.("dialog")) return;
   const field = target.closest?.("input, textarea, select");
   if (field) return field.closest(".judge") && inField(event, field);
   if (event.ctrlKey || event.metaKey) return;

@@ -1,5 +1,7 @@
 // The list of chats: search, rename and delete in place.
 
+import { isComposing } from "./keys.js";
+
 const list = () => document.getElementById("sessions");
 const search = document.getElementById("session-search");
 const dialog = document.getElementById("delete-session");
@@ -67,7 +69,7 @@ function submitted(event) {
 
 function escaped(event) {
   const form = event.target.closest?.(".rename");
-  if (event.key !== "Escape" || !form) return;
+  if (event.key !== "Escape" || !form || isComposing(event)) return;
   const row = form.closest(".session");
   event.stopPropagation();
   leaveRename(form);

@@ -1,4 +1,5 @@
 import { watch } from "./connection.js";
+import { isComposing } from "./keys.js";
 import { start } from "./run.js";
 
 // Next to the rows is a panel for details; on a narrow page the row itself opens.
@@ -76,7 +77,7 @@ const MOVES = {
 };
 
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const marked = document.querySelector(`[data-key="${CSS.escape(key)}"]`);

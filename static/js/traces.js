@@ -1,5 +1,7 @@
 // The filter bar suggests fields and values. The form works without it.
 
+import { isComposing } from "./keys.js";
+
 const input = document.getElementById("q");
 const offers = document.getElementById("offers");
 const WORD = /(?:^|\s)(-?)([^\s:：]*)$/u;
@@ -87,7 +89,7 @@ function close() {
 }
 
 function pressed(event) {
-  if (event.isComposing) return; // Enter first completes a Japanese word
+  if (isComposing(event)) return; // Enter first completes a Japanese word
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (move && offers.hidden) offer(true);
   if (move && !offers.hidden) {
@@ -126,7 +128,7 @@ function told() {
 
 // "/" focuses the filter; J and K move down and up the list.
 function reach(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
   const by = { j: 1, k: -1 }[event.key.toLowerCase()];
   if (by) walk(by);

@@ -1,6 +1,8 @@
 // The editor: numbers lines, links problems to their lines, keeps the indentation, and warns
 // about unsaved changes.
 
+import { isComposing } from "./keys.js";
+
 const text = document.getElementById("text");
 const lines = document.getElementById("lines");
 let isSaving = false;
@@ -31,7 +33,7 @@ function leaving(event) {
 }
 
 function pressed(event) {
-  if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+  if (event.key !== "Enter" || isComposing(event) || event.ctrlKey || event.metaKey) return;
   const before = text.value.slice(0, text.selectionStart);
   const indent = /^[ ]*/.exec(before.slice(before.lastIndexOf("\n") + 1))[0];
   if (!indent) return;
