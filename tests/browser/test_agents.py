@@ -42,7 +42,6 @@ def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, questi
     assert_equals_its_reload(page)
 
 
-@pytest.mark.journey
 def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
     run = ask_agent(page, "lead", "Ask helper: What is 12.5% of 3480?")
     expect(run).to_have_attribute("data-status", "completed")

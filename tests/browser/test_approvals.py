@@ -46,7 +46,6 @@ def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: P
     assert html(page.locator("#messages")) == watched
 
 
-@pytest.mark.journey
 def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     approval = asks(page)
     approval.get_by_text("Edit arguments").click()

@@ -18,7 +18,6 @@ def reader(request, visit, server) -> Page:
     return visit(server, **READERS[request.param], reduced_motion="reduce")
 
 
-@pytest.mark.journey
 def test_the_log_is_searched_verified_and_taken_along(page: Page, guest, tmp_path):
     page.goto(LOG)
     page.locator("#searchbar").fill("guest person.added")

@@ -1,12 +1,10 @@
 import json
 
-import pytest
 from playwright.sync_api import Page, expect
 
 TOOLS = "/admin/agents/toolregistration/"
 
 
-@pytest.mark.journey
 def test_a_tool_is_made_of_an_endpoint_once_it_fits(page: Page):
     page.goto(f"{TOOLS}add/")
     page.locator(".example summary").click()

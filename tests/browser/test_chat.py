@@ -95,7 +95,6 @@ def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slo
     expect(run.locator(".answer code")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_a_row_says_number_kind_intent_status_and_duration_and_holds_the_rest(page: Page):
     run = ask_and_wait(page, CALCULATION)
     row = tool_step(run)
@@ -216,7 +215,6 @@ def test_a_run_that_ended_while_the_page_was_loading_is_shown_as_ended(slow_page
     expect(late.locator(".running-dot")).to_have_count(0, timeout=5_000)
 
 
-@pytest.mark.journey
 def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
     run = ask_and_wait(page, CALCULATION)
 

@@ -130,7 +130,6 @@ def test_a_page_that_was_away_shows_what_the_other_device_shows(
     expect(slow_page.locator(".question p")).to_have_text(asked)
 
 
-@pytest.mark.journey
 def test_a_browser_without_a_network_says_so_and_sends_afterwards(page: Page, lost):
     ask_and_wait(page, "What is 2 + 3?")
     page.context.set_offline(True)

@@ -38,7 +38,6 @@ def saved_pattern(page: Page, name: str = "Fish"):
         expect(page.locator(".messagelist .success")).to_be_visible()
 
 
-@pytest.mark.journey
 def test_matches_are_marked_while_one_types(page: Page):
     draft(page, "sword[a-z]+", "mask", "both")
     page.locator("#sample").press_sequentially("A ｓｗｏｒｄfish.")

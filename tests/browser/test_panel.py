@@ -10,7 +10,6 @@ from tests.browser.test_agents import ask_agent, assert_equals_its_reload
 FIGURE = "How many orders were refunded?"
 
 
-@pytest.mark.journey
 def test_both_members_their_answer_and_where_they_differ_are_seen(page: Page):
     run = ask_agent(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")

@@ -94,7 +94,6 @@ def test_taking_back_does_not_throw_away_what_is_being_written(slow_page: Page):
     expect(slow_page.locator("#text")).to_have_value("Other")
 
 
-@pytest.mark.journey
 def test_send_now_stops_the_answer_and_is_answered_before_the_others(slow_page: Page):
     run = busy(slow_page)
     ask(slow_page, "How many customers are there?")

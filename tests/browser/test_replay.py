@@ -72,7 +72,6 @@ def test_the_same_moments_are_seen_on_the_way_back(page: Page):
     assert bare(run) == seen[1]
 
 
-@pytest.mark.journey
 def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
     ask_and_wait(page, CALCULATION)
     stage = replay(page)

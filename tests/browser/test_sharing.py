@@ -86,7 +86,6 @@ def test_a_shared_run_fits_a_phone_without_javascript(visit, server, page, run, 
     assert box["width"] <= 390
 
 
-@pytest.mark.journey
 def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
     page.goto(f"/traces/{run}/")
     page.locator("#share > summary").click()

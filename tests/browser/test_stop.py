@@ -34,7 +34,6 @@ def test_stop_ends_the_models_stream_and_keeps_what_was_said(slow_page: Page):
     assert html(slow_page.locator("#messages")) == watched
 
 
-@pytest.mark.journey
 def test_escape_stops_too_and_the_next_question_is_answered(slow_page: Page):
     run = begin(slow_page, LOOKUP)
     expect(run.locator(".live-thought").first).not_to_be_empty()
@@ -47,7 +46,6 @@ def test_escape_stops_too_and_the_next_question_is_answered(slow_page: Page):
     expect(last_run(slow_page).locator(".answer strong")).to_have_text("5")
 
 
-@pytest.mark.journey
 def test_stop_reaches_into_a_tool(slow_page: Page, slow_server):
     with a_slow_shop(slow_server.sample):
         run = begin(slow_page, "How many orders are there?")

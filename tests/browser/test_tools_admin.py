@@ -92,7 +92,6 @@ def test_what_is_wrong_in_the_form_is_told_without_trying(page: Page):
     expect(page.locator("#tried")).to_contain_text("can run any program")
 
 
-@pytest.mark.journey
 def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.locator("[name=_continue]").click()

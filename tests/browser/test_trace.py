@@ -91,7 +91,6 @@ def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
     expect(panel).to_be_hidden()
 
 
-@pytest.mark.journey
 def test_the_keys_read_walk_and_explain_themselves(page: Page):
     trace_of(page, CALCULATION)
     page.keyboard.press("j")

@@ -56,7 +56,6 @@ def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
     assert traces.evaluate("history.length") == pages
 
 
-@pytest.mark.journey
 def test_fields_and_values_are_completed_with_the_keyboard(traces: Page):
     box = traces.get_by_role("combobox", name="Filter runs")
     box.focus()

@@ -47,7 +47,6 @@ def save_workflow(page: Page, name: str) -> str:
     return page.url
 
 
-@pytest.mark.journey
 def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
