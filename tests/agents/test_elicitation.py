@@ -23,7 +23,6 @@ from agents.web.presentation.live_run import LiveRunView
 from tests.conftest import run_question, until, verify_run
 
 pytestmark = [
-    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "run_executor"),
 ]

@@ -14,7 +14,7 @@ from agents.runs import pubsub
 from agents.web import health
 from project.asgi import application
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def get_health(host=b"testserver", path="/health/"):

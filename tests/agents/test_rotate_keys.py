@@ -8,7 +8,7 @@ from django.db import connection
 
 from agents.models import AuditPerson, LanguageModel, McpServer, ToolRegistration
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from agents.runs import disconnections
 from chat.models import ChatSession, Member, Message
 from tests.conftest import tab
 
-pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 LOST, CLOSED = 1006, 1001
 
