@@ -26,7 +26,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import queue, run_factory, sharing
+from chat import branches, queue, run_factory, sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 
@@ -170,7 +170,8 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
     try:
         with transaction.atomic():
             agent = run_factory.select_agent(message.agent_name, message.author)
-            run = run_factory.prepare(session, message.author, message.text, agent)
+            path = _path_for(message)
+            run = run_factory.prepare(session, message.author, message.text, agent, path)
             message.text = masking.mask_for_storage(agent, message.text)
             return queue.attach_run(message, run)
     except MessageRejected:
@@ -180,6 +181,18 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
     except Exception:  # others must not wait for a failure
         logger.exception("Can't start a run for message %s.", message.pk)
         return None
+
+
+def _path_for(message: Message) -> list[int]:
+    """Return the path that a queued message continues: the sender's branch when it was sent.
+
+    If that branch is gone, it is the one they see now.
+    """
+    tree = branches.read(message.session_id)
+    if message.parent_id is None or message.parent_id not in tree:
+        message.parent_id = branches.visible_leaf(tree, message.session_id, message.author_id)
+    message.parent_id = tree.newest_leaf(message.parent_id)
+    return tree.path(message.parent_id)
 
 
 def _lock(session: ChatSession, user: User) -> None:
@@ -237,12 +250,18 @@ def _build(
     """Return the message, unsaved: with its run, or with its place in the queue."""
     if session is not None and (queue.live_run(session) or queue.queued_messages(session)):
         return _build_queued(session, user, text, client_id, agent)
+    path = branches.visible_path(session, user) if session is not None else []
     session = session or _create_session(user, text, agent)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(agent, user)
-    run = run_factory.prepare(session, user, text, answers)
+    run = run_factory.prepare(session, user, text, answers, path)
     kept = masking.mask_for_storage(answers, text)
-    about = {"text": kept, "client_id": client_id, "agent_name": ""}
+    about = {
+        "text": kept,
+        "client_id": client_id,
+        "agent_name": "",
+        "parent_id": path[-1] if path else None,
+    }
     return Message(session=session, author=user, run=run, **about)
 
 
@@ -269,7 +288,8 @@ def _build_queued(
         ) from None
     kept = _masked_text(user, text, name)
     about = {"text": kept, "client_id": client_id, "agent_name": name, "place": place}
-    return Message(session=session, author=user, **about)
+    path = branches.visible_path(session, user)
+    return Message(session=session, author=user, parent_id=path[-1] if path else None, **about)
 
 
 def _masked_text(user: User, text: str, agent: str) -> str:

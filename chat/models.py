@@ -198,6 +198,16 @@ class Message(models.Model):
         on_delete=models.CASCADE,
         related_name="messages",
     )
+    # Whoever deletes a message attaches its children to its parent first (chat.branches).
+    parent = models.ForeignKey(
+        "self",
+        verbose_name=_("previous message"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="children",
+        help_text=_("Empty for the first message. Messages with the same one are branches."),
+    )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("user"),
@@ -228,6 +238,12 @@ class Message(models.Model):
     )
     client_id = models.CharField(_("client ID"), max_length=64)
     created_at = models.DateTimeField(_("sent"), auto_now_add=True)
+    edited_at = models.DateTimeField(
+        _("edited"),
+        null=True,
+        blank=True,
+        help_text=_("When the text was corrected. The run has the original question."),
+    )
 
     objects = MessageQuerySet.as_manager()
 
@@ -256,3 +272,54 @@ class Message(models.Model):
     @property
     def is_queued(self) -> bool:
         return self.place is not None
+
+
+class BranchPosition(models.Model):
+    """Where a user is in the branches of a chat.
+
+    Without `branch` it is the end of the branch they see. With one, it is where they were below
+    that message when they left it for a sibling.
+    """
+
+    session = models.ForeignKey(
+        ChatSession,
+        verbose_name=_("chat"),
+        on_delete=models.CASCADE,
+        related_name="branch_positions",
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="+",
+    )
+    branch = models.ForeignKey(
+        Message,
+        verbose_name=_("branch"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    leaf = models.ForeignKey(
+        Message, verbose_name=_("last message"), on_delete=models.CASCADE, related_name="+"
+    )
+
+    class Meta:
+        verbose_name = _("branch position")
+        verbose_name_plural = _("branch positions")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "user"],
+                condition=models.Q(branch=None),
+                name="one_visible_leaf_a_person",
+            ),
+            models.UniqueConstraint(
+                fields=["branch", "user"],
+                condition=models.Q(branch__isnull=False),
+                name="one_last_leaf_a_branch",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.user_id} {self.leaf_id}"

@@ -96,13 +96,16 @@ def drop_inactive(session: ChatSession) -> None:
 def attach_run(message: Message, run: Run) -> Message:
     """Attach the message to its run.
 
-    It gets a new id, because ids give the order of the conversation.
+    It gets a new id, because ids give the order of the conversation. What was queued behind it
+    on the same branch will follow it.
     """
-    typed = message.created_at
+    typed, before = message.created_at, message.parent_id
     message.delete()
     message.pk, message.run, message.place = None, run, None
     message.save(force_insert=True)
     Message.objects.filter(pk=message.pk).update(created_at=typed)
+    behind = Message.objects.queued().filter(session=message.session_id, parent=before)
+    behind.update(parent=message)
     message.created_at = typed
     return message
 

@@ -1,13 +1,13 @@
 """Creates the run that answers a message: its agent, its history, its workflow."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -22,6 +22,7 @@ from agents.models import Agent, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
+from chat import branches
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 
@@ -35,17 +36,33 @@ HISTORY_FIELDS = (
 )
 
 
-def history(session: ChatSession) -> list[HistoryMessage]:
-    """Return the chat's history as a model gets it."""
-    return [
-        m for run in reversed(_recent_runs(session.pk)) for m in event_store.transcript(run)
-    ]
+def history(session: ChatSession, path: Sequence[int] | None = None) -> list[HistoryMessage]:
+    """Return the history as a model gets it: of the messages on this or the newest path."""
+    if path is None:
+        tree = branches.read(session.pk)
+        path = tree.path(tree.newest_leaf())
+    runs = _runs_of(session.pk, path)
+    return [message for run in runs for message in event_store.transcript(run)]
+
+
+def _runs_of(session: int, path: Sequence[int]) -> list[Run]:
+    """Return the last runs of a path, the oldest first."""
+    newest = _recent_runs(session) if path else []
+    if {vars(run)["message_pk"] for run in newest} <= set(path):
+        return newest[::-1]  # as usual: nothing in the chat is newer than the path
+    on_path = _history_runs().filter(message__in=path, message__session=session)
+    return list(on_path.order_by("-message__pk")[:HISTORY_RUNS])[::-1]
 
 
 @compiled_query
 def _recent_runs(session: int) -> QuerySet[Run]:
-    runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.only(*HISTORY_FIELDS).order_by("-message__pk")[:HISTORY_RUNS]
+    runs = _history_runs().filter(message__session=session)
+    return runs.order_by("-message__pk")[:HISTORY_RUNS]
+
+
+def _history_runs() -> QuerySet[Run]:
+    runs = Run.objects.select_related("review").only(*HISTORY_FIELDS)
+    return runs.annotate(message_pk=F("message__pk"))
 
 
 def select_agent(name: str, user: User) -> Agent:
@@ -74,15 +91,17 @@ def requested_workflow(text: str, user: User) -> start.StartRequest | None:
         raise MessageRejected(str(reason)) from reason
 
 
-def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
-    """Create the run for a text: of an agent, a workflow, or a stopped plan."""
-    if (stopped := _stopped_plan(session, text)) is not None:
+def prepare(
+    session: ChatSession, user: User, text: str, agent: Agent, path: Sequence[int] = ()
+) -> Run:
+    """Create the run for a text after this path: of an agent, a workflow, or a stopped plan."""
+    if (stopped := _stopped_plan(session, text, path)) is not None:
         return _prepare_continuation(stopped, session, user)
     request = requested_workflow(text, user)
     with _reject_agent_errors():
         return runs.prepare(
             query=text,
-            history=history(session),
+            history=history(session, path),
             topic=session.topic,
             user=user,
             agent=agent,
@@ -91,11 +110,12 @@ def prepare(session: ChatSession, user: User, text: str, agent: Agent) -> Run:
         )
 
 
-def _stopped_plan(session: ChatSession, text: str) -> Run | None:
-    """Return the chat's last stopped plan, if this text continues it."""
+def _stopped_plan(session: ChatSession, text: str, path: Sequence[int]) -> Run | None:
+    """Return the path's last run, if it is a stopped plan that this text continues."""
     if text not in _continue_phrases():
         return None
-    last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
+    runs = Run.objects.filter(message__session=session, message__in=path)
+    last = runs.order_by("-message__pk").first()
     return last if last is not None and last.can_continue else None
 
 

@@ -191,10 +191,13 @@ def _session_json(chat: ChatSession) -> Iterator[str]:
     yield f'{_to_json(about)[:-2]},\n"messages": '
     yield from _json_list(
         {
+            "id": message.pk,
+            "parent": message.parent_id,
             "author": message.author.get_username(),
             "text": message.text,
             "run": message.run_id,
             "created_at": _json_value(message.created_at),
+            "edited_at": _json_value(message.edited_at),
         }
         for message in _session_messages(chat)
     )

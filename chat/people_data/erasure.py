@@ -41,7 +41,7 @@ from agents.models import (
     Schedule,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import queue, sharing
+from chat import branches, queue, sharing
 from chat.models import ChatSession, Message
 
 from . import batched_delete, free_space, quotations, server_files
@@ -231,7 +231,11 @@ def finish(user: User) -> Report:
     answered = Run.objects.filter(message__in=elsewhere.values("pk"))
     while batched_delete.delete_run_batch(answered):
         pass
-    elsewhere.delete()
+    for session in set(elsewhere.values_list("session", flat=True)):
+        with transaction.atomic():
+            theirs = elsewhere.filter(session=session)
+            branches.reattach_children(theirs.values_list("pk", flat=True), session)
+            theirs.delete()
     while batched_delete.delete_run_batch(Run.objects.filter(_runs_filter(user))):
         pass
     # Runs started meanwhile were given the earlier history.

@@ -12,10 +12,12 @@ from agents.models import Run
 from chat.models import ChatSession, Message
 user = get_user_model().objects.filter(is_superuser=True).first()
 chat = ChatSession.objects.create(user=user, title="Forty messages")
+said = None
 for n in range(40):
     run = Run.objects.create(user=user, topic=chat.topic, agent_name="helper", model="demo",
         query=str(n), answer="An answer.", status="completed", stopped_reason="completed")
-    Message.objects.create(session=chat, author=user, run=run, text=str(n), client_id=f"m{n}")
+    about = {"session": chat, "author": user, "run": run, "parent": said}
+    said = Message.objects.create(**about, text=str(n), client_id=f"m{n}")
 """
 
 

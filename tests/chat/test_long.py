@@ -56,10 +56,15 @@ def create_messages(chat, count, *, text="6 * 7", answer="42", **step):
     about |= {"started_at": now - timedelta(seconds=1), "ended_at": now} | step
     steps = [AgentStep(run=run, number=1, agent_name="helper", **about) for run in made]
     AgentStep.objects.bulk_create(steps)
-    return Message.objects.bulk_create(
+    said = Message.objects.bulk_create(
         Message(session=chat, author=chat.user, run=run, text=text, client_id=f"c{run.pk}")
         for run in made
     )
+    before = Message.objects.filter(session=chat, pk__lt=said[0].pk).order_by("pk").last()
+    for message in said:
+        message.parent, before = before, message
+    Message.objects.bulk_update(said, ["parent"])
+    return said
 
 
 def page_of(client, chat, query=""):

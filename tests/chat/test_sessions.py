@@ -17,7 +17,7 @@ from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run, RunEvent
-from chat import listing, messages, run_factory, sessions
+from chat import branches, listing, messages, run_factory, sessions
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab, until, verify_run
@@ -253,11 +253,14 @@ def test_what_was_said_before_is_read_at_once_however_it_ended(chat, django_asse
     for at, (status, reason) in enumerate(endings):
         ended = {"status": status, "stopped_reason": reason, "answer": "" if at else "42"}
         run = Run.objects.create(user=chat.user, topic=chat.topic, query=f"{at}?", **ended)
-        Message.objects.create(session=chat, author=chat.user, run=run, client_id=str(at))
-    run_factory.history(chat)
+        before = Message.objects.last()
+        about = {"run": run, "client_id": str(at), "parent": before}
+        Message.objects.create(session=chat, author=chat.user, **about)
+    path = branches.visible_path(chat, chat.user)
+    run_factory.history(chat, path)
 
     with django_assert_num_queries(1):
-        said = [message["content"] for message in run_factory.history(chat)]
+        said = [message["content"] for message in run_factory.history(chat, path)]
 
     assert said[:2] == ["0?", "42"]
     assert said[2::2] == ["1?", "2?"]

@@ -33,13 +33,13 @@ def browser(person):
 
 def create_questions(chat, count):
     """Create a conversation of this many questions."""
+    before = None
     for at in range(1, count + 1):
         run = Run.objects.create(
             topic=chat.topic, user=chat.user, query=f"Question {at}", status="completed"
         )
-        Message.objects.create(
-            session=chat, author=chat.user, run=run, text=f"Question {at}.", client_id=str(at)
-        )
+        said = {"text": f"Question {at}.", "client_id": str(at), "parent": before}
+        before = Message.objects.create(session=chat, author=chat.user, run=run, **said)
 
 
 async def test_a_question_is_answered_without_a_socket(browser):
