@@ -57,6 +57,16 @@ def serve(folder, delay: float, **environment: str) -> Iterator[Server]:
         raise Complained(server.output)
 
 
+def use_model(address: str, model: str = "openai/gpt-4.1") -> dict[str, str]:
+    """Return the environment of a server whose only model is at this address."""
+    return {
+        "ASHIATO_MODEL": model,
+        "ASHIATO_MODEL_URL": address,
+        "ASHIATO_MODEL_KEY": "none",
+        "ASHIATO_MODEL_DISCOVERY": "false",
+    }
+
+
 class Complained(Exception):
     """Raised when a server logged an error or a traceback."""
 

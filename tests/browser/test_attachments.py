@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve
+from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import ask_and_wait, number_in, tool_step
 from tests.browser.server import PROJECT, Server
 from tests.browser.test_accessible import faults
@@ -53,13 +53,7 @@ def gallery(tmp_path_factory, furnished, model) -> Iterator[Server]:
     """A server with a model that sees images, and an agent with a real MCP server's tools."""
     folder = tmp_path_factory.mktemp("gallery")
     shutil.copytree(furnished, folder / "data")
-    more = {
-        "ASHIATO_MODEL": "openai/gpt-4.1",
-        "ASHIATO_MODEL_URL": model.url,
-        "ASHIATO_MODEL_KEY": "none",
-        "ASHIATO_MODEL_DISCOVERY": "false",
-    }
-    for server in serve(folder, 0, **more):
+    for server in serve(folder, 0, **use_model(model.url)):
         assert "chart" in server.manage("shell", "-v0", "-c", SETUP)
         yield server
 

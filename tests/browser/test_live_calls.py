@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve
+from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import begin, html, last_run, tool_step
 from tests.browser.server import PROJECT, Server
 
@@ -50,13 +50,7 @@ def registry(tmp_path_factory, furnished, model) -> Iterator[Server]:
     """A server with a real MCP server that is a program."""
     folder = tmp_path_factory.mktemp("registry")
     shutil.copytree(furnished, folder / "data")
-    more = {
-        "ASHIATO_MODEL": "openai/gpt-4.1",
-        "ASHIATO_MODEL_URL": model.url,
-        "ASHIATO_MODEL_KEY": "none",
-        "ASHIATO_MODEL_DISCOVERY": "false",
-    }
-    for server in serve(folder, 0, **more):
+    for server in serve(folder, 0, **use_model(model.url)):
         assert "register" in server.manage("shell", "-v0", "-c", SETUP)
         yield server
 

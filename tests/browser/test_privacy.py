@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import serve
+from tests.browser.conftest import serve, use_model
 from tests.browser.conversation import ask_and_wait, begin, html, last_run
 from tests.browser.server import Server
 from tests.browser.test_accessible import faults
@@ -35,13 +35,7 @@ def discreet(tmp_path_factory, furnished, model) -> Iterator[Server]:
     """A server with that model."""
     folder = tmp_path_factory.mktemp("discreet")
     shutil.copytree(furnished, folder / "data")
-    more = {
-        "ASHIATO_MODEL": "openai/scripted",
-        "ASHIATO_MODEL_URL": model.url,
-        "ASHIATO_MODEL_KEY": "none",
-        "ASHIATO_MODEL_DISCOVERY": "false",
-    }
-    yield from serve(folder, 0, **more)
+    yield from serve(folder, 0, **use_model(model.url, "openai/scripted"))
 
 
 def choose(page: Page, rule: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import wire
-from tests.browser.conftest import AWAY, account, serve
+from tests.browser.conftest import AWAY, account, serve, use_model
 from tests.browser.conversation import CALCULATION, ask, ask_and_wait, html, last_run
 from tests.browser.server import Server
 from tests.browser.test_accessible import faults
@@ -180,13 +180,9 @@ def lawyer(request: wire.Request) -> wire.Reply:
 def asking_server(tmp_path_factory) -> Iterator[Server]:
     """A server whose model always asks a person."""
     with wire.serve_in_thread(lawyer) as model:
-        more = {
-            "ASHIATO_MODEL": "openai/scripted",
-            "ASHIATO_MODEL_URL": model.url,
-            "ASHIATO_MODEL_KEY": "none",
-            "ASHIATO_MODEL_DISCOVERY": "false",
-        }
-        yield from serve(tmp_path_factory.mktemp("asking"), 0.003, **more)
+        yield from serve(
+            tmp_path_factory.mktemp("asking"), 0.003, **use_model(model.url, "openai/scripted")
+        )
 
 
 @pytest.fixture(scope="module")
