@@ -82,7 +82,7 @@ class ChatConsumer(LiveConsumer):
             self.conversation.last,
             "away" in self.query_params,
             self.may_write,
-            self.language,
+            self.preferences,
         )
         key = (self.session.pk, self.scope["user"].pk, *about)
         conversation, frames = await first_frames.run_shared(key, self._catch_up_page)
@@ -104,7 +104,7 @@ class ChatConsumer(LiveConsumer):
         page = Conversation(
             self.session, self.scope["user"], self.may_write, self.conversation.last
         )
-        return page, await page.catch_up("away" in self.query_params, self.language)
+        return page, await page.catch_up("away" in self.query_params, self.preferences)
 
     def _record_arrival(self, away: int | None) -> None:
         if away is not None:
@@ -192,7 +192,8 @@ class ChatConsumer(LiveConsumer):
     def on_saved(self, message: Message) -> None:
         """Render a message that is answered at once."""
         if message.is_new and not message.is_queued and self.is_greeted:
-            self.new_run_frames = self.conversation.at_once(message)
+            with self.preferences.applied():
+                self.new_run_frames = self.conversation.at_once(message)
         if self.new_run_frames:
             self.looked = time.monotonic()  # everything was just read
 

@@ -5,13 +5,13 @@ from functools import lru_cache
 
 from django.contrib.auth import get_user_model
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from agents.models import Run
 from agents.web.presentation import RunView
+from agents.web.presentation.dates import timestamp
 from agents.web.presentation.formatting import is_scrollable
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER, to_format_string
 from chat.models import Message
@@ -57,5 +57,4 @@ def _cached_template(
 
 
 def _time_fields(moment: datetime) -> dict[str, str]:
-    at = timezone.localtime(moment)
-    return {"moment": at.isoformat(), "clock": f"{at:%H:%M}"}
+    return {"moment": timestamp(moment, "clock")}

@@ -13,12 +13,12 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
-from django.utils import translation
 
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
 from agents.review.models import Comment
+from agents.web.preferences import Preferences
 from agents.web.presentation.live_run import LiveRunView
 from chat import fragments, sharing
 from chat.models import ChatSession, Message
@@ -52,14 +52,14 @@ class Conversation:
         self.last, self.is_discussed = other.last, other.is_discussed
         self.live_views, self.around = deepcopy(other.live_views), copy(other.around)
 
-    async def catch_up(self, was_away: bool, language: str | None) -> list[str]:
+    async def catch_up(self, was_away: bool, preferences: Preferences) -> list[str]:
         """Return frames that update the page.
 
         These are missing messages, oldest first, and its last run.
         """
 
         async def later(part: Callable[..., Any], *subject: Any) -> Any:
-            return await database.run_deferred(_in_language, language, part, *subject)
+            return await database.run_deferred(_apply, preferences, part, *subject)
 
         frames = [await later(self._last_run_frame)]
         for runs in _batches(await later(_corrected_runs, self.session.pk)):
@@ -193,8 +193,8 @@ def _answering_run(message: Message) -> Run:
     return message.run
 
 
-def _in_language(language: str | None, part: Callable[..., Any], *subject: Any) -> Any:
-    with translation.override(language):
+def _apply(preferences: Preferences, part: Callable[..., Any], *subject: Any) -> Any:
+    with preferences.applied():
         return part(*subject)
 
 

@@ -67,7 +67,7 @@ class SessionStore(db.SessionStore):
 
 @compiled_query
 def _users_by_pk(pk: int) -> QuerySet[User]:
-    return get_user_model()._default_manager.filter(pk=pk)
+    return get_user_model()._default_manager.filter(pk=pk).select_related("profile")
 
 
 @compiled_query

@@ -46,7 +46,9 @@ def check(user: User | None) -> None:
 
 
 def _tokens_today(user: AnyUser) -> int:
-    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    # The installation's day, whichever time zone the user's pages are in.
+    now = timezone.localtime(timezone=timezone.get_default_timezone())
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     runs = Run.objects.filter(user=user.pk, started_at__gte=midnight)
     used = runs.aggregate(sum=Sum(F("prompt_tokens") + F("completion_tokens")))
     return used["sum"] or 0

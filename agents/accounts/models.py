@@ -20,6 +20,57 @@ def _user_foreign_key(related_name: str = "+") -> "models.ForeignKey[User, User]
     )
 
 
+class Profile(models.Model):
+    """How a user appears to others, and how pages and agents address them."""
+
+    personal = ("display_name", "about_me", "answer_style")
+    MAX_INSTRUCTIONS = 1500
+
+    class DateFormat(models.TextChoices):
+        LANGUAGE = "", _("By language")
+        ISO = "iso", "2026-11-17"
+        DAY_FIRST = "dmy", "17/11/2026"
+        MONTH_FIRST = "mdy", "11/17/2026"
+
+    class Clock(models.TextChoices):
+        FULL_DAY = "24", _("24-hour (15:04)")
+        HALF_DAY = "12", _("12-hour (3:04 PM)")
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="profile",
+    )
+    display_name = models.CharField(_("display name"), max_length=60, blank=True)
+    skeleton = models.CharField(
+        _("look-alike form of the name"), max_length=180, blank=True, db_index=True
+    )
+    language = models.CharField(_("language"), max_length=10, blank=True)
+    time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
+    date_format = models.CharField(
+        _("date format"), max_length=3, blank=True, choices=DateFormat.choices
+    )
+    clock = models.CharField(
+        _("clock"), max_length=2, choices=Clock.choices, default=Clock.FULL_DAY
+    )
+    has_single_keys = models.BooleanField(_("single-key shortcuts"), default=True)
+    has_instructions = models.BooleanField(_("use custom instructions"), default=True)
+    about_me = models.TextField(
+        _("what agents should know"), blank=True, max_length=MAX_INSTRUCTIONS
+    )
+    answer_style = models.TextField(
+        _("how agents should answer"), blank=True, max_length=MAX_INSTRUCTIONS
+    )
+
+    class Meta:
+        verbose_name = _("profile")
+        verbose_name_plural = _("profiles")
+
+    def __str__(self) -> str:
+        return self.display_name or str(self.user)
+
+
 class VisitQuerySet(models.QuerySet["Visit"]):
     def for_user(self, user: User) -> Self:
         """Return the user's active sessions, last seen first."""

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from django import template
 
 from agents.models import Approval
-from agents.web.presentation import formatting, icons, template_cache
+from agents.web.presentation import dates, formatting, icons, template_cache
 
 register = template.Library()
 
 FILTERS: tuple[Callable[..., object], ...] = (
+    dates.date_text,
+    dates.datetime_text,
+    dates.time_text,
     formatting.duration,
     formatting.integer,
     formatting.cost,
@@ -18,6 +21,7 @@ FILTERS: tuple[Callable[..., object], ...] = (
     formatting.shorten,
 )
 TAGS: tuple[Callable[..., object], ...] = (
+    dates.timestamp,
     icons.icon,
     icons.status_mark,
     icons.cached_url,

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qs
@@ -33,7 +34,7 @@ from agents.models.types import LazyText
 from agents.observability import process_status
 from agents.runs import pubsub
 
-from . import connections, first_frames, frames
+from . import connections, first_frames, frames, preferences
 from .presentation.live_run import LiveRunView
 
 logger = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     channel_layer_alias = ""  # notifications come through agents.runs.pubsub
     code = 1006  # close code, abnormal unless one is received
     language: str | None = None
+    preferences = preferences.Preferences()
     last_word = NOT_FOUND  # close code for a page that lost access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -306,7 +308,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def _in_language(
         self, fragment: Callable[Subject, Text], *subject: Subject.args, **named: Subject.kwargs
     ) -> Text:
-        with translation.override(self.language):
+        with self.preferences.applied():
             return fragment(*subject, **named)
 
     async def send(self, html: str) -> None:  # type: ignore[override]  # takes HTML
@@ -326,7 +328,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def is_signed_in(self) -> bool:
         """Whether the user is still signed in: signing out ends what open tabs can do."""
         self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
-        self.scope["user"] = authentication.session_user(self.login)
+        self.scope["user"] = user = authentication.session_user(self.login)
+        of_user = preferences.of_user(user, self.scope["cookies"])
+        # The page keeps its language, even if the user has changed it elsewhere since.
+        self.preferences = replace(of_user, language=self.language)
         return self.scope["user"].is_authenticated
 
     async def send_initial(self) -> None:

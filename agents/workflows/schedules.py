@@ -26,7 +26,7 @@ class InvalidCron(ValueError):
 def next_time(cron: str, after: datetime) -> datetime:
     """Return the next time, in the installation's time zone; raise InvalidCron."""
     try:
-        return next(CronSim(cron, timezone.localtime(after)))
+        return next(CronSim(cron, timezone.localtime(after, timezone.get_default_timezone())))
     except CronSimError as error:
         raise InvalidCron(_("Invalid cron expression: %(why)s.") % {"why": error}) from error
     except StopIteration:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
+from agents.accounts import profiles
 from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
@@ -23,6 +24,10 @@ from chat.models import ChatSession, Message
 
 PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"
+PROFILE_COLUMNS = (
+    *("display_name", "language", "time_zone", "date_format", "clock"),
+    *("has_single_keys", "has_instructions", "about_me", "answer_style"),
+)
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
 File = tuple[str, Iterator[str] | Iterator[bytes]]
@@ -131,6 +136,7 @@ def _account(user: User) -> dict[str, Any]:
         "last_login": _json_value(user.last_login),
         "groups": sorted(user.groups.values_list("name", flat=True)),
         "permissions": sorted(user.get_all_permissions()),
+        "profile": {name: getattr(profiles.of_user(user), name) for name in PROFILE_COLUMNS},
     }
 
 

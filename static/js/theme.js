@@ -5,12 +5,20 @@
   const choices = { theme: "auto", density: "steps" };
 
   root.dataset.js = "";
+  tellZone();
   for (const name of Object.keys(choices)) root.dataset[name] = kept(name);
   document.addEventListener("DOMContentLoaded", check);
   addEventListener("pageshow", check);
   document.addEventListener("change", ({ target }) => {
     if (target.name in choices) keep(target.name, target.value);
   });
+
+  // The server shows times in this zone until the user chooses another one.
+  function tellZone() {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    if (zone) document.cookie = `ashiato_zone=${zone}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+  }
 
   function kept(name) {
     try {
