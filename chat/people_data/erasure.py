@@ -26,6 +26,7 @@ from django.utils.translation import gettext as _
 from agents import runs
 from agents.access import audit
 from agents.accounts import roles, sessions
+from agents.accounts.models import Profile
 from agents.db import database
 from agents.engine.events import EventType
 from agents.models import (
@@ -387,6 +388,7 @@ def _source_rows(user: User) -> dict[type[Model], Q]:
         Rating: Q(user=user),
         Note: Q(author=user),
         Review: Q(flagged_by=user) | Q(corrected_by=user),
+        Profile: Q(user=user),
     }
 
 
@@ -403,6 +405,8 @@ def _authored_texts(user: User) -> Iterator[str]:
         (Comment.objects.filter(author=user), "text"),
         (Rating.objects.filter(user=user), "comment"),
         (Note.objects.filter(author=user), "text"),
+        (Profile.objects.filter(user=user), "about_me"),
+        (Profile.objects.filter(user=user), "answer_style"),
         (Review.objects.filter(flagged_by=user), "why"),
         (Review.objects.filter(corrected_by=user), "correction"),
     ):

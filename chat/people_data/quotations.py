@@ -21,6 +21,7 @@ from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from agents.access import masking
+from agents.accounts.models import Profile
 from agents.engine.events import DELTA_TYPES
 from agents.engine.loop import AskPersonTool
 from agents.models import (
@@ -72,6 +73,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     SavedView: ("name", "query"),
     Schedule: ("parameters", "trouble"),
     AgentVersion: ("note",),
+    Profile: ("about_me", "answer_style"),
     LogEntry: ("object_repr", "change_message"),
 }
 # Configuration belongs to the installation: matches are only reported.
