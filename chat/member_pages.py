@@ -9,7 +9,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access.requests import UserRequest
-from chat import sharing
+from chat import public_links, sharing
+from chat.link_models import PublicLink
 from chat.models import ChatSession, Invitation, Member
 
 
@@ -18,14 +19,14 @@ def people(request: UserRequest, pk: int) -> HttpResponse:
     """List the members; the owner can add people."""
     if request.method == "GET":
         seen = ChatSession.objects.for_user(request.user)
-        return _render_panel(request, get_object_or_404(seen, pk=pk))
+        return render_panel(request, get_object_or_404(seen, pk=pk))
     chat = _get_own_session(request, pk)
     name, right = request.POST.get("name", ""), request.POST.get("right", "")
     try:
         sharing.add_member(chat, name, right)
     except sharing.SharingRejected as reason:
-        return _render_panel(request, chat, 422, problem=str(reason), name=name[:150])
-    return _panel_or_redirect(request, chat)
+        return render_panel(request, chat, 422, problem=str(reason), name=name[:150])
+    return panel_or_redirect(request, chat)
 
 
 @require_POST
@@ -35,7 +36,7 @@ def remove(request: UserRequest, pk: int, user: int) -> HttpResponse:
         sharing.remove_member(chat, person.pk)
     except (Member.DoesNotExist, sharing.SharingRejected):
         raise Http404 from None
-    return _panel_or_redirect(request, chat)
+    return panel_or_redirect(request, chat)
 
 
 @require_POST
@@ -56,9 +57,9 @@ def invite(request: UserRequest, pk: int) -> HttpResponse:
     try:
         token = sharing.create_invitation(chat, right, hours)
     except sharing.SharingRejected as reason:
-        return _render_panel(request, chat, 422, problem=str(reason))
+        return render_panel(request, chat, 422, problem=str(reason))
     url = request.build_absolute_uri(reverse("chat:join", args=[token]))
-    return _render_panel(request, chat, made=url)
+    return render_panel(request, chat, made=url)
 
 
 @require_POST
@@ -68,7 +69,7 @@ def withdraw(request: UserRequest, pk: int, link: int) -> HttpResponse:
         sharing.withdraw_invitation(chat, link)
     except Invitation.DoesNotExist:
         raise Http404 from None
-    return _panel_or_redirect(request, chat)
+    return panel_or_redirect(request, chat)
 
 
 @require_http_methods(["GET", "POST"])
@@ -99,14 +100,26 @@ def _get_own_session(request: UserRequest, pk: int) -> ChatSession:
     return get_object_or_404(owned, pk=pk)
 
 
-def _panel_or_redirect(request: UserRequest, chat: ChatSession) -> HttpResponse:
-    return _render_panel(request, chat) if request.htmx else redirect("chat:people", chat.pk)
+def panel_or_redirect(request: UserRequest, chat: ChatSession, **message: str) -> HttpResponse:
+    if request.htmx:
+        return render_panel(request, chat, **message)
+    return redirect("chat:people", chat.pk)
 
 
-def _render_panel(
+def render_panel(
     request: UserRequest, chat: ChatSession, status: int = 200, **message: str
 ) -> HttpResponse:
-    context = {"session": chat, "panel": sharing.build_panel(chat, request.user), **message}
+    panel = sharing.build_panel(chat, request.user)
+    links = public_links.active_links(chat) if panel.is_owner else ()
+    context = {
+        "session": chat,
+        "panel": panel,
+        "public_links": links,
+        "public_levels": PublicLink.Level.choices,
+        "public_hours": public_links.DEFAULT_HOURS,
+        "may_publish": public_links.is_enabled(),
+        **message,
+    }
     # htmx doesn't swap error responses, so the status stays 200.
     if request.htmx:
         response = render(request, "chat/people.html#panel", context)

@@ -4,9 +4,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Membership, Run
+from chat.link_models import PublicLink as PublicLink
 
 # Compiled queries only have the user's id.
 UserOrPk: TypeAlias = User | int
@@ -55,6 +57,12 @@ class ChatSession(models.Model):
         db_default=False,
         help_text=_("Whether the chat has members besides its owner."),
     )
+    public_until = models.DateTimeField(
+        _("public until"),
+        null=True,
+        blank=True,
+        help_text=_("When the last public link expires."),
+    )
 
     objects = ChatSessionQuerySet.as_manager()
 
@@ -70,6 +78,15 @@ class ChatSession(models.Model):
     @property
     def topic(self) -> str:
         return f"chat.{self.pk}"
+
+    @property
+    def is_public(self) -> bool:
+        """Whether a public link to it works."""
+        return (
+            settings.PUBLIC_LINKS
+            and self.public_until is not None
+            and self.public_until > timezone.now()
+        )
 
     @property
     def is_running(self) -> bool:

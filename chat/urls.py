@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat import member_pages, views
+from chat import member_pages, public_pages, views
 from chat.people_data import account_pages
 
 app_name = "chat"
@@ -23,6 +23,10 @@ urlpatterns = [
     path(
         "chat/<int:pk>/links/<int:link>/withdraw/", member_pages.withdraw, name="withdraw_link"
     ),
+    path("chat/<int:pk>/public/", public_pages.create, name="publish"),
+    path("chat/<int:pk>/public/<int:link>/update/", public_pages.update, name="republish"),
+    path("chat/<int:pk>/public/<int:link>/revoke/", public_pages.revoke, name="unpublish"),
+    path("public/<str:token>/", public_pages.public_chat, name="public"),
     path("join/<str:token>/", member_pages.join, name="join"),
     path("account/data/", account_pages.data_page, name="data"),
     path("account/data/download/", account_pages.download_data, name="take_data"),

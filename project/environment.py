@@ -125,6 +125,8 @@ class Environment(BaseSettings):
     keep_runs_days: int | None = Field(default=None, ge=1, le=36_500)
     keep_audit_days: int | None = Field(default=None, ge=1, le=36_500)
     self_erasure: bool = False
+    public_links: bool = True
+    suggest_people: bool = False
 
     @field_validator("database_url")
     @classmethod

@@ -102,6 +102,10 @@ KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
 KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
 # Whether users can delete their own accounts.
 SELF_ERASURE = ENVIRONMENT.self_erasure
+# Whether links to chats and runs work without an account.
+PUBLIC_LINKS = ENVIRONMENT.public_links
+# Whether the share dialog suggests other users while typing.
+SUGGEST_PEOPLE = ENVIRONMENT.suggest_people
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"

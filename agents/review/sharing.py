@@ -7,6 +7,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -46,7 +47,7 @@ class SharePanel:
 
 def can_share(run: Run, user: User) -> bool:
     """Whether the user can share it: not if it was only shared with them."""
-    return Run.objects.in_scope(user).filter(pk=run.pk).exists()
+    return settings.PUBLIC_LINKS and Run.objects.in_scope(user).filter(pk=run.pk).exists()
 
 
 def build_panel(run: Run, user: User, *, is_masked: bool) -> SharePanel | None:

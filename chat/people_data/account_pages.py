@@ -18,6 +18,7 @@ from agents.access.requests import UserRequest
 from agents.accounts import sign_in, throttle
 from agents.accounts.views.sign_in import throttled_message
 from agents.web.downloads import download
+from chat import public_links
 
 from . import data_export, erasure
 
@@ -83,6 +84,7 @@ def _render_page(request: UserRequest, problem: str = "", status: int = 200) -> 
         "may_erase": settings.SELF_ERASURE,
         "is_confirmed": sign_in.is_confirmed(request),
         "problem": problem,
+        "public_links": public_links.links_of(request.user),
         "here": "data",
     }
     return render(request, "chat/data.html", context, status=status)

@@ -20,7 +20,7 @@ from agents.accounts import profiles
 from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Message, PublicLink
 
 PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"
@@ -144,6 +144,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     of_a_run = ("run_id", "step")
     decided = (*of_a_run, "tool", "verdict", "reason", "decided_at")
     links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
+    published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
     return [
@@ -154,6 +155,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
         ("approvals", Approval.objects.filter(decided_by=user), decided),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
+        ("public-links", PublicLink.objects.filter(made_by=user), published),
         ("saved-views", SavedView.objects.filter(user=user), ("name", "query")),
         ("schedules", Schedule.objects.filter(user=user), times),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),

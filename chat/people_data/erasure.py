@@ -43,7 +43,7 @@ from agents.models import (
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import branches, queue, sharing
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Message, PublicLink
 
 from . import batched_delete, free_space, quotations, server_files
 
@@ -380,6 +380,7 @@ def _source_rows(user: User) -> dict[type[Model], Q]:
     return {
         Message: Q(author=user) | Q(session__user=user),
         ChatSession: Q(user=user),
+        PublicLink: Q(session__user=user),
         Run: Q(pk__in=theirs),
         RunEvent: Q(run__in=theirs),
         AgentStep: Q(run__in=theirs),

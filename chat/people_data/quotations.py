@@ -36,7 +36,7 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Message, PublicLink
 
 REDACTED = "‹…›"
 # Shorter text may be anyone's; longer text isn't repeated by chance.
@@ -51,6 +51,7 @@ MASK_PATTERN = re.compile(r"‹[^›]*›")
 TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Message: ("text",),
     ChatSession: ("title",),
+    PublicLink: ("snapshot",),
     Run: (
         "query",
         "history",
@@ -277,9 +278,10 @@ def run_rows(runs: Sequence[int]) -> Rows:
 
 
 def session_rows(sessions: Sequence[int]) -> Rows:
-    """Yield the messages and titles of these chats."""
+    """Yield the messages, titles and public copies of these chats."""
     for some in _batches(sessions, PAGE_SIZE):
         yield ChatSession, ChatSession.objects.filter(pk__in=some)
+        yield PublicLink, PublicLink.objects.filter(session__in=some)
         yield Message, Message.objects.filter(session__in=some)
 
 

@@ -17,6 +17,7 @@ from agents.access import audit
 from agents.db import database
 from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review
+from chat import public_links
 from chat.models import ChatSession, Message
 
 from . import batched_delete, erasure, server_files
@@ -60,6 +61,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
     )
     if not dry_run:
         server_files.delete_unowned()
+        public_links.delete_expired()
         _save_result(done, now)
     return done
 

@@ -30,7 +30,8 @@ from agents.models import (
 )
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
-from chat.models import ChatSession, Invitation, Member, Message
+from chat import snapshots
+from chat.models import ChatSession, Invitation, Member, Message, PublicLink
 from tests.pictures import png
 
 MISSING = 987_654_321
@@ -145,6 +146,10 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     share = ShareLink.objects.create(
         run=run, digest=token_digest(TOKEN), level="person", made_by=owner, expires_at=soon
     )
+    public = PublicLink.objects.create(
+        session=chat, digest=token_digest(TOKEN), level="answers", made_by=owner,
+        snapshot=snapshots.build(chat, "answers", owner), updated_at=soon, expires_at=soon,
+    )  # fmt: skip
     note = Note.objects.create(run=run, step=1, text="Hm.", author=people["reviewer"])
     pattern, _is_new = GuardrailPattern.objects.get_or_create(name="Sums", enabled=False)
     about = {"pattern": pattern, "agent_name": "helper", "stage": "input", "action": "warn"}
@@ -161,6 +166,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "traces/views/<int:pk>": view.pk,
         "traces/<int:pk>/share/<int:link>": share.pk,
         "chat/<int:pk>/links/<int:link>": link.pk,
+        "chat/<int:pk>/public/<int:link>": public.pk,
         "message": queued.pk,
         "user": people["reader"].pk,
         "note": note.pk,

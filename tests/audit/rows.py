@@ -22,6 +22,7 @@ def conversation(user, *questions, days=0):
 def create_question(chat, user, question, history=()):
     run = create_ended_run(user, question, chat.topic, history)
     about = {"session": chat, "author": user, "run": run, "client_id": uuid4().hex}
+    about["parent"] = chat.messages.posted().last()
     Message.objects.create(text=question, **about)
     return run
 

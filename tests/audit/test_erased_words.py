@@ -28,7 +28,7 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import sharing
+from chat import public_links, sharing
 from chat.messages import make_title
 from chat.models import ChatSession, Message
 from chat.people_data import erasure, free_space, quotations
@@ -124,6 +124,7 @@ def repeated(person, stranger, reviewer, agent):
     )
     about = {"session": shared, "author": person, "client_id": "q", "place": 1}
     Message.objects.create(text=WORDS, **about)
+    public_links.create(shared, stranger, "details", "24")
     workflow = Workflow.objects.create(name="w")
     WorkflowVersion.objects.create(workflow=workflow, number=1, text="steps: []")
     Schedule.objects.create(

@@ -66,6 +66,12 @@ SENTENCES = {
     audit.MEMBER_REMOVED: gettext_lazy("%(who)s removed a member from %(what)s."),
     audit.INVITED: gettext_lazy("%(who)s created an invite link to %(what)s."),
     audit.INVITATION_WITHDRAWN: gettext_lazy("%(who)s revoked an invite link to %(what)s."),
+    audit.PUBLISHED: gettext_lazy("%(who)s created a public link to %(what)s."),
+    audit.REPUBLISHED: gettext_lazy("%(who)s updated a public link to %(what)s."),
+    audit.UNPUBLISHED: gettext_lazy("%(who)s revoked a public link to %(what)s."),
+    audit.PUBLIC_OPENED: gettext_lazy("%(who)s opened a public link to %(what)s."),
+    audit.SESSION_EXPORTED: gettext_lazy("%(who)s exported %(what)s."),
+    audit.SESSIONS_IMPORTED: gettext_lazy("%(who)s imported chats."),
     audit.LOG_STARTED: gettext_lazy(
         "Signing of the audit log started, including all earlier entries."
     ),

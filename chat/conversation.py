@@ -1,0 +1,20 @@
+"""The messages of a chat that one user sees, for exports and public links."""
+
+from collections.abc import Iterator
+
+from django.contrib.auth.models import User
+
+from chat import branches
+from chat.models import ChatSession, Message
+
+PAGE_SIZE = 50
+
+
+def visible_messages(chat: ChatSession, viewer: User) -> Iterator[Message]:
+    """Yield the messages of the branch this user sees, with their runs, a page at a time."""
+    pks = branches.visible_path(chat, viewer)
+    for at in range(0, len(pks), PAGE_SIZE):
+        rows = Message.objects.select_related(
+            "author", "run", "run__user", "run__review__corrected_by"
+        ).in_bulk(pks[at : at + PAGE_SIZE])
+        yield from (rows[pk] for pk in pks[at : at + PAGE_SIZE] if pk in rows)

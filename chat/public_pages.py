@@ -1,0 +1,119 @@
+"""Public links to a chat: created, updated, revoked and opened."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from agents.access import audit
+from agents.access.audit.request_context import client_address
+from agents.access.requests import UserRequest
+from agents.models import AgentStep, Run
+from agents.review.views.sharing import PRIVATE_HEADERS
+from agents.web.presentation import model_label
+from agents.web.presentation.markdown import render_markdown
+from chat import member_pages, public_links, request_rate
+from chat.link_models import PublicLink
+from chat.models import ChatSession
+
+MESSAGES_PER_PAGE = 60
+MAX_VISITS = 120  # per minute and address
+
+
+@require_POST
+def create(request: UserRequest, pk: int) -> HttpResponse:
+    """Create a link and display it once."""
+    chat = _get_own_session(request, pk)
+    level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
+    try:
+        token = public_links.create(chat, request.user, level, hours)
+    except (public_links.PublicLinkRejected, audit.NotRecorded) as reason:
+        return member_pages.render_panel(request, chat, 422, public_problem=str(reason))
+    url = request.build_absolute_uri(reverse("chat:public", args=[token]))
+    return member_pages.render_panel(request, chat, made_public=url)
+
+
+@require_POST
+def update(request: UserRequest, pk: int, link: int) -> HttpResponse:
+    row = _get_own_link(request, pk, link)
+    try:
+        public_links.update(row, request.user)
+    except (public_links.PublicLinkRejected, audit.NotRecorded) as reason:
+        return member_pages.render_panel(request, row.session, 422, public_problem=str(reason))
+    return member_pages.panel_or_redirect(request, row.session, updated_link=str(row.pk))
+
+
+@require_POST
+def revoke(request: UserRequest, pk: int, link: int) -> HttpResponse:
+    row = _get_own_link(request, pk, link)
+    public_links.revoke(row, request.user)
+    if request.POST.get("from") == "account":
+        return redirect("chat:data")
+    return member_pages.panel_or_redirect(request, row.session)
+
+
+@login_not_required
+@require_GET
+def public_chat(request: HttpRequest, token: str) -> HttpResponse:
+    """Display the copy of a chat to anyone who has the link."""
+    if request_rate.is_exceeded("public", client_address(request), MAX_VISITS):
+        response = render(request, "chat/public_gone.html", {"is_busy": True}, status=429)
+        response["Retry-After"] = str(request_rate.WINDOW_SECONDS)
+    elif (link := public_links.find(token)) is None:
+        response = render(request, "chat/public_gone.html", status=404)
+    else:
+        page = request.GET.get("page", "")
+        if not page:
+            public_links.record_visit(link, request.user)
+        response = render(request, "chat/public.html", _public_context(link, page))
+    for name, value in PRIVATE_HEADERS.items():
+        response[name] = value
+    return response
+
+
+def _public_context(link: PublicLink, page: str) -> dict[str, Any]:
+    pages = Paginator(link.snapshot["messages"], MESSAGES_PER_PAGE)
+    entries = pages.get_page(page)
+    return {
+        "link": link,
+        "title": link.snapshot["title"],
+        "has_authors": link.snapshot["authors"] > 1,
+        "pages": entries,
+        "entries": [_entry_view(entry) for entry in entries],
+    }
+
+
+def _entry_view(entry: dict[str, Any]) -> dict[str, Any]:
+    view = {**entry, "at": datetime.fromisoformat(entry["at"])}
+    if entry["role"] == "user":
+        return view
+    return view | {
+        "html": render_markdown(entry["content"]),
+        "correction_html": render_markdown(entry["correction"]),
+        "model_label": model_label(entry["model"]),
+        "status_label": Run.Status(entry["status"]).label,
+        "steps": [_step_view(step) for step in entry["steps"]],
+    }
+
+
+def _step_view(step: dict[str, Any]) -> dict[str, Any]:
+    return step | {
+        "kind_label": AgentStep.Kind(step["kind"]).label,
+        "status_label": AgentStep.Status(step["status"]).label,
+        "has_details": any(step.get(name) for name in ("thought", "input", "result", "files")),
+    }
+
+
+def _get_own_session(request: UserRequest, pk: int) -> ChatSession:
+    owned = ChatSession.objects.owned_by(request.user).select_related("user")
+    return get_object_or_404(owned, pk=pk)
+
+
+def _get_own_link(request: UserRequest, pk: int, link: int) -> PublicLink:
+    links = public_links.links_of(request.user).select_related("session__user")
+    return get_object_or_404(links, session=pk, pk=link)

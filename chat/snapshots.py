@@ -1,0 +1,108 @@
+"""Builds the masked copy of a chat that visitors of a public link read.
+
+Everything that isn't shared is left out before the copy is saved, not when it is displayed. A
+text is the `content` of a message with a role, so that erasure recognizes even short ones.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from agents.access import masking
+from agents.access.masking import Masker
+from agents.models import Run
+from agents.web.presentation import RunView, StepView
+from chat import conversation
+from chat.link_models import PublicLink
+from chat.models import ChatSession, Message
+
+SCHEMA = "ashiato.public_chat/1"
+MAX_CHARS = 4_000_000
+MAX_STEP_CHARS = 20_000
+
+Level = PublicLink.Level
+
+
+class SnapshotTooLarge(Exception):
+    """Raised when a chat is too long to be published."""
+
+
+def build(chat: ChatSession, level: str, viewer: User) -> dict[str, Any]:
+    """Return the visible part of a chat for a level; raise SnapshotTooLarge.
+
+    Answers in progress aren't included.
+    """
+    authors: dict[int, int] = {}
+    entries: list[dict[str, Any]] = []
+    room = MAX_CHARS
+    for message in conversation.visible_messages(chat, viewer):
+        if message.run is not None and message.run.is_live:
+            continue
+        number = authors.setdefault(message.author_id, len(authors) + 1)
+        for entry in (_question(message, number), *_answer(message.run, level)):
+            room -= sum(map(len, _texts(entry)))
+            if room < 0:
+                raise SnapshotTooLarge
+            entries.append(entry)
+    title = masking.mask_text(chat.title)
+    return {"schema": SCHEMA, "title": title, "authors": len(authors), "messages": entries}
+
+
+def _question(message: Message, author: int) -> dict[str, Any]:
+    return {
+        "role": "user",
+        "content": masking.mask_text(message.text),
+        "author": author,  # a number instead of the name
+        "at": message.created_at.isoformat(),
+    }
+
+
+def _answer(run: Run | None, level: str) -> Iterable[dict[str, Any]]:
+    if run is None:
+        return
+    masked = masking.mask_row(run)
+    view = RunView(masked, "shared", may_decide=False, masker=Masker())
+    yield {
+        "role": "assistant",
+        "content": masked.answer,
+        "output": view.output_text,
+        "correction": masking.mask_text(view.correction.review.correction)
+        if view.correction
+        else "",
+        "sentence": view.sentence,
+        "status": run.status,
+        "agent": run.agent_name,
+        "model": run.model,
+        "at": run.started_at.isoformat(),
+        "steps": []
+        if level == Level.ANSWERS
+        else [_step(step, level == Level.DETAILS) for step in view.steps],
+    }
+
+
+def _step(step: StepView, has_details: bool) -> dict[str, Any]:
+    entry = {
+        "number": step.number,
+        "kind": step.kind,
+        "status": step.status,
+        "depth": step.depth,
+        "agent": step.agent_name,
+        "action": step.action if step.kind == "tool" else "",
+        "duration_ms": step.duration_ms,
+    }
+    if not has_details:
+        return entry
+    return entry | {
+        "intent": step.intent,
+        "thought": step.thought[:MAX_STEP_CHARS],
+        "input": step.input_text[:MAX_STEP_CHARS] if step.kind == "tool" else "",
+        "result": step.result_text[:MAX_STEP_CHARS],
+        "files": [f"{file.kind_label}: {file.label}" for file in step.files],
+    }
+
+
+def _texts(entry: dict[str, Any]) -> Iterable[str]:
+    yield from (value for value in entry.values() if isinstance(value, str))
+    for step in entry.get("steps", ()):
+        yield from (value for value in step.values() if isinstance(value, str))

@@ -1,0 +1,275 @@
+"""Public links show a masked copy of a chat: a level, for a time, until revoked."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone, translation
+
+from agents.access import audit
+from agents.models import AgentStep, AuditEntry, Run
+from chat import public_links, public_pages, sessions, sharing
+from chat.models import ChatSession, PublicLink
+from chat.people_data import retention
+from tests.audit.rows import create_question
+
+pytestmark = pytest.mark.django_db
+
+MAIL, PHONE = "ada.lovelace@example.org", "+44 20 7946 0958"
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_visits():
+    cache.clear()
+
+
+@pytest.fixture
+def client(person):
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def chat(person):
+    """A chat with personal data in its title, question, answer and steps."""
+    chat = ChatSession.objects.create(user=person, title=f"Who is {MAIL}?")
+    run = create_question(chat, person, f"Who is {MAIL}?")
+    Run.objects.filter(pk=run.pk).update(answer=f"**Ada**, {PHONE}", model="gpt-x")
+    AgentStep.objects.create(
+        run=run,
+        number=2,
+        kind="tool",
+        status="done",
+        action="database",
+        action_input={"sql": "SELECT secret_column"},
+        observation=f"secret_row of {MAIL}",
+        thought="secret_plan",
+        started_at=timezone.now(),
+        ended_at=timezone.now(),
+    )
+    return chat
+
+
+def publish(client, chat, level="answers", hours=720, **more):
+    about = {"level": level, "hours": hours}
+    return client.post(f"/chat/{chat.pk}/public/", about, **more)
+
+
+def url_of(answer):
+    return re.search(r"http://testserver(/public/[\w-]+/)", answer.content.decode())[1]
+
+
+def page_of(url):
+    answer = Client().get(url)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_anyone_with_the_link_reads_a_masked_copy_without_an_account(client, chat):
+    answer = Client().get(url_of(publish(client, chat)))
+    page = answer.content.decode()
+
+    assert answer.status_code == 200
+    assert "Who is ‹email›?" in page
+    assert "<strong>Ada</strong>, ‹phone›" in page
+    assert not any(text in page for text in (MAIL, PHONE, "ada<", "secret"))
+    assert answer.headers["Cache-Control"] == "no-store, private"
+    assert "noindex" in answer.headers["X-Robots-Tag"]
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_each_level_shows_what_it_says(client, chat):
+    shows = {}
+    for level in PublicLink.Level.values:
+        page = page_of(url_of(publish(client, chat, level)))
+        shows[level] = tuple(
+            word in page for word in ("database", "secret_row", "secret_column", "secret_plan")
+        )
+
+    assert shows == {
+        "answers": (False, False, False, False),
+        "steps": (True, False, False, False),
+        "details": (True, True, True, True),
+    }
+
+
+def test_what_is_not_shared_is_not_even_saved(client, chat):
+    for level in ("answers", "steps"):
+        publish(client, chat, level)
+    saved = json.dumps(list(PublicLink.objects.values_list("snapshot", flat=True)))
+
+    assert "secret" not in saved
+    assert MAIL not in saved
+    assert PHONE not in saved
+
+
+def test_the_copy_stays_as_it_was_until_the_link_is_updated(client, chat, person):
+    url = url_of(publish(client, chat))
+    create_question(chat, person, "And what came later?")
+    assert "And what came later?" not in page_of(url)
+
+    link = PublicLink.objects.get()
+    client.post(f"/chat/{chat.pk}/public/{link.pk}/update/")
+
+    assert "And what came later?" in page_of(url)
+
+
+def test_an_answer_in_progress_is_left_out(client, chat, person):
+    run = create_question(chat, person, "Still thinking about this")
+    Run.objects.filter(pk=run.pk).update(status="running")
+
+    assert "Still thinking" not in page_of(url_of(publish(client, chat)))
+
+
+def test_a_revoked_link_is_gone_with_its_copy(client, chat):
+    url = url_of(publish(client, chat))
+    link = PublicLink.objects.get()
+
+    client.post(f"/chat/{chat.pk}/public/{link.pk}/revoke/")
+
+    assert Client().get(url).status_code == 404
+    assert not PublicLink.objects.exists()
+    assert not ChatSession.objects.get(pk=chat.pk).is_public
+
+
+def test_an_expired_link_is_gone_and_its_copy_is_deleted(client, chat):
+    url = url_of(publish(client, chat))
+    PublicLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    gone, never = Client().get(url), Client().get("/public/never-made/")
+
+    assert (gone.status_code, gone.content) == (404, never.content)
+    retention.prune()
+    assert not PublicLink.objects.exists()
+
+
+def test_a_link_ends_with_its_chat_and_with_its_owner(client, chat, person):
+    url = url_of(publish(client, chat))
+    person.is_active = False
+    person.save()
+    assert Client().get(url).status_code == 404
+
+    sessions.delete(chat)
+    assert not PublicLink.objects.exists()
+
+
+def test_an_installation_can_turn_public_links_off(client, chat, settings):
+    url = url_of(publish(client, chat))
+    settings.PUBLIC_LINKS = False
+
+    refused = publish(client, chat)
+
+    assert Client().get(url).status_code == 404
+    assert refused.status_code == 422
+    assert "Public links are disabled on this server." in refused.content.decode()
+    assert 'name="level"' not in client.get(f"/chat/{chat.pk}/people/").content.decode()
+    assert not ChatSession.objects.get(pk=chat.pk).is_public
+    run = chat.messages.get().run
+    assert client.get(f"/traces/{run.pk}/share/").status_code == 404
+
+
+def test_only_the_digest_of_the_token_is_saved(client, chat):
+    token = url_of(publish(client, chat)).split("/")[2]
+
+    assert token not in json.dumps(list(PublicLink.objects.values()), default=str)
+    assert token not in client.get(f"/chat/{chat.pk}/people/").content.decode()
+
+
+def test_the_page_says_that_the_chat_is_public(client, chat):
+    assert "public-mark" not in client.get(f"/chat/{chat.pk}/").content.decode()
+    publish(client, chat)
+
+    assert "public-mark" in client.get(f"/chat/{chat.pk}/").content.decode()
+    mine = client.get("/account/data/").content.decode()
+    assert f"/chat/{chat.pk}/public/" in mine
+
+
+def test_names_of_several_authors_are_numbers(client, chat, stranger):
+    sharing.add_member(chat, "eve", "write")
+    create_question(chat, stranger, "And me?")
+
+    page = page_of(url_of(publish(client, chat)))
+
+    assert "User 1" in page
+    assert "User 2" in page
+    assert "eve" not in page
+
+
+def test_creating_updating_opening_and_revoking_is_audited(client, chat, person):
+    url = url_of(publish(client, chat))
+    link = PublicLink.objects.get()
+    for _visit in range(3):
+        Client().get(url)
+    client.post(f"/chat/{chat.pk}/public/{link.pk}/update/")
+    client.post(f"/chat/{chat.pk}/public/{link.pk}/revoke/")
+
+    entries = AuditEntry.objects.filter(action__startswith="session.").order_by("number")
+    assert [entry.action for entry in entries] == [
+        audit.PUBLISHED,
+        audit.PUBLIC_OPENED,  # once per hour
+        audit.REPUBLISHED,
+        audit.UNPUBLISHED,
+    ]
+    assert {entry.subject for entry in entries} == {f"chat:{chat.pk}"}
+
+
+def test_too_many_requests_are_refused_for_a_minute(client, chat, monkeypatch):
+    monkeypatch.setattr(public_pages, "MAX_VISITS", 2)
+    url, visitor = url_of(publish(client, chat)), Client()
+
+    answers = [visitor.get(url).status_code for _time in range(3)]
+
+    assert answers == [200, 200, 429]
+
+
+@pytest.mark.parametrize(
+    ("level", "hours"), [("everything", "24"), ("answers", "9999"), ("answers", "")]
+)
+def test_a_link_needs_a_level_and_a_lifetime(client, chat, level, hours):
+    answer = publish(client, chat, level, hours)
+
+    assert answer.status_code == 422
+    assert "Choose what to share" in answer.content.decode()
+
+
+def test_an_empty_chat_and_too_many_links_are_refused_with_a_reason(client, chat, person):
+    empty = ChatSession.objects.create(user=person, title="Empty")
+    assert "no answers to share" in publish(client, empty).content.decode()
+    for _link in range(public_links.MAX_LINKS):
+        publish(client, chat)
+
+    assert "already has 10 public links" in publish(client, chat).content.decode()
+
+
+def test_a_long_chat_has_pages_and_a_very_long_one_is_refused(client, chat, monkeypatch):
+    monkeypatch.setattr(public_pages, "MESSAGES_PER_PAGE", 1)
+    url = url_of(publish(client, chat))
+    assert "<strong>Ada</strong>" not in page_of(url)
+    assert "<strong>Ada</strong>" in page_of(f"{url}?page=2")
+
+    monkeypatch.setattr(public_links.snapshots, "MAX_CHARS", 10)
+    assert "too long for a public link" in publish(client, chat).content.decode()
+
+
+def test_visitors_read_it_in_their_language(client, chat):
+    url = url_of(publish(client, chat))
+    with translation.override("ja"):
+        page = Client(headers={"Accept-Language": "ja"}).get(url).content.decode()
+
+    assert '<html lang="ja">' in page
+
+
+def test_only_the_branch_on_the_page_is_published(client, chat, person):
+    first = chat.messages.get()
+    for text in ("An earlier attempt", "The attempt on the page"):
+        run = create_question(chat, person, text)
+        run.message.parent = first
+        run.message.save()
+
+    page = page_of(url_of(publish(client, chat)))
+
+    assert "The attempt on the page" in page
+    assert "An earlier attempt" not in page
