@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -100,9 +101,11 @@ def _get_own_session(request: UserRequest, pk: int) -> ChatSession:
     return get_object_or_404(owned, pk=pk)
 
 
-def panel_or_redirect(request: UserRequest, chat: ChatSession, **message: str) -> HttpResponse:
+def panel_or_redirect(
+    request: UserRequest, chat: ChatSession, updated_link: str = ""
+) -> HttpResponse:
     if request.htmx:
-        return render_panel(request, chat, **message)
+        return render_panel(request, chat, updated_link=updated_link)
     return redirect("chat:people", chat.pk)
 
 
@@ -117,6 +120,7 @@ def render_panel(
         "public_links": links,
         "public_levels": PublicLink.Level.choices,
         "public_hours": public_links.DEFAULT_HOURS,
+        "may_suggest": settings.SUGGEST_PEOPLE,
         "may_publish": public_links.is_enabled(),
         **message,
     }

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat import member_pages, public_pages, views
+from chat import member_pages, people_suggestions, public_pages, views
 from chat.people_data import account_pages
 
 app_name = "chat"
@@ -18,6 +18,9 @@ urlpatterns = [
     path("chat/<int:pk>/delete/", views.delete, name="delete"),
     path("chat/<int:pk>/people/", member_pages.people, name="people"),
     path("chat/<int:pk>/people/<int:user>/remove/", member_pages.remove, name="remove"),
+    path(
+        "chat/<int:pk>/people/suggestions/", people_suggestions.suggest, name="suggest_people"
+    ),
     path("chat/<int:pk>/leave/", member_pages.leave, name="leave"),
     path("chat/<int:pk>/links/", member_pages.invite, name="invite"),
     path(

@@ -1,5 +1,7 @@
 // The members of a chat are loaded on request, and displayed in a dialog.
 
+import "./people_suggestions.js";
+
 const dialog = document.getElementById("share-session");
 
 export function share() {

@@ -50,6 +50,7 @@ DOORS = {
     "chat/<int:pk>/delete/": change(OWNER),
     "chat/<int:pk>/people/": read(MEMBERS),
     "chat/<int:pk>/people/<int:user>/remove/": change(OWNER),
+    "chat/<int:pk>/people/suggestions/": read(NOBODY),  # unless suggestions are enabled
     "chat/<int:pk>/leave/": change(GUESTS),
     "chat/<int:pk>/links/": change(OWNER),
     "chat/<int:pk>/links/<int:link>/withdraw/": change(OWNER),

@@ -1,0 +1,78 @@
+"""People are suggested in the share dialog, if the installation allows it."""
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from chat import people_suggestions, sharing
+from chat.models import ChatSession
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chat(person, settings, django_user_model):
+    cache.clear()
+    settings.SUGGEST_PEOPLE = True
+    people = django_user_model.objects
+    people.create_user("grace", first_name="Grace", last_name="Hopper")
+    people.create_user("gregor", is_active=False)
+    people.create_user("t-yamada", first_name="太郎", last_name="山田")
+    return ChatSession.objects.create(user=person, title="Sums")
+
+
+def names(chat, typed):
+    return [one.username for one in people_suggestions.find_people(chat, typed)]
+
+
+def suggest(user, chat, typed):
+    client = Client()
+    client.force_login(user)
+    return client.get(f"/chat/{chat.pk}/people/suggestions/", {"name": typed})
+
+
+def test_a_name_is_found_by_how_it_starts(chat):
+    assert names(chat, "gr") == names(chat, "HOP") == names(chat, "Grace Hopper") == ["grace"]
+    assert names(chat, "山") == ["t-yamada"]
+    assert names(chat, "opper") == []
+
+
+def test_one_letter_is_too_little_and_a_percent_sign_is_no_wildcard(chat):
+    assert names(chat, "g") == names(chat, " ") == names(chat, "%%") == []
+
+
+def test_members_the_owner_and_disabled_accounts_are_not_suggested(chat):
+    sharing.add_member(chat, "grace", "read")
+
+    assert names(chat, "gr") == names(chat, "ada") == []
+
+
+def test_the_list_is_short(chat, django_user_model):
+    for number in range(people_suggestions.MAX_PEOPLE + 3):
+        django_user_model.objects.create_user(f"zoe{number:02}")
+
+    assert len(names(chat, "zoe")) == people_suggestions.MAX_PEOPLE
+
+
+def test_the_owner_gets_options_and_others_nothing(chat, person, stranger):
+    sharing.add_member(chat, "eve", "write")
+
+    page = suggest(person, chat, "gr").content.decode()
+
+    assert 'data-name="grace"' in page
+    assert "Grace Hopper" in page
+    assert suggest(stranger, chat, "gr").status_code == 404
+
+
+def test_without_the_setting_nobody_is_suggested(chat, person, settings):
+    settings.SUGGEST_PEOPLE = False
+
+    assert suggest(person, chat, "gr").status_code == 404
+
+
+def test_a_name_is_not_guessed_letter_by_letter(chat, person, monkeypatch):
+    monkeypatch.setattr(people_suggestions, "MAX_REQUESTS", 2)
+
+    answers = [suggest(person, chat, "gr").status_code for _time in range(3)]
+
+    assert answers == [200, 200, 429]
