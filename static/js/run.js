@@ -1,6 +1,7 @@
 // What a run needs on any page: clocks, open rows, copy buttons.
 
 import { mark, start as decide } from "./decisions.js";
+import { showEvidence } from "./evidence.js";
 import { keepPlan } from "./plans.js";
 
 const root = document.documentElement;
@@ -18,6 +19,7 @@ export function start() {
     if (target.name === "density") openSteps(document, target.value === "everything");
   });
   addCopyButtons(document);
+  showEvidence();
   if (root.dataset.density === "everything") openSteps(document, true);
 }
 

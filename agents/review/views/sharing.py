@@ -74,7 +74,8 @@ def _shared_context(link: ShareLink) -> dict[str, object]:
     run = masking.mask_row(link.run) if is_masked else link.run
     # As on a run's page, steps are loaded in brief, unless everything is displayed.
     place = "shared" if is_whole else "trace"
-    view = RunView(run, place, may_decide=False, masker=Masker() if is_masked else None)
+    masker = Masker() if is_masked else None
+    view = RunView(run, place, may_decide=False, masker=masker, shows_results=is_whole)
     return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
 
 

@@ -22,6 +22,7 @@ from . import panel_view, status_text
 from .approvals import ApprovalView
 from .comments import MAX_BRIEF_CHARS, MAX_COMMENTS_CHARS, CommentThread, threads_by_step
 from .effects import EffectsView, effects_view
+from .evidence import Evidence, Sources, find_evidence, observed, sources_of
 from .formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
 from .links import chat_url, milliseconds, text_url, trace_url
 from .markdown import (
@@ -55,6 +56,8 @@ MAX_THREAD_CHARS = {
 }  # characters per thread
 # Pages that display one answer in full.
 FULL_ANSWER_PLACES = {"compare", "shared"}
+# Pages whose answers have links to the steps.
+EVIDENCE_PLACES = {"chat", "trace", "shared"}
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class RunView:
     masker: Masker | None = None  # set for another user's run: `run` and its rows are masked
     now: datetime | None = None  # the time of a replayed moment
     size: int = FULL
+    shows_results: bool = True  # False if the page leaves out what the steps returned
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
@@ -286,7 +290,31 @@ class RunView:
 
     @property
     def frozen_html(self) -> SafeString:
-        return self.markdown.frozen_html if self.run.is_live else self._answer_excerpt[0]
+        return self.markdown.frozen_html if self.run.is_live else self.evidence.html
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The answer's HTML with links to what it is based on, once it is complete."""
+        html = self._answer_excerpt[0]
+        if not self.has_evidence:
+            return Evidence(html)
+        base = "" if self.place == "shared" else trace_url(self.run.pk)
+        return find_evidence(html, self.sources, base)
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the page says what the answer is based on."""
+        is_text = bool(self.run.answer) and self.run.output is None
+        is_here = self.place in EVIDENCE_PLACES and self.shows_results
+        return is_text and is_here and not self.run.is_live
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The run's observations and passages."""
+        if self.waterfall is not None:  # its rows have only the beginning of a result
+            has_calls = any(s.kind == AgentStep.Kind.TOOL for s in self.waterfall.steps)
+            return sources_of(self.run, self.visible_row) if has_calls else ()
+        return observed(sorted((step.step for step in self.steps), key=lambda s: s.number))
 
     @cached_property
     def _answer_excerpt(self) -> tuple[SafeString, int]:

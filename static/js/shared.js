@@ -1,0 +1,5 @@
+// A shared run: nothing changes on it, but its answer can be explored.
+
+import { showEvidence } from "./evidence.js";
+
+showEvidence();
