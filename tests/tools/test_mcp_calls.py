@@ -190,6 +190,7 @@ async def test_of_two_people_at_once_neither_is_asked_by_mistake(plain, notes):
 
 async def test_nobody_is_asked_about_another_persons_stopped_call(plain, notes, monkeypatch):
     stopped, other = Call("1", answer=accept), Call("2", answer=accept)
+    elsewhere = Call("1", "another", answer=accept)
     async with connect(plain(), is_interactive=True) as server:
         await server.ready()
         with use_context(stopped):
@@ -200,11 +201,12 @@ async def test_nobody_is_asked_about_another_persons_stopped_call(plain, notes, 
         # The server doesn't say which call it asks about: it may be the stopped one.
         early = await request(server, other, ASK)
         same = await request(server, stopped, ASK)
+        same_in_another_chat = await request(server, elsewhere, ASK)
         monkeypatch.setattr(calls, "ABANDONED_SECONDS", 0)
         late = await request(server, other, ASK)
 
     assert early == {"action": "decline"}
-    assert same["action"] == late["action"] == "accept"
+    assert same["action"] == same_in_another_chat["action"] == late["action"] == "accept"
     assert len(other.questions) == 1
 
 

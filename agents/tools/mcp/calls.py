@@ -95,7 +95,7 @@ class CallTracker:
         self.name = name
         self._mask = mask
         self._calls: list[CallInFlight] = []
-        self._abandoned: dict[Owner, float] = {}
+        self._abandoned: dict[str, float] = {}  # by user
 
     @asynccontextmanager
     async def track(self, context: CallContext, seconds: float) -> AsyncIterator[CallInFlight]:
@@ -120,7 +120,7 @@ class CallTracker:
             yield
         except BaseException:
             if call.is_sent:  # without a response: the server may go on and ask about it
-                self._abandoned[call.owner] = _now()
+                self._abandoned[call.context.user_id] = _now()
             raise
         finally:
             _current.reset(token)
@@ -150,8 +150,11 @@ class CallTracker:
             raise UnrelatedRequest("No call is running, so nobody can be asked.")
         recent = _now() - ABANDONED_SECONDS
         self._abandoned = {who: at for who, at in self._abandoned.items() if at > recent}
-        owners = {call.owner for call in self._calls} | {*self._abandoned}
-        if len(owners) > 1:
+        owners = {call.owner for call in self._calls}
+        # After a stopped call its user can go on in another chat, but nobody is asked in
+        # their place.
+        users = {user for user, _chat in owners} | {*self._abandoned}
+        if len(owners) > 1 or len(users) > 1:
             raise UnrelatedRequest(
                 "Several people use this server at once, so it can't be told whom it asks."
             )
