@@ -1,17 +1,18 @@
 // Keeps the typed text until the server has acknowledged it.
 
+import { announce, announceRuns, isNextComing } from "./announcer.js";
+import { forgetStarted, saveDraft, takeDraft, watchDrafts } from "./drafts.js";
 import { isComposing } from "./keys.js";
 import { whole } from "./run.js";
 import { toEnd } from "./scroll.js";
+import { focusUnlessTouch, hasTouchKeyboard } from "./touch.js";
 
 const composer = document.getElementById("composer");
 const form = document.getElementById("ask");
 const text = form.elements.text;
 const stopForm = document.getElementById("stop");
 const stopButton = composer.querySelector(".stop");
-const announcer = document.getElementById("announcer");
 const socketed = form.hasAttribute("ws-send");
-const key = `ashiato-draft-${document.getElementById("main").dataset.session ?? "new"}`;
 let live = "";
 
 export function compose() {
@@ -29,12 +30,14 @@ export function compose() {
   document.addEventListener("htmx:wsOpen", sendAgain);
   addEventListener("pageshow", release);
   readState();
-  if (matchMedia("(pointer: fine)").matches && !location.hash) text.focus({ preventScroll: true });
+  announceRuns();
+  if (hasTouchKeyboard()) text.enterKeyHint = "enter";
+  if (!location.hash) focusUnlessTouch(text);
 }
 
 function typed(event) {
   if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
-  if (matchMedia("(pointer: coarse)").matches) return; // on a phone, Enter is a line break
+  if (hasTouchKeyboard() && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   form.requestSubmit();
 }
@@ -105,9 +108,9 @@ function readState() {
   if (kept) clear();
   if (state.refused && state.refused === form.elements.client_id.value) renew();
   if (state.returned || state.returnedBase64) takeBack(state);
+  // Otherwise the buttons would flicker between two answers.
   if (state.liveRun !== live && (state.liveRun || !isNextComing())) show(state.liveRun);
-  if ("waiting" in state) announcer.textContent = announcer.dataset.waiting;
-  if (kept?.closest?.("#queue")) announcer.textContent = announcer.dataset.queued;
+  if (kept?.closest?.("#queue")) announce("queued");
 }
 
 // Only once: a field that the user empties afterwards stays empty.
@@ -115,7 +118,7 @@ function takeBack(state) {
   const words = state.returned ?? decoded(state.returnedBase64);
   delete state.returned;
   delete state.returnedBase64;
-  announcer.textContent = announcer.dataset.returned;
+  announce("returned");
   if (text.value.trim()) return;
   text.value = words;
   edited();
@@ -133,21 +136,12 @@ function renew() {
   release();
 }
 
-// Between two answers no run is live for a moment, and the buttons would flicker.
-function isNextComing() {
-  return live && document.querySelector("#queue:not([hidden], [data-stuck])");
-}
-
 function isKept(id, acknowledged) {
   return id && (id === acknowledged || document.querySelector(`[data-client-id="${CSS.escape(id)}"]`));
 }
 
 function show(run) {
-  if (live && !run) {
-    announcer.textContent = announcer.dataset.finished;
-    document.getElementById("notice").textContent = "";
-  }
-  if (run) announcer.textContent = announcer.dataset.working;
+  if (live && !run) document.getElementById("notice").textContent = "";
   live = run;
   composer.toggleAttribute("data-live", Boolean(run));
   stopButton.hidden = !run;
@@ -171,7 +165,7 @@ async function proposed({ target }) {
     edited();
     form.requestSubmit();
   }
-  text.focus();
+  focusUnlessTouch(text);
 }
 
 function exampleChosen({ target }) {
@@ -179,7 +173,7 @@ function exampleChosen({ target }) {
   if (!example) return;
   text.value = example.dataset.example;
   edited();
-  text.focus();
+  focusUnlessTouch(text);
 }
 
 function edited() {
@@ -198,7 +192,7 @@ function clear() {
   text.value = "";
   form.elements.client_id.value = "";
   document.querySelector(".welcome")?.remove();
-  sessionStorage.removeItem(key);
+  keep();
   release();
   grow();
 }
@@ -209,24 +203,22 @@ function release() {
 }
 
 function keep() {
-  const draft = { text: text.value, id: form.elements.client_id.value };
-  if (draft.text) sessionStorage.setItem(key, JSON.stringify(draft));
-  else sessionStorage.removeItem(key);
+  saveDraft(...typedSoFar());
+}
+
+function typedSoFar() {
+  return [text.value, form.elements.client_id.value];
 }
 
 function restore() {
-  forgetStarted();
-  const draft = JSON.parse(sessionStorage.getItem(key) ?? "{}");
-  if (!draft.text || text.value) return;
+  watchDrafts(typedSoFar);
+  if (socketed) forgetStarted(isKept);
+  if (text.value) return keep(); // typed before this was loaded, or returned by the server
+  const draft = takeDraft();
+  if (!draft) return;
   text.value = draft.text;
   form.elements.client_id.value = draft.id;
   grow();
-}
-
-// A chat's first question was typed on the previous page.
-function forgetStarted() {
-  const draft = JSON.parse(sessionStorage.getItem("ashiato-draft-new") ?? "{}");
-  if (socketed && isKept(draft.id)) sessionStorage.removeItem("ashiato-draft-new");
 }
 
 // crypto.randomUUID isn't available over plain http from another machine.

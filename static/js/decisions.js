@@ -2,6 +2,7 @@
 
 import { isComposing } from "./keys.js";
 import { markPlan, start as plan } from "./plans.js";
+import { hasTouchKeyboard } from "./touch.js";
 
 let decided = ""; // the approval with the focus when it was decided
 
@@ -64,7 +65,8 @@ function follows(other, here) {
 }
 
 function rest(here) {
-  const field = document.getElementById("text") ?? here.closest(".step")?.querySelector("summary");
+  const composer = hasTouchKeyboard() ? null : document.getElementById("text");
+  const field = composer ?? here.closest(".step")?.querySelector("summary");
   if (field) field.focus({ preventScroll: true });
   else stand(document.querySelector("h1"));
 }

@@ -1,5 +1,7 @@
 // Queued messages: shows a pressed one, and restores the focus.
 
+import { focusUnlessTouch } from "./touch.js";
+
 const text = document.getElementById("text");
 let focused = "";
 
@@ -23,5 +25,6 @@ function focusAgain() {
   if (!focused) return;
   const same = document.getElementById(focused);
   focused = "";
-  if (same ?? matchMedia("(pointer: fine)").matches) (same ?? text).focus({ preventScroll: true });
+  if (same) same.focus({ preventScroll: true });
+  else focusUnlessTouch(text);
 }

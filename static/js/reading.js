@@ -1,5 +1,6 @@
 // A chat with read-only access.
 
+import { announceRuns } from "./announcer.js";
 import { watch } from "./connection.js";
 import { rate } from "./rating.js";
 import { start } from "./run.js";
@@ -8,6 +9,7 @@ import { tend } from "./sessions.js";
 import { share } from "./sharing.js";
 
 start();
+announceRuns();
 watch();
 tend();
 rate();
