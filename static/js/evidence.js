@@ -1,5 +1,7 @@
 // Links from an answer to observations: what is behind one, and where it is.
 
+import { isComposing } from "./keys.js";
+
 const root = document.documentElement;
 const NAME = "ashiato-unsupported";
 const DELAY = 120; // long enough to reach the box with the pointer
@@ -22,7 +24,7 @@ export function showEvidence() {
     else if (!target.closest(".evidence-tip")) hide();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !shown) return;
+    if (event.key !== "Escape" || !shown || isComposing(event)) return;
     hide();
     event.stopImmediatePropagation();
   }, true);
