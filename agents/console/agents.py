@@ -64,6 +64,7 @@ class AgentForm(forms.ModelForm):
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
             "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
             "personal_data": PersonalDataSelect,
+            "example_questions": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 4}),
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),
@@ -192,13 +193,32 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
     fieldsets = [
         (
             _("General"),
-            {"fields": ["name", "description", "instructions", ("enabled", "is_default")]},
+            {
+                "fields": [
+                    "name",
+                    "description",
+                    "icon",
+                    "instructions",
+                    "example_questions",
+                    ("enabled", "is_default"),
+                ]
+            },
         ),
         (
             _("Behavior"),
             {"fields": ["mode", ("shows_plan", "max_replans"), "merge", "roles"]},
         ),
-        (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
+        (
+            _("Model"),
+            {
+                "fields": [
+                    "model",
+                    ("allows_model_choice", "allows_parameter_choice"),
+                    "fallback_models",
+                    "dialect",
+                ]
+            },
+        ),
         (_("Tools"), {"fields": ["given", "auto_execute_tools", "allows_sampling"]}),
         (_("Handoffs"), {"fields": ["handoffs"]}),
         (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),

@@ -18,12 +18,16 @@ from .tools import ToolRegistration
 from .types import LazyText
 
 MAX_NAME_CHARS = 59
+MAX_EXAMPLE_QUESTIONS = 6
+MAX_EXAMPLE_CHARS = 300
 NAME_TOO_LONG = _(
     "Use %(limit)d characters or fewer. With the prefix ask_, this becomes a tool name."
 )
 NAME_RESERVED = _(
     "This name is reserved for the tool that asks users questions. Choose another name."
 )
+TOO_MANY_EXAMPLES = _("Enter %(limit)d questions or fewer, one per line. These are %(count)d.")
+EXAMPLE_TOO_LONG = _("Line %(line)d is too long. Use %(limit)d characters or fewer.")
 
 
 class Agent(Restricted):
@@ -41,6 +45,23 @@ class Agent(Restricted):
         SYNTHESIS = "synthesis", _("Synthesis with attribution")
         JUDGE = "judge", _("Judge decides")
 
+    class Icon(models.TextChoices):
+        __empty__ = _("Automatic")
+        FOOTPRINTS = "footprints", _("Footprints")
+        CHAT = "chat", _("Speech bubble")
+        CHART = "chart", _("Chart")
+        TABLE = "table", _("Table")
+        BOOK = "book", _("Book")
+        PLAN = "plan", _("Plan")
+        PEOPLE = "people", _("People")
+        SCALES = "scales", _("Scales")
+        SHIELD = "shield", _("Shield")
+        LIFEBUOY = "lifebuoy", _("Lifebuoy")
+        PEN = "pen", _("Pen")
+        CODE = "code", _("Code")
+        GLOBE = "globe", _("Globe")
+        MAIL = "mail", _("Envelope")
+
     class PersonalData(models.TextChoices):
         SHOWN = "shown", _("Masked for reviewers only")
         HIDDEN = "hidden", _("Replaced before the model sees it, restored in the answer")
@@ -48,6 +69,25 @@ class Agent(Restricted):
 
     name = models.SlugField(_("name"), max_length=64, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
+    icon = models.CharField(
+        _("icon"),
+        max_length=20,
+        choices=Icon,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Helps users recognize the agent. Each icon has its own color."),
+    )
+    example_questions = models.TextField(
+        _("example questions"),
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_(
+            "One per line, up to 6. Users see them when they start a chat. Leave empty "
+            "for questions that fit the agent's tools."
+        ),
+    )
     instructions = models.TextField(_("instructions"), blank=True)
     model = models.CharField(
         _("model"),
@@ -57,6 +97,18 @@ class Agent(Restricted):
             "A LiteLLM model name, e.g. anthropic/claude-sonnet-4-5, or demo. Leave "
             "empty for the default model."
         ),
+    )
+    allows_model_choice = models.BooleanField(
+        _("users can choose the model"),
+        default=False,
+        db_default=False,
+        help_text=_("Per chat, from the configured models that the user has access to."),
+    )
+    allows_parameter_choice = models.BooleanField(
+        _("users can choose effort and temperature"),
+        default=False,
+        db_default=False,
+        help_text=_("Per chat, as far as the model supports them."),
     )
     dialect = models.CharField(
         _("tool call format"), max_length=10, choices=Dialect, default=Dialect.NATIVE
@@ -270,10 +322,24 @@ class Agent(Restricted):
             wrong["name"] = NAME_RESERVED
         if any(c.isspace() for c in self.model) or self.model.endswith("/"):
             wrong["model"] = _("Use the form provider/model, without spaces.")
+        if sentence := self._example_questions_error():
+            wrong["example_questions"] = sentence
         if sentence := self._output_schema_error():
             wrong["output_schema"] = sentence
         if wrong:
             raise ValidationError(wrong)
+
+    @property
+    def example_lines(self) -> list[str]:
+        """The example questions, without empty lines."""
+        return [line for text in self.example_questions.splitlines() if (line := text.strip())]
+
+    def _example_questions_error(self) -> LazyText:
+        lines = self.example_lines
+        if len(lines) > MAX_EXAMPLE_QUESTIONS:
+            return TOO_MANY_EXAMPLES % {"limit": MAX_EXAMPLE_QUESTIONS, "count": len(lines)}
+        long = next((at for at, one in enumerate(lines, 1) if len(one) > MAX_EXAMPLE_CHARS), 0)
+        return EXAMPLE_TOO_LONG % {"line": long, "limit": MAX_EXAMPLE_CHARS} if long else ""
 
     def _output_schema_error(self) -> LazyText:
         if self.output_schema is None:

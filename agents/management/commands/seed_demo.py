@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents.catalog import sample_data, tool_factory
+from agents.catalog import sample_data, sample_questions, tool_factory
 from agents.engine.loop import AskPersonTool
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
@@ -110,6 +110,9 @@ def make_agents() -> None:
     lead.handoffs.set([helper, careful, reporter])
     panel.handoffs.set([helper, librarian])
     planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.installed_names()))
+    for agent in (careful, reporter, lead, planner, librarian, panel):
+        agent.example_questions = "\n".join(map(_, sample_questions.BY_AGENT[agent.name]))
+        agent.save(update_fields=["example_questions"])
 
 
 def make_tools() -> None:
@@ -124,6 +127,8 @@ def make_helper() -> Agent:
             "Calculates, searches the documents and queries the sample shop's database."
         ),
         is_default=True,
+        allows_model_choice=True,
+        allows_parameter_choice=True,
     )
     own = ToolRegistration.objects.filter(name__in=tool_factory.installed_names())
     # Small questions shouldn't be answered with a question.

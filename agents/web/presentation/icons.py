@@ -6,7 +6,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-ICON_ALIASES = {"completed": "done", "stopped": "cancelled", "interrupted": "unknown"}
+ICON_ALIASES = {
+    **{"completed": "done", "stopped": "cancelled", "interrupted": "unknown"},
+    **{"chat": "answer", "scales": "evaluation", "shield": "guardrail", "pen": "rename"},
+}
 
 
 @cache
