@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat import member_pages, people_suggestions, public_pages, views
+from chat import choice_pages, member_pages, people_suggestions, public_pages, views
 from chat.people_data import account_pages
 
 app_name = "chat"
@@ -8,6 +8,7 @@ urlpatterns = [
     path("", views.new, name="new"),
     path("chat/", views.start, name="start"),
     path("chat/sessions/", views.session_list, name="sessions"),
+    path("chat/choices/", choice_pages.choices, name="choices"),
     path("chat/<int:pk>/", views.session, name="session"),
     path("chat/<int:pk>/messages/", views.send, name="send"),
     path("chat/<int:pk>/stop/", views.stop, name="stop"),

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -8,76 +8,20 @@ from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import runs
 from agents.access.requests import UserRequest
-from agents.catalog import planner_factory
 from agents.db import database
-from agents.models import Agent, AgentStep, ToolRegistration, Workflow
-from agents.models.types import LazyText
-from agents.runs.engine_messages import translate
-from agents.web.presentation import model_label
+from agents.models import AgentStep, Workflow
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.workflows import start as workflow_start
-from chat import fragments, listing, messages, queue, sessions, sharing
+from chat import choice_pages, fragments, listing, messages, queue, sessions, sharing
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
-
-PRIVACY_NOTES: dict[str, LazyText] = {
-    Agent.PersonalData.HIDDEN: gettext_lazy(
-        "Personal data is masked before it reaches the model."
-    ),
-    Agent.PersonalData.UNKEPT: gettext_lazy(
-        "Personal data is masked wherever it's saved or displayed."
-    ),
-}
-
-
-@dataclass(frozen=True)
-class ExampleQuestion:
-    tool: str
-    text: LazyText
-
-
-# xgettext:no-python-format
-_PERCENTAGE = gettext_lazy("What is 12.5% of 3480?")
-EXAMPLE_QUESTIONS = [
-    ExampleQuestion("calculator", _PERCENTAGE),
-    ExampleQuestion(
-        "database", gettext_lazy("Which five products brought in the most this year?")
-    ),
-    ExampleQuestion("search", gettext_lazy("How do I stop a run, and what happens to it?")),
-]
-
-
-@dataclass(frozen=True)
-class AgentChoice:
-    """An agent in the composer, with the model that will answer."""
-
-    name: str
-    description: str
-    label: str
-    source: str
-    is_demo: bool
-    promise: LazyText
-
-    @classmethod
-    def of(cls, agent: Agent) -> "AgentChoice":
-        name, found = planner_factory.model_name(agent), planner_factory.default_model()
-        return cls(
-            name=agent.name,
-            description=agent.description,
-            label=model_label(planner_factory.model_label(name) if agent.model else name),
-            source=_("set for this agent") if agent.model else translate(found.source),
-            is_demo=name == planner_factory.DEMO,
-            promise=PRIVACY_NOTES.get(agent.personal_data, ""),
-        )
 
 
 @require_GET
@@ -231,28 +175,16 @@ def _render_page(request: UserRequest, chat: ChatSession | None, **more: str) ->
 
 
 def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict[str, Any]:
-    mine = Agent.objects.usable_by(request.user)
-    agents = mine.filter(enabled=True).order_by("-is_default", "pk")
-    choices = [AgentChoice.of(agent) for agent in agents]
-    return _list_context(request) | {
-        "session": chat,
-        "messages": [],  # of a chat; otherwise Django's pending messages of the console
-        "agents": choices,
-        "chosen": _selected_agent(choices, chat),
-        "examples": _example_questions(agents[0], request.user) if choices else [],
-        "max_message": messages.MAX_MESSAGE_BYTES,
-        "may_write": True,
-    }
-
-
-def _selected_agent(choices: list[AgentChoice], chat: ChatSession | None) -> str:
-    """Return the agent that answers next: the last one used here, or the default."""
-    names = [choice.name for choice in choices]
-    recent_messages = (
-        chat.messages.filter(run__agent_name__in=names).order_by("-pk") if chat else ()
+    return (
+        _list_context(request)
+        | choice_pages.picker_context(request, chat)
+        | {
+            "session": chat,
+            "messages": [],  # of a chat; otherwise Django's pending messages of the console
+            "max_message": messages.MAX_MESSAGE_BYTES,
+            "may_write": True,
+        }
     )
-    last = recent_messages and recent_messages.values_list("run__agent_name", flat=True).first()
-    return last or (names or [""])[0]
 
 
 def _list_context(request: UserRequest) -> dict[str, Any]:
@@ -326,10 +258,3 @@ def _fill_deferred(message: Message) -> Message:
 def _parse_pk(text: str) -> int | None:
     is_number = text.isascii() and text.isdigit() and len(text) < 19
     return int(text) if is_number else None
-
-
-def _example_questions(agent: Agent, user: User) -> list[ExampleQuestion]:
-    """Return an example question for each tool this agent has for this user."""
-    tools = ToolRegistration.objects.usable_by(user).filter(enabled=True, agents=agent)
-    usable = set(tools.values_list("name", flat=True))
-    return [example for example in EXAMPLE_QUESTIONS if example.tool in usable]

@@ -25,7 +25,7 @@ BY_AGENT: Mapping[str, tuple[str, ...]] = {
     "careful": (
         gettext_noop("What was the revenue by month this year?"),
         _REFUNDS,
-        gettext_noop("How many customers are there, and what is 15% of that?"),
+        gettext_noop("What is the average order amount?"),
     ),
     "reporter": (
         gettext_noop("Top 5 products by revenue"),
@@ -33,13 +33,13 @@ BY_AGENT: Mapping[str, tuple[str, ...]] = {
         gettext_noop("Revenue by month this year"),
     ),
     "lead": (
-        gettext_noop("Ask helper: Which product sold best in each month?"),
+        gettext_noop("Ask helper: What sold best this year?"),
         gettext_noop("Ask reporter: Top 5 products by revenue"),
     ),
     "planner": (
         gettext_noop("Compare this year's best month with last year's and explain."),
         gettext_noop("Compare revenue in Tokyo with Osaka this year and explain."),
-        gettext_noop("What share of revenue did the top 3 products make?"),
+        gettext_noop("What was the average monthly revenue this year?"),
     ),
     "librarian": (
         _STOPPING,

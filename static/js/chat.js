@@ -1,6 +1,7 @@
 import { offerCommands } from "./commands.js";
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
+import { pick } from "./picker.js";
 import { queue } from "./queue.js";
 import { rate } from "./rating.js";
 import { start } from "./run.js";
@@ -12,6 +13,7 @@ start();
 watch();
 tend();
 compose();
+pick();
 offerCommands();
 queue();
 rate();

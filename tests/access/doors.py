@@ -41,6 +41,7 @@ DOORS = {
     "": read(ACCOUNTS),
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
+    "chat/choices/": read(ACCOUNTS),
     "chat/<int:pk>/": read(MEMBERS),
     "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
     "chat/<int:pk>/stop/": change(WRITERS),

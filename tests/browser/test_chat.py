@@ -51,7 +51,7 @@ def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
 @pytest.mark.journey
 def test_an_example_is_put_into_the_composer_and_enter_sends_it(page: Page):
     page.goto("/")
-    examples = page.locator("[data-example]")
+    examples = page.locator("[data-example]:visible")
     expect(examples).to_have_count(3)
     question = examples.first.get_attribute("data-example")
 

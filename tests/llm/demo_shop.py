@@ -98,7 +98,8 @@ def seeded_agent(name, shop, dialect="native"):
     """Return a seeded agent by name."""
     own = tools(shop)
     if name in ("lead", "panel"):
-        members = [seeded_agent(each, shop, dialect) for each in ("helper", "librarian")]
+        names = ["helper", "librarian", *(["reporter"] if name == "lead" else [])]
+        members = [seeded_agent(each, shop, dialect) for each in names]
         own = [Handoff(member.name, lambda member=member: member) for member in members]
         make = Panel if name == "panel" else AgentRuntime
         return runtime(name, own, make=make, dialect=dialect)

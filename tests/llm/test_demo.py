@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
-from agents.catalog import sample_data
+from agents.catalog import sample_data, sample_questions
 from agents.engine.events import EventType
 from agents.engine.tool import ToolResult, specification
 from agents.engine.turn import assemble
@@ -19,7 +19,6 @@ from agents.llm.demo.results import ADD_MODEL
 from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.web.presentation.markdown import render_markdown
-from chat import views
 from tests.llm import demo_shop
 from tests.llm.demo_shop import TODAY, converse, demo, seeded_agent
 
@@ -81,7 +80,7 @@ def test_the_list_is_long_enough_and_in_both_languages():
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_what_the_model_and_the_chat_suggest_is_answered(language, tools):
     with translation.override(language):
-        suggested = [str(example.text) for example in views.EXAMPLE_QUESTIONS]
+        suggested = [translation.gettext(text) for text in sample_questions.BY_TOOL.values()]
     own = [words for key, words in conversation.SENTENCES.items() if key.startswith("example_")]
     suggested += [words[language == "ja"] for words in own if "{" not in words[0]]
 
@@ -89,6 +88,18 @@ async def test_what_the_model_and_the_chat_suggest_is_answered(language, tools):
         calls, answer = await converse(question, tools)
         assert len(calls) == 1, question
         assert not any(words in answer for words in FALLBACK), question
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("name", sample_questions.BY_AGENT)
+async def test_the_sample_agents_answer_their_example_questions(name, language, shop):
+    with translation.override(language):
+        suggested = [translation.gettext(text) for text in sample_questions.BY_AGENT[name]]
+
+    for question in suggested:
+        did = await run_summary(seeded_agent(name, shop, "native"), question)
+        assert did["ends"] == "completed", question
+        assert not any(words in did["answer"] for words in FALLBACK), question
 
 
 async def test_every_question_is_answered_alike_in_both_dialects(tools):

@@ -1,0 +1,169 @@
+"""The agents that a user can choose, as the composer and the new chat page present them."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from agents.access import permissions
+from agents.catalog import planner_factory, sample_questions
+from agents.console import tool_settings
+from agents.models import Agent, AgentTool
+from agents.models.types import LazyText
+from agents.runs.engine_messages import translate
+from agents.web.presentation import model_label
+from chat.models import ChatSession, Message
+
+RECENT_MESSAGES = 100
+MAX_LISTED_TOOLS = 2  # more are only counted
+
+FALLBACK_ICON = Agent.Icon.FOOTPRINTS
+ICON_OF_TOOL = {"search": Agent.Icon.BOOK, "database": Agent.Icon.CHART}
+
+PRIVACY_NOTES: dict[str, LazyText] = {
+    Agent.PersonalData.HIDDEN: gettext_lazy(
+        "Personal data is masked before it reaches the model."
+    ),
+    Agent.PersonalData.UNKEPT: gettext_lazy(
+        "Personal data is masked wherever it's saved or displayed."
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentChoice:
+    """An agent to choose: what it is for, what it uses, and the model that will answer."""
+
+    name: str
+    description: str
+    icon: str
+    tools: tuple[str, ...]
+    agents: tuple[str, ...]  # it can hand off to
+    needs_approval: bool
+    examples: tuple[str, ...]
+    model: str
+    label: str
+    source: str
+    is_demo: bool
+    promise: LazyText
+    allows_model: bool
+    allows_parameters: bool
+    is_default: bool  # answers if none is chosen
+
+    @property
+    def abilities(self) -> str:
+        """What it works with, in a few words."""
+        if self.agents and not self.tools:
+            count = len(self.agents)
+            return ngettext("%(count)d agent", "%(count)d agents", count) % {"count": count}
+        if len(self.tools) > MAX_LISTED_TOOLS:
+            count = len(self.tools)
+            return ngettext("%(count)d tool", "%(count)d tools", count) % {"count": count}
+        return ", ".join(self.tools) or _("No tools")
+
+    @property
+    def searched(self) -> str:
+        """The text that a search in the list looks at."""
+        return " ".join((self.name, self.description, *self.tools, *self.agents, self.label))
+
+
+def list_agents(user: User) -> list[AgentChoice]:
+    """Return the agents this user can choose: last used first, then the default."""
+    usable = Agent.objects.usable_by(user).filter(enabled=True).order_by("-is_default", "pk")
+    agents = list(usable)
+    used, relations = _last_used(user), _Relations(user)
+    in_order = sorted(agents, key=lambda agent: used.get(agent.pk, len(used)))
+    return [_choice(agent, relations, agent is agents[0]) for agent in in_order]
+
+
+def selected(choices: list[AgentChoice], chat: ChatSession | None = None) -> str:
+    """Return the agent that answers next: the last one used here, or the default."""
+    names = [choice.name for choice in choices]
+    if chat is not None:
+        recent = chat.messages.filter(run__agent_name__in=names).order_by("-pk")
+        if last := recent.values_list("run__agent_name", flat=True).first():
+            return last
+    return next((choice.name for choice in choices if choice.is_default), "")
+
+
+def _last_used(user: User) -> dict[int, int]:
+    """Return the agents of the user's latest messages, with their rank."""
+    recent = Message.objects.filter(author=user, run__isnull=False).order_by("-pk")
+    agents = recent.values_list("run__agent", flat=True)[:RECENT_MESSAGES]
+    return {agent: rank for rank, agent in enumerate(dict.fromkeys(agents)) if agent}
+
+
+class _Relations:
+    """Tools and handoffs of several agents, as far as this user can use them."""
+
+    def __init__(self, user: User) -> None:
+        closed = permissions.restrictions_for(user.pk)
+        self.links: Mapping[int, list[AgentTool]] = defaultdict(list)
+        self.others: Mapping[int, list[tuple[int, str]]] = defaultdict(list)
+        links = AgentTool.objects.filter(tool__enabled=True).exclude(tool__in=closed.tools)
+        for link in links.select_related("tool__server").order_by("tool__name"):
+            self.links[link.agent_id].append(link)
+        handoffs: Any = Agent.handoffs.through.objects.filter(to_agent__enabled=True)
+        pairs = handoffs.exclude(to_agent__in=closed.agents).order_by("to_agent__name")
+        named = pairs.values_list("from_agent", "to_agent", "to_agent__name")
+        for agent, other, name in named:
+            self.others[agent].append((other, name))
+
+    def tools(self, agent: int) -> list[str]:
+        return [link.tool.name for link in self.links[agent]]
+
+    def all_tools(self, agent: int) -> set[str]:
+        """Return its tools, and those of the agents it can hand off to."""
+        others = (self.tools(other) for other, _name in self.others[agent])
+        return {*self.tools(agent), *(tool for tools in others for tool in tools)}
+
+    def needs_approval(self, agent: Agent) -> bool:
+        links = self.links[agent.pk]
+        if agent.mode == Agent.Mode.PLAN and agent.shows_plan:
+            return True
+        if not agent.auto_execute_tools:
+            return bool(links)
+        return any(tool_settings.requires_approval(link.configured_tool()) for link in links)
+
+
+def _choice(agent: Agent, relations: _Relations, is_default: bool) -> AgentChoice:
+    name, found = planner_factory.model_name(agent), planner_factory.default_model()
+    tools = relations.tools(agent.pk)
+    others = [name for _pk, name in relations.others[agent.pk]]
+    examples = sample_questions.for_agent(agent, relations.all_tools(agent.pk))
+    return AgentChoice(
+        name=agent.name,
+        description=agent.description,
+        icon=agent.icon or _automatic_icon(agent, tools, others),
+        tools=tuple(tools),
+        agents=tuple(others),
+        needs_approval=relations.needs_approval(agent),
+        examples=tuple(examples),
+        model=name,
+        label=model_label(planner_factory.model_label(name) if agent.model else name),
+        source=_("set for this agent") if agent.model else translate(found.source),
+        is_demo=name == planner_factory.DEMO,
+        promise=PRIVACY_NOTES.get(agent.personal_data, ""),
+        allows_model=agent.allows_model_choice,
+        allows_parameters=agent.allows_parameter_choice,
+        is_default=is_default,
+    )
+
+
+def _automatic_icon(agent: Agent, tools: list[str], others: list[str]) -> str:
+    """Return an icon by what the agent does."""
+    if agent.mode == Agent.Mode.PLAN:
+        return Agent.Icon.PLAN
+    if agent.mode == Agent.Mode.PANEL:
+        return Agent.Icon.SCALES
+    if not agent.auto_execute_tools:
+        return Agent.Icon.SHIELD
+    if agent.output_schema is not None:
+        return Agent.Icon.TABLE
+    if others:
+        return Agent.Icon.PEOPLE
+    return ICON_OF_TOOL.get(tools[0], FALLBACK_ICON) if len(tools) == 1 else FALLBACK_ICON

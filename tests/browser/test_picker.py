@@ -1,0 +1,129 @@
+"""Choosing an agent in the composer and on a new chat."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import CALCULATION, last_run
+from tests.browser.test_accessible import faults
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def open_list(page: Page):
+    page.locator("#agent-button").click()
+    panel = page.locator("#agent-panel")
+    expect(panel).to_be_visible()
+    return panel
+
+
+@pytest.mark.journey
+def test_an_agent_is_found_by_typing_and_chosen_with_enter(page: Page):
+    page.goto("/")
+    page.locator("#agent-button").focus()
+    page.keyboard.press("ArrowDown")
+    search = page.get_by_role("combobox", name="Search agents")
+    expect(search).to_be_focused()
+
+    search.press_sequentially("cites")
+    expect(page.locator("#agent-options [role=option]:visible")).to_have_count(1)
+    search.press("Enter")
+
+    expect(page.locator("#agent-panel")).to_be_hidden()
+    expect(page.locator("#agent-button")).to_be_focused()
+    expect(page.locator("#agent-button")).to_contain_text("librarian")
+    expect(page.locator("[data-pick=librarian]")).to_have_attribute("aria-current", "true")
+    expect(page.get_by_role("heading", name="Try asking librarian")).to_be_visible()
+    page.reload()
+    expect(page.locator("#agent-button")).to_contain_text("librarian")
+    page.locator("[data-example]:visible").first.click()
+    page.keyboard.press("Enter")
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    expect(last_run(page).locator(".agent")).to_have_text("librarian")
+    expect(page.locator("#agent-button")).to_contain_text("librarian")
+
+
+def test_arrows_move_through_the_list_and_escape_changes_nothing(page: Page):
+    page.goto("/")
+    open_list(page)
+    search = page.get_by_role("combobox", name="Search agents")
+    first = search.get_attribute("aria-activedescendant")
+
+    search.press("ArrowDown")
+    expect(search).not_to_have_attribute("aria-activedescendant", first)
+    search.press("ArrowUp")
+    expect(search).to_have_attribute("aria-activedescendant", first)
+    search.press_sequentially("no such agent")
+    expect(page.get_by_text("No agent matches your search.")).to_be_visible()
+    search.press("Enter")
+    expect(page.locator("#agent-panel")).to_be_visible()
+    search.press("Escape")
+
+    expect(page.locator("#agent-panel")).to_be_hidden()
+    expect(page.locator("#agent-button")).to_contain_text("helper")
+
+
+def test_enter_of_an_input_method_neither_picks_nor_sends(page: Page):
+    page.goto("/")
+    open_list(page)
+    search = page.get_by_role("combobox", name="Search agents")
+
+    search.evaluate(
+        """field => field.dispatchEvent(new KeyboardEvent("keydown",
+            { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }))"""
+    )
+
+    expect(page.locator("#agent-panel")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/$"))
+
+
+def test_a_card_changes_the_agent_and_the_examples(page: Page):
+    page.goto("/")
+    expect(page.locator(".agent-card:visible")).to_have_count(6)
+
+    page.get_by_role("button", name="View all 7").click()
+    expect(page.locator(".agent-card:visible")).to_have_count(7)
+    page.locator("[data-pick=panel]").click()
+
+    expect(page.locator("#agent-button")).to_contain_text("panel")
+    expect(page.locator("select[name=agent]")).to_have_value("panel")
+    expect(page.get_by_role("heading", name="Try asking panel")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/$"))
+
+
+def test_escape_in_the_list_does_not_stop_the_run(slow_page: Page):
+    slow_page.goto("/")
+    slow_page.locator("#text").fill(CALCULATION)
+    slow_page.keyboard.press("Enter")
+    expect(slow_page.locator(".stop")).to_be_visible()
+    open_list(slow_page)
+
+    slow_page.keyboard.press("Escape")
+
+    expect(slow_page.locator("#agent-panel")).to_be_hidden()
+    expect(last_run(slow_page)).to_have_attribute("data-status", "completed")
+
+
+@pytest.mark.parametrize("language", ["en-US", "ja-JP"])
+def test_on_a_phone_cards_scroll_sideways_and_the_page_does_not(visit, server, language):
+    page = visit(server, locale=language, **PHONE)
+    page.goto("/")
+    width = "element => [element.scrollWidth, element.clientWidth]"
+
+    inner, outer = page.locator(".agent-cards").evaluate(width)
+    assert inner > outer
+    whole, shown = page.locator("html").evaluate(width)
+    assert whole == shown
+    open_list(page).locator("[data-value=planner]").tap()
+    expect(page.locator("#agent-button")).to_contain_text("planner")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_new_chat_and_the_open_list_have_no_serious_fault(visit, server, scheme):
+    page = visit(server, color_scheme=scheme, reduced_motion="reduce")
+    page.goto("/")
+    assert faults(page) == []
+
+    open_list(page)
+    assert faults(page) == []
