@@ -67,7 +67,7 @@ def localize(question: str) -> str:
 def _originals() -> dict[str, str]:
     """Return the questions as written here by their text in each language."""
     questions = {*BY_TOOL.values(), *(one for some in BY_AGENT.values() for one in some)}
-    found = {}
+    found: dict[str, str] = {}
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
             found |= {gettext(question): question for question in questions}
