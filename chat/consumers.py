@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from agents import runs
+from agents.access.names import display_name
 from agents.db import database
 from agents.db.compiled_queries import compiled_query
 from agents.engine.events import EventType
@@ -276,7 +277,7 @@ class ChatConsumer(LiveConsumer):
 
     async def _announce(self, is_new: bool = False) -> None:
         user = self.scope["user"]
-        about = {"tab": self.tab, "user": user.pk, "name": user.get_username()}
+        about = {"tab": self.tab, "user": user.pk, "name": display_name(user)}
         await pubsub.publish(self.topic, "presence.here", is_new=is_new, **about)
 
     async def presence_here(self, notification: dict[str, Any]) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
+from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.models import Membership, Run
@@ -14,6 +16,10 @@ from chat.models import ChatSession, Message
 
 MAX_SESSIONS = 100
 MAX_QUERY_CHARS = 200
+
+OWNER_NAME = Coalesce(
+    NullIf("user__profile__display_name", Value("")), "user__username", output_field=CharField()
+)
 
 Runs = Mapping[str, Run]
 
@@ -30,12 +36,12 @@ def search_sessions(user: User, query: str = "") -> list[ChatSession]:
     for chat in chats:
         chat.live = live.get(chat.topic)
         if chat.user_id != user.pk:
-            chat.whose = chat.user.get_username()
+            chat.whose = display_name(chat.user)
     return chats
 
 
 def _matching_sessions(user: User, words: Iterable[str]) -> QuerySet[ChatSession]:
-    chats = ChatSession.objects.for_user(user).select_related("user")
+    chats = ChatSession.objects.for_user(user).select_related("user__profile")
     for word in words:
         messages = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
@@ -59,7 +65,7 @@ def _own_sessions(user: int) -> QuerySet[ChatSession]:
 
 @compiled_query
 def _shared_sessions(user: int) -> QuerySet[ChatSession]:
-    return ChatSession.objects.shared_with(user).select_related("user")[:MAX_SESSIONS]
+    return ChatSession.objects.shared_with(user).select_related("user__profile")[:MAX_SESSIONS]
 
 
 SessionOutline = tuple[datetime, int, str, bool, str]
@@ -80,7 +86,7 @@ def _own_outline(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, b
 @compiled_query
 def _shared_outline(user: int) -> QuerySet[ChatSession, SessionOutline]:
     sessions = ChatSession.objects.shared_with(user)
-    about = ("updated_at", "pk", "title", "is_shared", "user__username")
+    about = ("updated_at", "pk", "title", "is_shared", OWNER_NAME)
     return sessions.values_list(*about)[:MAX_SESSIONS]
 
 

@@ -207,7 +207,9 @@ def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
 @compiled_query
 def _newest_between(session: int, after: int, before: int) -> QuerySet[Message]:
     messages = (
-        _messages_after(session, after).filter(pk__lt=before).select_related("run", "author")
+        _messages_after(session, after)
+        .filter(pk__lt=before)
+        .select_related("run", "author__profile")
     )
     return messages.defer("run__history", "run__answer").order_by("-pk")[:BATCH_SIZE]
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
+from agents.access.names import display_name
 from agents.access.requests import UserRequest
 from agents.db.sanitize import sanitize_text
 from chat import request_rate
@@ -53,13 +55,20 @@ def find_people(chat: ChatSession, typed: str) -> list[Suggestion]:
     full_name = Q()
     for word in typed.split():
         full_name &= Q(first_name__istartswith=word) | Q(last_name__istartswith=word)
-    named = Q(username__istartswith=typed) | full_name
-    people = get_user_model().objects.filter(named, is_active=True)
+    shown_name = Q(profile__display_name__istartswith=typed)
+    named = Q(username__istartswith=typed) | shown_name | full_name
+    people = get_user_model().objects.filter(named, is_active=True).select_related("profile")
     people = people.exclude(pk=chat.user_id).exclude(pk__in=chat.members.values("user"))
     return [
-        Suggestion(person.get_username(), person.get_full_name())
+        Suggestion(person.get_username(), _known_name(person))
         for person in people.order_by("username")[:MAX_PEOPLE]
     ]
+
+
+def _known_name(person: User) -> str:
+    """Return the name others know the person by, besides the username."""
+    name = display_name(person)
+    return person.get_full_name() if name == person.get_username() else name
 
 
 def is_long_enough(typed: str) -> bool:

@@ -44,7 +44,7 @@ def queued_messages(session: ChatSession) -> list[Message]:
 
 @compiled_query
 def _queued_messages(session: int) -> QuerySet[Message]:
-    return Message.objects.queued().filter(session=session).select_related("author")
+    return Message.objects.queued().filter(session=session).select_related("author__profile")
 
 
 def next_place(session: ChatSession) -> int:

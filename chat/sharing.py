@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents.access import audit
+from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
 from agents.db.sanitize import sanitize_text
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
@@ -52,7 +53,7 @@ def build_panel(session: ChatSession, user: User) -> MembersPanel:
     return MembersPanel(
         is_owner=is_owner,
         owner=session.user,
-        members=guests(session).select_related("user"),
+        members=guests(session).select_related("user__profile"),
         invitations=links if is_owner else links.none(),
         rights=ACCESS_LEVELS,
         lifetimes=list(LIFETIME_HOURS.items()),
@@ -209,7 +210,7 @@ def _check_open(link: Invitation) -> None:
 def _check_not_removed(session: ChatSession, user: User) -> None:
     """Reject removed users, who may know other links."""
     if session.removed_members.filter(user=user.pk, may_read=False).exists():
-        owner = session.user.get_username()
+        owner = display_name(session.user)
         sentence = _("You were removed from this chat. Ask %(owner)s to add you by username.")
         raise SharingRejected(sentence % {"owner": owner})
 

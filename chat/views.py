@@ -234,7 +234,7 @@ def _load_messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
     )
     messages = (
         chat.messages.posted()
-        .select_related("author", "run", "run__user", "run__review__corrected_by")
+        .select_related("author__profile", "run", "run__user", "run__review__corrected_by")
         .defer("run__history", "run__answer")
         .annotate(answer=Left("run__answer", MAX_ANSWER_CHARS + 1), size=Length("run__answer"))
         .prefetch_related(

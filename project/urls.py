@@ -1,9 +1,8 @@
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
-from django.views.i18n import set_language
 
-from agents.accounts.views import sign_in
+from agents.accounts.views import profile, sign_in
 
 urlpatterns = [
     path("", include("chat.urls")),
@@ -13,6 +12,6 @@ urlpatterns = [
     path("login/", sign_in.sign_in, name="login"),
     path("logout/", sign_in.sign_out, name="logout"),
     path("", include("agents.accounts.urls")),
-    path("language/", login_not_required(set_language), name="set_language"),
+    path("language/", login_not_required(profile.set_language), name="set_language"),
     path("admin/", admin.site.urls),
 ]

@@ -39,7 +39,7 @@ from . import (
     roles,
     sessions,
 )
-from .models import Identity
+from .models import Identity, Profile
 
 logger = logging.getLogger(__name__)
 
@@ -317,6 +317,7 @@ def _unique_username(found: dict[str, Any]) -> str:
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MAX_USERNAME_CHARS - 10] or "person"
     taken = get_user_model()._default_manager.values_list("username", flat=True)
     looks = {confusable_names.skeleton(one) for one in taken.iterator()}
+    looks |= set(Profile.objects.exclude(skeleton="").values_list("skeleton", flat=True))
     more = (f"{bare}-{number}" for number in range(2, len(looks) + 3))
     return next(one for one in (bare, *more) if confusable_names.skeleton(one) not in looks)
 

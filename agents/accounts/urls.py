@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from .views import account, sign_in
+from .views import account, profile, sign_in
 
 app_name = "people"
 
@@ -38,6 +38,7 @@ urlpatterns = [
         name="oidc_signed_out",
     ),
     path("welcome/<str:uid>/<str:token>/", login_not_required(sign_in.welcome), name="welcome"),
+    path("account/profile/", profile.profile_page, name="profile"),
     path("account/", account.account_page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),
     path("account/confirm/passkey/", account.confirm_options, name="confirm_options"),

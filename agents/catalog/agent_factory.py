@@ -52,7 +52,14 @@ from agents.models import (
     WorkflowVersion,
 )
 
-from . import agent_spec, agent_versions, attachment_store, planner_factory, tool_factory
+from . import (
+    agent_spec,
+    agent_versions,
+    attachment_store,
+    custom_instructions,
+    planner_factory,
+    tool_factory,
+)
 
 DRAFT_KEY = "tried"  # key of a test run's draft agent
 OVERRIDABLE_FIELDS = (
@@ -208,7 +215,7 @@ def _build_runtime(
     return make(
         planner,
         tools,
-        _build_guardrails(parts),
+        _build_guardrails(parts.agent, parts.patterns),
         FallbackStrategy(),
         agent.max_steps,
         retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),
@@ -394,17 +401,22 @@ def _load_config(
     for person in (tool for tool in own if isinstance(tool, AskPersonTool)):
         person.experts = experts
         person.asker_approves = agent.asker_approves_questions
+    planners = planner_factory.build_planners(
+        agent,
+        run.model if is_first else planner_factory.model_name(agent),
+        run,
+        _pseudonymizer(run, agent, pseudonymizer),
+    )
+    patterns = _active_patterns(run, agent)
+    if is_first and (about := custom_instructions.for_run(run, agent)):
+        about = custom_instructions.screened(about, _build_guardrails(agent, patterns))
+        planners = [one.with_instructions(one.instructions + about) for one in planners]
     return AgentConfig(
         agent,
-        planner_factory.build_planners(
-            agent,
-            run.model if is_first else planner_factory.model_name(agent),
-            run,
-            _pseudonymizer(run, agent, pseudonymizer),
-        ),
+        planners,
         tools,
         own,
-        _active_patterns(run, agent),
+        patterns,
         [other for other in sub_agents if chosen is None or other.handoff_tool_name in chosen],
         is_rerun=run.is_rerun and not run.is_continuation,
         experts=experts,
@@ -492,7 +504,7 @@ def _tool_links(agent: int) -> QuerySet[AgentTool]:
     return links.select_related("tool__server", "tool__fallback")
 
 
-def _build_guardrails(parts: AgentConfig) -> Guardrails:
+def _build_guardrails(agent: Agent, rows: Iterable[GuardrailPattern]) -> Guardrails:
     patterns = [
         Pattern(
             pattern=row.pattern,
@@ -503,9 +515,8 @@ def _build_guardrails(parts: AgentConfig) -> Guardrails:
             is_observed=row.is_observed,
             id=row.pk,
         )
-        for row in parts.patterns
+        for row in rows
     ]
-    agent = parts.agent
     return Guardrails(
         agent.max_input_tokens, agent.max_output_tokens, patterns, count_tokens=tokens.count
     )

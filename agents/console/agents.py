@@ -233,7 +233,7 @@ class AgentAdmin(DraftRunAdmin, VersionHistoryAdmin):
                 ]
             },
         ),
-        (_("Personal data"), {"fields": ["personal_data"]}),
+        (_("Personal data"), {"fields": ["personal_data", "accepts_custom_instructions"]}),
         (_("Structured output"), {"fields": ["output_schema"]}),
         (_("Access"), {"fields": ["groups"]}),
     ]

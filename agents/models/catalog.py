@@ -270,6 +270,12 @@ class Agent(Restricted):
             "tokens."
         ),
     )
+    accepts_custom_instructions = models.BooleanField(
+        _("accepts users' custom instructions"),
+        default=True,
+        db_default=True,
+        help_text=_("When off, what users say about themselves in their profile isn't sent."),
+    )
     is_default = models.BooleanField(
         _("default"), default=False, help_text=_("Answers when no agent is selected.")
     )

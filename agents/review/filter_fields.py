@@ -169,9 +169,8 @@ def _guardrail(name: str) -> Q:
 
 
 def _user(pattern: NamePattern) -> Q:
-    return Q(
-        user__in=get_user_model().objects.filter(_name_filter("username")(pattern)).values("pk")
-    )
+    by_name = _name_filter("username")(pattern) | _name_filter("profile__display_name")(pattern)
+    return Q(user__in=get_user_model().objects.filter(by_name).values("pk"))
 
 
 def _rating(name: str) -> Q:

@@ -192,7 +192,9 @@ def _newest_pk() -> int:
 
 
 def _load_rows(pks: list[int], reader: Any) -> list[RunRow]:
-    runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*DEFERRED_FIELDS)
+    runs = (
+        Run.objects.filter(pk__in=pks).select_related("user__profile").defer(*DEFERRED_FIELDS)
+    )
     ratings = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
     return [

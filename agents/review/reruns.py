@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.access import audit, masking, permissions, quotas
-from agents.catalog import agent_factory, planner_factory
+from agents.catalog import agent_factory, custom_instructions, planner_factory
 from agents.engine.events import EventType
 from agents.models import Agent, AgentStep, Run
 from agents.runs.engine_messages import translate
@@ -79,7 +79,7 @@ class RerunSetup:
         known = {tool["function"]["name"] for tool in started.get("tools", ())}
         off = self.run.overrides.get("guardrails_off", ())
         return RerunOptions(
-            instructions=started.get("instructions")
+            instructions=custom_instructions.remove(started.get("instructions"))
             or planner_factory.agent_instructions(self.agent),
             model=self.run.model,
             fallback=self.run.overrides.get("fallback_models", AGENT_DEFAULT),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from django import template
 
+from agents.access.names import display_name
 from agents.models import Approval
 from agents.web.presentation import dates, formatting, icons, template_cache
 
@@ -11,6 +12,7 @@ register = template.Library()
 
 FILTERS: tuple[Callable[..., object], ...] = (
     dates.date_text,
+    display_name,
     dates.datetime_text,
     dates.time_text,
     formatting.duration,

@@ -192,7 +192,9 @@ def _return_url(request: UserRequest, run: Run) -> str:
 
 
 def _waiting_views(request: UserRequest) -> list[presentation.ApprovalView]:
-    waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
+    waiting = (
+        Approval.objects.for_user(request.user).waiting().select_related("run__user__profile")
+    )
     return [_approval_view(request, approval) for approval in waiting]
 
 

@@ -60,6 +60,7 @@ DOORS = {
     "chat/<int:pk>/public/<int:link>/revoke/": change(OWNER),
     "public/<str:token>/": read(EVERYBODY),
     "join/<str:token>/": read(ACCOUNTS),
+    "account/profile/": read(ACCOUNTS),
     "account/data/": read(ACCOUNTS),
     "account/data/download/": change(ACCOUNTS),
     "account/erase/": change(NOBODY),  # unless self-erasure is enabled

@@ -8,6 +8,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from agents.access.names import display_name
 from agents.catalog import agent_factory
 from agents.engine.plans import ExecutionPlan, ExecutionStep, diff_steps
 from agents.models import Agent, Approval
@@ -111,8 +112,7 @@ class ApprovalView:
 
     @property
     def asker_name(self) -> str:
-        asker = self.approval.run.user
-        return asker.get_username() if asker else ""
+        return display_name(self.approval.run.user)
 
     @cached_property
     def has_recipients(self) -> bool:
@@ -223,8 +223,7 @@ class ApprovalView:
 
     @property
     def decided_by_name(self) -> str:
-        person = self.approval.decided_by
-        return person.get_username() if person else ""
+        return display_name(self.approval.decided_by)
 
 
 def _reveal_part(part: OutputView) -> OutputView:

@@ -46,14 +46,14 @@ class CommentThread:
     def of(
         cls, run: Run, step: int, viewer: int | None, most: int | None = MAX_COMMENTS_CHARS
     ) -> "CommentThread":
-        comments = run.comments.filter(step=step).select_related("author")
+        comments = run.comments.filter(step=step).select_related("author__profile")
         return cls(run=run.pk, step=step, viewer=viewer, comments=list(comments), most=most)
 
 
 def threads_by_step(run: Run, viewer: int | None) -> dict[int, CommentThread]:
     """Return all comments of a run, by step."""
     is_read = "comments" in getattr(run, "_prefetched_objects_cache", ())
-    comments = run.comments.all() if is_read else run.comments.select_related("author")
+    comments = run.comments.all() if is_read else run.comments.select_related("author__profile")
     by_step: dict[int, list[Any]] = {}
     for comment in comments:
         by_step.setdefault(comment.step, []).append(comment)

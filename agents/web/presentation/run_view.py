@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker, Row
+from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, Approval, Run
@@ -89,8 +90,7 @@ class CorrectionView:
 
     @property
     def by(self) -> str:
-        person = self.review.corrected_by
-        return (person.get_full_name() or person.get_username()) if person else ""
+        return display_name(self.review.corrected_by)
 
 
 @dataclass(frozen=True)
@@ -461,7 +461,7 @@ class RunView:
 
     @property
     def user_name(self) -> str:
-        return self.run.user.get_username() if self.run.user else ""
+        return display_name(self.run.user)
 
     @property
     def chat_url(self) -> str:

@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents.access.masking import Masker
+from agents.catalog import custom_instructions
 from agents.engine.events import StatusKind
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.engine.plans import JUDGE, MODERATOR, MONITOR, PLANNER
@@ -414,6 +415,11 @@ class StepView:
     @cached_property
     def request_text(self) -> str:
         return format_value(self.step.request, self.most)
+
+    @property
+    def shared_request_text(self) -> str:
+        """The request as a shared link shows it: without the user's profile."""
+        return format_value(custom_instructions.remove(self.step.request), self.most)
 
     @cached_property
     def result_text(self) -> str:

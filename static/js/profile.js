@@ -1,0 +1,27 @@
+// The profile page: counts characters, and offers this device's time zone.
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const field = document.getElementById("id_time_zone");
+const offer = document.querySelector("[data-browser-zone]");
+
+offer.textContent = offer.textContent.replace("{}", zone);
+offer.addEventListener("click", () => {
+  field.value = zone;
+  offer.hidden = true;
+  field.focus();
+});
+field.addEventListener("input", mark);
+mark();
+
+for (const text of document.querySelectorAll("[data-counted]")) {
+  const count = document.createElement("p");
+  count.className = "counted";
+  text.after(count);
+  const update = () => (count.textContent = `${text.value.length} / ${text.maxLength}`);
+  text.addEventListener("input", update);
+  update();
+}
+
+function mark() {
+  offer.hidden = !zone || (field.value || field.placeholder) === zone;
+}

@@ -1,0 +1,118 @@
+"""The profile page: what users say about themselves, and how pages look to them."""
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from agents.access.names import display_name
+from agents.accounts import profiles
+from agents.accounts.models import Profile
+from chat import listing, sharing
+from chat.models import ChatSession
+from chat.people_data import data_export
+
+pytestmark = pytest.mark.django_db
+FORM = {
+    "display_name": "Ada Lovelace",
+    "language": "ja",
+    "time_zone": "Asia/Tokyo",
+    "date_format": "iso",
+    "clock": "12",
+    "about_me": "I sell tea.\r\n",
+    "answer_style": "",
+    "has_instructions": "on",
+}
+
+
+@pytest.fixture
+def page(person, client):
+    client.force_login(person)
+    return lambda **form: client.post(reverse("people:profile"), FORM | form)
+
+
+def test_a_profile_is_saved_and_shown(page, person, client):
+    response = page()
+    shown = client.get(response.url).text
+
+    assert (response.status_code, 'value="Ada Lovelace"' in shown) == (302, True)
+    assert 'lang="ja"' in shown
+    profile = Profile.objects.get(user=person)
+    assert (profile.time_zone, profile.clock, profile.about_me) == (
+        "Asia/Tokyo",
+        "12",
+        "I sell tea.",
+    )
+    assert profile.has_instructions
+    assert not profile.has_single_keys
+
+
+@pytest.mark.parametrize("name", ["eve", "Eve", "еve", "evе", "Ｅve"])
+def test_nobody_can_have_the_name_of_another_or_one_that_looks_like_it(
+    name, page, person, django_user_model
+):
+    django_user_model.objects.create_user("eve")
+    response = page(display_name=name)
+
+    assert response.status_code == 422
+    assert "Another user has this name" in response.text
+    assert not Profile.objects.exists()
+
+
+def test_a_display_name_is_taken_as_well(page, stranger):
+    profiles.save_setting(stranger, display_name="Ada L", skeleton="ada l")
+
+    assert page(display_name="Аda L").status_code == 422
+
+
+def test_a_display_name_is_one_visible_line(page, person):
+    page(display_name="  Ada\u202e \n\u200bLovelace ")
+
+    person.refresh_from_db()
+    assert display_name(person) == "Ada Lovelace"
+
+
+def test_without_a_display_name_the_username_is_shown(page, person):
+    page(display_name="")
+
+    person.refresh_from_db()
+    assert display_name(person) == person.get_username()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("time_zone", "Mars/Olympus"), ("about_me", "x" * 1501), ("clock", "13")],
+)
+def test_a_wrong_value_is_refused_and_nothing_typed_is_lost(field, value, page):
+    response = page(**{field: value})
+
+    assert response.status_code == 422
+    assert "Ada Lovelace" in response.text
+    assert not Profile.objects.exists()
+
+
+def test_the_language_menu_changes_the_profile(page, person, client):
+    page()
+    client.post(reverse("set_language"), {"language": "en", "next": "/"})
+
+    assert 'lang="en"' in client.get(reverse("people:profile")).text
+    assert Profile.objects.get(user=person).language == "en"
+
+
+def test_members_of_a_chat_see_the_display_name(page, person, stranger):
+    page()
+    chat = ChatSession.objects.create(user=person, title="Tea")
+    sharing.add_member(chat, stranger.get_username(), "write")
+
+    assert [row.whose for row in listing.search_sessions(stranger)] == ["Ada Lovelace"]
+    assert [about[-1] for about in listing.outline(stranger)] == ["Ada Lovelace"]
+
+
+def test_a_data_export_has_the_profile(page, person):
+    page()
+    person.refresh_from_db()
+    files = {name: "".join(map(str, pieces)) for name, pieces in data_export.files(person)}
+
+    profile = json.loads(files["account.json"])["profile"]
+    assert profile["about_me"] == "I sell tea."
+    assert profile["display_name"] == "Ada Lovelace"
