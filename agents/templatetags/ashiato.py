@@ -33,7 +33,6 @@ TAGS: tuple[Callable[..., object], ...] = (
     template_cache.step_row,
     template_cache.unstarted_run,
     template_cache.rating,
-    template_cache.run_columns,
 )
 
 for code in FILTERS:

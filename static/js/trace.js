@@ -1,49 +1,88 @@
 import { watch } from "./connection.js";
 import { isComposing } from "./keys.js";
+import { rate } from "./rating.js";
 import { start } from "./run.js";
 
-// Next to the rows is a panel for details; on a narrow page the row itself opens.
+// Beside the rows are the details of one of them; on a narrow page they open as a sheet.
 const wide = matchMedia("(min-width: 75rem)");
 const panel = document.getElementById("panel");
 const announcer = document.getElementById("announcer");
+const PROBLEMS = "[data-status=failed], [data-status=blocked], [data-status=unknown]";
 const PAUSE = 120;
 let soon;
 let later; // waits for rows that a long run loads later
+let isChosen = false; // whether the user chose the row; a preselected one isn't in the URL
 
 start();
+rate();
 watch();
-openTarget();
+arrange();
+wide.addEventListener("change", arrange);
+if (!openTarget()) preselect();
 addEventListener("hashchange", openTarget);
 document.addEventListener("keydown", pressed);
 document.addEventListener("click", clicked);
 document.addEventListener("htmx:oobAfterSwap", chooseAgain);
 document.addEventListener("htmx:oobAfterSwap", judgeAtTheEnd);
 document.addEventListener("htmx:afterSettle", settled);
+panel.addEventListener("toggle", closed);
+
+// A sheet closes itself: by Escape, or by a click beside it.
+function arrange() {
+  if (panel.matches(":popover-open")) panel.hidePopover();
+  panel.popover = wide.matches ? null : "auto";
+  if (wide.matches && !panel.hasChildNodes()) preselect();
+}
 
 function openTarget() {
   const step = document.getElementById(location.hash.slice(1));
   if (!step && location.hash.startsWith("#step-")) return readOn(openTarget);
-  if (!step?.matches(".step")) return;
-  if (wide.matches) choose(step);
-  else step.querySelector("details").open = true;
+  if (!step?.matches(".step")) return false;
+  isChosen = true;
+  choose(step);
   step.scrollIntoView({ block: "center" });
+  return true;
+}
+
+// A page starts with the step that went wrong, or with the first one.
+function preselect() {
+  if (!wide.matches) return;
+  const step = document.querySelector(`.step:is(${PROBLEMS})`) ?? document.querySelector(".step");
+  if (step) choose(step);
+  else panel.textContent = panel.dataset.empty;
 }
 
 function clicked(event) {
   const opener = event.target.closest("[data-open]");
   if (opener) document.getElementById(opener.dataset.open).showModal();
   if (event.target.matches("dialog")) event.target.close();
+  if (event.target.closest("[data-close-panel]")) close();
+  const reach = event.target.closest("[data-reach]");
+  if (reach && reachFor(reach.dataset.reach)) event.preventDefault();
+  const tab = event.target.closest("#panel .tabs a");
+  if (tab && isPlain(event)) remember(document.querySelector("summary[aria-current]")?.closest(".step"), tab.dataset.tab);
   if (isPlain(event) && goTo(event.target.closest('a[href*="#step-"]:not(.more-steps a)'))) event.preventDefault();
   const summary = event.target.closest(".step > details > summary");
-  if (!summary || !wide.matches || event.detail === 0) return;
+  if (!summary || event.detail === 0) return;
   event.preventDefault();
+  isChosen = true;
   choose(summary.closest(".step"));
+}
+
+// Opens a form elsewhere on the page and puts the cursor into it.
+function reachFor(selector) {
+  const there = document.querySelector(selector);
+  if (!there) return false;
+  there.open = true;
+  there.querySelector("textarea, input:not([type=hidden])")?.focus();
+  there.scrollIntoView({ block: "center" });
+  return true;
 }
 
 // Goes to a step on this page without leaving it or its filter.
 function goTo(link) {
   if (!link || link.pathname !== location.pathname) return false;
-  history.replaceState(null, "", link.hash);
+  history.replaceState(null, "", location.search + link.hash);
   openTarget();
   return true;
 }
@@ -55,9 +94,10 @@ function isPlain(event) {
 // Loads the remaining rows, then runs what needs them.
 function readOn(then) {
   const more = document.querySelector(".more-steps a");
-  if (!more) return;
+  if (!more) return false;
   later = then;
   htmx.trigger(more, "click");
+  return true;
 }
 
 function settled({ detail: { requestConfig } }) {
@@ -70,7 +110,7 @@ function settled({ detail: { requestConfig } }) {
 const MOVES = {
   j: () => move(1),
   k: () => move(-1),
-  e: () => move(1, "[data-status=failed], [data-status=blocked], [data-status=unknown]"),
+  e: () => move(1, PROBLEMS),
   x: toggle,
   Enter: read,
   Escape: close,
@@ -89,9 +129,12 @@ function pressed(event) {
   else marked.click();
 }
 
+function selected() {
+  return document.querySelector("summary[aria-current]")?.closest(".step");
+}
+
 function current() {
-  const focused = document.activeElement.closest(".step");
-  return focused ?? document.querySelector("summary[aria-current]")?.closest(".step");
+  return document.activeElement.closest(".step") ?? (isChosen ? selected() : undefined);
 }
 
 // Selects the next row, or the next of a kind, wrapping around.
@@ -105,35 +148,47 @@ function move(by, kind = "") {
   if (!next) return;
   next.querySelector("summary").focus();
   next.scrollIntoView({ block: "nearest" });
-  if (wide.matches && !panel.hidden) choose(next);
+  isChosen = true;
+  if (wide.matches) choose(next);
 }
 
 function toggle() {
-  const details = current()?.querySelector("details");
+  const details = (current() ?? selected())?.querySelector("details");
   if (details) details.open = !details.open;
 }
 
 function read() {
   const step = current();
   if (!step) return;
-  if (!wide.matches) return toggle();
+  isChosen = true;
   choose(step, () => panel.querySelector("h2")?.focus());
 }
 
 function choose(step, then) {
-  for (const old of document.querySelectorAll("summary[aria-current]")) {
-    old.removeAttribute("aria-current");
-  }
+  unmark();
   step.querySelector("summary").setAttribute("aria-current", "true");
-  panel.hidden = false;
-  history.replaceState(null, "", `#${step.id}`);
+  if (isChosen) remember(step);
   clearTimeout(soon);
   soon = setTimeout(() => load(step, then), PAUSE);
 }
 
+function unmark() {
+  for (const old of document.querySelectorAll("summary[aria-current]")) old.removeAttribute("aria-current");
+}
+
+// The URL has the row and the tab, so a link or a reload opens the same details.
+function remember(step, tab = undefined) {
+  const search = new URLSearchParams(location.search);
+  if (tab === "result") search.delete("tab");
+  else if (tab) search.set("tab", tab);
+  const hash = step && isChosen ? `#${step.id}` : location.hash;
+  history.replaceState(null, "", `${location.pathname}${search.size ? `?${search}` : ""}${hash}`);
+}
+
 // A live run replaces its rows; the selected one stays selected.
 function chooseAgain() {
-  if (panel.hidden || document.querySelector("summary[aria-current]")) return;
+  if (document.querySelector("summary[aria-current]")) return;
+  if (!isChosen) return preselect();
   const step = document.getElementById(location.hash.slice(1));
   if (!step?.matches(".step")) return;
   step.querySelector("summary").setAttribute("aria-current", "true");
@@ -158,17 +213,27 @@ function judgeAtTheEnd() {
 }
 
 async function load(step, then) {
-  const tab = panel.querySelector(".tabs [aria-current]")?.dataset.tab ?? "result";
-  const address = `${step.querySelector("[data-detail]").getAttribute("href")}?tab=${tab}`;
+  const open = panel.querySelector(".tabs [aria-current]")?.dataset.tab;
+  const tab = open ?? new URLSearchParams(location.search).get("tab") ?? "result";
+  const address = `${step.querySelector("[data-detail]").getAttribute("href")}?tab=${encodeURIComponent(tab)}`;
   await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" });
-  announcer.textContent = panel.querySelector("h2")?.textContent ?? "";
+  if (isChosen) announcer.textContent = panel.querySelector("h2")?.textContent ?? "";
+  if (!wide.matches && panel.popover) showSheet();
   then?.();
 }
 
+function showSheet() {
+  if (!panel.matches(":popover-open")) panel.showPopover();
+  panel.scrollTop = 0;
+  panel.querySelector("h2")?.focus();
+}
+
+// Leaves the details: a sheet closes, and the focus returns to the row.
 function close() {
-  const step = current();
-  panel.hidden = true;
-  panel.replaceChildren();
-  step?.querySelector("summary").removeAttribute("aria-current");
-  step?.querySelector("summary").focus();
+  if (panel.matches(":popover-open")) return panel.hidePopover();
+  selected()?.querySelector("summary").focus();
+}
+
+function closed({ newState }) {
+  if (newState === "closed") selected()?.querySelector("summary").focus();
 }

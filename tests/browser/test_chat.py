@@ -84,10 +84,10 @@ def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slo
     clock, counter = run.locator("header .duration"), run.locator("header .figure").first
 
     expect(run.locator(".live-thought").first).to_contain_text("This is arithmetic")
-    expect(counter).to_have_text("step 1/10")
+    expect(counter).to_have_text("turn 1/10")
     then = clock.inner_text()
     expect(clock).not_to_have_text(then)
-    expect(counter).to_have_text("step 2/10")
+    expect(counter).to_have_text("turn 2/10")
     expect(run.locator(".answer")).to_contain_text("The result is")
     expect(run).to_have_attribute("data-live", "")
     expect(run).to_have_attribute("data-status", "completed")

@@ -23,14 +23,18 @@ def row_texts(run) -> list[str]:
 def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     run = ask_and_wait(page, SEVERAL)
     rows = row_texts(run)
-    answer, head = html(run.locator(".answer .frozen")), run.locator(".figure")
-    totals = head.all_inner_texts()
+    answer = html(run.locator(".answer .frozen"))
+    turns, _time, tokens, *_rest = run.locator(".figure").all_inner_texts()
 
     run.get_by_role("link", name="Trace").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text(SEVERAL)
     assert row_texts(run) == rows
-    assert head.all_inner_texts() == totals
+    figures = run.locator(".run-figures")
+    done, most = turns.removeprefix("turn ").split("/")
+    expect(figures.locator("[data-figure=turns] dd")).to_have_text(f"{done} of {most}")
+    expect(figures.locator("[data-figure=tokens] dd")).to_have_text(tokens.split()[0])
+    expect(figures.locator("[data-figure=steps] dd")).to_have_text(str(len(rows)))
     assert html(run.locator(".answer .frozen")) == answer
     page.get_by_role("link", name="Open chat").click()
     expect(page).to_have_url(re.compile(r"/chat/\d+/#run-\d+$"))
@@ -44,7 +48,7 @@ def test_a_link_to_a_step_opens_and_marks_it(page: Page):
     expect(page).to_have_url(re.compile(r"/traces/\d+/#step-2$"))
     step = page.locator("#step-2")
     expect(step.locator("summary")).to_have_attribute("aria-current", "true")
-    expect(page.locator("#panel .payload")).to_contain_text("435")
+    expect(page.locator("#panel .payload").last).to_contain_text("435")
     expect(step).not_to_have_css("box-shadow", "none")
     expect(page.locator("#step-1")).to_have_css("box-shadow", "none")
 
@@ -73,11 +77,15 @@ def trace_of(page: Page, question: str) -> None:
 def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
     trace_of(page, CALCULATION)
     panel = page.locator("#panel")
-    expect(panel).to_be_hidden()
+    expect(page.locator("#step-1 summary")).to_have_attribute("aria-current", "true")
+    expect(panel.get_by_role("link", name="#1")).to_be_visible()
+    assert "#" not in page.url
 
     page.locator("#step-2 summary").click()
-    expect(panel.locator("h2")).to_contain_text("calculator")
+    expect(panel.get_by_role("link", name="#2")).to_be_visible()
+    assert page.url.endswith("#step-2")
     panel.get_by_role("link", name="Request").click()
+    expect(panel.locator("#tab-request")).to_have_attribute("aria-current", "page")
     expect(panel.locator(".payload")).to_contain_text("12.5")
     page.keyboard.press("j")
     expect(panel.locator(".sent li")).to_have_count(4)
@@ -87,8 +95,11 @@ def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
         panel.get_by_role("link", name=tab).click()
         expect(panel.get_by_role("link", name=tab)).to_have_attribute("aria-current", "page")
     expect(panel.locator(".payload")).to_contain_text('"type": "usage"')
+    assert page.url.endswith("?tab=raw#step-3")
+    page.reload()
+    expect(panel.get_by_role("link", name="Raw")).to_have_attribute("aria-current", "page")
     page.keyboard.press("Escape")
-    expect(panel).to_be_hidden()
+    expect(page.locator("#step-3 summary")).to_be_focused()
 
 
 def test_the_keys_read_walk_and_explain_themselves(page: Page):
@@ -115,7 +126,7 @@ def test_a_link_to_a_step_keeps_the_filter_and_a_note_stands_once(page: Page):
 
     page.locator("#step-3 .number").click()
     expect(page.locator("#panel h2")).to_be_visible()
-    assert page.url.endswith("?within=status:completed#step-3")
+    assert page.url.endswith("?within=status%3Acompleted#step-3")
     for text in ("First.", "Second."):
         note = page.locator("#panel").get_by_label("New note")
         note.fill(text)
@@ -137,22 +148,45 @@ def test_a_verdict_by_key_is_shown_where_it_was_given(page: Page):
 def test_a_trace_says_what_its_time_went_into_and_what_it_did_outside(page: Page):
     trace_of(page, CALCULATION)
 
-    expect(page.locator(".split-words")).to_contain_text(re.compile(r"model .* s\s*tools .* s"))
+    for figure in ("active", "model", "tools"):
+        expect(page.locator(f"[data-figure={figure}] dd")).to_have_text(re.compile(r"\d s$"))
     expect(page.locator(".effects-ledger")).to_contain_text("1 read")
     expect(page.locator(".step .bar .work")).to_have_count(3)
     expect(page.locator(".step .bar .first").first).to_be_attached()
 
 
-def test_a_phone_opens_the_row_instead_and_has_a_page_for_the_rest(page: Page, phone: Page):
+def test_on_a_phone_the_details_are_a_sheet_that_closes(page: Page, phone: Page):
     trace_of(page, CALCULATION)
     phone.goto(page.url)
+    panel = phone.locator("#panel")
+    expect(panel).to_be_hidden()
+
     phone.locator("#step-2 summary").click()
-    expect(phone.locator("#step-2 .seen pre")).to_contain_text("435")
-    phone.locator("#step-2 [data-detail]").click()
-    phone.get_by_role("link", name="Request", exact=True).click()
-    expect(phone.locator(".payload")).to_contain_text("12.5")
+    expect(panel.locator(".payload").last).to_contain_text("435")
+    panel.get_by_role("link", name="Request", exact=True).click()
+    expect(panel.locator("#tab-request")).to_have_attribute("aria-current", "page")
+    expect(panel.locator(".payload")).to_contain_text("12.5")
+    panel.get_by_role("button", name="Close").click()
+    expect(panel).to_be_hidden()
+    expect(phone.locator("#step-2 summary")).to_be_focused()
     width = phone.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
+
+
+def test_the_answer_comes_first_and_leads_to_its_sources(page: Page):
+    trace_of(page, CALCULATION)
+    card = page.locator(".answer-card")
+
+    expect(card.locator(".answer strong")).to_have_text("435")
+    assert card.bounding_box()["y"] < page.locator(".steps").bounding_box()["y"]
+    card.locator(".evidence-step").click()
+    expect(page.locator("#step-2 summary")).to_have_attribute("aria-current", "true")
+    card.get_by_role("button", name="Good answer").click()
+    expect(card.get_by_role("button", name="Good answer")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    card.get_by_role("link", name="Flag for review").click()
+    expect(page.get_by_label("What should the reviewer look at?")).to_be_focused()
 
 
 def test_without_javascript_a_run_and_its_steps_can_be_read(visit, server, page: Page):
@@ -163,7 +197,7 @@ def test_without_javascript_a_run_and_its_steps_can_be_read(visit, server, page:
     expect(plain.locator("#step-2 .seen pre")).to_contain_text("435")
     plain.locator("#step-2 summary").click()
     plain.locator("#step-2 [data-detail]").click()
-    expect(plain.locator(".payload")).to_contain_text("435")
+    expect(plain.locator(".payload").last).to_contain_text("435")
     plain.get_by_role("link", name="#3").click()
     expect(plain.locator(".tabs")).to_be_visible()
 

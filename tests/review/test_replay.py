@@ -149,7 +149,8 @@ async def test_what_one_agent_does_for_another_is_shown_again_below_its_step(scr
 @pytest.mark.parametrize("place", ["chat", "trace"])
 async def test_its_last_moment_is_the_page_of_the_run(decided, place):
     def pages():
-        whole = render_to_string("run/_run.html", {"view": RunView(decided, place)})
+        view = RunView(decided, place)
+        whole = render_to_string(view.template, {"view": view})
         return replay.replay_view(
             decided, event_store.last_seq(decided), place
         ).snapshot(), whole

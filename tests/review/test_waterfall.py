@@ -77,7 +77,20 @@ def test_long_waits_can_be_drawn_short():
     assert fall.is_compressible
     assert fall.bar(first).pieces[0].width < 1
     assert fall.bar(first).short[0].width > 40
-    assert fall.bar(call).short[-1].start == pytest.approx(51.5, abs=1)
+    assert fall.bar(call).short[-1].start == pytest.approx(57.6, abs=1)
+
+
+def test_the_compressed_scale_says_how_long_was_worked_and_waited():
+    first, call = step(1, "thought", 0, 1), step(2, "tool", 101, 102)
+    fall = waterfall(102, first, call, approvals=[approval_between(2, 1, 101)])
+
+    start, wait, end = fall.short_ticks
+
+    assert (start.at, start.ms, start.anchor) == (0, 0, "start")
+    assert (wait.ms, wait.is_gap, wait.anchor) == (100_000, True, "middle")
+    assert (end.at, end.ms, end.anchor) == (100, 2_000, "end")
+    [gap] = fall.bar(first).gaps
+    assert gap.start < wait.at < gap.start + gap.width
 
 
 def test_a_run_without_long_waits_has_nothing_to_shorten():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -10,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from agents.access import masking
 from agents.access.requests import UserRequest
-from agents.models import AgentStep
+from agents.models import AgentStep, Approval
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.listing import neighbours
 from agents.review.step_details import (
@@ -21,6 +22,9 @@ from agents.review.step_details import (
 )
 from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
+from agents.web.presentation.approvals import ApprovalView
+
+from .listing import list_url
 
 TABS = {
     "result": _("Result"),
@@ -40,12 +44,14 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     view = replace(found.view(), is_whole="all" in request.GET)
     within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
     newer, older = neighbours(request.user, within, pk)
+    kept = {"within": within} if within else {}
     context = {
         "view": view,
         "question": view.query,
         "chat_url": view.chat_url if found.row.has_participant(request.user) else "",
         "is_own": found.is_own,
-        "within": within,
+        "list_href": list_url(within),
+        "kept": f"?{urlencode(kept)}" if kept else "",
         "newer": newer,
         "older": older,
         "origin": found.row.origin_id,
@@ -72,10 +78,20 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
     tab = request.GET.get("tab", "result")
     run, row = details.run, details.step
     view = RunView(run, place="trace")
+    asked = Approval.objects.filter(run=run, step=number).select_related("decided_by")
+    seen = map(masking.mask_row, asked) if details.is_masked else asked
+    approvals = [ApprovalView(each, may_decide=False) for each in seen]
     numbers = run.steps.filter(number__in=[number - 1, number + 1])
     context = {
         "details": details,
-        "step": StepView(row, run, "trace", job=view.job(row)),
+        "step": StepView(
+            row,
+            run,
+            "trace",
+            job=view.job(row),
+            approval=next((a for a in approvals if not a.is_elicitation), None),
+            waits=tuple((a.asked_at, a.decided_at) for a in approvals),
+        ),
         "view": view,
         "tab": tab if tab in TABS else "result",
         "tabs": TABS.items(),

@@ -120,6 +120,11 @@ class RunView:
     def is_own(self) -> bool:
         return self.viewer is None or self.viewer == self.run.user_id
 
+    @property
+    def template(self) -> str:
+        """The template: a run's own page starts with the answer."""
+        return "trace/_run.html" if self.place == "trace" else "run/_run.html"
+
     def visible_row(self, row: Row) -> Row:
         return row if self.masker is None else masking.mask_row(row)
 
@@ -480,6 +485,11 @@ class RunView:
         done = [call for call in calls if not call.step.has_effects]  # those are listed below
         found = [step for step in done if step.status == AgentStep.Status.DONE]
         return found[-MAX_FINDINGS:]
+
+    @property
+    def can_rate(self) -> bool:
+        """Whether the viewer can rate the answer: their own, once it is there."""
+        return self.is_own and self.masker is None and bool(self.run.answer)
 
     @property
     def can_continue(self) -> bool:

@@ -364,6 +364,13 @@ class StepView:
         return max(0.0, took - projection.waited_seconds(within, ended) * 1000)
 
     @property
+    def waited_ms(self) -> float:
+        """How long people were waited for in this step."""
+        closed = [(requested, answered) for requested, answered in self.waits if answered]
+        until = max((answered for _, answered in closed), default=self.step.started_at)
+        return projection.waited_seconds(closed, until) * 1000
+
+    @property
     def elapsed_ms(self) -> float:
         return milliseconds(self.step.started_at, self.now or clocks.now(self.run.pk)) or 0
 

@@ -45,7 +45,7 @@ def run_section(view: RunView) -> SafeString:
     """Render the whole run as far as it fits: pages and frames have limits."""
     for size in (FULL, BRIEF, BARE):
         html = render_to_string(
-            "run/_run.html", {"view": view if size == FULL else view.of(size)}
+            view.template, {"view": view if size == FULL else view.of(size)}
         )
         if fits(html):
             break
@@ -53,7 +53,10 @@ def run_section(view: RunView) -> SafeString:
 
 
 def run_header(view: RunView) -> SafeString:
-    """Render the header of a run."""
+    """Render the header of a run; on its own page, its status and its figures."""
+    if view.place == "trace":
+        parts = ("trace/_status.html", "trace/_figures.html")
+        return mark_safe("".join(render_to_string(part, {"view": view}) for part in parts))
     run = view.run
     head = _header_format(
         get_language(),
@@ -239,13 +242,3 @@ def rating(view: RunView) -> SafeString:
 def _empty_rating(language: str) -> str:
     run = Run(pk=RUN_PLACEHOLDER, status=Run.Status.COMPLETED)
     return render_to_string("run/_rating.html", {"view": RunView(run, is_judged=False)})
-
-
-def run_columns() -> SafeString:
-    """Render the column headers, identical for all runs."""
-    return _run_columns(get_language())
-
-
-@cache
-def _run_columns(language: str) -> SafeString:
-    return render_to_string("run/_run_columns.html")

@@ -5,15 +5,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from agents.models import AgentStep, Approval
 from agents.runs.intervals import Interval, clip, subtract, total_length, union
 
-# A wait longer than this may be compressed to this share of the timeline.
+# A wait longer than this is compressed to this share of the time worked.
 LONG_WAIT_SECONDS = 2.0
-GAP_SHARE = 0.03
+GAP_SHARE = 0.18
 HEAT_LEVELS = (0.05, 0.15, 0.3, 0.5)
 MIN_WIDTH_PERCENT = 0.8
+MAX_GAP_TICKS = 3  # more labels than this would overlap
 THINKING_KINDS = {AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER}
 
 
@@ -27,6 +29,19 @@ class TimeSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A label on the timeline's scale: a moment, or how long a compressed gap was."""
+
+    at: float
+    ms: float
+    is_gap: bool = False
+
+    @property
+    def anchor(self) -> str:
+        return "start" if self.at < 1 else "end" if self.at > 99 else "middle"
+
+
+@dataclass(frozen=True, slots=True)
 class StepBar:
     """One step on the real and on the compressed timeline."""
 
@@ -34,6 +49,7 @@ class StepBar:
     short: list[TimeSegment]
     share: float
     beside: int = 1
+    gaps: Sequence[TimeSegment] = ()  # compressed waits, on the compressed timeline
 
     @property
     def heat(self) -> int:
@@ -117,7 +133,28 @@ class Waterfall:
             short=self._segments(parts, step, self._compressed_percent_at) if self.gaps else [],
             share=max(0.0, end - start - waited) / self.whole,
             beside=max(1, self._beside[_parallel_key(step)] * _was_started(step)),
+            gaps=self._gap_segments,
         )
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """The scale in real time."""
+        return [Tick(share * 100, self.whole * share * 1000) for share in (0, 0.5, 1)]
+
+    @property
+    def short_ticks(self) -> list[Tick]:
+        """The compressed scale: time worked, and the length of each gap."""
+        middles = [(self._compressed_percent_at((s + e) / 2), e - s) for s, e in self.gaps]
+        gaps = [
+            Tick(round(at, 2), seconds * 1000, is_gap=True)
+            for at, seconds in middles[:MAX_GAP_TICKS]
+        ]
+        return [Tick(0, 0), *gaps, Tick(100, self.busy * 1000)]
+
+    @cached_property
+    def _gap_segments(self) -> list[TimeSegment]:
+        spans = [tuple(map(self._compressed_percent_at, gap)) for gap in self.gaps]
+        return [TimeSegment("gap", round(s, 2), round(e - s, 2)) for s, e in spans]
 
     def _waits_below(self) -> Mapping[int, list[Interval]]:
         """Times waited for a person below each step."""
