@@ -108,6 +108,7 @@ PUBLIC_LINKS = ENVIRONMENT.public_links
 SUGGEST_PEOPLE = ENVIRONMENT.suggest_people
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
+CSRF_FAILURE_VIEW = "agents.web.error_pages.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
 SESSION_ENGINE = "agents.access.authentication"

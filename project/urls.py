@@ -4,6 +4,11 @@ from django.urls import include, path
 
 from agents.accounts.views import profile, sign_in
 
+handler400 = "agents.web.error_pages.bad_request"
+handler403 = "agents.web.error_pages.forbidden"
+handler404 = "agents.web.error_pages.not_found"
+handler500 = "agents.web.error_pages.server_error"
+
 urlpatterns = [
     path("", include("chat.urls")),
     path("", include("agents.review.urls")),

@@ -4,14 +4,13 @@ from asgiref.sync import iscoroutinefunction
 from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from agents.access import authentication
 from agents.access.audit import NotRecorded, request_context
 
-RETRY_AFTER_SECONDS = "30"  # seconds
+from . import error_pages
 
 
 @sync_and_async_middleware
@@ -46,6 +45,4 @@ class AuditRequiredMiddleware(MiddlewareMixin):
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, NotRecorded):
             return None
-        response = render(request, "503.html", {"sentence": str(error)}, status=503)
-        response["Retry-After"] = RETRY_AFTER_SECONDS
-        return response
+        return error_pages.unavailable(request, str(error))

@@ -22,7 +22,9 @@
 
   function kept(name) {
     try {
-      return localStorage.getItem(`ashiato-${name}`) || choices[name];
+      // The console used to have a theme of its own, under Django's name.
+      const before = name === "theme" ? localStorage.getItem("theme") : "";
+      return localStorage.getItem(`ashiato-${name}`) || before || choices[name];
     } catch {
       return choices[name]; // storage is disabled
     }

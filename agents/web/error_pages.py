@@ -1,0 +1,60 @@
+"""Error pages: they keep the navigation and need no database, which may be the error."""
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+RETRY_AFTER_SECONDS = "30"
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render_error(request, 400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render_error(request, 403)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return render_error(request, 403, "403_csrf.html")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render_error(request, 404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Render a failed request's page; a database that is down is said to be so."""
+    if isinstance(sys.exception(), OperationalError):
+        return unavailable(request)
+    time = timezone.now().strftime("%Y-%m-%d %H:%M:%S UTC")
+    return render_error(request, 500, time=time)
+
+
+def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
+    response = render_error(request, 503, sentence=sentence)
+    response["Retry-After"] = RETRY_AFTER_SECONDS
+    return response
+
+
+def render_error(
+    request: HttpRequest, status: int, template: str = "", **about: Any
+) -> HttpResponse:
+    html = render_to_string(template or f"{status}.html", _visitor(request) | about)
+    return HttpResponse(html, status=status)
+
+
+def _visitor(request: HttpRequest) -> dict[str, bool]:
+    """Say who is there, from what was already read: the cookie, or the user."""
+    user = getattr(request, "_cached_user", None)
+    is_signed_in = (
+        user.is_authenticated
+        if user is not None
+        else settings.SESSION_COOKIE_NAME in request.COOKIES
+    )
+    return {"is_signed_in": is_signed_in, "is_staff": bool(getattr(user, "is_staff", False))}

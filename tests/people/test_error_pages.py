@@ -1,0 +1,61 @@
+"""Error pages keep the navigation, say what to do, and work without a database."""
+
+import pytest
+from django.db import OperationalError
+from django.test import Client, RequestFactory
+
+from agents.web import error_pages
+
+
+@pytest.mark.django_db
+def test_a_missing_page_keeps_the_navigation(person, client):
+    client.force_login(person)
+    page = client.get("/nowhere/")
+
+    assert page.status_code == 404
+    for there in ("/traces/", "/workflows/", "/approvals/", "/account/profile/"):
+        assert f'href="{there}"' in page.text
+    assert 'href="/admin/"' not in page.text
+    assert 'name="theme"' in page.text
+
+
+@pytest.mark.django_db
+def test_a_visitor_is_offered_to_sign_in(client):
+    page = client.get("/s/nothing/nowhere/")
+
+    assert page.status_code == 404
+    assert 'href="/traces/"' not in page.text
+    assert 'href="/login/"' in page.text
+
+
+@pytest.mark.django_db
+def test_an_expired_form_keeps_the_navigation(person):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(person)
+    page = client.post("/chat/", {"text": "Hi"})
+
+    assert page.status_code == 403
+    assert "This page has expired" in page.text
+    assert 'href="/traces/"' in page.text
+
+
+def test_a_database_that_is_down_is_said_to_be_so(django_db_blocker):
+    request = RequestFactory().get("/traces/")
+    request.COOKIES["sessionid"] = "x"
+    with django_db_blocker.block():
+        try:
+            raise OperationalError("connection refused")
+        except OperationalError:
+            page = error_pages.server_error(request)
+
+    assert (page.status_code, page["Retry-After"]) == (503, "30")
+    assert "The database isn’t responding" in page.text
+    assert 'href="/traces/"' in page.text
+
+
+def test_a_failure_has_its_time_and_needs_no_database():
+    page = error_pages.server_error(RequestFactory().get("/"))
+
+    assert page.status_code == 500
+    assert "Time of the error" in page.text
+    assert "Try again" in page.text
