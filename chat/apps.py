@@ -8,8 +8,9 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from chat import messages
+        from chat import deletion, messages
         from chat.people_data import retention
 
         runs.on_finished(messages.answer_waiting)
         runs.on_finished(retention.run_if_due)
+        runs.on_finished(deletion.erase_if_due)

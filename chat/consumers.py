@@ -301,6 +301,10 @@ class ChatConsumer(LiveConsumer):
             self.shown_present = others
             await self.show(fragments.render_people, others)
 
+    async def chats_changed(self, notification: dict[str, Any]) -> None:
+        """Update the list, which the user has changed on this page or another one."""
+        await self.show(self.conversation.around.list_changes, self.session)
+
     async def queue_changed(self, notification: dict[str, Any]) -> None:
         await self.show(self.conversation.around.changes, self.session)
 

@@ -3,7 +3,6 @@
 from base64 import b64encode
 from collections.abc import Collection, Set
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -75,8 +74,8 @@ class SessionChrome:
     def __init__(self, user: User) -> None:
         self.user = user
         self._standing: sessions.SessionStatus | None = None
-        self._outline: list[listing.SessionOutline] = []
-        self._places: list[tuple[int, int]] = []
+        self._list = listing.SessionList()
+        self._places: list[object] | None = None
         self._live: listing.Runs = {}
         self._statuses: dict[str, str] = {}
 
@@ -86,6 +85,10 @@ class SessionChrome:
         return self._session_frames(session, live.get(session.topic)) + self._list_frames(
             session, live
         )
+
+    def list_changes(self, session: ChatSession) -> SafeString:
+        """Return frames for a list that its user has changed."""
+        return self._list_frames(session, listing.live_runs(self.user))
 
     def run_started_frames(self, session: ChatSession, run: Run) -> SafeString:
         """Return frames for a run that just started here, so nothing is queued before it.
@@ -123,15 +126,15 @@ class SessionChrome:
 
     def _list_frames(self, session: ChatSession, live: listing.Runs) -> SafeString:
         """Return the whole list only if the order has changed."""
-        outline, (today, yesterday) = listing.outline(self.user), listing.day_starts()
-        places = [(pk, (used < today) + (used < yesterday)) for used, pk, *_ in outline]
-        named, is_moved = {about[1:] for about in self._outline}, places != self._places
-        self._outline, self._places = outline, places
+        listed = listing.read(self.user)
+        places = listed.places()
+        named, is_moved = {row[1:] for row in self._list.every}, places != self._places
+        self._list, self._places = listed, places
         if is_moved:
             self._live, self._statuses = live, _run_statuses(live)
-            listed = [_session_row(*about, live) for about in outline]
-            return _render("_sidebar.html#sessions", {"sessions": listed, "session": session})
-        renamed = {about[1] for about in outline if about[1:] not in named}
+            about = {"sections": listing.sections(listed, live), "cursor": listed.cursor}
+            return _render("_sessions.html#sessions", {**about, "session": session})
+        renamed = {row.pk for row in listed.every if row[1:] not in named}
         return self._row_frames(session, live, renamed)
 
     def _row_frames(
@@ -142,24 +145,16 @@ class SessionChrome:
         self._live, self._statuses = live, _run_statuses(live)
         turned = {topic for topic, _ in before.items() ^ self._statuses.items()}
         rows = [
-            _session_row(*about, live)
-            for about in self._outline
-            if about[1] in renamed or f"chat.{about[1]}" in turned
+            listing.session_row(row, live)
+            for row in self._list.every
+            if row.pk in renamed or f"chat.{row.pk}" in turned
         ]
         about = {"rows": rows, "session": session}
-        return _render("_sidebar.html#session_changes", about) if rows else SafeString()
+        return _render("_sessions.html#session_changes", about) if rows else SafeString()
 
 
 def _run_statuses(live: listing.Runs) -> dict[str, str]:
     return {topic: run.status for topic, run in live.items()}
-
-
-def _session_row(
-    used: datetime, pk: int, title: str, is_shared: bool, whose: str, live: listing.Runs
-) -> ChatSession:
-    row = ChatSession(pk=pk, title=title, updated_at=used, is_shared=is_shared)
-    row.live, row.whose = live.get(row.topic), whose
-    return row
 
 
 def render_new_message(message: Message, view: RunView, user: User) -> SafeString:

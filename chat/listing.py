@@ -1,21 +1,25 @@
-"""Lists and searches a user's chats."""
+"""Lists a user's chats: pinned, in folders, and by when they were last used."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import CharField, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 
 from agents.access.names import display_name
 from agents.db.compiled_queries import compiled_query
-from agents.db.sanitize import sanitize_text
 from agents.models import Membership, Run
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Folder
 
-MAX_SESSIONS = 100
-MAX_QUERY_CHARS = 200
+MAX_SESSIONS = 100  # at once; earlier ones are loaded while scrolling
+MAX_FILED = 300
 
 OWNER_NAME = Coalesce(
     NullIf("user__profile__display_name", Value("")), "user__username", output_field=CharField()
@@ -24,70 +28,185 @@ OWNER_NAME = Coalesce(
 Runs = Mapping[str, Run]
 
 
-def search_sessions(user: User, query: str = "") -> list[ChatSession]:
-    """Return a user's own and shared chats that match, newest first."""
-    words = sanitize_text(query)[:MAX_QUERY_CHARS].split()[:8]
-    chats = (
-        list(_matching_sessions(user, words)[:MAX_SESSIONS])
-        if words
-        else _newest_sessions(user)
+class Outline(NamedTuple):
+    """What the list shows of a chat."""
+
+    used: datetime
+    pk: int
+    title: str
+    is_shared: bool
+    whose: str = ""
+    pinned_at: datetime | None = None
+    folder: int | None = None
+
+
+class FolderOutline(NamedTuple):
+    pk: int
+    name: str
+    is_collapsed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading of the list with its chats."""
+
+    heading: str
+    rows: list[ChatSession]
+    folder: FolderOutline | None = None
+    is_first_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    """A user's list: filed chats, and the newest of the others."""
+
+    folders: list[FolderOutline] = field(default_factory=list)
+    filed: list[Outline] = field(default_factory=list)
+    recent: list[Outline] = field(default_factory=list)
+    has_more: bool = False
+
+    @property
+    def every(self) -> list[Outline]:
+        return [*self.filed, *self.recent]
+
+    def places(self) -> list[object]:
+        """Return what decides the list's structure and order."""
+        today, yesterday = day_starts()
+        days = [(row.pk, (row.used < today) + (row.used < yesterday)) for row in self.recent]
+        filed = [(row.pk, bool(row.pinned_at), row.folder) for row in self.filed]
+        return [*self.folders, *filed, *days]
+
+    @property
+    def cursor(self) -> str:
+        """Return where older chats continue; empty if there are none."""
+        last = self.recent[-1] if self.has_more else None
+        return f"{last.used.isoformat()},{last.pk}" if last else ""
+
+
+def read(user: User) -> SessionList:
+    """Read a user's list; the filed chats and folders are few."""
+    filed = [_outline(row, user) for row in _filed(user.pk)]
+    pinned = [row for row in filed if row.pinned_at]
+    pinned.sort(key=lambda row: (row.pinned_at, row.pk), reverse=True)
+    rest = [row for row in filed if not row.pinned_at]
+    both = [_short(row) for row in [*_own(user.pk), *_shared(user.pk)]]
+    both.sort(reverse=True)
+    recent = both[:MAX_SESSIONS]
+    return SessionList(_folders(user), [*pinned, *rest], recent, len(both) > MAX_SESSIONS)
+
+
+def _short(row: Iterable[Any]) -> Outline:
+    return Outline(*row)
+
+
+def _folders(user: User) -> list[FolderOutline]:
+    return [FolderOutline(*row) for row in _folder_rows(user.pk)]
+
+
+def _outline(row: Sequence[Any], user: User) -> Outline:
+    used, pk, title, is_shared, owner, name, pinned_at, folder = row
+    whose = "" if owner == user.pk else name
+    return Outline(used, pk, title, is_shared, whose, pinned_at, folder)
+
+
+@compiled_query
+def _folder_rows(user: int) -> QuerySet[Folder, tuple[int, str, bool]]:
+    return Folder.objects.filter(user=user).values_list("pk", "name", "is_collapsed")
+
+
+# One more than is displayed, to know whether there are older ones.
+@compiled_query
+def _own(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool]]:
+    return _own_outlines(user)[: MAX_SESSIONS + 1]
+
+
+@compiled_query
+def _shared(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool, str]]:
+    return _shared_outlines(user)[: MAX_SESSIONS + 1]
+
+
+def _own_outlines(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool]]:
+    sessions = ChatSession.objects.owned_by(user).unfiled_by(user)
+    return sessions.values_list("updated_at", "pk", "title", "is_shared")
+
+
+def _shared_outlines(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool, str]]:
+    sessions = ChatSession.objects.shared_with(user).unfiled_by(user)
+    return sessions.values_list("updated_at", "pk", "title", "is_shared", OWNER_NAME)
+
+
+FILED_COLUMNS = (
+    *("updated_at", "pk", "title", "is_shared", "user_id", OWNER_NAME),
+    *("filings__pinned_at", "filings__folder"),
+)
+
+
+@compiled_query
+def _filed(user: int) -> QuerySet[ChatSession, tuple[Any, ...]]:
+    filed = Q(filings__pinned_at__isnull=False) | Q(filings__folder__isnull=False)
+    here = Q(filings__user=user, filings__archived_at__isnull=True) & filed
+    sessions = ChatSession.objects.for_user(user).saved().filter(here)
+    return sessions.values_list(*FILED_COLUMNS)[:MAX_FILED]
+
+
+def older(user: User, cursor: str) -> SessionList:
+    """Return the chats that follow the cursor; an invalid one has none."""
+    at, _comma, pk = cursor.partition(",")
+    moment = parse_datetime(at) if len(at) < 64 else None
+    if moment is None or not (pk.isascii() and pk.isdigit() and len(pk) < 19):
+        return SessionList()
+    after = Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=int(pk))
+    own = _own_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
+    shared = _shared_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
+    both = sorted((_short(row) for row in [*own, *shared]), reverse=True)
+    return SessionList([], [], both[:MAX_SESSIONS], len(both) > MAX_SESSIONS)
+
+
+def archived(user: User) -> list[ChatSession]:
+    """Return the chats this user has archived, the last one first."""
+    here = Q(filings__user=user, filings__archived_at__isnull=False)
+    found = (
+        ChatSession.objects.for_user(user).saved().filter(here).select_related("user__profile")
     )
+    rows = list(found.order_by(F("filings__archived_at").desc(), "-pk")[:MAX_FILED])
+    return _with_live(user, rows)
+
+
+def _with_live(user: User, rows: list[ChatSession]) -> list[ChatSession]:
     live = live_runs(user)
-    for chat in chats:
-        chat.live = live.get(chat.topic)
-        if chat.user_id != user.pk:
-            chat.whose = display_name(chat.user)
-    return chats
+    for row in rows:
+        row.live = live.get(row.topic)
+        row.whose = "" if row.user_id == user.pk else display_name(row.user)
+    return rows
 
 
-def _matching_sessions(user: User, words: Iterable[str]) -> QuerySet[ChatSession]:
-    chats = ChatSession.objects.for_user(user).select_related("user__profile")
-    for word in words:
-        messages = Message.objects.filter(
-            Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
+def sections(listed: SessionList, live: Runs) -> list[Section]:
+    """Return the list under its headings."""
+    filed = [(row, session_row(row, live)) for row in listed.filed]
+    pinned = [chat for row, chat in filed if row.pinned_at]
+    found = [Section(heading=_("Pinned"), rows=pinned)] if pinned else []
+    for at, folder in enumerate(listed.folders):
+        rows = [chat for row, chat in filed if row.folder == folder.pk and not row.pinned_at]
+        found.append(
+            Section(heading=folder.name, rows=rows, folder=folder, is_first_folder=not at)
         )
-        chats = chats.filter(Q(title__icontains=word) | Exists(messages))
-    return chats
+    return found + by_day(session_row(row, live) for row in listed.recent)
 
 
-def _newest_sessions(user: User) -> list[ChatSession]:
-    """Query in two parts: an index sorts the user's own chats, and shared ones are few."""
-    both = _own_sessions(user.pk) + _shared_sessions(user.pk)
-    return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[
-        :MAX_SESSIONS
-    ]
+def by_day(rows: Iterable[ChatSession]) -> list[Section]:
+    """Group chats by when they were last used."""
+    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), day_starts()
+    days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
+    return [Section(heading=headings[day], rows=list(group)) for day, group in days]
 
 
-@compiled_query
-def _own_sessions(user: int) -> QuerySet[ChatSession]:
-    return ChatSession.objects.owned_by(user)[:MAX_SESSIONS]
-
-
-@compiled_query
-def _shared_sessions(user: int) -> QuerySet[ChatSession]:
-    return ChatSession.objects.shared_with(user).select_related("user__profile")[:MAX_SESSIONS]
-
-
-SessionOutline = tuple[datetime, int, str, bool, str]
-
-
-def outline(user: User) -> list[SessionOutline]:
-    """Return last use, id, title, whether shared and by whom, for each listed chat."""
-    own = [(*row, "") for row in _own_outline(user.pk)]
-    return sorted(own + _shared_outline(user.pk), reverse=True)[:MAX_SESSIONS]
-
-
-@compiled_query
-def _own_outline(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool]]:
-    sessions = ChatSession.objects.owned_by(user)
-    return sessions.values_list("updated_at", "pk", "title", "is_shared")[:MAX_SESSIONS]
-
-
-@compiled_query
-def _shared_outline(user: int) -> QuerySet[ChatSession, SessionOutline]:
-    sessions = ChatSession.objects.shared_with(user)
-    about = ("updated_at", "pk", "title", "is_shared", OWNER_NAME)
-    return sessions.values_list(*about)[:MAX_SESSIONS]
+def session_row(about: Outline, live: Runs) -> ChatSession:
+    row = ChatSession(
+        pk=about.pk, title=about.title, updated_at=about.used, is_shared=about.is_shared
+    )
+    row.live, row.whose = live.get(row.topic), about.whose
+    row.is_pinned = about.pinned_at is not None
+    return row
 
 
 def day_starts() -> tuple[datetime, datetime]:

@@ -26,7 +26,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import branches, queue, run_factory, sharing
+from chat import branches, filing, queue, run_factory, sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 
@@ -107,6 +107,7 @@ def save(
                     message.is_new = True
                 if message.is_new and session is not None:
                     update(ChatSession, {"updated_at": timezone.now()}, id=session.pk)
+                    filing.bring_back(session, user)
         except IntegrityError:  # sent twice, and the other request was faster
             if session is not None:
                 raise

@@ -15,22 +15,36 @@ UserOrPk: TypeAlias = User | int
 
 
 class ChatSessionQuerySet(models.QuerySet["ChatSession"]):
+    def present(self) -> Self:
+        """Return chats that aren't deleted; deleted ones can be restored for a moment."""
+        return self.filter(deleted_at__isnull=True)
+
+    def saved(self) -> Self:
+        """Return chats that appear in lists, which temporary ones don't."""
+        return self.filter(is_temporary=False)
+
     def for_user(self, user: UserOrPk) -> Self:
         """Return the chats this user can see: their own and those shared with them."""
-        return self.filter(models.Q(user=user) | models.Q(pk__in=_member_sessions(user)))
+        mine = models.Q(user=user) | models.Q(pk__in=_member_sessions(user))
+        return self.present().filter(mine)
 
     def owned_by(self, user: UserOrPk) -> Self:
         """Return the chats this user can rename, delete and share."""
-        return self.filter(user=user)
+        return self.present().filter(user=user)
 
     def shared_with(self, user: UserOrPk) -> Self:
         """Return chats of others that are shared with this user."""
-        return self.filter(pk__in=_member_sessions(user)).exclude(user=user)
+        return self.present().filter(pk__in=_member_sessions(user)).exclude(user=user)
 
     def writable_by(self, user: UserOrPk) -> Self:
         """Return the chats in which this user can send messages and stop runs."""
         writes = _member_sessions(user).filter(may_write=True)
-        return self.filter(models.Q(user=user) | models.Q(pk__in=writes))
+        return self.present().filter(models.Q(user=user) | models.Q(pk__in=writes))
+
+    def unfiled_by(self, user: UserOrPk) -> Self:
+        """Return saved chats that this user hasn't pinned, archived or put into a folder."""
+        filed = Filing.objects.filed().filter(user=user, session=models.OuterRef("pk"))
+        return self.saved().exclude(models.Exists(filed))
 
 
 def _member_sessions(user: UserOrPk) -> models.QuerySet["Member", Any]:
@@ -41,6 +55,12 @@ class ChatSession(models.Model):
     personal = ("title",)
     live: Run | None = None  # its live run, for lists
     whose = ""  # the owner's name, for other members
+    is_pinned = False  # by the user who sees the list
+
+    class TitleSource(models.TextChoices):
+        QUESTION = "", _("first message")
+        MODEL = "model", _("model")
+        PERSON = "person", _("user")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -64,13 +84,53 @@ class ChatSession(models.Model):
         help_text=_("When the last public link expires."),
     )
 
+    title_source = models.CharField(
+        _("title written by"),
+        max_length=8,
+        choices=TitleSource,
+        default=TitleSource.QUESTION,
+        db_default="",
+        blank=True,
+        help_text=_("A title that a user typed is never replaced."),
+    )
+    is_temporary = models.BooleanField(
+        _("temporary"),
+        default=False,
+        db_default=False,
+        help_text=_("Deleted soon after its last page is closed, and in no list."),
+    )
+    last_open_at = models.DateTimeField(
+        _("last open"),
+        null=True,
+        blank=True,
+        help_text=_("When a page of a temporary chat was last open."),
+    )
+    deleted_at = models.DateTimeField(
+        _("deleted"),
+        null=True,
+        blank=True,
+        help_text=_("Invisible from this time on, and erased soon afterwards."),
+    )
+
     objects = ChatSessionQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("chat")
         verbose_name_plural = _("chats")
         ordering = ["-updated_at", "-pk"]
-        indexes = [models.Index(fields=["user", "-updated_at"], name="sessions_of_a_person")]
+        indexes = [
+            models.Index(fields=["user", "-updated_at"], name="sessions_of_a_person"),
+            models.Index(
+                fields=["deleted_at"],
+                condition=models.Q(deleted_at__isnull=False),
+                name="deleted_sessions",
+            ),
+            models.Index(
+                fields=["last_open_at"],
+                condition=models.Q(is_temporary=True),
+                name="temporary_sessions",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title
@@ -340,3 +400,77 @@ class BranchPosition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.user_id} {self.leaf_id}"
+
+
+class Folder(models.Model):
+    """A user's folder in their list of chats."""
+
+    personal = ("name",)
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="chat_folders",
+    )
+    name = models.CharField(_("name"), max_length=60)
+    order = models.IntegerField(_("order"), default=0, db_default=0)
+    is_collapsed = models.BooleanField(_("collapsed"), default=False, db_default=False)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("folder")
+        verbose_name_plural = _("folders")
+        ordering = ["order", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class FilingQuerySet(models.QuerySet["Filing"]):
+    def filed(self) -> Self:
+        """Return filings that take a chat out of the list by date."""
+        return self.filter(
+            models.Q(pinned_at__isnull=False)
+            | models.Q(archived_at__isnull=False)
+            | models.Q(folder__isnull=False)
+        )
+
+
+class Filing(models.Model):
+    """Where one user has filed a chat: pinned, archived, in a folder."""
+
+    session = models.ForeignKey(
+        ChatSession,
+        verbose_name=_("chat"),
+        on_delete=models.CASCADE,
+        related_name="filings",
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="+",
+    )
+    pinned_at = models.DateTimeField(_("pinned"), null=True, blank=True)
+    archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
+    folder = models.ForeignKey(
+        Folder,
+        verbose_name=_("folder"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="filings",
+    )
+
+    objects = FilingQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("filed chat")
+        verbose_name_plural = _("filed chats")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "session"], name="one_filing_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.user_id}"

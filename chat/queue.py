@@ -25,7 +25,8 @@ def lock(session: ChatSession) -> bool:
 
 @compiled_query
 def _lock_row(session: int) -> QuerySet[ChatSession, tuple[int]]:
-    return ChatSession.objects.select_for_update().filter(pk=session).values_list("pk")
+    there = ChatSession.objects.present().filter(pk=session)
+    return there.select_for_update().values_list("pk")
 
 
 def live_run(session: ChatSession) -> Run | None:
@@ -133,4 +134,5 @@ def _ready_messages() -> QuerySet[Message]:
 
 
 def _sessions_with(messages: QuerySet[Message]) -> QuerySet[ChatSession]:
-    return ChatSession.objects.filter(pk__in=messages.order_by().values("session"))
+    there = ChatSession.objects.present()
+    return there.filter(pk__in=messages.order_by().values("session"))

@@ -10,7 +10,7 @@ from django.db import transaction
 from agents import runs
 from agents.db import database
 from agents.db.sanitize import sanitize_text
-from agents.models import Run
+from agents.models import HiddenTopic, Run
 from agents.runs import pubsub
 from chat import messages, queue, run_factory
 from chat.models import ChatSession, Message
@@ -58,7 +58,8 @@ async def withdraw(session: ChatSession, user: User, pk: int | None) -> str | No
 def rename(session: ChatSession, title: str) -> None:
     title = " ".join(sanitize_text(title).split())[:80]
     if title:
-        ChatSession.objects.filter(pk=session.pk).update(title=title)
+        by = ChatSession.TitleSource.PERSON
+        ChatSession.objects.filter(pk=session.pk).update(title=title, title_source=by)
 
 
 def delete(session: ChatSession) -> None:
@@ -67,6 +68,7 @@ def delete(session: ChatSession) -> None:
     with transaction.atomic():
         queue.lock(session)
         Run.objects.filter(message__session=session).delete()
+        HiddenTopic.objects.filter(topic=session.topic).delete()
         session.delete()
         transaction.on_commit(remove_files, robust=True)
 

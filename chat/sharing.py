@@ -160,7 +160,7 @@ def find_invitation(token: str, user: User) -> Invitation:
     """Return the invitation if this user can use it; raise SharingRejected with the reason."""
     links = Invitation.objects.select_related("session__user")
     link = links.filter(digest=token_digest(token)).first()
-    if link is None or not link.session.user.is_active:
+    if link is None or not link.session.user.is_active or link.session.deleted_at:
         raise SharingRejected(_("This link is invalid or no longer exists."))
     _apply_restriction(link, user)
     if not has_access(user, link):

@@ -1,13 +1,19 @@
 from django.urls import path
 
-from chat import choice_pages, member_pages, people_suggestions, public_pages, views
+from chat import choice_pages, list_pages, member_pages, people_suggestions, public_pages, views
 from chat.people_data import account_pages
 
 app_name = "chat"
 urlpatterns = [
     path("", views.new, name="new"),
     path("chat/", views.start, name="start"),
-    path("chat/sessions/", views.session_list, name="sessions"),
+    path("chat/sessions/", list_pages.session_list, name="sessions"),
+    path("chat/search/", list_pages.find, name="search"),
+    path("chat/selected/", list_pages.act, name="act"),
+    path("chat/selected/delete/", list_pages.delete_selected, name="delete_selected"),
+    path("chat/folders/", list_pages.folders, name="folders"),
+    path("chat/folders/<int:pk>/", list_pages.change_folder, name="change_folder"),
+    path("chat/folders/<int:pk>/delete/", list_pages.delete_folder, name="delete_folder"),
     path("chat/choices/", choice_pages.choices, name="choices"),
     path("chat/<int:pk>/", views.session, name="session"),
     path("chat/<int:pk>/messages/", views.send, name="send"),
@@ -16,7 +22,7 @@ urlpatterns = [
     path("chat/<int:pk>/queue/<int:message>/withdraw/", views.withdraw, name="withdraw"),
     path("workflows/<int:pk>/start/", views.start_workflow, name="start_workflow"),
     path("chat/<int:pk>/rename/", views.rename, name="rename"),
-    path("chat/<int:pk>/delete/", views.delete, name="delete"),
+    path("chat/<int:pk>/delete/", list_pages.delete, name="delete"),
     path("chat/<int:pk>/people/", member_pages.people, name="people"),
     path("chat/<int:pk>/people/<int:user>/remove/", member_pages.remove, name="remove"),
     path(

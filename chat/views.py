@@ -17,7 +17,16 @@ from agents.models import AgentStep, Workflow
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.workflows import start as workflow_start
-from chat import choice_pages, fragments, listing, messages, queue, sessions, sharing
+from chat import (
+    choice_pages,
+    deletion,
+    fragments,
+    list_pages,
+    messages,
+    queue,
+    sessions,
+    sharing,
+)
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
@@ -38,11 +47,6 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
     return render(request, "chat/session.html", _page_context(request, chat) | context)
-
-
-@require_GET
-def session_list(request: UserRequest) -> HttpResponse:
-    return render(request, "chat/_sidebar.html#sessions", _list_context(request))
 
 
 @require_POST
@@ -112,32 +116,15 @@ async def withdraw(request: UserRequest, pk: int, message: int) -> HttpResponse:
 def rename(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
     sessions.rename(chat, request.POST.get("title", ""))
+    deletion.announce(deletion.watchers(chat))
     return _after_change(request, redirect("chat:session", pk))
-
-
-@require_POST
-async def delete(request: UserRequest, pk: int) -> HttpResponse:
-    user = await request.auser()
-    chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
-    await database.run(queue.clear, chat)  # queued messages must not start now
-    run = await database.run(queue.live_run, chat)
-    if run is not None:
-        await runs.stop(run)
-    await database.run(sessions.delete, chat)
-    return await database.run(_after_delete, request, pk)
-
-
-def _after_delete(request: UserRequest, pk: int) -> HttpResponse:
-    response = _after_change(request, redirect("chat:new"))
-    if request.htmx and f"/chat/{pk}/" in (request.htmx.current_url or ""):
-        response["HX-Redirect"] = redirect("chat:new").url
-    return response
 
 
 def _after_change(request: UserRequest, otherwise: HttpResponse) -> HttpResponse:
     if not request.htmx:
         return otherwise
-    return render(request, "chat/_sidebar.html#sessions", _list_context(request))
+    context = list_pages.list_context(request, request.user)
+    return render(request, "chat/_sessions.html#sessions", context)
 
 
 def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
@@ -176,7 +163,7 @@ def _render_page(request: UserRequest, chat: ChatSession | None, **more: str) ->
 
 def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict[str, Any]:
     return (
-        _list_context(request)
+        list_pages.list_context(request, request.user)
         | choice_pages.picker_context(request, chat)
         | {
             "session": chat,
@@ -185,11 +172,6 @@ def _page_context(request: UserRequest, chat: ChatSession | None = None) -> dict
             "may_write": True,
         }
     )
-
-
-def _list_context(request: UserRequest) -> dict[str, Any]:
-    query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": listing.search_sessions(request.user, query), "query": query}
 
 
 def _conversation_context(

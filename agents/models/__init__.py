@@ -1,4 +1,4 @@
-from .access import Membership, ReviewScope
+from .access import HiddenTopic, Membership, ReviewScope
 from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
@@ -28,6 +28,7 @@ __all__ = [
     "GuardrailHit",
     "GuardrailPattern",
     "GuardrailVerdict",
+    "HiddenTopic",
     "LanguageModel",
     "McpServer",
     "Membership",

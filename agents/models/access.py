@@ -73,3 +73,36 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic} {self.user}"
+
+
+class HiddenTopicQuerySet(models.QuerySet["HiddenTopic"]):
+    def hidden_from(self, user: AnyUser) -> models.QuerySet["HiddenTopic", str]:
+        """Return the topics whose runs this user can't see."""
+        others = ~models.Q(user=user.pk) if user.pk else models.Q()
+        return self.filter(models.Q(user=None) | others).values_list("topic", flat=True)
+
+
+class HiddenTopic(models.Model):
+    """A topic whose runs nobody sees, or nobody but one user.
+
+    Deleted chats that aren't erased yet, and temporary chats.
+    """
+
+    topic = models.CharField(_("topic"), max_length=80, unique=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("visible to"),
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+
+    objects = HiddenTopicQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("hidden topic")
+        verbose_name_plural = _("hidden topics")
+
+    def __str__(self) -> str:
+        return self.topic

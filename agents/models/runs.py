@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.engine.events import Event, EventType
 from agents.engine.loop import StopReason
 
-from .access import Membership, ReviewScope
+from .access import HiddenTopic, Membership, ReviewScope
 from .catalog import Agent
 from .types import AnyUser
 from .workflows import WorkflowVersion
@@ -29,13 +29,21 @@ class RunQuerySet(models.QuerySet["Run"]):
         scope, topics = _scope_filter(user), Membership.objects.shared_topics(user)
         # Most users share nothing, and an index finds their own runs.
         if scope is None or not topics:
-            return self if scope is None else self.filter(scope)
-        return self.filter(scope | models.Q(topic__in=topics))
+            return self.unhidden(user) if scope is None else self.unhidden(user).filter(scope)
+        return self.unhidden(user).filter(scope | models.Q(topic__in=topics))
+
+    def unhidden(self, user: AnyUser) -> Self:
+        """Leave out runs of deleted chats and of others' temporary ones."""
+        return self.exclude(topic__in=HiddenTopic.objects.hidden_from(user))
+
+    def listed(self) -> Self:
+        """Leave out runs that are in no list: of deleted and of temporary chats."""
+        return self.exclude(topic__in=HiddenTopic.objects.values("topic"))
 
     def in_scope(self, user: AnyUser) -> Self:
         """Return the runs in a user's scope: their own, and those they can review."""
         scope = _scope_filter(user)
-        return self if scope is None else self.filter(scope)
+        return self.unhidden(user) if scope is None else self.unhidden(user).filter(scope)
 
     def live(self) -> Self:
         return self.filter(status__in=Run.LIVE)

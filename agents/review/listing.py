@@ -119,7 +119,7 @@ class RunSearch:
             if self.is_discreet
             else run_filter.apply
         )
-        self.runs = apply(Run.objects.for_user(user))
+        self.runs = apply(Run.objects.for_user(user).listed())
         is_long = self.is_discreet and is_reviewer(user)
         self.most = MAX_MASKED_MATCHES if is_long else MAX_MATCHES + 1
 

@@ -255,6 +255,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def presence_gone(self, notification: dict[str, Any]) -> None:
         """Ignore departures, which only a chat displays."""
 
+    async def chats_changed(self, notification: dict[str, Any]) -> None:
+        """Ignore the list of chats, which only a chat displays."""
+
     async def people_changed(self, notification: dict[str, Any]) -> None:
         """Check access again, because members or permissions have changed."""
         await self.look_again({})

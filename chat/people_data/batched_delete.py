@@ -9,8 +9,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents.models import Run, RunEvent
-from chat import queue
+from agents.models import HiddenTopic, Run, RunEvent
 from chat.models import ChatSession
 
 from . import server_files
@@ -25,15 +24,22 @@ def delete_session_batch(session: ChatSession, before: datetime | None = None) -
     With `before`, only if it wasn't used since.
     """
     with transaction.atomic():
-        if not queue.lock(session) or not _is_idle(session, before):
+        if not _lock(session) or not _is_idle(session, before):
             return False
         runs = Run.objects.filter(message__session=session).order_by("pk")
         if _delete_run_batch(runs):
             return True
         remove_files = partial(server_files.delete_for_chat, session.topic)
+        HiddenTopic.objects.filter(topic=session.topic).delete()
         session.delete()
         transaction.on_commit(remove_files, robust=True)
     return False
+
+
+def _lock(session: ChatSession) -> bool:
+    """Lock the chat, also one that users have deleted; return False if it is gone."""
+    rows = ChatSession.objects.select_for_update().filter(pk=session.pk)
+    return bool(rows.values_list("pk"))
 
 
 def delete_run_batch(runs: QuerySet[Run]) -> bool:

@@ -20,7 +20,7 @@ from agents.accounts import profiles
 from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
-from chat.models import ChatSession, Message, PublicLink
+from chat.models import ChatSession, Filing, Folder, Message, PublicLink
 
 PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"
@@ -52,7 +52,7 @@ def files(user: User) -> Iterator[File]:
     for name, rows, columns in _tables(user):
         yield f"{name}.json", _table_json(rows, columns)
     yield "sign-ins.json", _signins(user)
-    for chat in _paginate(ChatSession.objects.for_user(user)):
+    for chat in _paginate(ChatSession.objects.for_user(user).saved()):
         yield f"sessions/{chat.pk}.json", _session_json(chat)
         yield f"sessions/{chat.pk}.md", _session_markdown(chat)
     for run in _paginate(_runs(user)):
@@ -146,6 +146,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
     published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
+    filed = ("session_id", "pinned_at", "archived_at", "folder_id")
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
     return [
         ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
@@ -161,6 +162,8 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
         ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
+        ("folders", Folder.objects.filter(user=user), ("name", "order", "created_at")),
+        ("filed-chats", Filing.objects.filter(user=user), filed),
         ("workflows", _authored_by(WorkflowVersion, user), ("workflow_id", "number", "text")),
     ]
 
@@ -172,7 +175,8 @@ def _authored_by(model: type[Model], user: User) -> QuerySet[Any]:
 def _runs(user: User) -> QuerySet[Run]:
     """Return the user's runs and those in shared chats, not those they can review."""
     here = Membership.objects.shared_topics(user)
-    return Run.objects.filter(Q(user=user) | Q(topic__in=here)).select_related("user", "origin")
+    seen = Run.objects.listed().filter(Q(user=user) | Q(topic__in=here))
+    return seen.select_related("user", "origin")
 
 
 def _signins(user: User) -> Iterator[str]:

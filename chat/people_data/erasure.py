@@ -43,7 +43,7 @@ from agents.models import (
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import branches, queue, sharing
-from chat.models import ChatSession, Message, PublicLink
+from chat.models import ChatSession, Folder, Message, PublicLink
 
 from . import batched_delete, free_space, quotations, server_files
 
@@ -128,7 +128,7 @@ def _storage_messages() -> dict[str, str]:
 
 
 def plan(user: User) -> ErasurePlan:
-    own, messages = ChatSession.objects.owned_by(user), Message.objects.filter(author=user)
+    own, messages = ChatSession.objects.filter(user=user), Message.objects.filter(author=user)
     theirs = Run.objects.filter(_runs_filter(user))
     return ErasurePlan(
         goes=[
@@ -224,7 +224,7 @@ def finish(user: User) -> Report:
     found = texts.redact(near, {}, but=_source_rows(user))
     _anonymize_decisions(user, texts)
     _anonymize_feedback(user)
-    for chat in ChatSession.objects.owned_by(user):
+    for chat in ChatSession.objects.filter(user=user):
         queue.clear(chat)
         while batched_delete.delete_session_batch(chat):
             pass
@@ -277,7 +277,7 @@ def _to_counts(found: Counter) -> list[ErasureCount]:
 def _count_rows(user: User) -> list[ErasureCount]:
     """Count the rows that will be deleted."""
     theirs = Run.objects.filter(_runs_filter(user))
-    own = ChatSession.objects.owned_by(user)
+    own = ChatSession.objects.filter(user=user)
     rows: list[QuerySet[Any]] = [
         own,
         Message.objects.filter(Q(author=user) | Q(session__in=own)),
@@ -292,6 +292,7 @@ def _count_rows(user: User) -> list[ErasureCount]:
         Example.objects.filter(run__in=theirs),
         Schedule.objects.filter(user=user),
         SavedView.objects.filter(user=user),
+        Folder.objects.filter(user=user),
     ]
     return _to_counts(Counter({row.model: row.distinct().count() for row in rows}))
 
@@ -300,7 +301,7 @@ def _own_topics(user: User) -> set[str]:
     """Return the topics of the user's chats, and of runs outside chats."""
     outside = Run.objects.filter(_runs_filter(user)).filter(message=None)
     topics = set(outside.values_list("topic", flat=True))
-    return topics | {chat.topic for chat in ChatSession.objects.owned_by(user)}
+    return topics | {chat.topic for chat in ChatSession.objects.filter(user=user)}
 
 
 def _count_server_folders(user: User, topics: set[str]) -> list[ErasureCount]:

@@ -42,6 +42,12 @@ DOORS = {
     "chat/": change(ACCOUNTS),
     "chat/sessions/": read(ACCOUNTS),
     "chat/choices/": read(ACCOUNTS),
+    "chat/search/": read(ACCOUNTS),
+    "chat/selected/": change(ACCOUNTS),  # others' chats are left out
+    "chat/selected/delete/": change(ACCOUNTS),  # others' chats are left out
+    "chat/folders/": read(ACCOUNTS),
+    "chat/folders/<int:pk>/": change(OWNER),
+    "chat/folders/<int:pk>/delete/": change(OWNER),
     "chat/<int:pk>/": read(MEMBERS),
     "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
     "chat/<int:pk>/stop/": change(WRITERS),

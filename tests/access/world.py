@@ -31,7 +31,7 @@ from agents.models import (
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
 from chat import snapshots
-from chat.models import ChatSession, Invitation, Member, Message, PublicLink
+from chat.models import ChatSession, Folder, Invitation, Member, Message, PublicLink
 from tests.pictures import png
 
 MISSING = 987_654_321
@@ -156,8 +156,10 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     hit = GuardrailHit.objects.create(run=run, step=1, at=soon, **about)
     comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
     view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
+    folder = Folder.objects.create(user=owner, name="Tea")
     return {
         "chat/<int:pk>": chat.pk,
+        "chat/folders/<int:pk>": folder.pk,
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,
         "workflows/<int:pk>": workflow.pk,

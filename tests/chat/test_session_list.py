@@ -6,14 +6,18 @@ from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.web.presentation.template_cache import RUN_PLACEHOLDER
+from chat.listing import by_day
 from chat.models import ChatSession
-from chat.templatetags.session_list import TITLE_PLACEHOLDER, by_day, session_rows
+from chat.templatetags.session_list import TITLE_PLACEHOLDER, session_rows
 
 pytestmark = pytest.mark.both_databases
 
 
-def _row(title: str, status: str = "", is_shared: bool = False) -> ChatSession:
+def _row(
+    title: str, status: str = "", is_shared: bool = False, is_pinned: bool = False
+) -> ChatSession:
     row = ChatSession(pk=12, title=title, is_shared=is_shared)
+    row.is_pinned = is_pinned
     row.live = Run(status=status) if status else None
     return row
 
@@ -22,13 +26,16 @@ def _row(title: str, status: str = "", is_shared: bool = False) -> ChatSession:
 @pytest.mark.parametrize("status", ["", "running", "waiting"])
 @pytest.mark.parametrize("here", [12, 13, None, ""])
 @pytest.mark.parametrize("is_shared", [True, False])
-def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, here, is_shared):
-    row = _row(f"<b>A & {RUN_PLACEHOLDER}</b>", status, is_shared)
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_a_row_of_the_list_is_what_the_template_makes_of_it(
+    language, status, here, is_shared, is_pinned
+):
+    row = _row(f"<b>A & {RUN_PLACEHOLDER}</b>", status, is_shared, is_pinned)
 
     with translation.override(language):
         drawn = session_rows([row], here)
         about = {"row": row, "is_here": here == 12}
-        assert drawn == render_to_string("chat/_sidebar.html#session_row", about)
+        assert drawn == render_to_string("chat/_sessions.html#session_row", about)
 
 
 def test_what_one_shares_is_marked():
@@ -52,6 +59,6 @@ def test_sessions_are_listed_under_the_days_of_their_last_use():
     for days in (-1, 0, 1, 2, 9):
         rows.append(ChatSession(title=str(days), updated_at=now - timedelta(days=days)))
 
-    listed = [(heading, [row.title for row in found]) for heading, found in by_day(rows)]
+    listed = [(day.heading, [row.title for row in day.rows]) for day in by_day(rows)]
     assert listed == [("Today", ["-1", "0"]), ("Yesterday", ["1"]), ("Earlier", ["2", "9"])]
     assert by_day([]) == []

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,8 +17,8 @@ from agents import runs
 from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
-from agents.models import Agent, Run, RunEvent
-from chat import branches, listing, messages, run_factory, sessions
+from agents.models import Agent, HiddenTopic, Run, RunEvent
+from chat import branches, deletion, listing, messages, run_factory, sessions
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab, until, verify_run
@@ -146,29 +147,14 @@ def test_what_is_refused_leaves_nothing_behind(person):
     assert not Run.objects.exists()
 
 
-def test_sessions_are_found_by_title_question_and_answer(person, stranger):
-    chats = [ChatSession.objects.create(user=person, title=t) for t in ("Tea", "Ink", "Pen")]
-    ChatSession.objects.create(user=stranger, title="Tea of another")
-    run = Run.objects.create(topic="x", query="x", answer="Green **sencha**", status="stopped")
-    Message.objects.create(session=chats[1], author=person, run=run, text="Why?", client_id="a")
-
-    def found(query):
-        return [chat.title for chat in listing.search_sessions(person, query)]
-
-    assert found("tea") == ["Tea"]
-    assert found("SENCHA why") == ["Ink"]
-    assert found("sencha tea") == []
-    assert found("%") == []
-    assert set(found("")) == {"Tea", "Ink", "Pen"}
-
-
 def test_the_session_used_last_comes_first(person):
     old = ChatSession.objects.create(user=person, title="Old")
     ChatSession.objects.create(user=person, title="New")
 
     messages.save(old, person, "6 * 7", "a")
 
-    listed = list(listing.search_sessions(person))
+    [today] = listing.sections(listing.read(person), listing.live_runs(person))
+    listed = today.rows
     assert [chat.title for chat in listed] == ["Old", "New"]
     assert [chat.is_running for chat in listed] == [True, False]
 
@@ -189,8 +175,11 @@ async def test_deleting_a_session_leaves_nothing_of_it(client, person):
     await run_message(message)
 
     await client.post(f"/chat/{message.session_id}/delete/")
+    assert (await client.get(f"/chat/{message.session_id}/")).status_code == 404
+    await ChatSession.objects.aupdate(deleted_at=timezone.now() - deletion.ERASE_AFTER)
+    await sync_to_async(deletion.erase_due)()
 
-    for model in (ChatSession, Message, Run, RunEvent):
+    for model in (ChatSession, Message, Run, RunEvent, HiddenTopic):
         assert not await model.objects.aexists(), model
 
 

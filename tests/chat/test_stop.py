@@ -325,11 +325,12 @@ async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypat
         await page.send_json_to({"type": "message", "text": "Talk", "client_id": "a"})
         await frames_until(page, "So far")
         await client.post(f"/chat/{chat.pk}/delete/")
-        await page.send_json_to({"type": "message", "text": "Hello?", "client_id": "b"})
-        await frames_until(page, "This chat no longer exists.")
+        while (output := await page.receive_output(10))["type"] != "websocket.close":
+            pass
 
-    assert not await Run.objects.aexists()
-    assert not await ChatSession.objects.aexists()
+    assert output["code"] == 4403
+    assert [run.status async for run in Run.objects.all()] == ["stopped"]
+    assert not await ChatSession.objects.present().aexists()
     assert not [record for record in caplog.records if record.exc_info]
 
 

@@ -92,9 +92,9 @@ def test_a_session_shared_with_me_is_in_my_list_with_whose_it_is(chat, run, stra
     assert "Sums" in found
     assert 'aria-hidden="true">ada</span>' in theirs
     assert 'aria-hidden="true">ada</span>' in found
-    assert "data-rename" not in theirs
+    assert "data-others" in theirs
     assert 'aria-hidden="true">ada</span>' not in own
-    assert "data-rename" in own
+    assert "data-others" not in own
 
 
 @pytest.mark.parametrize("right", ["read", "write"])

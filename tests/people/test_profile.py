@@ -8,7 +8,7 @@ from django.urls import reverse
 from agents.access.names import display_name
 from agents.accounts import profiles
 from agents.accounts.models import Profile
-from chat import listing, sharing
+from chat import listing, search, sharing
 from chat.models import ChatSession
 from chat.people_data import data_export
 
@@ -104,8 +104,8 @@ def test_members_of_a_chat_see_the_display_name(page, person, stranger):
     chat = ChatSession.objects.create(user=person, title="Tea")
     sharing.add_member(chat, stranger.get_username(), "write")
 
-    assert [row.whose for row in listing.search_sessions(stranger)] == ["Ada Lovelace"]
-    assert [about[-1] for about in listing.outline(stranger)] == ["Ada Lovelace"]
+    assert [row.whose for row in listing.read(stranger).recent] == ["Ada Lovelace"]
+    assert [each.row.whose for each in search.search(stranger, "Tea")] == ["Ada Lovelace"]
 
 
 def test_a_data_export_has_the_profile(page, person):

@@ -1,0 +1,144 @@
+"""Deletes chats: invisible at once, restorable for a moment, then erased by the server.
+
+Nothing depends on the browser: the periodic check of any process erases what is due, also
+after a crash.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Collection
+from datetime import timedelta
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.db import connections, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents import runs
+from agents.db import database
+from agents.models import HiddenTopic, Run
+from agents.runs import pubsub
+from chat import queue, sharing
+from chat.models import ChatSession
+from chat.people_data import batched_delete
+
+logger = logging.getLogger(__name__)
+
+UNDO_SECONDS = 10  # how long pages offer it
+UNDO_LIMIT = timedelta(seconds=60)  # a slow network must not make it too late
+ERASE_AFTER = timedelta(seconds=90)  # later than that, so that nothing half erased comes back
+POLL_SECONDS = 15.0
+PAUSE_SECONDS = 0.02
+
+
+async def delete(session: ChatSession) -> None:
+    """Hide a chat from everybody, stop its run and disconnect its pages."""
+    told = await database.run(_hide, session)
+    run = await database.run(queue.live_run, session)
+    if run is not None:
+        await runs.stop(run)
+    await pubsub.publish(session.topic, "people.changed")
+    await _announce(told)
+
+
+def restore(user: User, chats: Collection[int]) -> list[int]:
+    """Undo the deletion of the user's chats; return those that could be restored."""
+    restored, told = _restore(user, chats)
+    announce(told)
+    return restored
+
+
+def announce(people: Collection[int]) -> None:
+    """Update these people's lists on every open page."""
+    async_to_sync(_announce)(people)
+
+
+async def _announce(people: Collection[int]) -> None:
+    for person in people:
+        await pubsub.publish(pubsub.person_topic(person), "chats.changed")
+
+
+def watchers(session: ChatSession) -> set[int]:
+    """Return the people whose list has this chat."""
+    return {session.user_id, *sharing.guests(session).values_list("user", flat=True)}
+
+
+def _hide(session: ChatSession) -> set[int]:
+    with transaction.atomic():
+        if not queue.lock(session):
+            return set()
+        ChatSession.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
+        for topic in _topics(session):
+            HiddenTopic.objects.update_or_create({"user": None}, topic=topic)
+        return watchers(session)
+
+
+def _topics(session: ChatSession) -> set[str]:
+    """Return the topics of the chat and of its runs' reruns, which are erased with it."""
+    found, topics = set(Run.objects.filter(topic=session.topic)), {session.topic}
+    while found:
+        found = set(Run.objects.filter(origin__in=found).only("topic"))
+        topics |= {run.topic for run in found}
+    return topics
+
+
+def _restore(user: User, chats: Collection[int]) -> tuple[list[int], set[int]]:
+    recent = timezone.now() - UNDO_LIMIT
+    gone = ChatSession.objects.filter(user=user, pk__in=chats, deleted_at__gte=recent)
+    told: set[int] = set()
+    with transaction.atomic():
+        found = list(gone.select_for_update().select_related("user"))
+        ChatSession.objects.filter(pk__in=[chat.pk for chat in found]).update(deleted_at=None)
+        for chat in found:
+            _show_topics(chat)
+            told |= watchers(chat)
+    return [chat.pk for chat in found], told
+
+
+def _show_topics(chat: ChatSession) -> None:
+    hidden = HiddenTopic.objects.filter(topic__in=_topics(chat))
+    if chat.is_temporary:
+        hidden.update(user=chat.user)
+    else:
+        hidden.delete()
+
+
+def due() -> QuerySet[ChatSession]:
+    """Return deleted chats that can't be restored any more."""
+    return ChatSession.objects.filter(deleted_at__lt=timezone.now() - ERASE_AFTER)
+
+
+def erase_due() -> int:
+    """Erase what is due, in batches; return how many chats are gone."""
+    count = 0
+    for session in list(due().order_by("pk")):
+        topics = _topics(session)
+        while batched_delete.delete_session_batch(session):
+            time.sleep(PAUSE_SECONDS)
+        HiddenTopic.objects.filter(topic__in=topics).delete()
+        count += 1
+    return count
+
+
+async def erase_if_due(run: Run | None) -> None:
+    """Erase every few seconds, in whichever process is first, in its own thread."""
+    global _next_look
+    if run is not None or time.monotonic() < _next_look:
+        return
+    _next_look = time.monotonic() + POLL_SECONDS
+    if await database.run(due().exists):
+        threading.Thread(target=_erase_in_thread, name="erase", daemon=True).start()
+
+
+_next_look = 0.0
+
+
+def _erase_in_thread() -> None:
+    try:
+        erase_due()
+    except Exception:  # it is tried again at the next check
+        logger.exception("Can't erase deleted chats.")
+    finally:
+        connections.close_all()

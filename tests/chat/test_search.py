@@ -1,0 +1,127 @@
+"""Full-text search over a user's chats."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agents.models import Run
+from chat import filing, search, sharing
+from chat.models import ChatSession, Message
+
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
+
+
+def say(chat, text, answer=""):
+    run = Run.objects.create(
+        user=chat.user, topic=f"x{Run.objects.count()}", query=text, answer=answer
+    )
+    return Message.objects.create(
+        session=chat, author=chat.user, run=run, text=text, client_id=f"{run.pk}"
+    )
+
+
+def make(person, title, *pairs):
+    chat = ChatSession.objects.create(user=person, title=title)
+    for pair in pairs:
+        say(chat, *pair)
+    return chat
+
+
+def titles(person, query):
+    return [found.row.title for found in search.search(person, query)]
+
+
+def test_chats_are_found_by_title_question_and_answer(person, stranger):
+    make(person, "Tea"), make(person, "Ink", ("Why?", "Green **sencha**")), make(person, "Pen")
+    make(stranger, "Tea of another", ("sencha", ""))
+
+    assert titles(person, "tea") == ["Tea"]
+    assert titles(person, "SENCHA why") == ["Ink"]
+    assert titles(person, "ink sencha") == ["Ink"]
+    assert titles(person, "sencha tea") == []
+    assert titles(person, "%") == titles(person, "_") == titles(person, "  ") == []
+
+
+def test_japanese_is_found_without_spaces_and_in_either_width(person):
+    make(person, "在庫の確認", ("煎茶の在庫はいくつありますか?", "在庫は12個です。"))
+    make(person, "ABC", ("料金は?", "月額は無料です。"))
+
+    assert titles(person, "在庫") == ["在庫の確認"]
+    assert titles(person, "煎茶の在庫") == ["在庫の確認"]
+    assert titles(person, "ＡＢＣ") == ["ABC"]
+
+
+def test_a_hit_shows_the_text_around_it_with_the_words_marked(person):
+    words = "a long way before it " * 10
+    chat = make(person, "T", (f"{words}<b>Sencha</b> & {words}", ""))
+    message = chat.messages.get()
+
+    [found] = search.search(person, "sencha")
+
+    [hit] = found.hits
+    assert "<mark>Sencha</mark>" in hit.excerpt
+    assert "&lt;b" in hit.excerpt
+    assert hit.excerpt.startswith("…")
+    assert hit.excerpt.endswith("…")
+    assert hit.href == f"/chat/{chat.pk}/?message={message.pk}&q=sencha#message-{message.pk}"
+
+
+def test_hits_are_grouped_and_their_number_is_limited(person):
+    make(person, "T", *((f"sencha {n}", "") for n in range(5)))
+
+    [found] = search.search(person, "sencha")
+
+    assert [len(found.hits), found.more] == [3, 2]
+
+
+def test_titles_come_before_texts_and_phrases_before_words(person):
+    now = timezone.now()
+    chats = [
+        make(person, "Green tea"),
+        make(person, "A", ("We drink green tea.", "")),
+        make(person, "B", ("Tea that is green", "")),
+    ]
+    for at, chat in enumerate(chats):
+        ChatSession.objects.filter(pk=chat.pk).update(updated_at=now + timedelta(hours=at))
+
+    assert titles(person, "green tea") == ["Green tea", "A", "B"]
+
+
+def test_shared_and_archived_chats_are_found_and_marked(person, stranger):
+    shared, own = make(stranger, "Their sencha"), make(person, "My sencha")
+    sharing.add_member(shared, person.username, "read")
+    filing.archive(person, [own.pk])
+
+    found = {each.row.title: each for each in search.search(person, "sencha")}
+
+    assert found["Their sencha"].row.whose == stranger.username
+    assert [found[t].is_archived for t in ("Their sencha", "My sencha")] == [False, True]
+    sharing.remove_member(shared, person.pk)
+    assert titles(person, "sencha") == ["My sencha"]
+
+
+def test_nothing_of_deleted_and_temporary_chats_is_found(person):
+    make(person, "sencha 1"), make(person, "sencha 2")
+    ChatSession.objects.filter(title="sencha 1").update(deleted_at=timezone.now())
+    ChatSession.objects.filter(title="sencha 2").update(is_temporary=True)
+
+    assert titles(person, "sencha") == []
+
+
+def test_every_chat_is_searched_however_many_there_are(person, monkeypatch):
+    monkeypatch.setattr(search, "PART_SIZE", 2)
+    for n in range(5):
+        make(person, f"sencha {n}")
+
+    assert len(titles(person, "sencha")) == 5
+
+
+def test_the_palette_gets_the_same_results(client, person):
+    chat = make(person, "T", ("sencha", ""))
+    client.force_login(person)
+
+    [found] = client.get("/chat/search/?q=sencha").json()["results"]
+
+    assert (found["id"], found["url"]) == (chat.pk, f"/chat/{chat.pk}/")
+    assert "<mark>sencha</mark>" in found["hits"][0]["excerpt_html"]
