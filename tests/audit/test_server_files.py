@@ -3,11 +3,13 @@
 import pytest
 from django.core.management import call_command
 from django.db import transaction
+from django.utils import timezone
 
 from agents.catalog import mcp_servers
 from agents.models import Run
 from agents.tools.mcp.isolation import chat_scope, person_scope
-from chat import sessions, sharing
+from chat import deletion, sessions, sharing
+from chat.models import ChatSession
 from chat.people_data import data_export, erasure, retention
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.review.conftest import client_of
@@ -126,6 +128,8 @@ def test_a_user_deletes_a_chat_with_its_files(data, person):
     save_file(data, chat_scope(chat.topic))
 
     client_of(person).post(f"/chat/{chat.pk}/delete/")
+    ChatSession.objects.update(deleted_at=timezone.now() - deletion.ERASE_AFTER)
+    deletion.erase_due()
 
     assert not Run.objects.exists()
     assert scopes() == []
