@@ -271,7 +271,13 @@ def _make_fields() -> list[FilterField]:
         _make_field("model", _("part of the model name"), "claude", words, _model),
         _make_field("tool", _("tool that was called"), "database", name, _tool),
         _choice_field("kind", _("kind of step in the run"), kinds, _kind),
-        _make_field("steps", _("number of steps"), ">5", amount, _range_filter("step_count")),
+        _make_field(
+            "steps",
+            _("number of turns, or of a plan's tasks"),
+            ">5",
+            amount,
+            _range_filter("step_count"),
+        ),
         _make_field(
             "tools", _("number of tool calls"), "2..8", amount, _range_filter("tool_calls")
         ),
@@ -345,7 +351,7 @@ def _public_fields() -> dict[str, FilterField]:
 
 
 PUBLIC_FIELDS = _public_fields()
-FIELD_ALIASES = {"flagged": "flag"}
+FIELD_ALIASES = {"flagged": "flag", "turns": "steps"}
 # Named expressions that fields use.
 QUERY_ALIASES = {
     "tokens": F("prompt_tokens") + F("completion_tokens"),

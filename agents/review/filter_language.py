@@ -5,7 +5,7 @@ rest is applied anyway.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import reduce
@@ -79,6 +79,14 @@ class Filter:
     def without(self, part: Term | FilterProblem) -> str:
         before, behind = self.text[: part.start], self.text[part.end :]
         return f"{before.rstrip()} {behind.lstrip()}".strip()
+
+    def with_terms(self, fields: Iterable[str], text: str) -> str:
+        """Return the filter with these fields' positive terms replaced by others."""
+        wanted, rest = set(fields), self.text
+        for term in reversed(self.terms):
+            if term.field in wanted and not term.is_not:
+                rest = f"{rest[: term.start].rstrip()} {rest[term.end :].lstrip()}"
+        return f"{rest.strip()} {text}".strip()
 
     def with_suggestion(self, problem: FilterProblem) -> str:
         """Return the filter with the suggestion applied."""

@@ -5,8 +5,8 @@ page, the count and the charts. It ends after `MAX_MATCHES` matches or a maximum
 the page says so.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import pairwise
@@ -22,6 +22,7 @@ from agents.review.models import Rating, Review
 from agents.web.presentation import RunView
 
 from . import search_masking
+from .columns import Sort
 from .filter_language import Filter, parse
 
 PAGE_SIZE = 50
@@ -42,6 +43,7 @@ class RunMatch:
     started_at: datetime
     status: str
     active: float | None  # seconds, without waiting for people
+    key: Any = None  # what the list is sorted by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,7 @@ class Cursor:
 
     older: int | None = None
     newer: int | None = None
+    number: int = 1  # of a sorted page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +65,17 @@ class RunRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPage:
-    """A page; `found` starts with its runs, `unread` is where the search stopped early."""
+    """A page; `found` starts with its runs, `unread` is where the search stopped early.
+
+    A sorted page orders what was found, up to `MAX_MATCHES`, so that no order needs an index.
+    """
 
     reader: Any
     found: list[RunMatch]
     has_newer: bool = False
     unread: int | None = None
+    sort: Sort | None = None
+    number: int = 1
 
     @property
     def is_cut(self) -> bool:
@@ -77,6 +85,23 @@ class RunPage:
     def count(self) -> int:
         """Number of matches from here on, as far as known."""
         return min(len(self.found), MAX_MATCHES)
+
+    @property
+    def is_sort_limited(self) -> bool:
+        """Whether there may be matches that were not sorted."""
+        return self.sort is not None and (self.is_cut or self.unread is not None)
+
+    @cached_property
+    def pks(self) -> list[int]:
+        """The runs of this page, in its order."""
+        if self.sort is None:
+            return [found.pk for found in self.found[:PAGE_SIZE]]
+        start = (self.number - 1) * PAGE_SIZE
+        return sorted_pks(self.found, self.sort)[start : start + PAGE_SIZE]
+
+    @property
+    def last_number(self) -> int:
+        return max(1, -(-self.count // PAGE_SIZE))
 
     @property
     def newer(self) -> int | None:
@@ -89,11 +114,13 @@ class RunPage:
 
     @cached_property
     def rows(self) -> list[RunRow]:
-        return _load_rows([found.pk for found in self.found[:PAGE_SIZE]], self.reader)
+        return load_rows(self.pks, self.reader)
 
 
-def page(user: User, run_filter: Filter, cursor: Cursor) -> RunPage:
-    look = RunSearch(user, run_filter)
+def page(user: User, run_filter: Filter, cursor: Cursor, sort: Sort | None = None) -> RunPage:
+    look = RunSearch(user, run_filter, sort)
+    if sort is not None:
+        return _sorted_page(look, cursor.number)
     if cursor.newer is not None:
         return page(user, run_filter, Cursor(older=look.above(cursor.newer)))
     strides = _scan_ranges(user, run_filter, cursor.older)
@@ -108,11 +135,31 @@ def page(user: User, run_filter: Filter, cursor: Cursor) -> RunPage:
     )
 
 
+def _sorted_page(look: "RunSearch", number: int) -> RunPage:
+    strides = _scan_ranges(look.user, look.run_filter, None)
+    found, last = look.found(strides)
+    is_unread = last > 1 and Run.objects.filter(pk__lt=last).exists()
+    page = RunPage(
+        reader=look.user,
+        found=found,
+        unread=last if is_unread else None,
+        sort=look.sort,
+    )
+    return replace(page, number=min(max(1, number), page.last_number))
+
+
+def sorted_pks(found: Sequence[RunMatch], sort: Sort) -> list[int]:
+    """Return the matches in this order; empty values are last, ties newest first."""
+    known = [run for run in found[:MAX_MATCHES] if run.key is not None]
+    known.sort(key=lambda run: run.key, reverse=sort.is_descending)
+    return [run.pk for run in (*known, *(r for r in found[:MAX_MATCHES] if r.key is None))]
+
+
 class RunSearch:
     """One search; text matches are checked against what its reader can see."""
 
-    def __init__(self, user: User, run_filter: Filter) -> None:
-        self.user, self.run_filter = user, run_filter
+    def __init__(self, user: User, run_filter: Filter, sort: Sort | None = None) -> None:
+        self.user, self.run_filter, self.sort = user, run_filter, sort
         self.is_discreet = search_masking.is_needed(user, run_filter)
         apply = (
             partial(search_masking.prefilter, user, run_filter)
@@ -125,9 +172,9 @@ class RunSearch:
 
     def found(self, strides: Sequence[range]) -> tuple[list[RunMatch], int]:
         """Return matches, newest first, and the last run searched."""
-        rows = self.runs.order_by("-pk").values_list(
-            "pk", "started_at", "status", ACTIVE_SECONDS
-        )
+        columns: list[Any] = ["pk", "started_at", "status", ACTIVE_SECONDS]
+        columns += [self.sort.column.key] if self.sort else []
+        rows = self.runs.order_by("-pk").values_list(*columns)
         found: list[RunMatch] = []
         for stride in strides:
             part = rows.filter(pk__gte=stride.start, pk__lt=stride.stop)
@@ -137,6 +184,15 @@ class RunSearch:
         last = found[-1].pk if len(found) >= self.most else strides[-1].start
         readable = self._readable_pks(run.pk for run in found)
         return [run for run in found if run.pk in readable], last
+
+    def chunks(self, size: int) -> Iterator[list[int]]:
+        """Yield all matches, newest first, without a limit; for exports."""
+        last: int | None = None
+        runs = self.runs.order_by("-pk")
+        while pks := self._fetch_pks(runs if last is None else runs.filter(pk__lt=last), size):
+            readable = self._readable_pks(pks)
+            yield [pk for pk in pks if pk in readable]
+            last = pks[-1]
 
     def first(self, runs: QuerySet[Run]) -> int | None:
         """Return the first readable match."""
@@ -163,9 +219,16 @@ class RunSearch:
         return search_masking.readable_pks(self.user, self.run_filter, pks)
 
 
-def neighbours(user: User, query: str, pk: int) -> tuple[int | None, int | None]:
-    """Return the next newer and next older run within a filter."""
-    look = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)))
+def neighbours(
+    user: User, query: str, pk: int, sort: Sort | None = None
+) -> tuple[int | None, int | None]:
+    """Return the runs before and after one in the list: newer and older, unless sorted."""
+    look = RunSearch(user, parse(query, is_reviewer=is_reviewer(user)), sort)
+    if sort is not None:
+        found, _last = look.found(_scan_ranges(user, look.run_filter, None))
+        pks = [None, *sorted_pks(found, sort), None]
+        at = pks.index(pk) if pk in pks else 0
+        return (pks[at - 1], pks[at + 1]) if at else (None, None)
     runs = look.runs
     if is_reviewer(user):
         runs = runs.filter(pk__range=(pk - SCAN_DISTANCES[-1], pk + SCAN_DISTANCES[-1]))
@@ -191,10 +254,12 @@ def _newest_pk() -> int:
     return Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def _load_rows(pks: list[int], reader: Any) -> list[RunRow]:
+def load_rows(pks: list[int], reader: Any) -> list[RunRow]:
+    """Load these runs, in this order, as their reader can see them."""
     runs = (
         Run.objects.filter(pk__in=pks).select_related("user__profile").defer(*DEFERRED_FIELDS)
     )
+    order = {pk: place for place, pk in enumerate(pks)}
     ratings = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
     return [
@@ -204,9 +269,5 @@ def _load_rows(pks: list[int], reader: Any) -> list[RunRow]:
             downs=ratings.count((run.pk, False)),
             is_flagged=run.pk in flagged,
         )
-        for run in _newest_first(load_origins(runs))
+        for run in sorted(load_origins(runs), key=lambda run: order[run.pk])
     ]
-
-
-def _newest_first(runs: Iterable[Run]) -> list[Run]:
-    return sorted(runs, key=lambda run: -run.pk)

@@ -254,7 +254,7 @@ class Example(models.Model):
 
 
 class SavedView(models.Model):
-    """A saved filter of the list."""
+    """A saved filter of the list with its columns; without a name, a user's own columns."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -264,6 +264,10 @@ class SavedView(models.Model):
     )
     name = models.CharField(_("name"), max_length=MAX_NAME_CHARS)
     query = models.TextField(_("filter"), blank=True)
+    columns = models.CharField(
+        _("columns"), max_length=300, blank=True, default="", db_default=""
+    )
+    sort = models.CharField(_("sort"), max_length=32, blank=True, default="", db_default="")
 
     class Meta:
         verbose_name = _("saved view")

@@ -2,6 +2,7 @@ from django.urls import path
 
 from .views import (
     attachments,
+    bulk,
     comments,
     compare,
     exports,
@@ -20,6 +21,9 @@ urlpatterns = [
     path("traces/completions/", listing.completions, name="completions"),
     path("traces/views/", listing.save_view, name="save_view"),
     path("traces/views/<int:pk>/delete/", listing.delete_view, name="delete_view"),
+    path("traces/columns/", listing.save_columns, name="columns"),
+    path("traces/export/<slug:form>/", bulk.export_runs, name="export_runs"),
+    path("traces/selected/", bulk.act_on_runs, name="selected"),
     path("traces/<int:pk>/", runs.run_detail, name="run"),
     path("traces/<int:pk>/text/<slug:name>/", runs.run_text, name="text"),
     path(

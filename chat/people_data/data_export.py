@@ -157,7 +157,11 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("approvals", Approval.objects.filter(decided_by=user), decided),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
-        ("saved-views", SavedView.objects.filter(user=user), ("name", "query")),
+        (
+            "saved-views",
+            SavedView.objects.filter(user=user),
+            ("name", "query", "columns", "sort"),
+        ),
         ("schedules", Schedule.objects.filter(user=user), times),
         ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
         ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),

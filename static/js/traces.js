@@ -126,16 +126,75 @@ function told() {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+// The selection: the whole page by the box in the header, a range with Shift.
+let lastBox;
+document.addEventListener("click", pick);
+document.addEventListener("change", count);
+document.addEventListener("htmx:afterSettle", count);
+addEventListener("pageshow", count);
+count();
+
+function boxes() {
+  return [...document.querySelectorAll('.runs input[name="run"]')];
+}
+
+function pick(event) {
+  closeMenus(event);
+  const box = event.target;
+  if (box.matches?.("[data-select-page]")) for (const each of boxes()) each.checked = box.checked;
+  if (!box.matches?.('input[name="run"]')) return;
+  const all = boxes();
+  const [from, to] = [all.indexOf(lastBox), all.indexOf(box)];
+  if (event.shiftKey && from >= 0) {
+    for (const each of all.slice(Math.min(from, to), Math.max(from, to) + 1)) each.checked = box.checked;
+  }
+  lastBox = box;
+  count();
+}
+
+function closeMenus({ target }) {
+  for (const menu of document.querySelectorAll(".pick[open]")) if (!menu.contains(target)) menu.open = false;
+}
+
+function count() {
+  const form = document.getElementById("picked");
+  if (!form) return;
+  const status = document.getElementById("picked-count");
+  status.dataset.empty ??= status.textContent;
+  const all = boxes();
+  const chosen = all.filter((box) => box.checked).length;
+  const isEvery = form.elements.all.checked;
+  const { one, many, every } = form.dataset;
+  status.textContent = isEvery ? every : chosen === 1 ? one : chosen ? many.replace("{}", chosen) : status.dataset.empty;
+  form.toggleAttribute("data-used", chosen > 0 || isEvery);
+  const page = document.querySelector("[data-select-page]");
+  if (page) [page.checked, page.indeterminate] = [chosen > 0 && chosen === all.length, chosen > 0 && chosen < all.length];
+  for (const button of form.querySelectorAll("[data-needs]")) {
+    const needs = Number(button.dataset.needs);
+    button.disabled = needs === 2 ? isEvery || chosen !== 2 : !isEvery && chosen < needs;
+  }
+}
+
 // "/" focuses the filter; J and K move down and up the list.
 function reach(event) {
   if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select")) return;
+  if (event.key === "Escape") for (const menu of document.querySelectorAll(".pick[open]")) menu.open = false;
+  if (event.key.toLowerCase() === "x") return tick(event);
+  if (event.target.closest("input:not([type=checkbox]), textarea, select")) return;
   const by = { j: 1, k: -1 }[event.key.toLowerCase()];
   if (by) walk(by);
   if (event.key !== "/") return;
   event.preventDefault();
   input.focus();
   input.setSelectionRange(input.value.length, input.value.length);
+}
+
+// X selects the row that has the focus.
+function tick(event) {
+  const box = event.target.closest(".runs tr")?.querySelector('input[name="run"]');
+  if (!box || event.target === box) return;
+  box.checked = !box.checked;
+  count();
 }
 
 function walk(by) {

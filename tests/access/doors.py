@@ -74,6 +74,9 @@ DOORS = {
     "traces/completions/": read(ACCOUNTS),
     "traces/views/": change(ACCOUNTS),
     "traces/views/<int:pk>/delete/": change(OWNER),
+    "traces/columns/": change(ACCOUNTS),
+    "traces/export/<slug:form>/": change(ACCOUNTS),  # only of runs they can see
+    "traces/selected/": change(ACCOUNTS),  # only for runs they can see
     "traces/<int:pk>/": read(READERS),
     "traces/<int:pk>/text/<slug:name>/": read(READERS),
     # Masked for reviewers, and a file can't be masked.

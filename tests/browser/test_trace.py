@@ -125,7 +125,7 @@ def test_a_link_to_a_step_keeps_the_filter_and_a_note_stands_once(page: Page):
     page.goto(f"{page.url.split('?')[0]}?within=status:completed")
 
     page.locator("#step-3 .number").click()
-    expect(page.locator("#panel h2")).to_be_visible()
+    expect(page.locator("#panel").get_by_role("link", name="#3")).to_be_visible()
     assert page.url.endswith("?within=status%3Acompleted#step-3")
     for text in ("First.", "Second."):
         note = page.locator("#panel").get_by_label("New note")

@@ -57,6 +57,7 @@ SENTENCES = {
     audit.VIEWED: gettext_lazy("%(who)s viewed %(what)s."),
     audit.SEARCHED: gettext_lazy("%(who)s searched masked text (list: %(what)s)."),
     audit.EXPORTED: gettext_lazy("%(who)s exported %(what)s."),
+    audit.LIST_EXPORTED: gettext_lazy("%(who)s exported runs from the trace list."),
     audit.UNMASKED: gettext_lazy("%(who)s unmasked personal data in %(what)s."),
     audit.RERUN: gettext_lazy("%(who)s ran %(what)s again."),
     audit.SHARED: gettext_lazy("%(who)s created a share link to %(what)s."),

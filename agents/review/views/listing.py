@@ -1,6 +1,7 @@
 """The list of runs, its filter, and saved filters."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,8 +19,9 @@ from agents.access.requests import UserRequest
 from agents.db import errors
 from agents.models import Membership
 from agents.models.types import LazyText
-from agents.review import filter_completion, listing
+from agents.review import columns, filter_completion, filter_controls, listing
 from agents.review.charts import build_charts
+from agents.review.columns import Column, Sort
 from agents.review.filter_language import Filter, FilterProblem, clean, parse
 from agents.review.listing import MAX_MATCHES, PAGE_SIZE, Cursor, RunPage, is_reviewer
 from agents.review.models import MAX_NAME_CHARS, SavedView
@@ -38,33 +40,116 @@ BUILT_IN_VIEWS = {
 @require_GET
 def run_list(request: UserRequest) -> HttpResponse:
     is_part = request.htmx and not request.htmx.history_restore_request
-    run_filter = _parse_filter(request)
-    cursor = Cursor(
-        older=_parse_number(request, "older"), newer=_parse_number(request, "newer")
+    asked = _parse_filter(request)
+    custom = filter_controls.custom_range(
+        asked, request.GET.get("from", ""), request.GET.get("to", "")
     )
-    page = listing.page(request.user, run_filter, cursor)
-    topics = Membership.objects.shared_topics(request.user)
+    look = ListLook.of(request)
+    if custom is not None:
+        return redirect(look.url(custom))
+    cursor = Cursor(
+        older=_parse_number(request, "older"),
+        newer=_parse_number(request, "newer"),
+        number=_parse_number(request, "page") or 1,
+    )
+    page = listing.page(request.user, asked, cursor, look.sort)
+    is_first = cursor == Cursor()
     context = {
         "is_part": is_part,
-        "asked": run_filter,
+        "asked": asked,
+        "look": look,
         "page": page,
-        "charts": [] if cursor != Cursor() else build_charts(page.found[:MAX_MATCHES]),
-        "is_first": cursor == Cursor(),
-        "chips": _chips(run_filter),
+        "charts": build_charts(page.found[:MAX_MATCHES]) if is_first else [],
+        "is_first": is_first,
+        "menus": [
+            filter_controls.date_menu(asked, look.url),
+            filter_controls.status_menu(asked, look.url),
+            filter_controls.agent_menu(asked, look.url),
+        ],
+        "chips": _chips(asked, look),
         "problems": _problems(
-            run_filter,
-            [] if page.found else filter_completion.suggestions(request.user, run_filter),
+            asked,
+            look,
+            [] if page.found else filter_completion.suggestions(request.user, asked),
         ),
-        "ready_made": _view_links(run_filter, BUILT_IN_VIEWS.items()),
-        "saved": SavedView.objects.filter(user=request.user),
+        "ready_made": _view_links(asked, BUILT_IN_VIEWS.items()),
+        "saved": _saved_views(asked, look),
         "fields": filter_completion.available_fields(request.user),
-        "show_people": is_reviewer(request.user) or bool(topics),
-        "within": f"?{urlencode({'within': run_filter.text})}" if run_filter.text else "",
+        "may_review": is_reviewer(request.user),
+        "within": look.kept(asked.text),
         "counted": _count_text(page, cursor),
     }
     response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListLook:
+    """Columns and order of the list, from the URL or the user's own."""
+
+    columns: list[Column]
+    available: list[Column]
+    sort: Sort | None
+    url_columns: str  # only what the URL has; a user's own columns aren't repeated in links
+    views: list[SavedView]
+
+    @classmethod
+    def of(cls, request: UserRequest) -> "ListLook":
+        show_people = is_reviewer(request.user) or bool(
+            Membership.objects.shared_topics(request.user)
+        )
+        values = request.POST if request.method == "POST" else request.GET
+        text = ",".join(columns.split(values.get("columns", "")))
+        views = list(SavedView.objects.filter(user=request.user))
+        own = next((view for view in views if view.name == columns.OWN_COLUMNS), None)
+        return cls(
+            columns=columns.chosen(text, own.columns if own else "", show_people=show_people),
+            available=columns.available(show_people=show_people),
+            sort=columns.parse_sort(values.get("sort", ""), show_people=show_people),
+            url_columns=text,
+            views=[view for view in views if view != own],
+        )
+
+    @property
+    def names(self) -> set[str]:
+        return {column.name for column in self.columns}
+
+    @property
+    def sort_text(self) -> str:
+        return str(self.sort) if self.sort else ""
+
+    @property
+    def headers(self) -> list[dict[str, Any]]:
+        """The columns, each with the URL that sorts by it, or turns the order around."""
+        return [{"column": each, "sort": self._next_sort(each)} for each in self.columns]
+
+    def _next_sort(self, column: Column) -> dict[str, str]:
+        if column.key is None:
+            return {}
+        order = self._current_order(column)
+        is_descending = column.starts_descending if order is None else order == "ascending"
+        return {
+            "text": f"-{column.name}" if is_descending else column.name,
+            "order": order or "none",
+        }
+
+    def _current_order(self, column: Column) -> str | None:
+        if self.sort is None:
+            return "descending" if column.name == "started" else None
+        if self.sort.column.name != column.name:
+            return None
+        return "descending" if self.sort.is_descending else "ascending"
+
+    def url(self, query: str) -> str:
+        """Return the list's URL with another filter, in this look."""
+        return list_url(query, self.sort_text, self.url_columns)
+
+    def kept(self, query: str) -> str:
+        """Return what a run's page needs to know its neighbors."""
+        kept = {"within": query, "sort": self.sort_text}
+        text = urlencode({name: value for name, value in kept.items() if value})
+        return f"?{text}" if text else ""
 
 
 @require_GET
@@ -74,20 +159,25 @@ def completions(request: UserRequest) -> JsonResponse:
 
 @require_POST
 def save_view(request: UserRequest) -> HttpResponse:
-    """Save a filter by name, replacing one with the same name."""
-    query = clean(request.POST.get("q", ""))
+    """Save a filter with its columns and order by name, replacing one with the same name."""
+    query, look = clean(request.POST.get("q", "")), ListLook.of(request)
     name = clean(request.POST.get("name", ""))[:MAX_NAME_CHARS] or query[:MAX_NAME_CHARS]
-    saved = SavedView.objects.filter(user=request.user)
+    saved = SavedView.objects.filter(user=request.user).exclude(name=columns.OWN_COLUMNS)
     if saved.count() >= MAX_SAVED_VIEWS and not saved.filter(name=name).exists():
         messages.error(
             request, _("You've reached the limit for saved views. Delete one first.")
         )
-    elif query:
+    elif name:
+        about = {
+            "query": query,
+            "sort": look.sort_text,
+            "columns": columns.join(look.columns),
+        }
         try:
-            saved.update_or_create({"query": query}, user=request.user, name=name)
+            saved.update_or_create(about, user=request.user, name=name)
         except OperationalError as error:
             messages.error(request, errors.error_message(error))
-    return redirect(list_url(query))
+    return redirect(look.url(query))
 
 
 @require_POST
@@ -96,9 +186,26 @@ def delete_view(request: UserRequest, pk: int) -> HttpResponse:
     return redirect(list_url(clean(request.POST.get("q", ""))))
 
 
-def list_url(query: str) -> str:
-    """Return the URL of the list with this filter."""
-    return reverse("trace:list") + (f"?{urlencode({'q': query})}" if query else "")
+@require_POST
+def save_columns(request: UserRequest) -> HttpResponse:
+    """Save the user's own columns, or the default ones again."""
+    look = ListLook.of(request)
+    names = (
+        columns.DEFAULT_COLUMNS if "reset" in request.POST else request.POST.getlist("column")
+    )
+    chosen = [each for each in look.available if each.name in {*names, columns.FIXED_COLUMN}]
+    try:
+        columns.save_own(request.user, chosen)
+    except OperationalError as error:
+        messages.error(request, errors.error_message(error))
+    return redirect(list_url(clean(request.POST.get("q", "")), look.sort_text))
+
+
+def list_url(query: str, sort: str = "", columns: str = "") -> str:
+    """Return the URL of the list with this filter, order and columns."""
+    about = {"q": query, "sort": sort, "columns": columns}
+    text = urlencode({name: value for name, value in about.items() if value})
+    return reverse("trace:list") + (f"?{text}" if text else "")
 
 
 def _parse_filter(request: UserRequest) -> Filter:
@@ -111,24 +218,26 @@ def _parse_number(request: UserRequest, name: str) -> int | None:
     return min(int(text), MAX_PK) if is_number else None
 
 
-def _chips(run_filter: Filter) -> list[dict[str, Any]]:
+def _chips(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
     """Return each term with the URL of the list without it."""
     return [
         {
             "text": run_filter.source_text(term),
             "is_not": term.is_not,
-            "url": list_url(run_filter.without(term)),
+            "url": look.url(run_filter.without(term)),
         }
         for term in run_filter.terms
     ]
 
 
-def _problems(run_filter: Filter, more: list[FilterProblem]) -> list[dict[str, str]]:
+def _problems(
+    run_filter: Filter, look: ListLook, more: list[FilterProblem]
+) -> list[dict[str, str]]:
     return [
         {
             "sentence": problem.sentence,
             "instead": problem.instead,
-            "url": list_url(run_filter.with_suggestion(problem)) if problem.instead else "",
+            "url": look.url(run_filter.with_suggestion(problem)) if problem.instead else "",
         }
         for problem in (*run_filter.problems, *more)
     ]
@@ -143,8 +252,26 @@ def _view_links(
     ]
 
 
+def _saved_views(run_filter: Filter, look: ListLook) -> list[dict[str, Any]]:
+    now = (run_filter.text, look.sort_text, columns.join(look.columns))
+    return [
+        {
+            "pk": view.pk,
+            "name": view.name,
+            "query": view.query,
+            "url": list_url(view.query, view.sort, view.columns),
+            "is_current": now == (view.query, view.sort, view.columns or now[2]),
+        }
+        for view in look.views
+    ]
+
+
 def _count_text(page: RunPage, cursor: Cursor) -> str:
     """Return the number of matches, as far as known."""
+    if page.sort is not None:
+        first = (page.number - 1) * PAGE_SIZE
+        place = {"first": first + 1, "last": first + len(page.pks), "count": f"{page.count:,}"}
+        return _("%(first)s–%(last)s of %(count)s") % place if page.pks else ""
     about = {"shown": min(page.count, PAGE_SIZE), "count": f"{page.count:,}"}
     if page.unread:
         return _("%(count)s so far") % about

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -24,7 +23,7 @@ from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.approvals import ApprovalView
 
-from .listing import list_url
+from .listing import ListLook
 
 TABS = {
     "result": _("Result"),
@@ -43,15 +42,16 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     found = open_run(request, pk)
     view = replace(found.view(), is_whole="all" in request.GET)
     within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
-    newer, older = neighbours(request.user, within, pk)
-    kept = {"within": within} if within else {}
+    look = ListLook.of(request)
+    newer, older = neighbours(request.user, within, pk, look.sort)
     context = {
         "view": view,
         "question": view.query,
         "chat_url": view.chat_url if found.row.has_participant(request.user) else "",
         "is_own": found.is_own,
-        "list_href": list_url(within),
-        "kept": f"?{urlencode(kept)}" if kept else "",
+        "list_href": look.url(within),
+        "kept": look.kept(within),
+        "sort": look.sort_text,
         "newer": newer,
         "older": older,
         "origin": found.row.origin_id,

@@ -1,0 +1,134 @@
+"""Controls beside the filter bar. Each one is a link that writes the filter language."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.models import Agent
+from agents.models.types import LazyText
+
+from .filter_fields import STATUSES
+from .filter_language import Filter, Term
+from .filter_values import NamePattern
+
+DATE_FIELDS = ("after", "before", "on")
+RANGES: dict[str, LazyText] = {
+    "": gettext_lazy("Any time"),
+    "after:-1h": gettext_lazy("Last hour"),
+    "after:-24h": gettext_lazy("Last 24 hours"),
+    "after:-7d": gettext_lazy("Last 7 days"),
+    "after:-30d": gettext_lazy("Last 30 days"),
+}
+MAX_AGENTS = 30
+ToUrl = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    label: str
+    url: str
+    is_on: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Menu:
+    """A menu; its label says what is chosen."""
+
+    name: str
+    label: str
+    options: Sequence[Option]
+    is_used: bool
+
+
+def date_menu(asked: Filter, url: ToUrl) -> Menu:
+    used = _positive_terms(asked, DATE_FIELDS)
+    text = " ".join(asked.source_text(term) for term in used)
+    options = [
+        Option(
+            label=str(label),
+            url=url(asked.with_terms(DATE_FIELDS, term)),
+            is_on=text == term,
+        )
+        for term, label in RANGES.items()
+    ]
+    label = next((option.label for option in options if option.is_on), text)
+    return Menu(name="date", label=label, options=options, is_used=bool(used))
+
+
+def status_menu(asked: Filter, url: ToUrl) -> Menu:
+    chosen = [value for term in _positive_terms(asked, ["status"]) for value in term.values]
+    options = [
+        Option(
+            label=str(label),
+            url=url(asked.with_terms(["status"], _term("status", _toggle(chosen, name)))),
+            is_on=name in chosen,
+        )
+        for name, label in STATUSES.items()
+    ]
+    return _choice_menu("status", _("Status"), options)
+
+
+def agent_menu(asked: Filter, url: ToUrl) -> Menu:
+    values = [value for term in _positive_terms(asked, ["agent"]) for value in term.values]
+    chosen = [value.text + "*" * value.is_beginning for value in values if _is_name(value)]
+    names = Agent.objects.filter(enabled=True).order_by("name").values_list("name", flat=True)
+    options = [
+        Option(
+            label=name,
+            url=url(asked.with_terms(["agent"], _term("agent", _toggle(chosen, name)))),
+            is_on=name in chosen,
+        )
+        for name in dict.fromkeys([*chosen, *names[:MAX_AGENTS]])
+    ]
+    return _choice_menu("agent", _("Agent"), options)
+
+
+def custom_range(asked: Filter, first: str, last: str) -> str | None:
+    """Return the filter with a range of days; None if neither is a date."""
+    start, end = _parse_date(first), _parse_date(last)
+    if start and end:
+        start, end = min(start, end), max(start, end)
+        return asked.with_terms(DATE_FIELDS, f"on:{start}..{end}")
+    if start:
+        return asked.with_terms(DATE_FIELDS, f"after:{start}")
+    if end:
+        return asked.with_terms(DATE_FIELDS, f"before:{end + timedelta(days=1)}")
+    return None
+
+
+def _choice_menu(name: str, title: str, options: Sequence[Option]) -> Menu:
+    on = [option.label for option in options if option.is_on]
+    label = title if not on else f"{title}: {', '.join(on[:2])}{' …' if len(on) > 2 else ''}"
+    return Menu(name=name, label=label, options=options, is_used=bool(on))
+
+
+def _positive_terms(asked: Filter, fields: Iterable[str]) -> list[Term]:
+    wanted = set(fields)
+    return [term for term in asked.terms if term.field in wanted and not term.is_not]
+
+
+def _toggle(chosen: Sequence[str], name: str) -> list[str]:
+    return [each for each in chosen if each != name] if name in chosen else [*chosen, name]
+
+
+def _term(field: str, values: Sequence[str]) -> str:
+    return f"{field}:{','.join(map(_quote, values))}" if values else ""
+
+
+def _quote(value: str) -> str:
+    plain = value.replace('"', "")
+    return f'"{plain}"' if any(sign in plain for sign in " ,、\u3000") else plain
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, NamePattern)
+
+
+def _parse_date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == 10 else None
+    except ValueError:
+        return None

@@ -1,0 +1,103 @@
+"""Actions on several runs of the trace list."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from agents.access import audit
+from agents.access.requests import UserRequest
+from agents.db import database, errors
+from agents.review import bulk, feedback
+from agents.review.bulk import Outcome, Selection
+from agents.review.columns import Column
+from agents.review.filter_language import clean, parse
+from agents.review.listing import is_reviewer
+from agents.web.downloads import download
+
+from .listing import ListLook
+
+MAX_PICKED = 1_000
+
+
+@require_POST
+async def export_runs(request: UserRequest, form: str) -> HttpResponseBase:
+    """Stream the selected runs or, if none is selected, all that match the filter."""
+    if form not in bulk.FORMATS:
+        raise Http404
+    selection, columns = await database.run(_open_export, request, form)
+    pieces = bulk.export(selection, columns, form)
+    return download(pieces, f"runs.{form}", bulk.FORMATS[form])
+
+
+@require_POST
+def act_on_runs(request: UserRequest) -> HttpResponse:
+    """Compare, flag or save the selected runs."""
+    selection, action = _selection(request), request.POST.get("action", "")
+    here = ListLook.of(request).url(selection.run_filter.text)
+    if not selection.pks and "all" not in request.POST:
+        messages.error(request, _("Select at least one run first."))
+        return redirect(here)
+    try:
+        match action:
+            case "compare":
+                return _compare(request, selection, here)
+            case "flag":
+                with errors.reraise_as(feedback.FeedbackRejected):
+                    outcome = bulk.flag(selection, request.POST.get("why", ""))
+                _report(request, outcome, _flagged_sentence(outcome.done))
+            case "example":
+                with errors.reraise_as(feedback.FeedbackRejected):
+                    outcome = bulk.save_examples(selection, request.session)
+                _report(request, outcome, _saved_sentence(outcome.done))
+    except feedback.FeedbackRejected as sentence:
+        messages.error(request, str(sentence))
+    return redirect(here)
+
+
+def _compare(request: UserRequest, selection: Selection, here: str) -> HttpResponse:
+    pks, _more = selection.first(3)
+    if len(pks) != 2:
+        messages.error(request, _("Select exactly two runs to compare them."))
+        return redirect(here)
+    return redirect("trace:compare", *sorted(pks))
+
+
+def _open_export(request: UserRequest, form: str) -> tuple[Selection, list[Column]]:
+    selection, look = _selection(request), ListLook.of(request)
+    if is_reviewer(request.user):
+        # One entry: the file has no more of each run than the list.
+        about = {"selected": len(selection.pks)} if selection.pks else {"selected": "all"}
+        audit.record(request.user, audit.LIST_EXPORTED, "runs", form=form, **about)
+    return selection, look.columns
+
+
+def _selection(request: UserRequest) -> Selection:
+    run_filter = parse(clean(request.POST.get("q", "")), is_reviewer=is_reviewer(request.user))
+    typed = request.POST.getlist("run")[:MAX_PICKED]
+    pks = [int(pk) for pk in typed if pk.isascii() and pk.isdigit() and len(pk) < 19]
+    return Selection(
+        user=request.user, run_filter=run_filter, pks=() if "all" in request.POST else pks
+    )
+
+
+def _report(request: UserRequest, outcome: Outcome, done: str) -> None:
+    level = messages.SUCCESS if outcome.done else messages.WARNING
+    messages.add_message(request, level, " ".join(outcome.sentences(done)))
+
+
+def _flagged_sentence(count: int) -> str:
+    words = ngettext(
+        "%(count)d run flagged for review.", "%(count)d runs flagged for review.", count
+    )
+    return words % {"count": count}
+
+
+def _saved_sentence(count: int) -> str:
+    words = ngettext(
+        "%(count)d run saved as an example.", "%(count)d runs saved as examples.", count
+    )
+    return words % {"count": count}

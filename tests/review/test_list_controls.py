@@ -1,0 +1,296 @@
+"""The trace list: order, columns, menus beside the filter, and actions on several runs."""
+
+import csv
+import io
+import json
+import re
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from agents.models import Agent, AuditEntry, Run
+from agents.review import bulk, filter_controls, listing
+from agents.review import columns as all_columns
+from agents.review.bulk import Selection
+from agents.review.filter_language import parse
+from agents.review.listing import neighbours
+from agents.review.models import Example, Review, SavedView
+from tests.review.conftest import MAIL, client_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def mine(client, person):
+    client.force_login(person)
+    return client
+
+
+def make(user, **columns):
+    columns = {"agent_name": "helper", "status": "completed", "query": "Why?"} | columns
+    return Run.objects.create(user=user, topic=f"t{Run.objects.count()}", **columns).pk
+
+
+def get(client, **query):
+    return client.get(f"/traces/?{urlencode(query)}").content.decode()
+
+
+def numbers(page):
+    return [int(pk) for pk in re.findall(r'<tr data-run="(\d+)"', page)]
+
+
+def export(user, form, q="", run=(), columns=""):
+    """Return the file without the download, which needs the database thread."""
+    run_filter = parse(q, is_reviewer=listing.is_reviewer(user))
+    selection = Selection(user=user, run_filter=run_filter, pks=run)
+    chosen = all_columns.parse(columns.split(","), show_people=True)
+    return "".join(bulk.export(selection, chosen, form))
+
+
+def test_the_list_is_sorted_by_a_column_with_empty_values_last(mine, person):
+    cheap, free, dear = (make(person, cost=cost) for cost in (0.1, None, 0.9))
+
+    assert numbers(get(mine, sort="-cost")) == [dear, cheap, free]
+    assert numbers(get(mine, sort="cost")) == [cheap, dear, free]
+    assert numbers(get(mine)) == [dear, free, cheap]
+    page = get(mine, sort="-cost")
+    assert 'data-column="cost" class="number" aria-sort="descending"' in page
+    assert "sort=cost" in page.split('data-column="cost"')[1].split("</th>")[0]
+
+
+@pytest.mark.parametrize("sort", ["question", "-rating", "nonsense", "", "user"])
+def test_a_column_that_cannot_be_sorted_leaves_the_newest_first(mine, person, sort):
+    first, second = make(person), make(person)
+
+    assert numbers(get(mine, sort=sort)) == [second, first]
+
+
+def test_a_sorted_list_has_pages_and_keeps_its_order_through_them(mine, person, monkeypatch):
+    monkeypatch.setattr(listing, "PAGE_SIZE", 2)
+    pks = [make(person, tool_calls=calls) for calls in (5, 3, 9, 1, 7)]
+
+    first, last = get(mine, sort="tools"), get(mine, sort="tools", page=3)
+
+    assert numbers(first) == [pks[3], pks[1]]
+    assert "page=2" in first
+    assert numbers(last) == [pks[2]]
+    assert numbers(get(mine, sort="tools", page=99)) == [pks[2]]
+
+
+def test_what_is_not_sorted_is_said(mine, person, monkeypatch):
+    monkeypatch.setattr(listing, "MAX_MATCHES", 2)
+    oldest = make(person, cost=9)
+    make(person, cost=1), make(person, cost=2)
+
+    page = get(mine, sort="-cost")
+
+    assert oldest not in numbers(page)
+    assert "among the 2 most recent matches" in page
+    assert "most recent matches" not in get(mine)
+
+
+def test_the_neighbours_of_a_run_are_those_of_the_sorted_list(mine, person):
+    low, high, middle = (make(person, cost=cost) for cost in (1, 9, 5))
+
+    page = mine.get(f"/traces/{middle}/?sort=-cost").content.decode()
+
+    assert f'rel="prev" data-key="[" href="/traces/{high}/?sort=-cost"' in page
+    assert f'rel="next" data-key="]" href="/traces/{low}/?sort=-cost"' in page
+    assert neighbours(person, "", middle) == (None, high)
+
+
+def test_columns_are_chosen_and_remembered(mine, person):
+    make(person, model="openai/gpt-5")
+    chosen = {"column": ["model", "id", "nonsense"], "q": "status:completed"}
+
+    answer = mine.post("/traces/columns/", chosen)
+
+    assert answer.url == "/traces/?q=status%3Acompleted"
+    page = get(mine)
+    head = re.findall(r'<th scope="col" data-column="(\w+)"', page)
+    assert head == ["select", "id", "question", "model"]
+    mine.post("/traces/columns/", {"reset": "1"})
+    assert not SavedView.objects.exists()
+    assert 'data-column="status"' in get(mine)
+
+
+def test_a_saved_view_has_its_columns_and_order(mine, person):
+    make(person)
+    about = {"q": "status:completed", "sort": "-cost", "columns": "question,cost", "name": "A"}
+    mine.post("/traces/views/", about)
+
+    page = get(mine)
+
+    saved = SavedView.objects.get(name="A")
+    assert (saved.sort, saved.columns) == ("-cost", "question,cost")
+    link = re.search(r'class="saved"><a href="([^"]+)"', page)[1].replace("&amp;", "&")
+    assert parse_qs(urlsplit(link).query) == {
+        "q": ["status:completed"],
+        "sort": ["-cost"],
+        "columns": ["question,cost"],
+    }
+
+
+def urls(menu):
+    return {option.label: option.url for option in menu.options}
+
+
+def test_the_menus_write_the_filter_language_and_read_it():
+    asked = parse('why status:failed after:-7d -agent:"my agent"', is_reviewer=False)
+
+    dates = filter_controls.date_menu(asked, str)
+    statuses = filter_controls.status_menu(asked, str)
+
+    assert (dates.label, dates.is_used) == ("Last 7 days", True)
+    assert urls(dates)["Last hour"] == 'why status:failed -agent:"my agent" after:-1h'
+    assert urls(dates)["Any time"] == 'why status:failed -agent:"my agent"'
+    assert [option.label for option in statuses.options if option.is_on] == ["failed"]
+    assert urls(statuses)["failed"] == 'why after:-7d -agent:"my agent"'
+    assert urls(statuses)["stopped"].endswith("status:failed,stopped")
+
+
+def test_an_agent_with_a_space_in_its_name_is_quoted():
+    Agent.objects.create(name="my agent")
+    asked = parse("", is_reviewer=False)
+
+    assert urls(filter_controls.agent_menu(asked, str))["my agent"] == 'agent:"my agent"'
+    asked = parse('agent:"my agent"', is_reviewer=False)
+    assert urls(filter_controls.agent_menu(asked, str))["my agent"] == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "term"),
+    [
+        ("2026-11-01", "2026-11-05", "on:2026-11-01..2026-11-05"),
+        ("2026-11-05", "2026-11-01", "on:2026-11-01..2026-11-05"),
+        ("2026-11-01", "", "after:2026-11-01"),
+        ("", "2026-11-05", "before:2026-11-06"),
+    ],
+)
+def test_a_custom_range_becomes_a_term(mine, first, last, term):
+    answer = mine.get("/traces/", {"q": "after:-7d why", "from": first, "to": last})
+
+    assert parse_qs(urlsplit(answer.url).query)["q"] == [f"why {term}"]
+
+
+@pytest.mark.parametrize("day", ["x", "2026-13-01", "0000-00-00"])
+def test_a_date_that_is_none_changes_nothing(mine, day):
+    assert mine.get("/traces/", {"from": day, "to": day}).status_code == 200
+
+
+def test_the_selected_runs_are_exported_with_the_visible_columns(person):
+    first, _left, last = (make(person, query=f"={n}+1", cost=n) for n in range(3))
+
+    text = export(person, "csv", run=[first, last], columns="id,question,cost")
+
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["id", "question", "cost"]
+    assert rows[1:] == [[str(last), "'=2+1", "2.0"], [str(first), "'=0+1", "0.0"]]
+
+
+def test_without_a_selection_all_matching_runs_are_exported(person, monkeypatch):
+    monkeypatch.setattr("agents.review.bulk.CHUNK", 2)
+    pks = [make(person) for _ in range(5)]
+    make(person, status="failed")
+
+    text = export(person, "jsonl", q="status:completed", columns="status")
+
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert [row["run"] for row in rows] == pks[::-1]
+    assert {row["status"] for row in rows} == {"completed"}
+
+
+def test_an_export_has_no_runs_of_others(person, stranger):
+    theirs = make(stranger, query="secret plan")
+
+    assert "secret" not in export(person, "csv", run=[theirs])
+    assert "secret" not in export(person, "jsonl")
+
+
+def test_an_export_of_others_runs_is_masked(personal_run, reviewer):
+    text = export(reviewer, "jsonl", columns="id,question")
+    found = export(reviewer, "jsonl", q=f'"{MAIL}"')
+
+    assert str(personal_run.pk) in text
+    assert MAIL not in text
+    assert found == ""  # masked words can't be searched for
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_reviewer_downloads_a_file_and_it_is_recorded(
+    personal_run, reviewer, async_client
+):
+    await async_client.aforce_login(reviewer)
+
+    answer = await async_client.post("/traces/export/csv/", {"columns": "id,question"})
+
+    text = b"".join([piece async for piece in answer.streaming_content]).decode()
+    assert answer["Content-Disposition"] == 'attachment; filename="runs.csv"'
+    assert text.splitlines()[0] == "id,question"
+    assert text.splitlines()[1].startswith(f"{personal_run.pk},")
+    entry = await AuditEntry.objects.aget(action="runs.exported")
+    assert entry.detail == {"form": "csv", "selected": "all"}
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_unknown_format_is_not_found(person, async_client):
+    await async_client.aforce_login(person)
+
+    assert (await async_client.post("/traces/export/exe/")).status_code == 404
+
+
+def test_two_selected_runs_are_compared_and_no_other_number(mine, person, stranger):
+    one, other, theirs = make(person), make(person), make(stranger)
+    act = {"action": "compare"}
+
+    assert mine.post("/traces/selected/", act | {"run": [other, one]}).url == (
+        f"/traces/{one}/compare/{other}/"
+    )
+    assert mine.post("/traces/selected/", act | {"run": [one, theirs]}).url == "/traces/"
+    page = mine.post("/traces/selected/", act | {"run": [one]}, follow=True)
+    assert "Select exactly two runs" in page.content.decode()
+    assert (
+        "Select at least one run"
+        in mine.post("/traces/selected/", act, follow=True).content.decode()
+    )
+
+
+def test_all_matching_runs_are_flagged_once(mine, person, stranger):
+    first, second, theirs = make(person), make(person), make(stranger)
+    Review.objects.create(run_id=first)
+
+    page = mine.post("/traces/selected/", {"action": "flag", "all": "1"}, follow=True)
+
+    flagged = set(Review.objects.values_list("run_id", flat=True))
+    assert flagged == {first, second}
+    assert theirs not in flagged
+    text = page.content.decode()
+    assert "1 run flagged for review." in text
+    assert "1 run skipped: already in the review queue" in text
+
+
+def test_selected_runs_become_examples_named_after_their_question(reviewer, person):
+    agent = Agent.objects.create(name="helper")
+    pks = [make(person, query="What is 1 + 1?", answer="2", agent=agent) for _ in range(2)]
+    kept = make(person, agent=agent, query=f"Who is {MAIL}?", answer=f"{MAIL} is Ada.")
+    client, act = client_of(reviewer), {"action": "example", "run": [*pks, kept]}
+
+    page = client.post("/traces/selected/", act, follow=True).content.decode()
+
+    saved = {example.run_id: example for example in Example.objects.all()}
+    assert "3 runs saved as examples." in page
+    assert saved[pks[0]].name == "What is 1 + 1?"
+    assert saved[pks[1]].name == f"What is 1 + 1? #{pks[1]}"
+    assert MAIL not in saved[kept].name
+    assert saved[kept].expected == ""  # the reviewer never saw it
+    again = client.post("/traces/selected/", act, follow=True).content.decode()
+    assert "already saved as an example" in again
+
+
+def test_only_reviewers_save_examples(mine, person):
+    run = make(person, agent=Agent.objects.create(name="helper"))
+
+    page = mine.post("/traces/selected/", {"action": "example", "run": [run]}, follow=True)
+
+    assert not Example.objects.exists()
+    assert "only reviewers can save examples" in page.content.decode()
