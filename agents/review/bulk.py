@@ -19,7 +19,7 @@ from . import examples, feedback
 from .columns import Column
 from .filter_language import Filter
 from .listing import RunRow, RunSearch, load_rows
-from .models import Review
+from .models import Example, Review
 
 CHUNK = 200
 MAX_SELECTED = 500
@@ -121,7 +121,7 @@ def _save_example(user: User, run: Run, session: Any) -> None:
     name = shorten(" ".join(seen.query.split()), MAX_EXAMPLE_NAME_CHARS)
     if run.examples.exists():
         raise feedback.FeedbackRejected(_("already saved as an example"))
-    if examples.Example.objects.filter(name=name).exists():
+    if Example.objects.filter(name=name).exists():
         name = f"{name} #{run.pk}"
     # An expected answer that is masked could never be met.
     expected = "" if is_masked and seen.answer != run.answer else run.answer
