@@ -1,0 +1,1 @@
+"""Imports chats from the exports of other products, and from our own."""

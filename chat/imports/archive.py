@@ -1,0 +1,127 @@
+"""Reads the chats in uploaded files: JSON, or a ZIP of it.
+
+Nothing is ever unpacked to disk, and names in an archive are only compared. What is read from
+an archive is counted, because its own figures about its size can be wrong.
+"""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from zlib import error as ZlibError
+
+from chat.imports import formats, json_stream
+from chat.imports.values import LimitExceeded, NotImportable, Problem, SourceChat
+
+MAX_ENTRIES = 20_000
+MAX_FILE_BYTES = 2 * 1024**3  # unpacked
+MAX_TOTAL_BYTES = 4 * 1024**3  # unpacked, of all files of an upload
+MAX_CHATS = 50_000
+ZIP_START = b"PK\x03\x04"
+# Damaged, encrypted, or compressed in an unknown way.
+ZIP_ERRORS = (zipfile.BadZipFile, ZlibError, EOFError, NotImplementedError, RuntimeError)
+CHATGPT_FILE = re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$")
+# Other files in an export, which contain no chats.
+OTHER_FILES = re.compile(
+    r"(?:^|/)(?:__MACOSX/.*|\._.*|user|users|projects|memories|message_feedback"
+    r"|model_comparisons|shared_conversations|group_chats|export_manifest|user_settings"
+    r"|account|sign-ins)(?:\.json)?$"
+)
+
+
+@dataclass(slots=True)
+class Found:
+    """A chat in an upload, or why it can't be read."""
+
+    file: str
+    chat: SourceChat | None = None
+    problem: NotImportable | None = None
+
+
+def chats(files: list[tuple[str, Path]]) -> Iterator[Found]:
+    """Yield the chats in uploaded files, given by name and path; raise LimitExceeded.
+
+    A file that can't be read doesn't keep the others from being read.
+    """
+    budget = _Budget()
+    count = 0
+    for name, path in files:
+        for found in _chats_of_upload(name, path, budget):
+            count += 1
+            if count > MAX_CHATS:
+                raise LimitExceeded(Problem.TOO_MANY_CHATS)
+            yield found
+
+
+def _chats_of_upload(name: str, path: Path, budget: "_Budget") -> Iterator[Found]:
+    try:
+        with path.open("rb") as file:
+            if file.read(len(ZIP_START)) != ZIP_START:
+                file.seek(0)
+                yield from _chats_of_file(name, file, budget)
+                return
+        with zipfile.ZipFile(path) as archive:
+            for entry in _json_entries(archive):
+                with archive.open(entry) as unpacked:
+                    yield from _chats_of_file(entry.filename, unpacked, budget)
+    except NotImportable as problem:
+        yield Found(name, problem=problem)
+    except OSError:
+        yield Found(name, problem=NotImportable(Problem.FILE_GONE))
+    except ZIP_ERRORS:
+        yield Found(name, problem=NotImportable(Problem.BAD_ZIP))
+
+
+def _chats_of_file(name: str, file: IO[bytes], budget: "_Budget") -> Iterator[Found]:
+    try:
+        for value in json_stream.elements(_CountedFile(file, budget)):
+            yield _read(name, value)
+    except json_stream.NotJson:
+        yield Found(name, problem=NotImportable(Problem.NOT_JSON))
+    except ZIP_ERRORS:
+        yield Found(name, problem=NotImportable(Problem.BAD_ZIP))
+
+
+def _read(name: str, value: Any) -> Found:
+    if isinstance(value, NotImportable):
+        return Found(name, problem=value)
+    try:
+        return Found(name, formats.read(value))
+    except NotImportable as problem:
+        return Found(name, problem=problem)
+
+
+def _json_entries(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    entries = archive.infolist()
+    if len(entries) > MAX_ENTRIES:
+        raise NotImportable(Problem.TOO_MANY_FILES)
+    found = [entry for entry in entries if entry.filename.lower().endswith(".json")]
+    found = [entry for entry in found if not OTHER_FILES.search(entry.filename)]
+    chatgpt = [entry for entry in found if CHATGPT_FILE.search(entry.filename)]
+    if not found:
+        raise NotImportable(Problem.NO_CHATS)
+    return sorted(chatgpt or found, key=lambda entry: entry.filename)
+
+
+class _Budget:
+    """How much may still be unpacked."""
+
+    def __init__(self) -> None:
+        self.left = MAX_TOTAL_BYTES
+
+
+class _CountedFile:
+    """A file that raises LimitExceeded once too much was read from it."""
+
+    def __init__(self, file: IO[bytes], budget: _Budget) -> None:
+        self._file, self._budget, self._left = file, budget, MAX_FILE_BYTES
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._left -= len(data)
+        self._budget.left -= len(data)
+        if min(self._left, self._budget.left) < 0:
+            raise LimitExceeded(Problem.TOO_MUCH)
+        return data

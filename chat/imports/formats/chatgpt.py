@@ -1,0 +1,159 @@
+"""ChatGPT: `conversations.json`, or `conversations-000.json` and so on since 2026.
+
+A chat has its messages in `mapping`. Child links may be missing, so only `parent` counts.
+"""
+
+import re
+from typing import Any
+
+from chat.imports.values import (
+    Node,
+    SourceChat,
+    code_block,
+    collect_text,
+    dict_of,
+    id_of,
+    list_of,
+    parse_time,
+    text_of,
+)
+
+NAME = "ChatGPT"
+HIDDEN_TYPES = {"user_editable_context", "model_editable_context"}
+SIDE_CHANNELS = {"analysis", "commentary"}
+# Marks of citations in private-use characters, as in "\ue200cite\ue202turn0search0\ue201".
+CITATION_MARK = re.compile("\ue200[^\ue201]*\ue201")
+ASSET_LABELS = {
+    "image_asset_pointer": "[image]",
+    "audio_asset_pointer": "[audio]",
+    "real_time_user_audio_video_asset_pointer": "[audio]",
+    "video_container_asset_pointer": "[video]",
+}
+
+
+def read(value: dict[str, Any]) -> SourceChat | None:
+    mapping = value.get("mapping")
+    if not isinstance(mapping, dict):
+        return None
+    model = text_of(value.get("default_model_slug"))
+    return SourceChat(
+        source="chatgpt",
+        agent=NAME,
+        original_id=id_of(value.get("conversation_id")) or id_of(value.get("id")),
+        title=text_of(value.get("title")),
+        nodes=[_node(id_of(key), dict_of(node), model) for key, node in mapping.items()],
+        current=id_of(value.get("current_node")) or None,
+        created_at=parse_time(value.get("create_time")),
+        updated_at=parse_time(value.get("update_time")),
+        is_archived=value.get("is_archived") is True,
+        is_pinned=value.get("is_starred") is True,
+    )
+
+
+def _node(key: str, entry: dict[str, Any], model: str) -> Node:
+    node = Node(id=key, parent=id_of(entry.get("parent")) or None)
+    message = dict_of(entry.get("message"))
+    content, metadata = dict_of(message.get("content")), dict_of(message.get("metadata"))
+    role = text_of(dict_of(message.get("author")).get("role"))
+    if not message or role not in {"user", "assistant", "tool"} or _is_hidden(message, content):
+        return node
+    node.at = parse_time(message.get("create_time"))
+    text = _with_citations(_content_text(content), metadata)
+    if role == "user":
+        node.role, node.text = "user", text
+        return node
+    node.role = "assistant"
+    if role == "assistant":
+        node.model = text_of(metadata.get("model_slug")) or model
+    if role == "tool" or _is_aside(message, content):
+        node.notes = [_note(message, content, text)]
+        node.text = "[image]" if role == "tool" and "[image]" in text else ""
+    else:
+        node.text = text
+    return node
+
+
+def _is_hidden(message: dict[str, Any], content: dict[str, Any]) -> bool:
+    metadata = dict_of(message.get("metadata"))
+    is_weightless = message.get("weight") == 0 and not _is_aside(message, content)
+    return (
+        is_weightless
+        or metadata.get("is_visually_hidden_from_conversation") is True
+        or text_of(content.get("content_type")) in HIDDEN_TYPES
+    )
+
+
+def _is_aside(message: dict[str, Any], content: dict[str, Any]) -> bool:
+    """Whether it is a thought, or addressed to a tool rather than to the user."""
+    recipient = text_of(message.get("recipient")) or "all"
+    return (
+        recipient != "all"
+        or text_of(message.get("channel")) in SIDE_CHANNELS
+        or text_of(content.get("content_type")) in {"thoughts", "reasoning_recap"}
+    )
+
+
+def _content_text(content: dict[str, Any]) -> str:
+    kind = text_of(content.get("content_type"))
+    if kind in {"text", "multimodal_text"} and isinstance(content.get("parts"), list):
+        return "\n".join(part for part in map(_part_text, content["parts"]) if part)
+    if kind == "code":
+        language = text_of(content.get("language"))
+        code = text_of(content.get("text"))
+        return code_block(code, "" if language == "unknown" else language) if code else ""
+    if kind == "execution_output":
+        output = text_of(content.get("text"))
+        return code_block(output) if output else ""
+    if kind == "thoughts":
+        thoughts = map(dict_of, list_of(content.get("thoughts")))
+        return "\n\n".join(filter(None, map(_thought_text, thoughts)))
+    # Unknown kinds stay readable as their text.
+    return collect_text(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    about = dict_of(part)
+    label = ASSET_LABELS.get(text_of(about.get("content_type")))
+    return label if label is not None else collect_text(about)
+
+
+def _thought_text(thought: dict[str, Any]) -> str:
+    summary, content = text_of(thought.get("summary")), text_of(thought.get("content"))
+    return "\n".join(text for text in (summary, content) if text.strip())
+
+
+def _note(message: dict[str, Any], content: dict[str, Any], text: str) -> str:
+    """Return a thought, or what a tool was given or returned, with the tool's name."""
+    recipient = text_of(message.get("recipient"))
+    name = text_of(dict_of(message.get("author")).get("name"))
+    tool = name or (recipient if recipient != "all" else "")
+    return f"{tool}\n\n{text}" if tool and text else text
+
+
+def _with_citations(text: str, metadata: dict[str, Any]) -> str:
+    """Replace citations by links, from the end, so that the other positions stay valid."""
+    for reference in map(dict_of, list_of(metadata.get("content_references"))):
+        mark, alt = text_of(reference.get("matched_text")), text_of(reference.get("alt"))
+        if mark.strip() and "\ue200" in mark:
+            text = text.replace(mark, f" {alt}" if alt else "")
+    found = map(dict_of, list_of(metadata.get("citations")))
+    cited = [cite for cite in found if _is_position(cite, len(text))]
+    for cite in sorted(cited, key=lambda cite: cite["start_ix"], reverse=True):
+        link = _link(dict_of(cite.get("metadata")))
+        text = f"{text[: cite['start_ix']]}{link}{text[cite['end_ix'] :]}"
+    return CITATION_MARK.sub("", text)
+
+
+def _is_position(cite: dict[str, Any], length: int) -> bool:
+    start, end = cite.get("start_ix"), cite.get("end_ix")
+    return isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= length
+
+
+def _link(source: dict[str, Any]) -> str:
+    title, url = text_of(source.get("title")).strip(), text_of(source.get("url"))
+    if not url.startswith(("https://", "http://")):
+        return f" ({title})" if title else ""
+    label = re.sub(r"[\[\]\n]", " ", title) or url
+    return f" ([{label}](<{url}>))"

@@ -1,0 +1,62 @@
+"""Claude: `conversations.json`, chats with their messages in `chat_messages`."""
+
+from typing import Any
+
+from chat.imports.values import (
+    Node,
+    SourceChat,
+    collect_text,
+    dict_of,
+    id_of,
+    list_of,
+    parse_time,
+    text_of,
+)
+
+NAME = "Claude"
+ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+def read(value: dict[str, Any]) -> SourceChat | None:
+    messages = value.get("chat_messages")
+    if not isinstance(messages, list):
+        return None
+    nodes: list[Node] = []
+    for at, message in enumerate(map(dict_of, messages)):
+        nodes.append(_node(message, at, nodes[-1].id if nodes else None))
+    return SourceChat(
+        source="claude",
+        agent=NAME,
+        original_id=id_of(value.get("uuid")),
+        title=text_of(value.get("name")),
+        nodes=nodes,
+        current=id_of(value.get("current_leaf_message_uuid")) or None,
+        created_at=parse_time(value.get("created_at")),
+        updated_at=parse_time(value.get("updated_at")),
+        is_pinned=value.get("is_starred") is True,
+    )
+
+
+def _node(message: dict[str, Any], at: int, before: str | None) -> Node:
+    # Older exports have no parents: each message follows the one before it.
+    parent = id_of(message.get("parent_message_uuid")) or before
+    node = Node(
+        id=id_of(message.get("uuid")) or f"message-{at}",
+        parent=None if parent == ROOT else parent,
+    )
+    node.at = parse_time(message.get("created_at"))
+    sender = text_of(message.get("sender"))
+    if sender not in {"human", "assistant"}:
+        return node
+    node.role = "user" if sender == "human" else "assistant"
+    texts: list[str] = []
+    for part in map(dict_of, list_of(message.get("content"))):
+        if part.get("type") == "text":
+            texts.append(text_of(part.get("text")))
+        else:
+            node.notes.append(collect_text(part))
+    files = [*list_of(message.get("attachments")), *list_of(message.get("files"))]
+    names = (text_of(dict_of(file).get("file_name")) for file in files)
+    text = "\n\n".join(filter(None, texts)) or text_of(message.get("text"))
+    node.text = "\n".join(filter(None, [text, *(f"[file: {name}]" for name in names if name)]))
+    return node

@@ -1,0 +1,194 @@
+"""Turns a source's tree of messages into questions with answers.
+
+Sources store a question, thoughts, tool calls and answers as separate nodes. Here a question
+and everything up to the next one is a turn. Every answer to the same question is a branch.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from chat.imports.values import (
+    MAX_MESSAGES,
+    MAX_NOTE_CHARS,
+    MAX_NOTES,
+    MAX_TEXT_CHARS,
+    Answer,
+    Node,
+    NotImportable,
+    Problem,
+    SourceChat,
+    Turn,
+    cut,
+)
+
+NO_QUESTION = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns in an order in which a parent comes first, and the end of the visible branch."""
+
+    turns: list[Turn]
+    leaf: int
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenTurn:
+    """A question whose answer isn't complete yet."""
+
+    parent: int | None
+    question: Node | None
+    answers: tuple[Node, ...] = ()
+
+
+def build(chat: SourceChat, now: datetime) -> Conversation:
+    """Return the turns of a chat; raise NotImportable if there are none, or too many."""
+    if len(chat.nodes) > MAX_MESSAGES:
+        raise NotImportable(Problem.TOO_MANY_MESSAGES)
+    nodes = _connect(chat.nodes)
+    if not nodes:
+        raise NotImportable(Problem.EMPTY)
+    children = _children(nodes)
+    since = chat.created_at or _first_time(nodes.values()) or now
+    builder = _Builder(nodes, children, min(since, now), now)
+    builder.run()
+    if not any(turn.answer or turn.text != NO_QUESTION for turn in builder.turns):
+        raise NotImportable(Problem.EMPTY)
+    leaf = builder.places.get(_visible_node(chat, nodes) or "")
+    if leaf is None:
+        leaf = max(range(len(builder.turns)), key=lambda at: (builder.turns[at].at, at))
+    return Conversation(builder.turns, leaf)
+
+
+class _Builder:
+    def __init__(
+        self,
+        nodes: dict[str, Node],
+        children: dict[str | None, list[Node]],
+        since: datetime,
+        now: datetime,
+    ) -> None:
+        self._nodes, self._children = nodes, children
+        self._since, self._now = since, now
+        self.turns: list[Turn] = []
+        self.places: dict[str, int] = {}  # the turn of each node
+
+    def run(self) -> None:
+        """Visit the nodes without recursion, because a chat can have thousands in a row."""
+        left = [self._open(node, None) for node in reversed(self._children.get(None, []))]
+        while left:
+            node, turn = left.pop()
+            following = self._children.get(node.id, [])
+            questions = [child for child in following if child.role == "user"]
+            answers = [child for child in following if child.role != "user"]
+            if questions or not answers:
+                place = self._close(turn)
+                left += [self._open(child, place) for child in reversed(questions)]
+            left += [
+                (child, replace(turn, answers=(*turn.answers, child)))
+                for child in reversed(answers)
+            ]
+
+    def _open(self, node: Node, parent: int | None) -> tuple[Node, _OpenTurn]:
+        if node.role == "user":
+            return node, _OpenTurn(parent, node)
+        return node, _OpenTurn(parent, None, (node,))
+
+    def _close(self, turn: _OpenTurn) -> int:
+        before = self._since if turn.parent is None else self._end(self.turns[turn.parent])
+        first = turn.question or turn.answers[0]
+        at = self._time(first.at, before)
+        text = cut(turn.question.text.strip(), MAX_TEXT_CHARS) if turn.question else ""
+        answer = self._answer(turn.answers, at) if turn.answers else None
+        place = len(self.turns)
+        self.turns.append(
+            Turn(parent=turn.parent, text=text or NO_QUESTION, at=at, answer=answer)
+        )
+        for node in (turn.question, *turn.answers):
+            if node is not None:
+                # The last one counts: only there it is known which answer is meant.
+                is_end = node is (turn.answers[-1] if turn.answers else turn.question)
+                self.places[node.id] = place if is_end else self.places.get(node.id, place)
+        return place
+
+    def _answer(self, nodes: tuple[Node, ...], since: datetime) -> Answer | None:
+        texts = [node.text.strip() for node in nodes if node.text.strip()]
+        notes = [note.strip() for node in nodes for note in node.notes if note.strip()]
+        models = [node.model for node in nodes if node.model]
+        errors = [node.error.strip() for node in nodes if node.error.strip()]
+        if not (texts or notes or errors):
+            return None
+        return Answer(
+            text=cut("\n\n".join(texts), MAX_TEXT_CHARS),
+            notes=[cut(note, MAX_NOTE_CHARS) for note in notes[:MAX_NOTES]],
+            model=models[-1] if models else "",
+            error=cut(errors[-1], MAX_NOTE_CHARS) if errors else "",
+            at=self._time(nodes[-1].at, since),
+        )
+
+    def _end(self, turn: Turn) -> datetime:
+        return turn.answer.at if turn.answer else turn.at
+
+    def _time(self, at: datetime | None, before: datetime) -> datetime:
+        """Return a time that isn't before what came before, nor in the future."""
+        return min(max(at or before, before), max(self._now, before))
+
+
+def _connect(found: Iterable[Node]) -> dict[str, Node]:
+    """Return the nodes with a role by id, each attached to the nearest one above it.
+
+    A missing parent makes a node a first one, and so does a cycle.
+    """
+    every: dict[str, Node] = {}
+    for node in found:
+        every.setdefault(node.id, node)
+    nearest: dict[str, str | None] = {}
+    for node in every.values():
+        _attach(node, every, nearest)
+    kept = {pk: node for pk, node in every.items() if node.role}
+    for node in kept.values():
+        node.parent = nearest[node.id]
+    return kept
+
+
+def _attach(node: Node, every: dict[str, Node], nearest: dict[str, str | None]) -> None:
+    """Find the nearest node with a role above this one, and above all on the way."""
+    path: list[str] = []
+    at: str | None = node.id
+    on_the_way: set[str] = set()
+    while at is not None and at not in nearest:
+        on_the_way.add(at)
+        path.append(at)
+        parent = every[at].parent
+        at = parent if parent in every and parent not in on_the_way else None
+    for pk in reversed(path):
+        # What was found for the parent holds, unless the parent itself is kept.
+        above = at if at is None or every[at].role else nearest[at]
+        nearest[pk] = above
+        at = pk
+
+
+def _children(nodes: dict[str, Node]) -> dict[str | None, list[Node]]:
+    children: dict[str | None, list[Node]] = {}
+    for node in nodes.values():
+        children.setdefault(node.parent, []).append(node)
+    never = datetime.max.replace(tzinfo=UTC)
+    for siblings in children.values():
+        siblings.sort(key=lambda node: node.at or never)  # stable: otherwise as in the file
+    return children
+
+
+def _first_time(nodes: Iterable[Node]) -> datetime | None:
+    return min((node.at for node in nodes if node.at is not None), default=None)
+
+
+def _visible_node(chat: SourceChat, nodes: dict[str, Node]) -> str | None:
+    """Return the nearest node with a role at or above the current one."""
+    parents = {node.id: node.parent for node in chat.nodes}
+    seen: set[str] = set()
+    at = chat.current
+    while at is not None and at not in nodes and at not in seen:
+        seen.add(at)
+        at = parents.get(at)
+    return at if at in nodes else None

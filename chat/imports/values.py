@@ -1,0 +1,164 @@
+"""A chat as it is imported, independent of the product it comes from."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from math import isfinite
+from typing import Any
+
+MAX_MESSAGES = 20_000  # per chat
+MAX_TEXT_CHARS = 1_000_000  # per message
+MAX_NOTE_CHARS = 100_000
+MAX_NOTES = 200  # per answer
+CUT_MARK = "…"
+# Powers of ten of seconds, milliseconds, microseconds and nanoseconds since 1970.
+EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (0.0, 1.0))
+
+
+class Problem(StrEnum):
+    """Why a chat isn't imported; the page has a sentence for each."""
+
+    BAD_ZIP = "bad_zip"
+    BROKEN = "broken"
+    EMPTY = "empty"
+    FILE_GONE = "file_gone"
+    NO_CHATS = "no_chats"
+    NOT_A_CHAT = "not_a_chat"
+    NOT_JSON = "not_json"
+    OLD = "old"
+    TOO_DEEP = "too_deep"
+    TOO_LARGE = "too_large"
+    TOO_MANY_CHATS = "too_many_chats"
+    TOO_MANY_FILES = "too_many_files"
+    TOO_MANY_MESSAGES = "too_many_messages"
+    TOO_MUCH = "too_much"
+    UNEXPECTED = "unexpected"
+
+
+class NotImportable(Exception):
+    """Raised when a chat can't be imported; the others still are."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+class LimitExceeded(Exception):
+    """Raised when an upload is too large to be read any further."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """One entry of the source's tree, before questions and answers are paired.
+
+    A node without a role is skipped, and what follows it is attached to what precedes it.
+    """
+
+    id: str
+    parent: str | None
+    role: str = ""  # "user" or "assistant"
+    text: str = ""
+    notes: list[str] = field(default_factory=list)  # thoughts and tool use
+    model: str = ""
+    error: str = ""
+    at: datetime | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    text: str
+    notes: list[str]
+    model: str
+    error: str
+    at: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """A question with its answer; `parent` is the place of the turn before it."""
+
+    parent: int | None
+    text: str
+    at: datetime
+    answer: Answer | None
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceChat:
+    """A chat with its nodes, as one of the formats reads it."""
+
+    source: str
+    original_id: str
+    title: str
+    nodes: list[Node]
+    current: str | None = None  # the node at the end of the visible branch
+    agent: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    is_archived: bool = False
+    is_pinned: bool = False
+
+
+def text_of(value: Any) -> str:
+    """Return the value if it is text."""
+    return value if isinstance(value, str) else ""
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def id_of(value: Any) -> str:
+    """Return an id as text; numbers occur, too."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def parse_time(value: Any) -> datetime | None:
+    """Return a time given as ISO 8601 or as a number since 1970; None if it is neither."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        if not isfinite(value) or value <= 0:
+            return None
+        unit = next(unit for least, unit in EPOCH_UNITS if value >= least)
+        return datetime.fromtimestamp(value / unit, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def collect_text(value: Any) -> str:
+    """Return all text in a value of unknown shape, in its order."""
+    found: list[str] = []
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            found.append(item)
+        elif isinstance(item, list):
+            left += reversed(item)
+        elif isinstance(item, dict):
+            left += [item[key] for key in reversed(item) if key not in {"content_type", "type"}]
+    return "\n".join(text for text in found if text.strip())
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Return a Markdown code block with a fence longer than any in the text."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}{CUT_MARK}"
