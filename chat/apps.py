@@ -9,8 +9,10 @@ class ChatConfig(AppConfig):
     def ready(self) -> None:
         from agents import runs
         from chat import deletion, messages
+        from chat.imports import jobs
         from chat.people_data import retention
 
         runs.on_finished(messages.answer_waiting)
         runs.on_finished(retention.run_if_due)
         runs.on_finished(deletion.erase_if_due)
+        runs.on_finished(jobs.resume_abandoned)

@@ -1,6 +1,6 @@
-"""The messages of a chat that one user sees, for exports and public links."""
+"""The messages of a chat with their runs, for exports and public links."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.contrib.auth.models import User
 
@@ -11,8 +11,12 @@ PAGE_SIZE = 50
 
 
 def visible_messages(chat: ChatSession, viewer: User) -> Iterator[Message]:
-    """Yield the messages of the branch this user sees, with their runs, a page at a time."""
-    pks = branches.visible_path(chat, viewer)
+    """Yield the messages of the branch this user sees."""
+    return messages_by_pk(branches.visible_path(chat, viewer))
+
+
+def messages_by_pk(pks: Sequence[int]) -> Iterator[Message]:
+    """Yield messages in this order, with their runs, a page at a time."""
     for at in range(0, len(pks), PAGE_SIZE):
         rows = Message.objects.select_related(
             "author", "run", "run__user", "run__review__corrected_by"

@@ -39,7 +39,7 @@ def active_links(chat: ChatSession) -> QuerySet[PublicLink]:
 
 def links_of(user: User) -> QuerySet[PublicLink]:
     """Return all working links to a user's chats."""
-    links = PublicLink.objects.open().filter(session__user=user)
+    links = PublicLink.objects.open().filter(session__user=user, session__deleted_at=None)
     return links.select_related("session").defer("snapshot")
 
 
@@ -49,6 +49,8 @@ def create(chat: ChatSession, user: User, level: str, hours: str) -> str:
         raise PublicLinkRejected(_("Public links are disabled on this server."))
     if level not in Level.values or hours not in map(str, LIFETIME_HOURS):
         raise PublicLinkRejected(_("Choose what to share and how long the link works."))
+    if chat.is_temporary:
+        raise PublicLinkRejected(_("A temporary chat isn't saved, so it can't be published."))
     snapshot = _build_snapshot(chat, level, user)
     token, now = secrets.token_urlsafe(TOKEN_BYTES), timezone.now()
     with errors.reraise_as(PublicLinkRejected), transaction.atomic():
@@ -93,7 +95,8 @@ def find(token: str) -> PublicLink | None:
     """Return a working link, or None."""
     if not is_enabled():
         return None
-    working = PublicLink.objects.open().select_related("session", "made_by")
+    working = PublicLink.objects.open().filter(session__deleted_at=None)
+    working = working.select_related("session", "made_by")
     link = working.filter(digest=token_digest(token)).first()
     is_allowed = (
         link is not None and link.made_by.is_active and link.session.user_id == link.made_by_id

@@ -1,6 +1,15 @@
 from django.urls import path
 
-from chat import choice_pages, list_pages, member_pages, people_suggestions, public_pages, views
+from chat import (
+    choice_pages,
+    export_pages,
+    import_pages,
+    list_pages,
+    member_pages,
+    people_suggestions,
+    public_pages,
+    views,
+)
 from chat.people_data import account_pages
 
 app_name = "chat"
@@ -36,6 +45,13 @@ urlpatterns = [
     path("chat/<int:pk>/public/", public_pages.create, name="publish"),
     path("chat/<int:pk>/public/<int:link>/update/", public_pages.update, name="republish"),
     path("chat/<int:pk>/public/<int:link>/revoke/", public_pages.revoke, name="unpublish"),
+    path("chat/<int:pk>/export/<slug:ending>/", export_pages.export, name="export"),
+    path("chat/<int:pk>/print/", export_pages.print_page, name="print"),
+    path("chat/export/", export_pages.export_several, name="export_several"),
+    path("chats/import/", import_pages.upload, name="import"),
+    path("chats/import/<int:pk>/", import_pages.show, name="import_job"),
+    path("chats/import/<int:pk>/start/", import_pages.start, name="import_start"),
+    path("chats/import/<int:pk>/cancel/", import_pages.cancel, name="import_cancel"),
     path("public/<str:token>/", public_pages.public_chat, name="public"),
     path("join/<str:token>/", member_pages.join, name="join"),
     path("account/data/", account_pages.data_page, name="data"),

@@ -126,6 +126,7 @@ class Environment(BaseSettings):
     keep_audit_days: int | None = Field(default=None, ge=1, le=36_500)
     self_erasure: bool = False
     public_links: bool = True
+    import_mb: int = Field(default=500, ge=1, le=10_000)
     suggest_people: bool = False
 
     @field_validator("database_url")

@@ -104,6 +104,8 @@ KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
 SELF_ERASURE = ENVIRONMENT.self_erasure
 # Whether links to chats and runs work without an account.
 PUBLIC_LINKS = ENVIRONMENT.public_links
+# Size of the files of one chat import.
+IMPORT_MB = ENVIRONMENT.import_mb
 # Whether the share dialog suggests other users while typing.
 SUGGEST_PEOPLE = ENVIRONMENT.suggest_people
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"

@@ -87,6 +87,7 @@ class Run(models.Model):
         INTERRUPTED = "interrupted", _("interrupted")
 
     LIVE = (Status.RUNNING, Status.WAITING)
+    IMPORTED = "imported"  # the route of an answer from another product
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -306,6 +307,11 @@ class Run(models.Model):
     def is_rerun(self) -> bool:
         """Whether it is a rerun, even if its origin is deleted."""
         return self.origin_step is not None
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the answer comes from another product: it was never executed here."""
+        return self.road == self.IMPORTED
 
     @property
     def step_count(self) -> int:

@@ -230,7 +230,11 @@ FLAGS = {
     "yes": _("in the review queue"),
     "no": _("not in the review queue"),
 }
-ROUTES = {"direct": _("direct"), "litellm": _("via LiteLLM")}
+ROUTES = {
+    "direct": _("direct"),
+    "litellm": _("via LiteLLM"),
+    Run.IMPORTED: _("imported"),
+}
 RELATED_ROWS = {
     "note": Note.objects.all(),
     "label": Label.objects.all(),

@@ -5,10 +5,9 @@ Of what others wrote it has only what the user can see.
 
 import json
 import re
-import zipfile
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import IO, Any, cast
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Model, Q, QuerySet
@@ -20,7 +19,9 @@ from agents.accounts import profiles
 from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
-from chat.models import ChatSession, Filing, Folder, Message, PublicLink
+from chat import chat_export, zip_stream
+from chat.models import ChatImport, ChatSession, Filing, Folder, PublicLink
+from chat.zip_stream import File
 
 PAGE_SIZE = 100
 SCHEMA = "ashiato.person/1"
@@ -30,20 +31,10 @@ PROFILE_COLUMNS = (
 )
 SIGN_IN_ACTIONS = r"^(signin|password|mfa)\."
 
-File = tuple[str, Iterator[str] | Iterator[bytes]]
-
 
 def archive(user: User) -> Iterator[bytes]:
     """Yield the ZIP in pieces."""
-    outbox = _ChunkBuffer()
-    stream = cast(IO[bytes], outbox)  # ZipFile only writes to it
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archived:
-        for name, pieces in files(user):
-            with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
-                for piece in pieces:
-                    entry.write(_to_bytes(piece))
-                    yield from outbox.drain()
-    yield from outbox.drain()
+    return zip_stream.archive(files(user))
 
 
 def files(user: User) -> Iterator[File]:
@@ -53,8 +44,8 @@ def files(user: User) -> Iterator[File]:
         yield f"{name}.json", _table_json(rows, columns)
     yield "sign-ins.json", _signins(user)
     for chat in _paginate(ChatSession.objects.for_user(user).saved()):
-        yield f"sessions/{chat.pk}.json", _session_json(chat)
-        yield f"sessions/{chat.pk}.md", _session_markdown(chat)
+        yield f"sessions/{chat.pk}.json", chat_export.as_json(chat, user, has_steps=False)
+        yield f"sessions/{chat.pk}.md", chat_export.as_markdown(chat, user)
     for run in _paginate(_runs(user)):
         is_masked = not masking.is_participant(run, user)
         yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
@@ -63,42 +54,12 @@ def files(user: User) -> Iterator[File]:
             yield from _attachments(run)
 
 
-def _to_bytes(piece: str | bytes) -> bytes:
-    return piece.encode(errors="replace") if isinstance(piece, str) else piece
-
-
 def _attachments(run: Run) -> Iterator[File]:
     """Yield a run's files by their digest, with the ending of their name."""
     for row in run.attachments.defer("data").order_by("pk"):
         ending = re.search(r"\.[A-Za-z0-9]{1,8}$", row.name) or [f".{row.extension}"]
         name = f"runs/{run.pk}-attachments/{row.digest}{ending[0]}"
         yield name, iter([bytes(row.data)])
-
-
-class _ChunkBuffer:
-    """Written bytes that aren't sent yet."""
-
-    def __init__(self) -> None:
-        self.written = bytearray()
-
-    def write(self, piece: bytes) -> int:
-        self.written += piece
-        return len(piece)
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer to flush."""
-
-    def drain(self) -> Iterator[bytes]:
-        if self.written:
-            yield bytes(self.written)
-            self.written.clear()
-
-
-def _zip_entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, timezone.localtime().timetuple()[:6])
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o600 << 16
-    return entry
 
 
 def _contents() -> dict[str, str]:
@@ -145,6 +106,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
     decided = (*of_a_run, "tool", "verdict", "reason", "decided_at")
     links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
     published = ("session_id", "level", "made_at", "updated_at", "expires_at", "opened")
+    imported = ("files", "status", "sources", "found", "created_at", "ended_at")
     times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
     filed = ("session_id", "pinned_at", "archived_at", "folder_id")
     rated = ("run_id", "is_good", "reason", "comment", "rated_at")
@@ -157,6 +119,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("approvals", Approval.objects.filter(decided_by=user), decided),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
+        ("imports", ChatImport.objects.filter(user=user), imported),
         (
             "saved-views",
             SavedView.objects.filter(user=user),
@@ -198,44 +161,6 @@ def _sign_in_origin(entry: AuditEntry) -> dict[str, str]:
     return json.loads(entry.person.decrypt(entry.place) or "{}")
 
 
-def _session_json(chat: ChatSession) -> Iterator[str]:
-    about = {"id": chat.pk, "title": chat.title, "owner": chat.user.get_username()}
-    about |= {
-        "created_at": _json_value(chat.created_at),
-        "updated_at": _json_value(chat.updated_at),
-    }
-    yield f'{_to_json(about)[:-2]},\n"messages": '
-    yield from _json_list(
-        {
-            "id": message.pk,
-            "parent": message.parent_id,
-            "author": message.author.get_username(),
-            "text": message.text,
-            "run": message.run_id,
-            "created_at": _json_value(message.created_at),
-            "edited_at": _json_value(message.edited_at),
-        }
-        for message in _session_messages(chat)
-    )
-    yield "}\n"
-
-
-def _session_markdown(chat: ChatSession) -> Iterator[str]:
-    yield f"# {_escape_line(chat.title)}\n"
-    for message in _session_messages(chat):
-        when = timezone.localtime(message.created_at).strftime("%Y-%m-%d %H:%M")
-        yield f"\n**{_escape_line(message.author.get_username())}** · {when}\n\n"
-        yield _quote(message.text)
-        if message.run is not None and message.run.answer:
-            agent = _escape_line(message.run.agent_name)
-            yield f"\n**{agent}**\n\n{_quote(message.run.answer)}"
-
-
-def _session_messages(chat: ChatSession) -> Iterator[Message]:
-    rows = Message.objects.filter(session=chat).select_related("author", "run")
-    return _paginate(rows.defer("run__history"))
-
-
 def _paginate(rows: QuerySet[Any]) -> Iterator[Any]:
     """Yield all rows, a page at a time."""
     last = 0
@@ -264,10 +189,6 @@ def _to_json(value: Any) -> str:
 
 def _json_value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _quote(text: str) -> str:
-    return "".join(f"> {line}".rstrip() + "\n" for line in text.splitlines())
 
 
 def _escape_line(text: str) -> str:

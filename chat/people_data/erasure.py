@@ -43,6 +43,7 @@ from agents.models import (
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import branches, queue, sharing
+from chat.imports import jobs
 from chat.models import ChatSession, Folder, Message, PublicLink
 
 from . import batched_delete, free_space, quotations, server_files
@@ -210,6 +211,7 @@ def begin(user: User, by: User | None) -> None:
         Schedule.objects.filter(user=user).update(enabled=False)
         if is_new:
             audit.record(by, audit.ERASURE_STARTED, person)
+    jobs.cancel_all(user)
     _end_sessions(user)
 
 

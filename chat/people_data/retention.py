@@ -18,6 +18,7 @@ from agents.db import database
 from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review
 from chat import public_links
+from chat.imports import jobs
 from chat.models import ChatSession, Message
 
 from . import batched_delete, erasure, server_files
@@ -62,6 +63,7 @@ def prune(*, dry_run: bool = False) -> PruneResult:
     if not dry_run:
         server_files.delete_unowned()
         public_links.delete_expired()
+        jobs.delete_old(now)
         _save_result(done, now)
     return done
 

@@ -2,6 +2,7 @@
 
 import { announceRuns } from "./announcer.js";
 import { watch } from "./connection.js";
+import { offerExports } from "./export_menu.js";
 import { rate } from "./rating.js";
 import { start } from "./run.js";
 import { follow } from "./scroll.js";
@@ -15,3 +16,4 @@ tend();
 rate();
 follow();
 share();
+offerExports();

@@ -64,6 +64,13 @@ DOORS = {
     "chat/<int:pk>/public/": change(OWNER),
     "chat/<int:pk>/public/<int:link>/update/": change(OWNER),
     "chat/<int:pk>/public/<int:link>/revoke/": change(OWNER),
+    "chat/<int:pk>/export/<slug:ending>/": read(MEMBERS),
+    "chat/<int:pk>/print/": read(MEMBERS),
+    "chat/export/": change(NOBODY),  # without ids there is nothing to export
+    "chats/import/": read(ACCOUNTS),
+    "chats/import/<int:pk>/": read(OWNER),
+    "chats/import/<int:pk>/start/": change(OWNER),
+    "chats/import/<int:pk>/cancel/": change(OWNER),
     "public/<str:token>/": read(EVERYBODY),
     "join/<str:token>/": read(ACCOUNTS),
     "account/profile/": read(ACCOUNTS),

@@ -31,7 +31,15 @@ from agents.models import (
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import token_digest
 from chat import snapshots
-from chat.models import ChatSession, Folder, Invitation, Member, Message, PublicLink
+from chat.models import (
+    ChatImport,
+    ChatSession,
+    Folder,
+    Invitation,
+    Member,
+    Message,
+    PublicLink,
+)
 from tests.pictures import png
 
 MISSING = 987_654_321
@@ -150,6 +158,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         session=chat, digest=token_digest(TOKEN), level="answers", made_by=owner,
         snapshot=snapshots.build(chat, "answers", owner), updated_at=soon, expires_at=soon,
     )  # fmt: skip
+    job = ChatImport.objects.create(user=owner, files=["a.json"], status="ready")
     note = Note.objects.create(run=run, step=1, text="Hm.", author=people["reviewer"])
     pattern, _is_new = GuardrailPattern.objects.get_or_create(name="Sums", enabled=False)
     about = {"pattern": pattern, "agent_name": "helper", "stage": "input", "action": "warn"}
@@ -169,6 +178,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "traces/<int:pk>/share/<int:link>": share.pk,
         "chat/<int:pk>/links/<int:link>": link.pk,
         "chat/<int:pk>/public/<int:link>": public.pk,
+        "chats/import/<int:pk>": job.pk,
         "message": queued.pk,
         "user": people["reader"].pk,
         "note": note.pk,
@@ -182,4 +192,5 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "traces/<int:pk>/text/<slug:name>": "answer",
         "digest": "ab" * 32,
         "token": TOKEN,
+        "ending": "json",
     }

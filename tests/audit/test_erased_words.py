@@ -369,6 +369,8 @@ NO_WORDS = {
         "ServerProcess.mcp_instances",
     },
     "people": {"Passkey.public_key"},
+    # Names of files and products, which only their user sees.
+    "chat": {"ChatImport.files", "ChatImport.sources"},
 }
 
 

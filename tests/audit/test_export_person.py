@@ -57,7 +57,7 @@ def test_it_has_what_was_said_asked_and_judged(belonging, person):
     assert [event["type"] for event in trace["events"]] == ["step_started", "run_finished"]
     [message] = json.loads(files[f"sessions/{belonging.pk}.json"])["messages"]
     assert message["text"] == "Where is **my** parcel?"
-    assert "> Answer to Where is" in files[f"sessions/{belonging.pk}.md"]
+    assert "\n\nAnswer to Where is" in files[f"sessions/{belonging.pk}.md"]
     assert json.loads(files["ratings.json"])[0]["comment"] == "Thanks"
     assert json.loads(files["comments.json"])[0]["text"] == "Look here"
     assert json.loads(files["approvals.json"])[0]["reason"] == "fine"

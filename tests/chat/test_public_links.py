@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from chat import public_links, public_pages, sessions, sharing
+from chat import public_links, public_pages, sharing
 from chat.models import ChatSession, PublicLink
 from chat.people_data import retention
 from tests.audit.rows import create_question
@@ -148,11 +148,14 @@ def test_an_expired_link_is_gone_and_its_copy_is_deleted(client, chat):
 
 def test_a_link_ends_with_its_chat_and_with_its_owner(client, chat, person):
     url = url_of(publish(client, chat))
+    ChatSession.objects.update(deleted_at=timezone.now())
+    assert Client().get(url).status_code == 404
+    ChatSession.objects.update(deleted_at=None)
+    assert Client().get(url).status_code == 200
     person.is_active = False
     person.save()
     assert Client().get(url).status_code == 404
-
-    sessions.delete(chat)
+    chat.delete()
     assert not PublicLink.objects.exists()
 
 

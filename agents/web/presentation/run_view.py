@@ -401,7 +401,9 @@ class RunView:
 
     @property
     def route_label(self) -> str:
-        """How the model was called, for the trace."""
+        """How the model was called, for the trace; imported answers say so everywhere."""
+        if self.run.is_imported:
+            return _("imported")
         if self.place != "trace":
             return ""
         roads = {"direct": _("direct"), "litellm": _("via LiteLLM")}

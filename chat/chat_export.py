@@ -1,0 +1,182 @@
+"""Exports a chat: JSON for programs (docs/chat-schema.md), Markdown for people.
+
+Markdown has the branch on the page, JSON the whole tree. Both are streamed, because a chat can
+be too long for memory.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.models import AgentStep, Run
+from agents.web.presentation import RunView, StepView
+from agents.web.presentation.formatting import MAX_SHOWN_CHARS
+from chat import branches, conversation
+from chat.imports.formats.ashiato import SCHEMA
+from chat.imports.values import code_block, cut
+from chat.models import ChatSession, Message
+
+ID_SALT = "chat export"
+ID_CHARS = 16
+FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+FILE_NAME_CHARS = re.compile(r"[^\w-]+")
+
+
+def export_id(pk: int) -> str:
+    """Return an id that no chat of another installation has."""
+    return f"{pk}.{salted_hmac(ID_SALT, str(pk), algorithm='sha256').hexdigest()[:ID_CHARS]}"
+
+
+def parse_export_id(name: str) -> int | None:
+    """Return the chat's id if it was exported by this installation."""
+    pk = name.partition(".")[0]
+    if not (pk.isascii() and pk.isdecimal() and len(pk) < 19):
+        return None
+    return int(pk) if constant_time_compare(name, export_id(int(pk))) else None
+
+
+def file_name(chat: ChatSession, ending: str) -> str:
+    """Return a name from the title that every system and header accepts."""
+    title = FILE_NAME_CHARS.sub("-", chat.title.encode("ascii", "ignore").decode()).strip("-")
+    return f"{'-'.join(filter(None, [title.lower()[:40].strip('-'), str(chat.pk)]))}.{ending}"
+
+
+def as_json(chat: ChatSession, user: User, *, has_steps: bool = True) -> Iterator[str]:
+    """Yield the whole tree with its answers and steps."""
+    head = {
+        "schema": SCHEMA,
+        "exported_at": timezone.now().isoformat(),
+        "chat": _chat_dict(chat, user),
+    }
+    yield f'{json.dumps(head, ensure_ascii=False)[:-1]},\n"messages": ['
+    pks = list(branches.read(chat.pk).parents)
+    for at, message in enumerate(conversation.messages_by_pk(pks)):
+        entry = _message_dict(message, has_steps=has_steps)
+        yield f"{',' if at else ''}\n{json.dumps(entry, ensure_ascii=False)}"
+    yield "]}\n"
+
+
+def as_markdown(chat: ChatSession, user: User, *, has_steps: bool = False) -> Iterator[str]:
+    """Yield the branch on the user's page as a document."""
+    yield f"# {_escape_line(chat.title)}\n\n"
+    yield _("Exported on %(time)s.") % {"time": _time_text(timezone.now())} + "\n"
+    for message in conversation.visible_messages(chat, user):
+        author = _escape_line(message.author.get_username())
+        yield f"\n---\n\n**{author}** · {_time_text(message.created_at)}\n\n"
+        yield f"{_quote(message.text)}\n"
+        if message.run is not None:
+            yield from _answer_markdown(message.run, has_steps=has_steps)
+
+
+def _chat_dict(chat: ChatSession, user: User) -> dict[str, Any]:
+    path = branches.visible_path(chat, user)
+    return {
+        "id": export_id(chat.pk),
+        "title": chat.title,
+        "owner": chat.user.get_username(),
+        "created_at": chat.created_at.isoformat(),
+        "updated_at": chat.updated_at.isoformat(),
+        "current": path[-1] if path else None,
+    }
+
+
+def _message_dict(message: Message, *, has_steps: bool) -> dict[str, Any]:
+    run = message.run
+    return {
+        "id": message.pk,
+        "parent": message.parent_id,
+        "author": message.author.get_username(),
+        "text": message.text,
+        "created_at": message.created_at.isoformat(),
+        "run": None if run is None else _run_dict(run, has_steps=has_steps),
+    }
+
+
+def _run_dict(run: Run, *, has_steps: bool) -> dict[str, Any]:
+    steps = run.steps.order_by("number") if has_steps else ()
+    return {
+        "id": run.pk,
+        "agent": run.agent_name,
+        "model": run.model,
+        "is_imported": run.is_imported,
+        "status": run.status,
+        "stopped_reason": run.stopped_reason,
+        "answer": run.answer,
+        "output": run.output,
+        "detail": run.detail,
+        "usage": {
+            "prompt_tokens": run.prompt_tokens,
+            "completion_tokens": run.completion_tokens,
+            "cost_usd": run.cost,
+        },
+        "started_at": run.started_at.isoformat(),
+        "ended_at": None if run.ended_at is None else run.ended_at.isoformat(),
+        **({"steps": [_step_dict(step) for step in steps]} if has_steps else {}),
+    }
+
+
+def _step_dict(step: AgentStep) -> dict[str, Any]:
+    names = ("number", "parent", "depth", "turn", "kind", "status", "thought", "action")
+    return {
+        **{name: getattr(step, name) for name in (*names, "action_input", "observation")},
+        "agent": step.agent_name,
+        "started_at": step.started_at.isoformat(),
+        "ended_at": None if step.ended_at is None else step.ended_at.isoformat(),
+    }
+
+
+def _answer_markdown(run: Run, *, has_steps: bool) -> Iterator[str]:
+    view = RunView(run, place="trace")
+    names = " · ".join(filter(None, [run.agent_name, view.model_label, view.route_label]))
+    yield f"\n**{_escape_line(names)}**\n\n"
+    if has_steps and view.steps:
+        heading = ngettext("%(n)d step", "%(n)d steps", len(view.steps))
+        yield f"<details>\n<summary>{heading % {'n': len(view.steps)}}</summary>\n\n"
+        yield from (_step_markdown(step) for step in view.steps)
+        yield "</details>\n\n"
+    if run.output is not None:
+        yield f"{code_block(view.output_text, 'json')}\n"
+    elif run.answer:
+        yield f"{_close_fence(run.answer)}\n"
+    if view.sentence or not run.answer:
+        yield f"\n*{_escape_line(view.sentence or _('No answer.'))}*\n"
+
+
+def _step_markdown(step: StepView) -> str:
+    """Return a step with its texts in code blocks, so that none can pass as ours."""
+    title = f"{step.number}. {step.kind_label} · {_escape_line(step.intent)}\n\n"
+    texts = [step.input_text, step.result_text] if step.kind == "tool" else [step.thought]
+    blocks = [code_block(cut(text, MAX_SHOWN_CHARS)) for text in texts if text]
+    return title + "".join(f"{block}\n\n" for block in blocks)
+
+
+def _close_fence(text: str) -> str:
+    """Close a code block that is still open, so that the rest of the document stays text."""
+    fence = ""
+    for found in FENCE.finditer(text):
+        mark = found[1]
+        if not fence:
+            fence = mark
+        elif mark[0] == fence[0] and len(mark) >= len(fence):
+            fence = ""
+    return f"{text}\n{fence}" if fence else text
+
+
+def _time_text(moment: Any) -> str:
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M")
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+
+
+def _escape_line(text: str) -> str:
+    """Escape Markdown and put the text on one line."""
+    return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

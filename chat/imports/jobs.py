@@ -1,0 +1,329 @@
+"""Imports in the background: count, then import, one chat per transaction.
+
+A process that has the files claims the job and keeps it alive with heartbeats. If it dies,
+another one with the files continues: what is imported already is found by its original id.
+"""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
+from django.db import connections, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from agents.access import audit
+from agents.db import database
+from agents.db.sanitize import sanitize_text
+from agents.models import Run
+from agents.runs import leases
+from chat.import_models import ChatImport, ImportResult
+from chat.imports import archive, rows, storage, trees
+from chat.imports.values import LimitExceeded, NotImportable, Problem, SourceChat
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 5.0
+STALE_AFTER = timedelta(seconds=60)
+LOST_AFTER = timedelta(minutes=10)
+READY_FOR = timedelta(days=1)
+KEPT_FOR = timedelta(days=30)
+MAX_ATTEMPTS = 3
+PAUSE_SECONDS = 0.005  # between chats, so that other writers get their turn
+MAX_FILES = 20
+MAX_NAME_CHARS = 200
+
+Status = ChatImport.Status
+Outcome = ImportResult.Outcome
+
+
+class ImportRejected(Exception):
+    """Raised when an upload isn't accepted; `code` says why."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class _Stopped(Exception):
+    """Raised when the job was canceled, deleted or taken over."""
+
+
+def create(user: User, files: list[UploadedFile]) -> ChatImport:
+    """Save uploaded files as a new import; raise ImportRejected."""
+    if not files:
+        raise ImportRejected("no_file")
+    if len(files) > MAX_FILES:
+        raise ImportRejected("too_many_uploads")
+    if sum(file.size or 0 for file in files) > settings.IMPORT_MB * 1024**2:
+        raise ImportRejected("too_large_upload")
+    if ChatImport.objects.for_user(user).active().exists():
+        raise ImportRejected("already_running")
+    # An upload that was never confirmed is replaced.
+    for waiting in ChatImport.objects.for_user(user).filter(status=Status.READY):
+        cancel(waiting)
+    names = [sanitize_text(file.name or "")[:MAX_NAME_CHARS] for file in files]
+    job = ChatImport.objects.create(user=user, files=names, heartbeat_at=timezone.now())
+    try:
+        storage.save(job.pk, files)
+    except OSError as error:
+        job.delete()
+        storage.delete(job.pk)
+        raise ImportRejected("not_saved") from error
+    return job
+
+
+def confirm(job: ChatImport) -> bool:
+    """Import what was counted; return False if that isn't possible any more."""
+    ready = ChatImport.objects.filter(pk=job.pk, status=Status.READY, found__gt=0)
+    now = timezone.now()
+    fresh = {"owner": "", "attempts": 0, "done": 0, "heartbeat_at": now, "problem": ""}
+    return ready.update(status=Status.RUNNING, **fresh) == 1
+
+
+def cancel(job: ChatImport) -> None:
+    """Stop an import; chats that are imported already stay."""
+    live = ChatImport.objects.filter(pk=job.pk, status__in=(Status.READY, *ChatImport.ACTIVE))
+    if live.update(status=Status.CANCELLED, ended_at=timezone.now()):
+        storage.delete(job.pk)
+
+
+def cancel_all(user: User) -> None:
+    """Stop a user's imports and delete their files."""
+    for job in ChatImport.objects.for_user(user):
+        cancel(job)
+
+
+def start(job: ChatImport) -> None:
+    """Work on the import in a thread of this process."""
+    name = f"import-{job.pk}"
+    threading.Thread(target=_work_alone, args=[job.pk], name=name, daemon=True).start()
+
+
+async def resume_abandoned(run: Run | None) -> None:
+    """Continue imports whose process has died, at every periodic check."""
+    global _next_look
+    if run is not None or time.monotonic() < _next_look:
+        return
+    _next_look = time.monotonic() + HEARTBEAT_SECONDS
+    for job in await database.run(find_abandoned, timezone.now()):
+        start(job)
+
+
+_next_look = 0.0
+
+
+def find_abandoned(now: datetime) -> list[ChatImport]:
+    """Return stale imports whose files are on this machine, and end those that can't go on."""
+    stale = ChatImport.objects.active().filter(heartbeat_at__lt=now - STALE_AFTER)
+    found = []
+    for job in stale:
+        if job.attempts >= MAX_ATTEMPTS:
+            _end(job, Status.FAILED, Problem.UNEXPECTED)
+        elif storage.is_here(job):
+            found.append(job)
+        elif job.heartbeat_at and job.heartbeat_at < now - LOST_AFTER:
+            _end(job, Status.FAILED, Problem.FILE_GONE)
+    return found
+
+
+def delete_old(now: datetime) -> None:
+    """Delete finished imports after a while, with their results, and files left behind."""
+    unconfirmed = ChatImport.objects.filter(status=Status.READY)
+    for job in unconfirmed.filter(created_at__lt=now - READY_FOR):
+        cancel(job)
+    ChatImport.objects.filter(ended_at__lt=now - KEPT_FOR).delete()
+    storage.delete_unowned()
+
+
+def _work_alone(pk: int) -> None:
+    try:
+        work(pk)
+    finally:
+        connections.close_all()
+
+
+def work(pk: int) -> None:
+    """Count or import, if no other process does."""
+    job = _claim(pk)
+    if job is None:
+        return
+    try:
+        if job.status == Status.COUNTING:
+            _count(job)
+        else:
+            _import(job)
+    except _Stopped:
+        return
+    except LimitExceeded as limit:
+        _end(job, Status.FAILED, limit.problem)
+    except Exception:  # it is tried again, up to MAX_ATTEMPTS times
+        logger.exception("Can't complete chat import %s.", job.pk)
+        if job.attempts >= MAX_ATTEMPTS:
+            _end(job, Status.FAILED, Problem.UNEXPECTED)
+
+
+def _claim(pk: int) -> ChatImport | None:
+    """Return the import if this process may work on it now."""
+    now = timezone.now()
+    free = Q(owner="") | Q(heartbeat_at__lt=now - STALE_AFTER)
+    mine = ChatImport.objects.active().filter(free, pk=pk)
+    claimed = mine.update(owner=leases.owner(), heartbeat_at=now, attempts=F("attempts") + 1)
+    return ChatImport.objects.select_related("user").get(pk=pk) if claimed else None
+
+
+def _count(job: ChatImport) -> None:
+    """Read everything and save nothing but what would be imported."""
+    sources: Counter[str] = Counter()
+    fresh, results = 0, []
+    for number, found in enumerate(_chats(job), start=1):
+        try:
+            chat, _conversation = _read(found)
+        except NotImportable as problem:
+            results.append(_problem_result(job, number, found, problem.problem))
+            continue
+        sources[chat.agent] += 1
+        fresh += rows.find_known(job.user, chat) is None
+    with transaction.atomic():
+        done = _own(job).update(
+            status=Status.READY if sources else Status.FAILED,
+            problem="" if sources else _why_nothing(results),
+            sources=dict(sources.most_common()),
+            found=sum(sources.values()),
+            is_new=fresh,
+            owner="",
+            ended_at=None if sources else timezone.now(),
+        )
+        if not done:
+            raise _Stopped
+        ImportResult.objects.filter(chat_import=job.pk).delete()
+        ImportResult.objects.bulk_create(results, 500)
+    if not sources:
+        storage.delete(job.pk)
+
+
+def _why_nothing(results: list[ImportResult]) -> str:
+    """Return the one reason why nothing was found, or that there are no chats."""
+    problems = {result.problem for result in results}
+    return problems.pop() if len(problems) == 1 else Problem.NO_CHATS.value
+
+
+def _import(job: ChatImport) -> None:
+    # After a crash it starts over: what was imported is now known.
+    ImportResult.objects.filter(chat_import=job.pk).exclude(outcome=Outcome.IMPORTED).delete()
+    known = dict(
+        ImportResult.objects.filter(chat_import=job.pk).values_list("number", "outcome")
+    )
+    for number, found in enumerate(_chats(job), start=1):
+        if number not in known:
+            _import_one(job, number, found)
+            time.sleep(PAUSE_SECONDS)
+    _end(job, Status.DONE)
+    imported = job.results.filter(outcome=Outcome.IMPORTED).count()
+    audit.record(job.user, audit.SESSIONS_IMPORTED, "import", count=imported)
+
+
+def _import_one(job: ChatImport, number: int, found: archive.Found) -> None:
+    """Import one chat, and save its result in the same transaction."""
+    try:
+        chat, conversation = _read(found)
+        title = rows.title_of(chat, conversation)
+        result = ImportResult(
+            chat_import=job,
+            number=number,
+            source=chat.agent,
+            title=title,
+            outcome=Outcome.KNOWN,
+        )
+        try:
+            with transaction.atomic():
+                _lock(job)
+                result.session = rows.save(job.user, chat, conversation)
+                result.outcome = Outcome.IMPORTED
+                result.save()
+                return
+        except rows.AlreadyImported as known:
+            result.session_id = known.session
+    except NotImportable as problem:
+        result = _problem_result(job, number, found, problem.problem)
+    except _Stopped:
+        raise
+    except Exception:  # the others must not be lost with it
+        logger.exception("Can't import chat %s of import %s.", number, job.pk)
+        result = _problem_result(job, number, found, Problem.UNEXPECTED)
+    result.save()
+
+
+def _read(found: archive.Found) -> tuple[SourceChat, trees.Conversation]:
+    if found.chat is None:
+        raise found.problem or NotImportable(Problem.BROKEN)
+    conversation = trees.build(found.chat, timezone.now())
+    rows.check_age(conversation, _oldest())
+    return found.chat, conversation
+
+
+def _oldest() -> datetime | None:
+    """Return since when chats are kept here, if that is limited."""
+    days = settings.KEEP_RUNS_DAYS
+    return timezone.now() - timedelta(days=days) if days else None
+
+
+def _problem_result(
+    job: ChatImport, number: int, found: archive.Found, problem: Problem
+) -> ImportResult:
+    skipped = {Problem.EMPTY, Problem.OLD, Problem.NOT_A_CHAT, Problem.NO_CHATS}
+    return ImportResult(
+        chat_import=job,
+        number=number,
+        outcome=Outcome.SKIPPED if problem in skipped else Outcome.FAILED,
+        source=found.chat.agent if found.chat else "",
+        title=rows.title_of(found.chat) if found.chat else "",
+        file=sanitize_text(found.file)[:MAX_NAME_CHARS],
+        problem=problem.value,
+    )
+
+
+def _chats(job: ChatImport) -> Iterator[archive.Found]:
+    """Yield the chats, with a heartbeat every few seconds; raise _Stopped if it isn't ours."""
+    due = time.monotonic() + HEARTBEAT_SECONDS
+    yield from _with_heartbeats(job, archive.chats(storage.paths(job)), due)
+
+
+def _with_heartbeats(
+    job: ChatImport, found: Iterable[archive.Found], due: float
+) -> Iterator[archive.Found]:
+    count = 0
+    for count, one in enumerate(found, start=1):
+        yield one
+        if time.monotonic() >= due or count % 20 == 0:
+            due = time.monotonic() + HEARTBEAT_SECONDS
+            _beat(job, count)
+    _beat(job, count)
+
+
+def _beat(job: ChatImport, done: int) -> None:
+    if not _own(job).update(heartbeat_at=timezone.now(), done=done):
+        raise _Stopped
+
+
+def _lock(job: ChatImport) -> None:
+    """Make whoever cancels the import wait for the current chat; raise _Stopped after that."""
+    if not _own(job).select_for_update().values_list("pk"):
+        raise _Stopped
+
+
+def _own(job: ChatImport) -> QuerySet[ChatImport]:
+    """Return the job's row while this process owns it."""
+    return ChatImport.objects.active().filter(pk=job.pk, owner=job.owner, attempts=job.attempts)
+
+
+def _end(job: ChatImport, status: str, problem: Problem | None = None) -> None:
+    about = {"problem": problem.value if problem else "", "ended_at": timezone.now()}
+    ChatImport.objects.active().filter(pk=job.pk).update(status=status, **about)
+    storage.delete(job.pk)

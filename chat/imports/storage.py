@@ -1,0 +1,50 @@
+"""Uploaded files, until their chats are imported."""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+
+from chat.import_models import ChatImport
+
+
+def folder(pk: int) -> Path:
+    return settings.DATA_DIR / "imports" / str(pk)
+
+
+def save(pk: int, files: Iterable[UploadedFile]) -> None:
+    """Save uploads under numbers, so that their names can't lead anywhere."""
+    place = folder(pk)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number, file in enumerate(files):
+        with (place / str(number)).open("wb") as saved:
+            for chunk in file.chunks():
+                saved.write(chunk)
+
+
+def paths(job: ChatImport) -> list[tuple[str, Path]]:
+    """Return the uploads by their names."""
+    return [(str(name), folder(job.pk) / str(at)) for at, name in enumerate(job.files)]
+
+
+def is_here(job: ChatImport) -> bool:
+    """Whether this machine has the files; another one may have received them."""
+    return all(path.exists() for _name, path in paths(job))
+
+
+def delete(pk: int) -> None:
+    shutil.rmtree(folder(pk), ignore_errors=True)
+
+
+def delete_unowned() -> None:
+    """Delete files of imports that have ended or no longer exist."""
+    place = settings.DATA_DIR / "imports"
+    if not place.is_dir():
+        return
+    waiting = (ChatImport.Status.READY, *ChatImport.ACTIVE)
+    kept = set(ChatImport.objects.filter(status__in=waiting).values_list("pk", flat=True))
+    for path in place.iterdir():
+        if not path.name.isdecimal() or int(path.name) not in kept:
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,52 @@
+"""Writes a ZIP in pieces, so that it is never in memory as a whole."""
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import IO, cast
+
+from django.utils import timezone
+
+File = tuple[str, Iterator[str] | Iterator[bytes]]
+
+
+def archive(files: Iterable[File]) -> Iterator[bytes]:
+    """Yield a ZIP of these files in pieces."""
+    outbox = _ChunkBuffer()
+    stream = cast(IO[bytes], outbox)  # ZipFile only writes to it
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archived:
+        for name, pieces in files:
+            with archived.open(_zip_entry(name), "w", force_zip64=True) as entry:
+                for piece in pieces:
+                    entry.write(_to_bytes(piece))
+                    yield from outbox.drain()
+    yield from outbox.drain()
+
+
+def _to_bytes(piece: str | bytes) -> bytes:
+    return piece.encode(errors="replace") if isinstance(piece, str) else piece
+
+
+class _ChunkBuffer:
+    """Written bytes that aren't sent yet."""
+
+    def __init__(self) -> None:
+        self.written = bytearray()
+
+    def write(self, piece: bytes) -> int:
+        self.written += piece
+        return len(piece)
+
+    def flush(self) -> None:
+        """Do nothing: there is no buffer to flush."""
+
+    def drain(self) -> Iterator[bytes]:
+        if self.written:
+            yield bytes(self.written)
+            self.written.clear()
+
+
+def _zip_entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, timezone.localtime().timetuple()[:6])
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o600 << 16
+    return entry

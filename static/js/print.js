@@ -1,0 +1,3 @@
+// Opens the browser's print dialog, which can also save as PDF.
+
+document.querySelector("[data-print]").addEventListener("click", () => print());

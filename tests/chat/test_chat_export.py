@@ -1,0 +1,169 @@
+"""A chat is exported as Markdown, as JSON and as a page to print."""
+
+import io
+import json
+import zipfile
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient, Client
+
+from agents.access import audit
+from agents.models import AgentStep, AuditEntry, Run
+from chat import chat_export, export_pages, sharing
+from chat.models import ChatSession
+from tests.audit.rows import create_question
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chat(person):
+    """Two questions, of which the second has two branches."""
+    chat = ChatSession.objects.create(user=person, title="Sums: 6*7 & <b>more</b>")
+    run = create_question(chat, person, "6 * 7?")
+    AgentStep.objects.create(
+        run=run,
+        number=2,
+        kind="tool",
+        status="done",
+        action="calculator",
+        action_input={"expression": "6 * 7"},
+        observation="42",
+        started_at=run.started_at,
+        ended_at=run.started_at,
+    )
+    first = run.message
+    for text in ("An earlier attempt", "And *twice* that?"):
+        branch = create_question(chat, person, text).message
+        branch.parent = first
+        branch.save()
+    Run.objects.filter(query="And *twice* that?").update(answer="```python\nprint(84)")
+    return chat
+
+
+def markdown(chat, user, **about):
+    return "".join(chat_export.as_markdown(chat, user, **about))
+
+
+def test_markdown_has_the_branch_on_the_page(chat, person):
+    text = markdown(chat, person)
+
+    assert text.startswith("# Sums: 6\\*7 & \\<b\\>more\\</b\\>\n")
+    assert "> 6 * 7?" in text
+    assert "\n\nAnswer to 6 * 7?\n" in text
+    assert "> And *twice* that?" in text
+    assert "earlier attempt" not in text
+    assert "calculator" not in text
+    assert text.count("```") == 2  # the open code block is closed
+
+
+def test_markdown_has_steps_folded_if_wanted(chat, person):
+    text = markdown(chat, person, has_steps=True)
+
+    assert "<details>\n<summary>2 steps</summary>" in text
+    assert "calculator" in text
+    assert "```\n42\n```" in text
+
+
+def test_json_has_the_whole_tree_with_answers_and_steps(chat, person):
+    document = json.loads("".join(chat_export.as_json(chat, person)))
+
+    first, earlier, last = document["messages"]
+    assert document["schema"] == "ashiato.chat/1"
+    assert document["chat"]["current"] == last["id"]
+    assert (first["parent"], earlier["parent"], last["parent"]) == (
+        None,
+        first["id"],
+        first["id"],
+    )
+    assert first["author"] == "ada"
+    assert first["run"]["answer"] == "Answer to 6 * 7?"
+    step = first["run"]["steps"][1]
+    assert (step["action"], step["action_input"]) == ("calculator", {"expression": "6 * 7"})
+
+
+def test_an_export_id_is_only_known_where_it_was_made(chat, settings):
+    name = chat_export.export_id(chat.pk)
+
+    assert chat_export.parse_export_id(name) == chat.pk
+    assert chat_export.parse_export_id(f"{chat.pk + 1}{name[name.index('.') :]}") is None
+    settings.SECRET_KEY = "another installation"
+    assert chat_export.parse_export_id(name) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Sums: 6*7!", "sums-6-7-{}.md"),
+        ("日本語", "{}.md"),
+        ('x"\r\nSet-Cookie: a/../b', "x-set-cookie-a-b-{}.md"),
+    ],
+)
+def test_a_file_name_is_safe(chat, title, name):
+    chat.title = title
+
+    assert chat_export.file_name(chat, "md") == name.format(chat.pk)
+
+
+def test_the_page_to_print_has_no_chrome_and_the_whole_branch(chat, person):
+    client = Client()
+    client.force_login(person)
+    page = client.get(f"/chat/{chat.pk}/print/").content.decode()
+    with_steps = client.get(f"/chat/{chat.pk}/print/?steps=1").content.decode()
+
+    assert "Sums: 6*7 &amp; &lt;b&gt;more&lt;/b&gt;" in page
+    assert "Answer to 6 * 7?" in page
+    assert "earlier attempt" not in page
+    assert "sidebar" not in page
+    assert "calculator" not in page
+    assert "calculator" in with_steps
+
+
+def test_a_very_long_chat_says_that_it_is_cut(chat, person, monkeypatch):
+    monkeypatch.setattr(export_pages, "MAX_PRINTED", 1)
+    client = Client()
+    client.force_login(person)
+
+    page = client.get(f"/chat/{chat.pk}/print/").content.decode()
+
+    assert "Only the first 1 message is on this page." in page
+    assert "twice" not in page
+
+
+def test_members_export_what_they_see_and_it_is_audited(chat, stranger):
+    client = Client()
+    client.force_login(stranger)
+    assert client.get(f"/chat/{chat.pk}/print/").status_code == 404
+    sharing.add_member(chat, "eve", "read")
+
+    assert client.get(f"/chat/{chat.pk}/print/").status_code == 200
+    entry = AuditEntry.objects.get(action=audit.SESSION_EXPORTED)
+    assert entry.detail == {"form": "print"}
+
+
+async def download(client, method, address, *data):
+    answer = await getattr(client, method)(address, *data)
+    if answer.status_code != 200:
+        return answer, b""
+    return answer, b"".join([piece async for piece in answer.streaming_content])
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_chats_are_downloaded_alone_and_as_a_zip(chat, person, stranger):
+    theirs = await ChatSession.objects.acreate(user=stranger, title="Not mine")
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    answer, text = await download(client, "get", f"/chat/{chat.pk}/export/md/")
+    assert f'filename="sums-6-7-b-more-b-{chat.pk}.md"' in answer.headers["Content-Disposition"]
+    assert b"6 * 7?" in text
+    several = {"ids": [chat.pk, theirs.pk, "x", "9" * 30], "format": "json"}
+    _answer, packed = await download(client, "post", "/chat/export/", several)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        [name] = archive.namelist()
+        assert json.loads(archive.read(name))["chat"]["title"] == chat.title
+    for address in (f"/chat/{theirs.pk}/export/json/", f"/chat/{chat.pk}/export/exe/"):
+        assert (await download(client, "get", address))[0].status_code == 404
+    nothing = await download(client, "post", "/chat/export/", {"ids": [theirs.pk]})
+    assert nothing[0].status_code == 404
