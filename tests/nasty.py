@@ -30,6 +30,13 @@ REPEATED = {
     "underlined": "a\n===\n",
     "fences": "```\n",
     "one plain line": "word ",
+    "dollars": "$ ",
+    "math": "$$a",
+    "open math": "\\(a ",
+    "math lines": "\\[\na\n",
+    "footnotes": "[^a] ",
+    "footnote definitions": "[^a]: [^b] c\n",
+    "tasks": "- [ ] a\n",
 }
 
 

@@ -173,6 +173,65 @@ def test_a_table_keeps_its_alignment():
     assert '<td class="right">2</td>' in html
 
 
+@pytest.mark.parametrize(
+    ("text", "math"),
+    [
+        (r"a \(x^2 < 3\) b", ['<span class="math">\\(x^2 &lt; 3\\)</span>']),
+        (r"a \[x\] b $$y$$ c", ["\\[x\\]", "$$y$$"]),
+        (
+            "So:\n\\[\na\n+ b\n- c\n\\]\nthen",
+            ['<div class="math display">\\[a\n+ b\n- c\\]</div>'],
+        ),
+        ("$$\n\\frac{1}{2}\n$$", ["$$\\frac{1}{2}$$"]),
+        ("- so\n\n  $$\n  x\n  $$", ["$$x$$"]),
+    ],
+)
+def test_math_is_its_source_in_an_element(text, math):
+    html = render_markdown(text)
+
+    assert html.count('class="math') == len(math)
+    assert all(each in html for each in math)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $5, not $6.",
+        r"`\(x\)`",
+        "```\n$$x$$\n```",
+        r"\\(x\\)",
+        "$$\n\nx$$",
+        r"\( `\)`",
+        r"\(\)",
+        "$$$$",
+    ],
+)
+def test_prices_and_code_are_no_math(text):
+    assert 'class="math' not in render_markdown(text)
+
+
+def test_a_task_has_a_box():
+    html = render_markdown("- [ ] open\n- [x] **done**\n- [y] no\n\n[x] no")
+
+    assert html.count('<li class="task">') == 2
+    assert '<span class="task-box">☐</span> open' in html
+    assert '<span class="task-box">☑</span> <strong>done</strong>' in html
+
+
+def test_footnotes_are_at_the_end_with_links_both_ways():
+    text = "One[^b], two[^a], [^none].\n\n[^a]: *Later*\n[^b]: Sooner\n[^c]: Unused\n\nEnd"
+    html = render_markdown(text)
+    notes = html.partition('<div class="footnotes">')[2]
+
+    assert notes.index("Sooner") < notes.index("<em>Later</em>") < notes.index("Unused")
+    ids = set(re.findall(' id="([^"]+)"', html))
+    assert set(re.findall('href="#([^"]+)"', html)) == {
+        name for name in ids if "-3" not in name
+    }
+    assert "[^none]" in html
+    assert not StreamingMarkdown("x[^a]\n\n[^a]: b").is_whole("x[^a]\n\n[^a]: b")
+
+
 def test_headings_stand_below_those_of_the_page():
     assert render_markdown("# One\n\n##### Five") == "<h3>One</h3>\n<h6>Five</h6>\n"
 
@@ -211,6 +270,9 @@ def test_a_long_text_takes_no_long_time(text):
 # Text that is still being written
 
 DOCUMENTS = [
+    "Price $5 or $6.\n\\[\na\n+ b\n- c\n\\]\nAfter \\(x\\), `\\(no\\)`\n\n$$\ny\n\nno math\n",
+    "$$x$$\n\n$$x$$ in text\nmore\n\n$$\na\n```\ncode\n```\n\n> \\[\n> z\n> \\]\n\n$$ $$\n",
+    "- [ ] a\n- [x] **b**\n\n  \\[\n  c\n  \\]\n- [x]\n\nText\n1. [X] d\n\\[ e\nf \\] g\n\nEnd",
     "One paragraph\nof two lines.\n\nAnother one, **bold** and `code`.\n",
     "# Title\n\nText\n\n## Below\n\n- one\n- two\n\n  still two\n- three\n\nAfter the list.\n",
     "Before\n\n```python\ndef f():\n\n    return 1\n\n```\n\nAfter\n\n    some\n\n    code\n",

@@ -23,6 +23,8 @@ from pygments.util import ClassNotFound
 
 from agents.engine.guardrails import LINK_TARGET, MAX_GAP_CHARS
 
+from . import markdown_syntax
+
 # Limits per text. Beyond them it is plain text, or not highlighted: a mark costs up to 30 µs, a
 # line 50 µs, a cell 20 µs, and a character of code 25 µs.
 MAX_MARKS = 10_000
@@ -44,7 +46,7 @@ LANGUAGES = {
     *("typescript", "xml", "yaml", "yml", "zsh"),
 }
 # What makes Markdown slow to parse, in equivalents of plain characters.
-MARKS, MARK_WEIGHT = "[]!*_~`<&\\", 16
+MARKS, MARK_WEIGHT = "[]!*_~`<&\\$", 16
 BREAKS, BREAK_WEIGHT = "\n|", 10
 # Up to this weight the open block is rendered at every flush. A heavier one is rendered again
 # only after enough new text, so that all rendering together costs at most RENDER_BUDGET times
@@ -75,13 +77,14 @@ BLANK_NAMES = re.compile(
 BLANK_LINE_CLOSES = {"paragraph_open", "heading_open", "table_open", "hr"}
 TAGS = {
     *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
-    *("strong", "em", "s", "a", "code", "pre", "span", "div"),
+    *("strong", "em", "s", "a", "code", "pre", "span", "div", "sup"),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 ATTRIBUTES = {
-    "a": {"href", "title"},
+    "a": {"href", "id", "title"},
     "code": {"class"},
     "div": {"class"},
+    "li": {"class", "id"},
     "ol": {"start"},
     "pre": {"class"},
     "span": {"class"},
@@ -380,7 +383,7 @@ def _closed_length(text: str) -> int:
     if last.type in BLANK_LINE_CLOSES and whole.endswith("\n\n"):
         return len(whole)
     lines = whole.split("\n")
-    if _is_closed_fence(last, lines[start:end]):
+    if last.type == "math_block" or _is_closed_fence(last, lines[start:end]):
         return sum(len(line) + 1 for line in lines[:end])
     if len(blocks) < 2:
         return 0
@@ -506,7 +509,10 @@ def _create_parser() -> MarkdownIt:
         "td_open": _open_cell,
         "heading_open": _open_heading,
         "heading_close": _close_heading,
+        "table_open": lambda *_: '<div class="table-box"><table>\n',
+        "table_close": lambda *_: "</table></div>\n",
     }
+    markdown_syntax.extend(markdown)
     return markdown
 
 

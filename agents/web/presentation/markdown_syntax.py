@@ -1,0 +1,249 @@
+r"""Markdown beyond CommonMark: math, task lists and footnotes.
+
+Math is `\(…\)`, `\[…\]` or `$$…$$`, never a single `$`: prices are more common. Its source is
+the text of an element, which the browser replaces by a formula. What a line starts is decided
+by that line alone, so that streamed text is parsed like complete text.
+"""
+
+import re
+from typing import Any
+from zlib import crc32
+
+from django.utils.html import escape
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+MAX_INLINE_MATH_CHARS, MAX_BLOCK_MATH_CHARS = 1_000, 10_000
+MAX_FOOTNOTES = 200
+CLOSINGS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
+FENCE_START = ("```", "~~~")
+FOOTNOTE = re.compile(r"\[\^([^\[\]\s]{1,40})\]")
+TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S|\Z)")
+
+
+def extend(markdown: MarkdownIt) -> None:
+    """Add the rules and renderers to a parser."""
+    paragraphs = ["paragraph", "reference", "blockquote", "list"]
+    block, inline = markdown.block.ruler, markdown.inline.ruler
+    block.before("table", "math", _math_block, {"alt": paragraphs})
+    block.before("reference", "footnote", _footnote_block, {"alt": ["paragraph", "reference"]})
+    inline.before("escape", "math", _math_inline)
+    inline.before("link", "footnote", _footnote_reference)
+    markdown.core.ruler.push("tasks", _mark_tasks)
+    markdown.core.ruler.push("footnotes", _move_footnotes)
+    renderer: Any = markdown.renderer  # its protocol has no rules
+    renderer.rules |= {
+        "math_inline": _render_math,
+        "math_block": _render_math_block,
+        "task_box": _render_task,
+        "footnote_reference": _render_reference,
+        "footnotes_open": lambda *_: '<div class="footnotes"><ol>\n',
+        "footnotes_close": lambda *_: "</ol></div>\n",
+        "footnote_open": _open_footnote,
+        "footnote_close": _close_footnote,
+    }
+
+
+# Math
+
+
+def _math_inline(state: StateInline, silent: bool) -> bool:
+    opening = state.src[state.pos : state.pos + 2]
+    if (closing := CLOSINGS.get(opening)) is None:
+        return False
+    start = state.pos + 2
+    end = state.src.find(closing, start, min(state.posMax, start + MAX_INLINE_MATH_CHARS))
+    content = state.src[start:end]
+    # A backtick may start code, in which nothing is math.
+    if end < 0 or not content.strip() or "`" in content:
+        return False
+    if not silent:
+        token = state.push("math_inline", "", 0)
+        token.content, token.markup = content, opening
+    state.pos = end + 2
+    return True
+
+
+def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse display math on lines of its own, up to its end or a blank line."""
+    if state.is_code_block(start):
+        return False
+    first = _line(state, start)
+    closing = CLOSINGS.get(first[:2]) if first[:2] != "\\(" else None
+    if closing is None or _has_text_after(first[2:], closing):
+        return False
+    if silent:
+        return True
+    last = _last_math_line(state, start, end, closing)
+    lines = state.getLines(start, last + 1, state.blkIndent, False)
+    state.line = last + 1
+    content = lines.strip().removeprefix(first[:2])
+    is_closed = content.rstrip().endswith(closing) and len(content) <= MAX_BLOCK_MATH_CHARS
+    if is_closed and (formula := content.rstrip()[:-2].strip()) and closing not in formula:
+        token = state.push("math_block", "", 0)
+        token.content, token.markup = formula, first[:2]
+        token.map = [start, state.line]
+    else:
+        _push_paragraph(state, lines.strip(), start)
+    return True
+
+
+def _has_text_after(rest: str, closing: str) -> bool:
+    """Whether a line closes its math and continues: then it's an ordinary paragraph."""
+    _, found, after = rest.partition(closing)
+    return bool(found and after.strip())
+
+
+def _last_math_line(state: StateBlock, start: int, end: int, closing: str) -> int:
+    if closing in _line(state, start)[2:]:
+        return start
+    line = start + 1
+    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
+        text = _line(state, line)
+        if text.startswith(FENCE_START):
+            break
+        if closing in text:
+            return line
+        line += 1
+    return line - 1
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+
+
+def _push_paragraph(state: StateBlock, content: str, start: int) -> None:
+    opening = state.push("paragraph_open", "p", 1)
+    opening.map = [start, state.line]
+    token = state.push("inline", "", 0)
+    token.content, token.map, token.children = content, [start, state.line], []
+    state.push("paragraph_close", "p", -1)
+
+
+def _source(token: Token) -> str:
+    """Return math as it was written: what guardrails have read."""
+    return escape(f"{token.markup}{token.content}{CLOSINGS[token.markup]}")
+
+
+def _render_math(tokens: list[Token], at: int, *_: Any) -> str:
+    kind = "math" if tokens[at].markup == "\\(" else "math display"
+    return f'<span class="{kind}">{_source(tokens[at])}</span>'
+
+
+def _render_math_block(tokens: list[Token], at: int, *_: Any) -> str:
+    return f'<div class="math display">{_source(tokens[at])}</div>\n'
+
+
+# Task lists
+
+
+def _mark_tasks(state: StateCore) -> None:
+    """Replace [ ] and [x] at the start of a list item by a box."""
+    for at, token in enumerate(state.tokens[2:], start=2):
+        if token.type != "inline" or state.tokens[at - 2].type != "list_item_open":
+            continue
+        children = token.children or []
+        if not children or children[0].type != "text":
+            continue
+        if found := TASK.match(children[0].content):
+            children[0].content = children[0].content[found.end() :]
+            children.insert(0, Token("task_box", "", 0, info=found[1].strip()))
+            state.tokens[at - 2].attrSet("class", "task")
+
+
+def _render_task(tokens: list[Token], at: int, *_: Any) -> str:
+    is_done = bool(tokens[at].info)
+    return f'<span class="task-box">{"☑" if is_done else "☐"}</span> '
+
+
+# Footnotes
+
+
+def _footnote_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse a definition: [^1]: and the paragraph after it."""
+    if state.is_code_block(start):
+        return False
+    first = _line(state, start)
+    found = FOOTNOTE.match(first)
+    if found is None or first[found.end() : found.end() + 1] != ":":
+        return False
+    if silent:
+        return True
+    line = start + 1
+    while line < end and not state.isEmpty(line) and not FOOTNOTE.match(_line(state, line)):
+        line += 1
+    content = state.getLines(start, line, state.blkIndent, False).strip()
+    state.line = line
+    defined = state.env.setdefault("footnotes", {})
+    opening = state.push("footnote_open", "", 1)
+    opening.info, opening.map = found[1], [start, line]
+    token = state.push("inline", "", 0)
+    token.content = content[found.end() + 1 :].strip()
+    token.map, token.children = [start, line], []
+    state.push("footnote_close", "", -1)
+    if len(defined) < MAX_FOOTNOTES:
+        defined.setdefault(found[1], 0)  # its number, once it is referred to
+    return True
+
+
+def _footnote_reference(state: StateInline, silent: bool) -> bool:
+    found = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    defined: dict[str, int] = state.env.get("footnotes", {})
+    if found is None or found[1] not in defined:
+        return False
+    if not silent:
+        is_first = not defined[found[1]]
+        defined[found[1]] = defined[found[1]] or max(defined.values()) + 1
+        token = state.push("footnote_reference", "", 0)
+        token.meta = {"number": defined[found[1]], "is_first": is_first}
+    state.pos = found.end()
+    return True
+
+
+def _move_footnotes(state: StateCore) -> None:
+    """Move the definitions to the end, in the order of their references."""
+    defined: dict[str, int] = state.env.get("footnotes", {})
+    if not defined:
+        return
+    state.env["footnote_key"] = f"{crc32(state.src.encode(errors='replace')):08x}"
+    used = {name for name, number in defined.items() if number}
+    for name, number in defined.items():  # one without a reference is text, too
+        defined[name] = number or max(defined.values()) + 1
+    rest: list[Token] = []
+    notes: list[tuple[int, list[Token]]] = []
+    tokens = iter(state.tokens)
+    for token in tokens:
+        if token.type != "footnote_open":
+            rest.append(token)
+            continue
+        note = [token, next(tokens), next(tokens)]
+        number = defined.get(token.info, MAX_FOOTNOTES + 1)
+        note[0].meta = note[2].meta = {"number": number, "is_used": token.info in used}
+        notes.append((number, note))
+    ordered = [token for _, note in sorted(notes, key=lambda note: note[0]) for token in note]
+    edges = Token("footnotes_open", "", 1), Token("footnotes_close", "", -1)
+    state.tokens = [*rest, edges[0], *ordered, edges[1]]
+
+
+def _note_id(about: dict[str, Any], number: int) -> str:
+    return f"{about.get('footnote_key', '')}-{number}"
+
+
+def _render_reference(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
+    meta = tokens[at].meta
+    key = _note_id(about, meta["number"])
+    name = f' id="fnref-{key}"' if meta["is_first"] else ""
+    return f'<sup><a href="#fn-{key}"{name}>{meta["number"]}</a></sup>'
+
+
+def _open_footnote(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
+    return f'<li id="fn-{_note_id(about, tokens[at].meta["number"])}">'
+
+
+def _close_footnote(tokens: list[Token], at: int, _: Any, about: dict[str, Any]) -> str:
+    meta = tokens[at].meta
+    back = f' <a href="#fnref-{_note_id(about, meta["number"])}">↩</a>'
+    return f"{back if meta['is_used'] else ''}</li>\n"
