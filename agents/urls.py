@@ -1,6 +1,6 @@
 from django.urls import path
 
-from agents.web import api, views
+from agents.web import api, sandbox, views
 
 app_name = "runs"
 urlpatterns = [
@@ -8,5 +8,7 @@ urlpatterns = [
     path("approvals/link/", views.approvals_link, name="approvals_link"),
     path("approvals/new/", views.new_approvals, name="newly_asked"),
     path("approvals/<int:pk>/", views.decide, name="decide"),
+    path("sandbox/diagram/", sandbox.frame, {"kind": "diagram"}, name="diagram_frame"),
+    path("sandbox/preview/", sandbox.frame, {"kind": "preview"}, name="preview_frame"),
     path("api/runs/<int:pk>/events/", api.events, name="events"),
 ]

@@ -17,6 +17,7 @@ from agents.models import AgentStep, Run
 from agents.review.views.sharing import PRIVATE_HEADERS
 from agents.web.presentation import model_label
 from agents.web.presentation.markdown import render_markdown
+from agents.web.sandbox import allow_frames
 from chat import member_pages, public_links, request_rate
 from chat.link_models import PublicLink
 from chat.models import ChatSession
@@ -59,6 +60,7 @@ def revoke(request: UserRequest, pk: int, link: int) -> HttpResponse:
 
 @login_not_required
 @require_GET
+@allow_frames
 def public_chat(request: HttpRequest, token: str) -> HttpResponse:
     """Display the copy of a chat to anyone who has the link."""
     if request_rate.is_exceeded("public", client_address(request), MAX_VISITS):

@@ -16,6 +16,7 @@ from agents.db import database
 from agents.models import AgentStep, Workflow
 from agents.web.presentation.formatting import MAX_SHOWN_CHARS
 from agents.web.presentation.markdown import MAX_ANSWER_CHARS
+from agents.web.sandbox import allow_frames
 from agents.workflows import start as workflow_start
 from chat import (
     choice_pages,
@@ -34,11 +35,13 @@ from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 
 
 @require_GET
+@allow_frames
 def new(request: UserRequest) -> HttpResponse:
     return render(request, "chat/session.html", _page_context(request))
 
 
 @require_GET
+@allow_frames
 def session(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     before = request.GET.get("before", "")

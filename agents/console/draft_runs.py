@@ -23,6 +23,7 @@ from agents.db import errors as db_errors
 from agents.models import Agent, Run
 from agents.models.runs import DRAFT_TOPIC_PREFIX
 from agents.web.presentation import RunView, trace_url
+from agents.web.sandbox import allow_frames
 
 from .model_admin import ConsoleAdmin
 
@@ -96,7 +97,7 @@ class DraftRunAdmin(ConsoleAdmin):
         return agent
 
     @method_decorator([require_GET, xframe_options_sameorigin])
-    @method_decorator(csp_replace({"frame-ancestors": [SELF]}))
+    @method_decorator([csp_replace({"frame-ancestors": [SELF]}), allow_frames])
     def run_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Display the live run for the pane."""
         view = RunView(_own_run(request, pk), "trace", viewer=request.user.pk)

@@ -3,10 +3,11 @@
 import { mark, start as decide } from "./decisions.js";
 import { showEvidence } from "./evidence.js";
 import { keepPlan } from "./plans.js";
+import { enhanceProse } from "./prose.js";
 
 const root = document.documentElement;
 const seen = new WeakMap();
-const SHOWN = ".run pre, .payload";
+const SHOWN = ".run pre:not(.prose pre.code), .payload";
 
 export function start() {
   decide();
@@ -19,6 +20,7 @@ export function start() {
     if (target.name === "density") openSteps(document, target.value === "everything");
   });
   addCopyButtons(document);
+  enhanceProse();
   showEvidence();
   if (root.dataset.density === "everything") openSteps(document, true);
 }

@@ -139,6 +139,8 @@ DOORS = {
     "approvals/new/": read(ACCOUNTS),
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
+    "sandbox/diagram/": read(EVERYBODY),
+    "sandbox/preview/": read(EVERYBODY),
     "login/": read(EVERYBODY),
     "login/second/": read(EVERYBODY),  # back to the first step if that wasn't passed
     "login/app/": read(EVERYBODY),

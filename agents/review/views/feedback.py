@@ -23,6 +23,7 @@ from agents.review import examples, feedback, run_page
 from agents.review.models import Note, Review
 from agents.web.presentation import RunView
 from agents.web.referrer import previous_page
+from agents.web.sandbox import allow_frames
 
 QUEUE_FILTERS = ("open", "mine", "unassigned", "decided")
 AUDIT_SOURCE = "queue"
@@ -199,6 +200,7 @@ def _render_step(request: UserRequest, run: Run, step: int, **about: Any) -> Htt
 
 
 @require_GET
+@allow_frames
 def review_queue(request: UserRequest) -> HttpResponse:
     """Display the review queue."""
     if not request.user.has_perm(feedback.REVIEW_PERMISSION):

@@ -22,6 +22,7 @@ from agents.review.step_details import (
 from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
 from agents.web.presentation.approvals import ApprovalView
+from agents.web.sandbox import allow_frames
 
 from .listing import ListLook
 
@@ -38,6 +39,7 @@ MAX_FILTER_CHARS = 500
 
 
 @require_GET
+@allow_frames
 def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     found = open_run(request, pk)
     view = replace(found.view(), is_whole="all" in request.GET)

@@ -13,6 +13,7 @@ from agents.review import sharing
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.models import ShareLink
 from agents.web.presentation import RunView
+from agents.web.sandbox import allow_frames
 
 # Private: not cached, not indexed, and not sent to other sites.
 PRIVATE_HEADERS = {
@@ -57,6 +58,7 @@ def _open_shareable(request: UserRequest, pk: int) -> ReadableRun:
 
 @login_not_required
 @require_GET
+@allow_frames
 def shared_run(request: HttpRequest, token: str) -> HttpResponse:
     link = sharing.open_link(token, request.user)
     if link is None:

@@ -21,6 +21,8 @@ from agents.db.compiled_queries import compiled_query
 from agents.engine.loop import HANDOFF_PREFIX, AskPersonTool
 from agents.models import AgentStep, Run
 
+from .formatting import format_compact
+
 # Limits per answer. Beyond them nothing is linked, and nothing is called unsupported.
 MAX_SOURCES = 100
 MAX_SOURCE_CHARS = 20_000  # characters of one observation
@@ -28,7 +30,7 @@ MAX_TOTAL_CHARS = 100_000
 MAX_FIGURES = 3_000  # in all observations
 MAX_LINKS = 200
 MAX_SENTENCES = 300
-EXCERPT_CHARS = 240
+EXCERPT_CHARS, MAX_ASKED_CHARS = 240, 160
 MIN_ROUNDED_DIGITS = 3  # fewer may be chance
 MIN_TERMS, MIN_OVERLAP = 3, 0.6
 
@@ -92,6 +94,7 @@ class Source(NamedTuple):
     text: str
     number: int = 0  # of a passage in its observation, as the model cites it
     label: str = ""  # where a passage comes from
+    asked: str = ""  # what the tool was called with
 
     @property
     def excerpt(self) -> str:
@@ -171,7 +174,9 @@ def observed(steps: Iterable[Any]) -> Sources:
         text = step.observation[: min(MAX_SOURCE_CHARS, room)]
         room -= len(text)
         if text:
-            found += _passages(step.number, step.action, text)
+            asked = format_compact(step.action_input)[:MAX_ASKED_CHARS]
+            parts = _passages(step.number, step.action, text)
+            found += [part._replace(asked=asked) for part in parts]
     return tuple(found[:MAX_SOURCES])
 
 
@@ -184,7 +189,9 @@ def _is_observation(step: Any) -> bool:
 @compiled_query
 def _tool_steps(run: int) -> QuerySet[AgentStep]:
     steps = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TOOL).order_by("number")
-    return steps.only("run", "number", "kind", "status", "action", "observation")
+    return steps.only(
+        "run", "number", "kind", "status", "action", "action_input", "observation"
+    )
 
 
 def _passages(step: int, tool: str, text: str) -> list[Source]:

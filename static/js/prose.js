@@ -1,0 +1,18 @@
+// What the browser adds to an answer: formulas, diagrams, previews, and tools for code and tables.
+
+import { addCodeTools, start as startCode } from "./prose_code.js";
+import { drawMath } from "./prose_math.js";
+import { addTableTools } from "./prose_tables.js";
+
+export function enhanceProse() {
+  startCode();
+  document.addEventListener("htmx:load", ({ target }) => enhance(target));
+  enhance(document);
+}
+
+function enhance(within) {
+  if (!within.querySelectorAll) return;
+  drawMath(within);
+  addCodeTools(within);
+  addTableTools(within);
+}

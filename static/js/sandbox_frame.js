@@ -1,0 +1,23 @@
+// Frames with untrusted content: no origin, no network. Messages are the only way in and out.
+
+const answers = new WeakMap();
+
+addEventListener("message", ({ source, data }) => {
+  // Such a frame's origin is "null", so only its window says who it is.
+  for (const frame of document.querySelectorAll("iframe.sandbox-frame")) {
+    if (frame.contentWindow === source && data && typeof data === "object") answers.get(frame)?.(data);
+  }
+});
+
+export function createFrame(url, title, answer) {
+  const frame = document.createElement("iframe");
+  frame.className = "sandbox-frame";
+  frame.setAttribute("sandbox", "allow-scripts");
+  frame.referrerPolicy = "no-referrer";
+  frame.title = title;
+  frame.src = url;
+  answers.set(frame, answer);
+  return frame;
+}
+
+export const send = (frame, message) => frame.contentWindow?.postMessage(message, "*");
