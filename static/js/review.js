@@ -18,7 +18,7 @@ function pressed(event) {
   const field = target.closest?.("input, textarea, select");
   if (field) return field.closest(".judge") && inField(event, field);
   if (event.ctrlKey || event.metaKey) return;
-  const act = { j: () => move(1), k: () => move(-1), "?": help }[key.toLowerCase()] ?? (() => reach(key.toLowerCase()));
+  const act = { j: () => move(1), k: () => move(-1) }[key.toLowerCase()] ?? (() => reach(key.toLowerCase()));
   if (act() === false) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -62,12 +62,6 @@ function move(by) {
 function go(next) {
   next?.focus({ preventScroll: true });
   next?.scrollIntoView({ block: "start" });
-}
-
-function help() {
-  const keys = document.getElementById("review-keys");
-  if (!keys) return false;
-  keys.togglePopover();
 }
 
 // Text typed in another form of the same panel isn't lost.

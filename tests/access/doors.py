@@ -73,6 +73,7 @@ DOORS = {
     "chats/import/<int:pk>/cancel/": change(OWNER),
     "public/<str:token>/": read(EVERYBODY),
     "join/<str:token>/": read(ACCOUNTS),
+    "palette/": read(ACCOUNTS),
     "account/profile/": read(ACCOUNTS),
     "account/data/": read(ACCOUNTS),
     "account/data/download/": change(ACCOUNTS),

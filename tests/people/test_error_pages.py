@@ -20,6 +20,13 @@ def test_a_missing_page_keeps_the_navigation(person, client):
 
 
 @pytest.mark.django_db
+def test_an_administrator_gets_back_to_the_console(administrator, client):
+    client.force_login(administrator)
+
+    assert 'href="/admin/"' in client.get("/chat/999999/").text
+
+
+@pytest.mark.django_db
 def test_a_visitor_is_offered_to_sign_in(client):
     page = client.get("/s/nothing/nowhere/")
 
