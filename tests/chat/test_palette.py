@@ -1,0 +1,44 @@
+"""The command palette finds a user's own and shared chats, and agents they may ask."""
+
+import pytest
+from django.urls import reverse
+
+from chat.models import ChatSession, Message
+
+pytestmark = pytest.mark.django_db
+
+
+def entries(client, query="", **more):
+    return client.get(reverse("chat:palette"), {"q": query, **more}).json()
+
+
+@pytest.fixture
+def chats(person, stranger):
+    tea = ChatSession.objects.create(user=person, title="Tea & <b>")
+    Message.objects.create(session=tea, author=person, text="Which harvest?", client_id="1")
+    return tea, ChatSession.objects.create(user=stranger, title="Tea of another")
+
+
+def test_only_chats_of_the_user_are_found(client, person, chats):
+    client.force_login(person)
+
+    assert [one["label"] for one in entries(client)["chats"]] == ["Tea & <b>"]
+    assert [one["label"] for one in entries(client, "tea")["chats"]] == ["Tea & <b>"]
+    assert entries(client, "another")["chats"] == []
+
+
+def test_a_text_is_found_at_its_message(client, person, chats):
+    client.force_login(person)
+    (found,) = entries(client, "harvest")["chats"]
+
+    assert found["hint"] == "Which harvest?"
+    assert found["href"].startswith(f"/chat/{chats[0].pk}/")
+    assert found["href"] != f"/chat/{chats[0].pk}/"
+
+
+def test_agents_start_a_new_chat(client, person, agent):
+    client.force_login(person)
+    (found,) = entries(client, agents="1")["agents"]
+
+    assert (found["label"], found["href"]) == ("helper", "/?agent=helper")
+    assert "agents" not in entries(client)
