@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agents.access import permissions
-from agents.catalog import planner_factory, sample_questions
+from agents.catalog import model_choices, planner_factory, sample_questions
+from agents.catalog.model_choices import ModelChoice
 from agents.console import tool_settings
 from agents.models import Agent, AgentTool
 from agents.models.types import LazyText
@@ -45,7 +46,7 @@ class AgentChoice:
     agents: tuple[str, ...]  # it can hand off to
     needs_approval: bool
     examples: tuple[str, ...]
-    model: str
+    model: ModelChoice  # its own, or the default
     label: str
     source: str
     is_demo: bool
@@ -143,7 +144,7 @@ def _choice(agent: Agent, relations: _Relations, is_default: bool) -> AgentChoic
         agents=tuple(others),
         needs_approval=relations.needs_approval(agent),
         examples=tuple(examples),
-        model=name,
+        model=model_choices.describe(name),
         label=model_label(planner_factory.model_label(name) if agent.model else name),
         source=_("set for this agent") if agent.model else translate(found.source),
         is_demo=name == planner_factory.DEMO,

@@ -1,28 +1,71 @@
 """What the composer offers to choose: on the page, and as JSON for menus."""
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from agents.access.requests import UserRequest
-from chat import agent_choices
+from agents.catalog import model_choices
+from agents.catalog.model_choices import ModelChoice
+from agents.models.types import LazyText
+from chat import agent_choices, run_options
+from chat.agent_choices import AgentChoice
+from chat.errors import MessageRejected
 from chat.models import ChatSession
+from chat.run_options import RunOptions
 
+EFFORTS: list[tuple[str, LazyText]] = [
+    ("", _("Default")),
+    ("low", _("Low")),
+    ("medium", _("Medium")),
+    ("high", _("High")),
+]
 MAX_CARDS = 6
 
 
 def picker_context(request: UserRequest, chat: ChatSession | None) -> dict[str, Any]:
     """Return what the templates of the composer and of a new chat need."""
     agents = agent_choices.list_agents(request.user)
+    may_choose = any(agent.allows_model for agent in agents)
+    models = model_choices.list_models(request.user) if may_choose else []
+    options = _options(request, chat)
+    is_gone = options.model and all(model.name != options.model for model in models)
     return {
         "agents": agents,
         "chosen": _requested(request, agents) or agent_choices.selected(agents, chat),
         "has_more_agents": len(agents) > MAX_CARDS,
+        "models": models,
+        "options": options,
+        "gone_model": options.model if is_gone else "",
+        "can_tune": _can_tune(agents, models),
+        "efforts": EFFORTS,
     }
 
 
-def _requested(request: HttpRequest, agents: list[agent_choices.AgentChoice]) -> str:
+def _options(request: HttpRequest, chat: ChatSession | None) -> RunOptions:
+    """Return what the form has, if it was rejected, or what the chat uses."""
+    try:
+        posted = run_options.parse(request.POST)
+    except MessageRejected:
+        posted = None
+    return posted or RunOptions.load(chat.options if chat else {})
+
+
+def _can_tune(agents: Iterable[AgentChoice], models: Iterable[ModelChoice]) -> bool:
+    """Whether any agent lets the user set effort or temperature of a model that has them."""
+    choosable = any(model.is_tunable for model in models)
+    return any(
+        agent.model.is_tunable or (agent.allows_model and choosable)
+        for agent in agents
+        if agent.allows_parameters
+    )
+
+
+def _requested(request: HttpRequest, agents: Iterable[AgentChoice]) -> str:
     """Return the agent that the form or a link names, if it can be chosen."""
     name = request.POST.get("agent") or request.GET.get("agent", "")
     return name if any(agent.name == name for agent in agents) else ""
@@ -32,10 +75,16 @@ def _requested(request: HttpRequest, agents: list[agent_choices.AgentChoice]) ->
 def choices(request: UserRequest) -> JsonResponse:
     """Return the agents and models this user can choose."""
     agents = agent_choices.list_agents(request.user)
-    return JsonResponse({"agents": [_agent_dict(agent) for agent in agents]})
+    models = model_choices.list_models(request.user)
+    return JsonResponse(
+        {
+            "agents": [_agent_dict(agent) for agent in agents],
+            "models": [asdict(model) for model in models],
+        }
+    )
 
 
-def _agent_dict(agent: agent_choices.AgentChoice) -> dict[str, Any]:
+def _agent_dict(agent: AgentChoice) -> dict[str, Any]:
     return {
         "name": agent.name,
         "description": agent.description,

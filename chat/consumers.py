@@ -153,7 +153,8 @@ class ChatConsumer(LiveConsumer):
         match frame:
             case {"type": "message", "text": str(text), "client_id": str(client_id)}:
                 agent = frame.get("agent")
-                return self.say(text, client_id, agent if isinstance(agent, str) else "")
+                name = agent if isinstance(agent, str) else ""
+                return self.say(text, client_id, name, frame)
             case {"type": "stop", "run": str(run) | int(run)}:
                 return self.stop(_parse_pk(run))
             case {"type": "send_now", "message": str(message) | int(message)}:
@@ -163,14 +164,14 @@ class ChatConsumer(LiveConsumer):
             case _:
                 raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
 
-    async def say(self, text: str, client_id: str, agent: str) -> None:
+    async def say(self, text: str, client_id: str, agent: str, options: dict[str, Any]) -> None:
         session, user = self.session, self.scope["user"]
         try:
             # A message is displayed once it is saved, before any events of its run.
             async with self.turn:
                 try:
                     message = await messages.submit(
-                        session, user, text, client_id, agent, page=self
+                        session, user, text, client_id, agent, options=options, page=self
                     )
                 finally:
                     frames, self.new_run_frames = self.new_run_frames, ""

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -26,9 +26,10 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import branches, filing, queue, run_factory, sharing
+from chat import branches, filing, queue, run_factory, run_options, sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
+from chat.run_options import RunOptions
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +59,15 @@ def submit(
     client_id: str,
     agent: str = "",
     *,
+    options: Mapping[str, Any] | None = None,
     page: Page | None = None,
 ) -> Awaitable[Message]:
     """Save a message and have it answered, even if its sender disconnects meanwhile.
 
-    Without a session a new chat starts with it. Raises MessageRejected.
+    Without a session a new chat starts with it. `options` may have a model, an effort and a
+    temperature; without any of them, the chat's are used. Raises MessageRejected.
     """
-    saving = partial(save, session, user, text, client_id, agent, page=page)
+    saving = partial(save, session, user, text, client_id, agent, options=options, page=page)
     task = asyncio.create_task(_save_and_dispatch(saving))
     _submitting.add(task)
     task.add_done_callback(_submitting.discard)
@@ -85,6 +88,7 @@ def save(
     client_id: str,
     agent: str = "",
     *,
+    options: Mapping[str, Any] | None = None,
     page: Page | None = None,
 ) -> Message:
     """Save a message with its run, or in the queue while another run is live.
@@ -94,7 +98,7 @@ def save(
     with translation.override(page.language) if page else nullcontext():
         if page is not None:
             session, user = page.recheck()
-        text = clean_text(text)
+        text, chosen = clean_text(text), run_options.parse(options)
         try:
             with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
@@ -102,11 +106,11 @@ def save(
                 message = _find_duplicate(user, text, client_id, session)
                 if message is None:
                     _check_rate(user)
-                    message = _build(session, user, text, client_id, agent)
+                    message = _build(session, user, text, client_id, agent, chosen)
                     message.save(force_insert=True)
                     message.is_new = True
                 if message.is_new and session is not None:
-                    update(ChatSession, {"updated_at": timezone.now()}, id=session.pk)
+                    _touch(session, chosen)
                     filing.bring_back(session, user)
         except IntegrityError:  # sent twice, and the other request was faster
             if session is not None:
@@ -117,6 +121,14 @@ def save(
         if page is not None:
             page.on_saved(message)
         return message
+
+
+def _touch(session: ChatSession, chosen: RunOptions | None) -> None:
+    """Record that the chat was used, and with which options."""
+    changes: dict[str, Any] = {"updated_at": timezone.now()}
+    if chosen is not None and chosen.dump() != session.options:
+        changes["options"] = session.options = chosen.dump()
+    update(ChatSession, changes, id=session.pk)
 
 
 async def dispatch(session: ChatSession, message: Message) -> None:
@@ -172,7 +184,10 @@ def _start_message(session: ChatSession, message: Message) -> Message | None:
         with transaction.atomic():
             agent = run_factory.select_agent(message.agent_name, message.author)
             path = _path_for(message)
-            run = run_factory.prepare(session, message.author, message.text, agent, path)
+            options = RunOptions.load(message.options)
+            run = run_factory.prepare(
+                session, message.author, message.text, agent, path, options
+            )
             message.text = masking.mask_for_storage(agent, message.text)
             return queue.attach_run(message, run)
     except MessageRejected:
@@ -246,16 +261,22 @@ def _check_rate(user: User) -> None:
 
 
 def _build(
-    session: ChatSession | None, user: User, text: str, client_id: str, agent: str
+    session: ChatSession | None,
+    user: User,
+    text: str,
+    client_id: str,
+    agent: str,
+    chosen: RunOptions | None = None,
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
+    options = chosen or RunOptions.load(session.options if session else {})
     if session is not None and (queue.live_run(session) or queue.queued_messages(session)):
-        return _build_queued(session, user, text, client_id, agent)
+        return _build_queued(session, user, text, client_id, agent, options)
     path = branches.visible_path(session, user) if session is not None else []
-    session = session or _create_session(user, text, agent)
+    session = session or _create_session(user, text, agent, options)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(agent, user)
-    run = run_factory.prepare(session, user, text, answers, path)
+    run = run_factory.prepare(session, user, text, answers, path, options)
     kept = masking.mask_for_storage(answers, text)
     about = {
         "text": kept,
@@ -266,19 +287,26 @@ def _build(
     return Message(session=session, author=user, run=run, **about)
 
 
-def _create_session(user: User, text: str, agent: str) -> ChatSession:
+def _create_session(user: User, text: str, agent: str, options: RunOptions) -> ChatSession:
     """Create a chat named after its first message, or after the workflow it starts."""
     request = run_factory.requested_workflow(text, user)
     kept = masking.mask_for_storage(run_factory.select_agent(agent, user), text)
     title = request.version.workflow.name if request else make_title(kept)
-    return ChatSession.objects.create(user=user, title=title)
+    return ChatSession.objects.create(user=user, title=title, options=options.dump())
 
 
 def _build_queued(
-    session: ChatSession, user: User, text: str, client_id: str, agent: str
+    session: ChatSession,
+    user: User,
+    text: str,
+    client_id: str,
+    agent: str,
+    options: RunOptions,
 ) -> Message:
     fault_injection.point("before_message_save")
     name = agent and run_factory.select_agent(agent, user).name
+    if options != RunOptions():
+        run_options.overrides(run_factory.select_agent(agent, user), options, user)
     run_factory.requested_workflow(text, user)
     try:
         place = queue.next_place(session)
@@ -289,6 +317,7 @@ def _build_queued(
         ) from None
     kept = _masked_text(user, text, name)
     about = {"text": kept, "client_id": client_id, "agent_name": name, "place": place}
+    about["options"] = options.dump()
     path = branches.visible_path(session, user)
     return Message(session=session, author=user, parent_id=path[-1] if path else None, **about)
 

@@ -114,6 +114,13 @@ class ChatSession(models.Model):
         blank=True,
         help_text=_("Invisible from this time on, and erased soon afterwards."),
     )
+    options = models.JSONField(
+        _("model options"),
+        default=dict,
+        blank=True,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("Model, effort and temperature, where they differ from the agent's."),
+    )
 
     objects = ChatSessionQuerySet.as_manager()
 
@@ -309,6 +316,13 @@ class Message(models.Model):
         blank=True,
         db_default="",
         help_text=_("The agent chosen to answer, if any."),
+    )
+    options = models.JSONField(
+        _("model options"),
+        default=dict,
+        blank=True,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("What a queued message's run will use. Otherwise the run has them."),
     )
     place = models.IntegerField(
         _("queue position"),

@@ -13,7 +13,12 @@ from agents.models import Run
 from agents.web.presentation import RunView
 from agents.web.presentation.dates import timestamp
 from agents.web.presentation.formatting import is_scrollable
-from agents.web.presentation.template_cache import RUN_PLACEHOLDER, to_format_string
+from agents.web.presentation.template_cache import (
+    RUN_PLACEHOLDER,
+    Tuning,
+    to_format_string,
+    tuning_overrides,
+)
 from chat.models import Message
 
 MAX_UNSCROLLED_CHARS = 240  # longer questions may need scrolling
@@ -27,7 +32,7 @@ def render(message: Message, view: RunView) -> SafeString:
     """Render the user's own message above a run without events."""
     run, is_long = view.run, is_scrollable(message.text, MAX_UNSCROLLED_CHARS)
     question = _cached_template(
-        get_language(), is_long, run.agent_name, run.model, run.max_steps
+        get_language(), is_long, run.agent_name, run.model, run.max_steps, run.tuning
     )
     about = {
         "message": message.pk,
@@ -40,7 +45,7 @@ def render(message: Message, view: RunView) -> SafeString:
 
 @lru_cache(MAX_CACHED_TEMPLATES)
 def _cached_template(
-    language: str, is_long: bool, agent: str, model: str, max_steps: int
+    language: str, is_long: bool, agent: str, model: str, max_steps: int, tuning: Tuning
 ) -> str:
     text = TEXT_PLACEHOLDER * (MAX_UNSCROLLED_CHARS + 1 if is_long else 1)
     person = get_user_model()(pk=1)
@@ -48,7 +53,8 @@ def _cached_template(
         pk=MESSAGE_PLACEHOLDER, author=person, client_id=ID_PLACEHOLDER, text=text
     )
     message.created_at = TIME_PLACEHOLDER
-    run = Run(pk=RUN_PLACEHOLDER, agent_name=agent, model=model, max_steps=max_steps)
+    about = {"agent_name": agent, "model": model, "max_steps": max_steps}
+    run = Run(pk=RUN_PLACEHOLDER, overrides=tuning_overrides(tuning), **about)
     message.run = run
     vars(message)["view"] = RunView(run, until=0)
     html = render_to_string("chat/_message.html", {"message": message, "user": person})

@@ -22,12 +22,14 @@ from agents.models import Agent, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import translate
 from agents.workflows import start
-from chat import branches
+from chat import branches, run_options
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
+from chat.run_options import RunOptions
 
 logger = logging.getLogger(__name__)
 
+AGENT_DEFAULTS = RunOptions()
 HISTORY_RUNS = 20
 # Only what the history needs: loading whole runs takes three times as long.
 HISTORY_FIELDS = (
@@ -92,12 +94,18 @@ def requested_workflow(text: str, user: User) -> start.StartRequest | None:
 
 
 def prepare(
-    session: ChatSession, user: User, text: str, agent: Agent, path: Sequence[int] = ()
+    session: ChatSession,
+    user: User,
+    text: str,
+    agent: Agent,
+    path: Sequence[int] = (),
+    options: RunOptions = AGENT_DEFAULTS,
 ) -> Run:
     """Create the run for a text after this path: of an agent, a workflow, or a stopped plan."""
     if (stopped := _stopped_plan(session, text, path)) is not None:
         return _prepare_continuation(stopped, session, user)
     request = requested_workflow(text, user)
+    overrides = run_options.overrides(agent, options, user)
     with _reject_agent_errors():
         return runs.prepare(
             query=text,
@@ -107,6 +115,7 @@ def prepare(
             agent=agent,
             workflow=request.version if request else None,
             parameters=dict(request.parameters) if request else None,
+            overrides=overrides,
         )
 
 
@@ -139,9 +148,11 @@ def blocked_reason(message: Message) -> str:
     try:
         agent = select_agent(message.agent_name, message.author)
         requested_workflow(message.text, message.author)
+        options = RunOptions.load(message.options)
+        chosen = run_options.overrides(agent, options, message.author).get("model")
         with _reject_agent_errors():
             planner_factory.ensure_usable(
-                agent, planner_factory.model_name(agent), message.author
+                agent, chosen or planner_factory.model_name(agent), message.author
             )
             quotas.check(message.author)
     except MessageRejected as reason:

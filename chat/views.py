@@ -142,7 +142,7 @@ def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
 async def _submit(request: UserRequest, chat: ChatSession | None, user: User) -> Message:
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
-    return await messages.submit(chat, user, text, client_id, agent)
+    return await messages.submit(chat, user, text, client_id, agent, options=request.POST)
 
 
 def _render_rejected(

@@ -62,10 +62,8 @@ from . import (
 )
 
 DRAFT_KEY = "tried"  # key of a test run's draft agent
-OVERRIDABLE_FIELDS = (
-    "instructions",
-    "fallback_models",
-)  # can be overridden in a rerun
+# What a rerun or a user's choice can override.
+OVERRIDABLE_FIELDS = ("instructions", "fallback_models", "effort", "temperature")
 RegistryLoader = Callable[..., Awaitable[ToolRegistry]]  # like tool_factory.build_registry
 
 # Circuit breakers of models and tools, shared by all runs of this process.
@@ -476,7 +474,7 @@ def _expert_groups(run: Run, agent: Agent) -> tuple[str, ...]:
 
 
 def _apply_overrides(agent: Agent, overrides: dict[str, Any]) -> Agent:
-    """Return the agent with a rerun's changes; the row stays as it is."""
+    """Return the agent with a run's own settings; the row stays as it is."""
     own = {name: overrides[name] for name in OVERRIDABLE_FIELDS if name in overrides}
     changed = copy(agent) if own else agent
     vars(changed).update(own)

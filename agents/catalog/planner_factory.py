@@ -18,7 +18,7 @@ from agents.engine.errors import ModelError
 from agents.engine.planner import LLM, Deadlines, Dialect, ReActPlanner, Sense
 from agents.engine.privacy import Pseudonymizer
 from agents.engine.resilience import Limits, RateLimiter
-from agents.llm import discovery, model_info, parameters, tokens
+from agents.llm import discovery, model_info, parameters, tokens, tuning
 from agents.llm.configured_model import ConfiguredModel, UnavailableModel
 from agents.llm.demo import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -97,6 +97,18 @@ def model_label(name: str) -> str:
     """Return a model's displayed name: its label, if it has one."""
     row = _find_row(name, _model_rows())
     return row.label if row else name
+
+
+def usable_rows(user: User | None) -> list[LanguageModel]:
+    """Return the models that are set up and that this user can use."""
+    rows = [row for row in _model_rows() if row.enabled]
+    closed = _forbidden_pks(user, rows)
+    return [row for row in rows if _setup_error(row.label, row, closed) is None]
+
+
+def model_row(name: str) -> LanguageModel | None:
+    """Return the row of a model; the default model needs none."""
+    return _find_row(name, _model_rows())
 
 
 def model_labels() -> list[str]:
@@ -227,7 +239,8 @@ def _model_parameters(agent: Agent, setup: ModelSetup) -> dict[str, Any]:
         return {}
     own = setup.row.parameters if setup.row else {}
     most = min(agent.max_output_tokens, own.get("max_tokens", agent.max_output_tokens))
-    return {**own, "max_tokens": most}
+    name = setup.row.model if setup.row else setup.name
+    return tuning.tune(name, {**own, "max_tokens": most}, agent.effort, agent.temperature)
 
 
 _gates: dict[str, RateLimiter] = {}

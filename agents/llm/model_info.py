@@ -67,6 +67,21 @@ def hears_audio(model: str) -> bool:
     return bool(_model_entry(model).get("supports_audio_input"))
 
 
+def reasons(model: str) -> bool:
+    """Whether the model reasons before it answers; False for unlisted models."""
+    return bool(_model_entry(model).get("supports_reasoning"))
+
+
+def samples(model: str) -> bool:
+    """Whether the model accepts sampling parameters; True for unlisted models."""
+    return _model_entry(model).get("supports_sampling_params") is not False
+
+
+def known_window(model: str) -> int | None:
+    """Return the tokens that fit into a request, if the model is listed."""
+    return context_window(model) if _model_entry(model) else None
+
+
 def _model_entry(model: str) -> Mapping[str, Any]:
     """Return what is known about a model, no matter who offers it."""
     return _find_entry(model, model.partition("/")[2], model.rpartition("/")[2])

@@ -67,6 +67,10 @@ class Agent(Restricted):
         HIDDEN = "hidden", _("Replaced before the model sees it, restored in the answer")
         UNKEPT = "unkept", _("Masked before the trace is saved")
 
+    # Chosen by a user for a run, so they are no columns.
+    effort = ""
+    temperature: float | None = None
+
     name = models.SlugField(_("name"), max_length=64, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
     icon = models.CharField(

@@ -148,7 +148,9 @@ class Run(models.Model):
         default=dict,
         blank=True,
         db_default=models.Value({}, models.JSONField()),
-        help_text=_("Reruns only: settings that differ from the agent's."),
+        help_text=_(
+            "Settings that differ from the agent's: of a rerun, or chosen in the chat."
+        ),
     )
     version = models.CharField(
         _("version"),
@@ -294,6 +296,11 @@ class Run(models.Model):
         """The members of its chat and whether they can write; empty if not shared."""
         members = Membership.objects.filter(topic=self.topic)
         return dict(members.values_list("user", "may_write"))
+
+    @property
+    def tuning(self) -> tuple[str, float | None]:
+        """The effort and the temperature that a user chose, if any."""
+        return self.overrides.get("effort", ""), self.overrides.get("temperature")
 
     @property
     def is_live(self) -> bool:

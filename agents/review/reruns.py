@@ -120,7 +120,8 @@ class RerunSetup:
             chosen["tools"] = sorted(options.tools)
         if off := [name for name in self.guardrails if name not in options.guardrails]:
             chosen["guardrails_off"] = off
-        return chosen
+        kept = ("effort", "temperature")
+        return chosen | {n: self.run.overrides[n] for n in kept if n in self.run.overrides}
 
     @cached_property
     def _start_data(self) -> dict[str, Any]:

@@ -46,14 +46,17 @@ def prepare(
     history: list[Message] | None = None,
     workflow: WorkflowVersion | None = None,
     parameters: dict[str, Any] | None = None,
+    overrides: dict[str, Any] | None = None,
 ) -> Run:
     """Create a run; raise RunInProgress while another one is live on the topic.
 
-    With a workflow it executes that; the agent provides the model and limits. Raises an
-    AgentError if none of the agent's models can be used, or if the user's quota is used up.
+    With a workflow it executes that; the agent provides the model and limits, as far as
+    `overrides` has no others. Raises an AgentError if none of the agent's models can be used,
+    or if the user's quota is used up.
     """
     agent = agent or agent_factory.default_agent(None if user is None else user.pk)
-    model = planner_factory.model_name(agent)
+    overrides = overrides or {}
+    model = overrides.get("model") or planner_factory.model_name(agent)
     planner_factory.ensure_usable(agent, model, user)
     try:
         with transaction.atomic(savepoint=False):
@@ -67,6 +70,7 @@ def prepare(
                 workflow=workflow,
                 parameters=parameters or {},
                 model=model,
+                overrides=overrides,
             )
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE_CONSTRAINT):

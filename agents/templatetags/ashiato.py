@@ -19,6 +19,7 @@ FILTERS: tuple[Callable[..., object], ...] = (
     formatting.integer,
     formatting.cost,
     formatting.count,
+    formatting.token_size,
     formatting.is_scrollable,
     formatting.shorten,
 )

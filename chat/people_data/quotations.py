@@ -79,7 +79,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
 }
 # Configuration belongs to the installation: matches are only reported.
 CONFIG_COLUMNS: dict[type[Model], tuple[str, ...]] = {
-    Agent: ("description", "instructions"),
+    Agent: ("description", "instructions", "example_questions"),
     AgentVersion: ("snapshot",),
     WorkflowVersion: ("text",),
     Chunk: ("text",),

@@ -1,6 +1,7 @@
 import { offerCommands } from "./commands.js";
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
+import { pickModel } from "./model_picker.js";
 import { pick } from "./picker.js";
 import { offerExports } from "./export_menu.js";
 import { queue } from "./queue.js";
@@ -15,6 +16,7 @@ watch();
 tend();
 compose();
 pick();
+pickModel();
 offerCommands();
 queue();
 rate();

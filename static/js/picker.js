@@ -20,7 +20,7 @@ export function pick() {
 }
 
 // The select stays the form's field: what is picked here is picked there.
-export function offer(select, name) {
+export function offer(select, name, { stays = false } = {}) {
   const button = document.getElementById(`${name}-button`);
   const panel = document.getElementById(`${name}-panel`);
   const input = panel.querySelector("[role=combobox]");
@@ -29,6 +29,8 @@ export function offer(select, name) {
   let active = null;
 
   hide(select);
+  panel.hidden = true;
+  panel.dataset.ready = "";
   button.addEventListener("click", () => (panel.hidden ? open() : close()));
   button.addEventListener("keydown", (event) => {
     if (isComposing(event) || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
@@ -46,8 +48,10 @@ export function offer(select, name) {
     if (relatedTarget && !panel.contains(relatedTarget) && relatedTarget !== button) close(false);
   });
   select.addEventListener("change", show);
+  return { open, close };
 
   function open() {
+    if (!panel.hidden) return;
     panel.hidden = false;
     button.ariaExpanded = "true";
     input.value = "";
@@ -83,6 +87,8 @@ export function offer(select, name) {
     if (isComposing(event)) return;
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!move && !["Enter", "Escape"].includes(event.key)) return;
+    const isOther = event.target.matches("input") && event.target !== input;
+    if (isOther && event.key !== "Escape") return; // of another field in the panel
     event.preventDefault();
     event.stopPropagation(); // Escape would stop the run
     if (move) step(move);
@@ -110,15 +116,16 @@ export function offer(select, name) {
   function take(option) {
     if (!option) return;
     choose(select, option.dataset.value);
-    close();
+    if (!stays) close();
   }
 
   function show() {
     for (const option of options) option.ariaSelected = String(option.dataset.value === select.value);
     const chosen = options.find((option) => option.dataset.value === select.value);
-    button.querySelector(".picked").textContent = chosen?.dataset.label ?? select.value;
     const avatar = chosen?.querySelector(".avatar");
-    if (avatar) button.querySelector(".avatar")?.replaceWith(avatar.cloneNode(true));
+    if (!avatar) return; // other buttons say more than the value
+    button.querySelector(".picked").textContent = select.value;
+    button.querySelector(".avatar")?.replaceWith(avatar.cloneNode(true));
   }
 }
 

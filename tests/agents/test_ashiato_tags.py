@@ -65,7 +65,9 @@ def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
 def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(language, model):
     began = timezone.now()
     for pk, agent in ((7, "guide"), (1234, "critic & co")):
-        run = Run(pk=pk, agent_name=agent, model=model, max_steps=8, started_at=began)
+        chosen = {"effort": "low"} if pk == 7 else {}
+        about = {"agent_name": agent, "model": model, "max_steps": 8, "overrides": chosen}
+        run = Run(pk=pk, started_at=began, **about)
         view = RunView(run, until=0, now=began)
 
         with translation.override(language):

@@ -370,7 +370,12 @@ NO_WORDS = {
     },
     "people": {"Passkey.public_key"},
     # Names of files and products, which only their user sees.
-    "chat": {"ChatImport.files", "ChatImport.sources"},
+    "chat": {
+        "ChatImport.files",
+        "ChatImport.sources",
+        "ChatSession.options",
+        "Message.options",
+    },
 }
 
 

@@ -127,3 +127,79 @@ def test_a_new_chat_and_the_open_list_have_no_serious_fault(visit, server, schem
 
     open_list(page)
     assert faults(page) == []
+
+
+@pytest.fixture
+def models(server):
+    """Two configured models, one of which reasons."""
+    rows = [
+        {"label": "fast", "model": "openai/gpt-4.1", "base_url": "http://127.0.0.1:9/v1"},
+        {"label": "deep", "model": "openai/gpt-5", "base_url": "http://127.0.0.1:9/v1"},
+    ]
+    create = f"""
+from agents.models import LanguageModel
+for row in {rows!r}:
+    LanguageModel.objects.create(provider="compatible", api_key="sk-1", **row)
+"""
+    server.manage("shell", "-c", create)
+    yield
+    server.manage(
+        "shell",
+        "-c",
+        "from agents.models import LanguageModel; LanguageModel.objects.all().delete()",
+    )
+
+
+@pytest.mark.usefixtures("models")
+def test_a_model_and_its_settings_are_chosen_and_the_run_says_so(page: Page):
+    page.goto("/")
+    page.locator("#model-button").click()
+    page.get_by_role("combobox", name="Search models").press_sequentially("deep")
+    page.keyboard.press("Enter")
+    panel = page.locator("#model-panel")
+    panel.get_by_text("High", exact=True).click()
+    expect(panel.get_by_label("Temperature")).to_be_hidden()
+    expect(page.locator("#model-button")).to_have_text(re.compile(r"deep\s*High"))
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    page.reload()
+    expect(page.locator("#model-button")).to_have_text(re.compile(r"deep\s*High"))
+
+    page.locator("#text").fill("Hello")
+    page.keyboard.press("Enter")
+
+    head = page.locator(".run-line")
+    expect(head.locator(".model")).to_contain_text("deep")
+    expect(head.locator(".model .tag").first).to_have_text("high effort")
+    page.locator(".stop").click()
+    expect(last_run(page)).to_have_attribute("data-status", re.compile("stopped|failed"))
+    page.reload()
+    expect(page.locator("#model-button")).to_have_text(re.compile(r"deep\s*High"))
+    expect(head.locator(".model .tag").first).to_have_text("high effort")
+
+
+@pytest.mark.usefixtures("models")
+def test_an_agent_that_allows_no_choice_has_only_its_model(page: Page):
+    page.goto("/")
+    expect(page.locator("#model-button")).to_be_visible()
+
+    page.locator("[data-pick=librarian]").click()
+
+    expect(page.locator("#model-button")).to_be_hidden()
+    expect(page.locator(".ask-line .model:visible")).to_contain_text("Demo model")
+    assert page.locator("select[name=model]").is_disabled()
+
+
+@pytest.mark.usefixtures("models")
+def test_a_temperature_that_is_too_high_is_pointed_out(page: Page):
+    page.goto("/")
+    page.locator("#model-button").click()
+    page.locator("#model-options [data-value=fast]").click()
+    page.locator("#temperature").fill("3")
+    page.keyboard.press("Escape")
+    page.locator("#text").fill("Hello")
+
+    page.locator("#text").press("Enter")
+
+    expect(page.locator("#temperature")).to_be_focused()
+    expect(page).to_have_url(re.compile(r"/$"))

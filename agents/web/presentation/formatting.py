@@ -110,6 +110,13 @@ def count(number: int | None) -> str:
     return f"{number:,}" if number else DASH
 
 
+def token_size(number: int) -> str:
+    """Format a number of tokens in round figures: 8K, 200K, 1M."""
+    if number >= 1_000_000:
+        return f"{number / 1_000_000:.1f}".removesuffix(".0") + "M"
+    return f"{number / 1000:.0f}K" if number >= 1000 else str(number)
+
+
 def is_scrollable(text: str, most: int) -> bool:
     """Whether the text may overflow its box, which must then be focusable by keyboard."""
     return len(text) > most or text.count("\n") > most // 20

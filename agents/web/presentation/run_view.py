@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agents.access import masking
 from agents.access.masking import ANSWER_STEP, Masker, Row
@@ -46,6 +47,11 @@ MAX_ROWS = 100
 DEFERRED_FIELDS = {"compare": ("request",), "shared": ()}
 WRITTEN_KINDS = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 DEMO_MODEL = "demo"
+EFFORT_LABELS = {
+    "low": gettext_lazy("low effort"),
+    "medium": gettext_lazy("medium effort"),
+    "high": gettext_lazy("high effort"),
+}
 # How much of a run is rendered: everything that fits, rows without content, or little more than
 # the answer.
 FULL, BRIEF, BARE = range(3)
@@ -398,6 +404,16 @@ class RunView:
     @property
     def model_label(self) -> str:
         return model_label(self.run.model)
+
+    @property
+    def tuning_label(self) -> str:
+        """The effort or temperature that the user chose, if any."""
+        effort, temperature = self.run.tuning
+        if effort:
+            return str(EFFORT_LABELS.get(effort, effort))
+        if temperature is None:
+            return ""
+        return _("temperature %(value)g") % {"value": temperature}
 
     @property
     def route_label(self) -> str:

@@ -27,7 +27,14 @@ WAIT_PLACEHOLDER = timedelta(milliseconds=246_813_580)
 BAR_PLACEHOLDER = 'x="0.0" width="99.0"'
 REQUEST_PLACEHOLDER, WORDS_PLACEHOLDER = "\ue000", "\ue001"
 MAX_CACHED = 512
+Tuning = tuple[str, float | None]  # effort and temperature, as in `Run.tuning`
 MAX_RUN_BYTES = 200_000  # bytes of HTML
+
+
+def tuning_overrides(tuning: Tuning) -> dict[str, object]:
+    """Return a run's overrides with this effort and temperature."""
+    effort, temperature = tuning
+    return {"effort": effort, "temperature": temperature}
 
 
 def cached_part(template: str, view: RunView) -> SafeString:
@@ -64,6 +71,7 @@ def run_header(view: RunView) -> SafeString:
         run.status,
         view.active_agent or run.agent_name,
         run.model,
+        run.tuning,
         run.road,
         run.max_steps,
         bool(view.tokens),
@@ -94,6 +102,7 @@ def _header_format(
     status: str,
     agent: str,
     model: str,
+    tuning: Tuning,
     route: str,
     max_steps: int,
     has_tokens: bool,
@@ -110,6 +119,7 @@ def _header_format(
         status=status,
         agent_name=agent,
         model=model,
+        overrides=tuning_overrides(tuning),
         road=route,
         max_steps=max_steps,
         turns=TURN_PLACEHOLDER if steps > 1 else steps,
@@ -220,14 +230,19 @@ def to_format_string(html: str, **places: str) -> str:
 def unstarted_run(view: RunView) -> SafeString:
     """Render a run without events, which is the same for every run of an agent."""
     run = view.run
-    html = _unstarted_run(get_language(), view.place, run.agent_name, run.model, run.max_steps)
+    html = _unstarted_run(
+        get_language(), view.place, run.agent_name, run.model, run.max_steps, run.tuning
+    )
     return mark_safe(html.replace(str(RUN_PLACEHOLDER), view.pk))
 
 
 @lru_cache(maxsize=256)
-def _unstarted_run(language: str, place: str, agent: str, model: str, max_steps: int) -> str:
+def _unstarted_run(
+    language: str, place: str, agent: str, model: str, max_steps: int, tuning: Tuning
+) -> str:
     now, about = timezone.now(), {"agent_name": agent, "model": model, "max_steps": max_steps}
-    run = Run(pk=RUN_PLACEHOLDER, started_at=now, **about)
+    overrides = tuning_overrides(tuning)
+    run = Run(pk=RUN_PLACEHOLDER, started_at=now, overrides=overrides, **about)
     return render_to_string("run/_run.html", {"view": RunView(run, place, until=0, now=now)})
 
 

@@ -1,0 +1,79 @@
+"""Models that a user can choose for a chat, and what each of them accepts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from agents.llm import model_info, parameters, tuning
+from agents.models import LanguageModel
+
+from . import planner_factory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A model by the name that agents use for it; prices are USD per million tokens."""
+
+    name: str
+    provider: str = ""
+    input_price: float | None = None
+    output_price: float | None = None
+    window: int | None = None
+    sees_images: bool = False
+    hears_audio: bool = False
+    takes_effort: bool = False
+    max_temperature: float = 0.0  # 0: it accepts none
+
+    @property
+    def is_tunable(self) -> bool:
+        return self.takes_effort or bool(self.max_temperature)
+
+
+def list_models(user: User | None) -> list[ModelChoice]:
+    """Return the default model and the configured ones that this user can use."""
+    default = planner_factory.default_model().model
+    rows = [_from_row(row) for row in planner_factory.usable_rows(user)]
+    first = [] if default == planner_factory.DEMO else [describe(default)]
+    return [*first, *(choice for choice in rows if choice.name != default)]
+
+
+def find_model(name: str, user: User | None) -> ModelChoice | None:
+    """Return the model if this user can choose it."""
+    return next((choice for choice in list_models(user) if choice.name == name), None)
+
+
+def describe(name: str) -> ModelChoice:
+    """Return what is known about a model, no matter who can choose it."""
+    row = planner_factory.model_row(name)
+    if row is not None:
+        return _from_row(row)
+    return ModelChoice(name=name) if name == planner_factory.DEMO else _from_name(name, name)
+
+
+def _from_row(row: LanguageModel) -> ModelChoice:
+    choice = _from_name(row.label, row.model, row.parameters)
+    own: dict[str, Any] = {"window": row.context_window or choice.window}
+    if row.provider != LanguageModel.Provider.OTHER:
+        own["provider"] = row.get_provider_display()
+    if row.input_price is not None and row.output_price is not None:
+        own |= {"input_price": row.input_price, "output_price": row.output_price}
+    if row.image_input != LanguageModel.ImageInput.AUTO:
+        own["sees_images"] = row.image_input == LanguageModel.ImageInput.YES
+    return replace(choice, **own)
+
+
+def _from_name(name: str, model: str, own: Mapping[str, Any] | None = None) -> ModelChoice:
+    price, own = model_info.price(parameters.full_name(model)), own or {}
+    return ModelChoice(
+        name=name,
+        provider=parameters.provider_label(parameters.provider_prefix(model)),
+        input_price=price.input * planner_factory.MILLION if price else None,
+        output_price=price.output * planner_factory.MILLION if price else None,
+        window=model_info.known_window(model),
+        sees_images=model_info.sees_images(model),
+        hears_audio=model_info.hears_audio(model),
+        takes_effort=tuning.takes_effort(model, own),
+        max_temperature=tuning.max_temperature(model, own),
+    )
