@@ -7,11 +7,14 @@ is the path from the root to the message before.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 
 from agents.db.compiled_queries import compiled_query
+from agents.models import Run
 from chat.models import BranchPosition, ChatSession, Message
 
 
@@ -96,6 +99,120 @@ def visible_path(session: ChatSession, user: User) -> list[int]:
     """Return the ids of the messages that this user sees, from the first to the last."""
     tree = read(session.pk)
     return tree.path(visible_leaf(tree, session.pk, user.pk))
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A message's place among its siblings."""
+
+    number: int
+    count: int
+    previous: int | None
+    next: int | None
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count} {self.previous or ''} {self.next or ''}"
+
+
+def forks(tree: Tree, path: Iterable[int]) -> dict[int, Fork]:
+    """Return the messages of a path that have siblings."""
+    if tree.is_linear:
+        return {}
+    return {pk: _fork(pk, rows) for pk in path if len(rows := tree.siblings(pk)) > 1}
+
+
+def _fork(pk: int, siblings: list[int]) -> Fork:
+    at = siblings.index(pk)
+    following = siblings[at + 1] if at + 1 < len(siblings) else None
+    return Fork(at + 1, len(siblings), siblings[at - 1] if at else None, following)
+
+
+def show(session: ChatSession, user: User, message: int) -> bool:
+    """Show this user the branch of a message, as they left it; return whether it exists."""
+    with transaction.atomic():
+        tree = read(session.pk)
+        if message not in tree:
+            return False
+        before = visible_leaf(tree, session.pk, user.pk)
+        left, entered = _parting(tree.path(before), tree.path(message))
+        if entered is None:  # it is on the visible path
+            return True
+        if left is not None:
+            _remember(session.pk, user.pk, left, before)
+        known = BranchPosition.objects.filter(user=user, branch=message).first()
+        at = known.leaf_id if known and known.leaf_id in tree else message
+        _remember(session.pk, user.pk, None, tree.newest_leaf(at))
+    return True
+
+
+def _parting(path: list[int], other: list[int]) -> tuple[int | None, int | None]:
+    """Return the first message on each path that isn't on the other one."""
+    for ours, theirs in zip_longest(path, other):
+        if ours != theirs:
+            return ours, theirs
+    return None, None
+
+
+def _remember(session: int, user: int, branch: int | None, leaf: int | None) -> None:
+    if leaf is not None:
+        BranchPosition.objects.update_or_create(
+            {"leaf_id": leaf}, session_id=session, user_id=user, branch_id=branch
+        )
+
+
+def keep_readers(session: ChatSession, tree: Tree, parent: int | None) -> None:
+    """Keep everybody where they are, before a message is added that isn't on every path.
+
+    A stored position means the end of the branch below it, so it has to be the end when that
+    branch gets a fork; and without one, the newest message counts.
+    """
+    newest = tree.newest_leaf()
+    if newest is None or parent == newest:
+        return
+    positions = list(BranchPosition.objects.filter(session=session))
+    for position in positions:
+        leaf = tree.newest_leaf(position.leaf_id)
+        if leaf is not None and leaf != position.leaf_id:
+            BranchPosition.objects.filter(pk=position.pk).update(leaf=leaf)
+    placed = {position.user_id for position in positions if position.branch_id is None}
+    readers = {session.user_id, *session.members.values_list("user", flat=True)}
+    BranchPosition.objects.bulk_create(
+        BranchPosition(session=session, user_id=user, leaf_id=newest)
+        for user in readers - placed
+    )
+
+
+def enter(message: Message) -> None:
+    """Show its author a message on a new branch, and remember the branch they were on."""
+    tree = read(message.session_id)
+    before = visible_leaf(tree, message.session_id, message.author_id)
+    left, entered = _parting(tree.path(before), tree.path(message.pk))
+    if entered is None:
+        return
+    if left is not None:
+        _remember(message.session_id, message.author_id, left, before)
+    _remember(message.session_id, message.author_id, None, message.pk)
+
+
+def remove(session: ChatSession, doomed: set[int]) -> None:
+    """Delete messages with their runs; what follows them is attached to what precedes them.
+
+    Readers of a deleted branch see the newest one of what is left at its fork.
+    """
+    tree, moved = read(session.pk), {}
+    for position in BranchPosition.objects.filter(session=session, leaf__in=doomed):
+        leaf = tree.newest_leaf(position.leaf_id) or position.leaf_id
+        survivor = leaf if leaf not in doomed else _nearest_other(tree, leaf, doomed)
+        if survivor is not None and position.branch_id not in doomed:
+            moved[position.pk] = survivor
+    reattach_children(doomed, session.pk)
+    left = Tree(
+        {pk: parent for pk, parent in read(session.pk).parents.items() if pk not in doomed}
+    )
+    for pk, survivor in moved.items():
+        BranchPosition.objects.filter(pk=pk).update(leaf=left.newest_leaf(survivor))
+    Run.objects.filter(message__in=doomed).delete()
+    Message.objects.filter(pk__in=doomed).delete()
 
 
 def reattach_children(doomed: Iterable[int], session: int) -> None:

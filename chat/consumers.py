@@ -25,7 +25,7 @@ from agents.runs import disconnections, pubsub
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, messages, presence, sessions, sharing
+from chat import fragments, message_actions, messages, presence, sessions, sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_PK, Conversation
@@ -69,7 +69,8 @@ class ChatConsumer(LiveConsumer):
         self.page = _parse_page_name(self.query_params.get("page", [""])[0])
         last = _parse_pk(self.query_params.get("after", [""])[0]) or 0
         user, self.was_writing = self.scope["user"], self.may_write
-        self._opened = Conversation(self.session, user, self.may_write, last)
+        shown = self.query_params.get("shown", [""])[0][:40]
+        self._opened = Conversation(self.session, user, self.may_write, last, shown)
 
     @property
     def conversation(self) -> Conversation:
@@ -81,6 +82,7 @@ class ChatConsumer(LiveConsumer):
         """Bring the page up to date; identical pages share the rendered frames."""
         about = (
             self.conversation.last,
+            self.conversation.shown,
             "away" in self.query_params,
             self.may_write,
             self.preferences,
@@ -102,9 +104,8 @@ class ChatConsumer(LiveConsumer):
         await self._update_presence()
 
     async def _catch_up_page(self) -> tuple[Conversation, list[str]]:
-        page = Conversation(
-            self.session, self.scope["user"], self.may_write, self.conversation.last
-        )
+        opened, user = self.conversation, self.scope["user"]
+        page = Conversation(self.session, user, self.may_write, opened.last, opened.shown)
         return page, await page.catch_up("away" in self.query_params, self.preferences)
 
     def _record_arrival(self, away: int | None) -> None:
@@ -152,15 +153,40 @@ class ChatConsumer(LiveConsumer):
     def handle(self, frame: dict[str, Any]) -> Awaitable[None]:
         match frame:
             case {"type": "message", "text": str(text), "client_id": str(client_id)}:
-                agent = frame.get("agent")
-                name = agent if isinstance(agent, str) else ""
-                return self.say(text, client_id, name, frame)
+                return self.say(text, client_id, _agent_in(frame), frame)
             case {"type": "stop", "run": str(run) | int(run)}:
                 return self.stop(_parse_pk(run))
             case {"type": "send_now", "message": str(message) | int(message)}:
                 return self.send_now(_parse_pk(message))
             case {"type": "withdraw", "message": str(message) | int(message)}:
                 return self.withdraw(_parse_pk(message))
+            case {
+                "type": "edit",
+                "message": str(message) | int(message),
+                "text": str(text),
+                "client_id": str(client_id),
+            }:
+                return self.edit(_parse_pk(message), text, client_id, _agent_in(frame))
+            case {
+                "type": "correct",
+                "message": str(message) | int(message),
+                "text": str(text),
+            }:
+                return self.correct(_parse_pk(message), text)
+            case {
+                "type": "regenerate",
+                "message": str(message) | int(message),
+                "client_id": str(client_id),
+            }:
+                return self.regenerate(_parse_pk(message), client_id, _agent_in(frame))
+            case {"type": "show_branch", "message": str(message) | int(message)}:
+                return self.show_branch(_parse_pk(message))
+            case {
+                "type": "delete_message",
+                "message": str(message) | int(message),
+                "scope": "pair" | "below" as scope,
+            }:
+                return self.delete_message(_parse_pk(message), scope == "below")
             case _:
                 raise BadFrame(_("The page sent an invalid request. Reload it and try again."))
 
@@ -186,6 +212,72 @@ class ChatConsumer(LiveConsumer):
         if not message.is_new or not self.is_greeted:
             state = partial(fragments.render_composer, acknowledged=client_id)
             await self.show(state, self.session, ask=database.run_urgent)
+
+    async def edit(self, pk: int | None, text: str, client_id: str, agent: str) -> None:
+        """Send an edited message as a new branch; if that fails, the editor stays open."""
+        await database.run_urgent(self._check_access)
+        sending = message_actions.edit(
+            *(self.session, self.scope["user"], pk, text, client_id, agent), page=self
+        )
+        try:
+            await self._send_branch(sending)
+        except MessageRejected as reason:
+            await self.show(fragments.render_edit_problem, reason.args[0])
+
+    async def regenerate(self, pk: int | None, client_id: str, agent: str) -> None:
+        await database.run_urgent(self._check_access)
+        sending = message_actions.regenerate(
+            *(self.session, self.scope["user"], pk, client_id, agent), page=self
+        )
+        try:
+            await self._send_branch(sending)
+        except MessageRejected as reason:
+            await self.send_error(reason.args[0])
+
+    async def _send_branch(self, sending: Awaitable[Message]) -> None:
+        """Await a new branch and display it before any events of its run."""
+        async with self.turn:
+            try:
+                message = await sending
+            finally:
+                frames, self.new_run_frames = self.new_run_frames, ""
+                await self.send(frames)
+        if not message.is_new or not self.is_greeted:
+            await self.show(self.conversation.new_message_frames)
+
+    async def correct(self, pk: int | None, text: str) -> None:
+        """Save a corrected text; if that fails, the editor stays open."""
+        await database.run_urgent(self._check_access)
+        try:
+            await message_actions.correct(self.session, self.scope["user"], pk, text)
+        except MessageRejected as reason:
+            await self.show(fragments.render_edit_problem, reason.args[0])
+
+    async def show_branch(self, pk: int | None) -> None:
+        """Switch the branch this user sees; reading is enough for that."""
+        if await database.run_urgent(self.find_topic) is None:
+            raise BadFrame(_("This chat no longer exists."))
+        if not await message_actions.show_branch(self.session, self.scope["user"], pk):
+            await self.send_error(_("This message no longer exists."))
+
+    async def delete_message(self, pk: int | None, below: bool) -> None:
+        await database.run_urgent(self._check_access)
+        user = self.scope["user"]
+        try:
+            await message_actions.delete(self.session, user, pk, below=below)
+        except MessageRejected as reason:
+            await self.send_error(reason.args[0])
+
+    async def message_corrected(self, notification: dict[str, Any]) -> None:
+        await self.show(self.conversation.corrected_frames, notification["message"])
+
+    async def messages_deleted(self, notification: dict[str, Any]) -> None:
+        await self.show(self.conversation.new_message_frames)
+
+    async def branch_shown(self, notification: dict[str, Any]) -> None:
+        """Follow the user, who switched branches here or in another tab."""
+        if notification["user"] == self.scope["user"].pk:
+            await self.show(self.conversation.new_message_frames)
 
     def recheck(self) -> tuple[ChatSession, User]:
         self._check_access()
@@ -310,7 +402,11 @@ class ChatConsumer(LiveConsumer):
         await self.show(self.conversation.around.changes, self.session)
 
     def event_frames(self, run: int, events: EventDicts) -> str:
-        frames = [] if run in self.live_views else [self.conversation.new_message_frames()]
+        page = self.conversation
+        is_known = run in self.live_views or run in page.hidden_runs
+        frames = [] if is_known else [page.new_message_frames()]
+        if run not in self.live_views:
+            page.hidden_runs.add(run)  # on another branch, or above the page
         frames.append(super().event_frames(run, events))
         if {event["type"] for event in events} & CHROME_EVENTS:
             frames.append(self.conversation.around.run_status_frames(self.session))
@@ -335,6 +431,11 @@ class ChatConsumer(LiveConsumer):
 @compiled_query
 def _visible_sessions(user: int, pk: int) -> QuerySet[ChatSession]:
     return ChatSession.objects.for_user(user).filter(pk=pk)
+
+
+def _agent_in(frame: dict[str, Any]) -> str:
+    agent = frame.get("agent")
+    return agent if isinstance(agent, str) else ""
 
 
 def _parse_page_name(text: str) -> str:

@@ -7,14 +7,17 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import Run
+from agents.models.types import LazyText
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MAX_QUESTION_CHARS
 from agents.web.presentation.markdown import render_markdown, truncate
-from chat import listing, new_message, queue, sessions
+from chat import listing, new_message, page_digest, queue, sessions
+from chat.branches import Fork
 from chat.models import ChatSession, Message
 from chat.presence import Person
 
@@ -22,6 +25,10 @@ __all__ = [
     "MessageView",
     "SessionChrome",
     "render_composer",
+    "render_edit_problem",
+    "render_fork",
+    "render_question",
+    "render_removed",
     "render_message",
     "render_earlier_link",
     "render_new_message",
@@ -37,6 +44,8 @@ class MessageView:
 
     message: Message
     view: RunView | None
+    may_write: bool = False
+    fork: Fork | None = None
     html: SafeString = SafeString()
 
     def __getattr__(self, name: str) -> Any:
@@ -53,19 +62,32 @@ class MessageView:
 
     @property
     def text_href(self) -> str:
+        """The address of the whole text; the run has it as it was before a correction."""
         run = self.message.run_id
-        return "" if run is None else text_url(run, "question")
+        if run is None or self.message.edited_at is not None:
+            return reverse("chat:text", args=[self.message.session_id, self.message.pk])
+        return text_url(run, "question")
+
+    @property
+    def edit_mark(self) -> str:
+        return page_digest.edit_mark(self.message.edited_at)
 
     @classmethod
     def of(
-        cls, message: Message, user: User, *, may_decide: bool, is_discussed: bool
+        cls,
+        message: Message,
+        user: User,
+        *,
+        may_write: bool,
+        is_discussed: bool,
+        fork: Fork | None = None,
     ) -> "MessageView":
-        """Return the view of a message for this user; `about` is what they can do."""
+        """Return the view of a message for this user."""
         run = message.run
         if run is None:
-            return cls(message, None)
-        view = RunView(run, viewer=user.pk, may_decide=may_decide, is_discussed=is_discussed)
-        return cls(message, view)
+            return cls(message, None, may_write, fork)
+        view = RunView(run, viewer=user.pk, may_decide=may_write, is_discussed=is_discussed)
+        return cls(message, view, may_write, fork)
 
 
 class SessionChrome:
@@ -157,13 +179,14 @@ def _run_statuses(live: listing.Runs) -> dict[str, str]:
     return {topic: run.status for topic, run in live.items()}
 
 
-def render_new_message(message: Message, view: RunView, user: User) -> SafeString:
+def render_new_message(message: MessageView, user: User) -> SafeString:
     """Render a message at the end of the conversation, with its live run."""
-    is_long = len(message.text) > MAX_QUESTION_CHARS
-    if view.is_unstarted and message.author_id == user.pk and not is_long:
-        html = new_message.render(message, view)
+    is_new = message.view is not None and message.view.is_unstarted
+    is_usual = not (message.text_left_out or message.fork or message.edited_at)
+    if message.view and is_new and is_usual and message.author_id == user.pk:
+        html = new_message.render(message.message, message.view)
     else:
-        html = render_message(MessageView(message, view), user)
+        html = render_message(message, user)
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
@@ -176,6 +199,26 @@ def render_earlier_link(session: ChatSession, oldest: int, after: int) -> SafeSt
 
 def render_message(message: MessageView, user: User) -> SafeString:
     return _render("_message.html", {"message": message, "user": user})
+
+
+def render_question(message: MessageView, user: User) -> SafeString:
+    return _render("_question.html", {"message": message, "user": user})
+
+
+def render_fork(session: ChatSession, message: int, fork: Fork | None) -> SafeString:
+    """Render where a message is among its siblings."""
+    about = {"pk": message, "session": session.pk, "fork": fork}
+    return _render("_fork.html", about)
+
+
+def render_removed(message: int) -> SafeString:
+    """Render the removal of a message that isn't on the visible branch."""
+    return format_html('<article id="message-{}" hx-swap-oob="delete"></article>', message)
+
+
+def render_edit_problem(reason: LazyText) -> SafeString:
+    """Render why an edited message wasn't sent; the editor stays open."""
+    return _render("_message_editor.html#problem", {"problem": reason})
 
 
 def render_composer(session: ChatSession, **about: str) -> SafeString:

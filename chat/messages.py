@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
@@ -61,13 +61,16 @@ def submit(
     *,
     options: Mapping[str, Any] | None = None,
     page: Page | None = None,
+    instead_of: int | None = None,
 ) -> Awaitable[Message]:
     """Save a message and have it answered, even if its sender disconnects meanwhile.
 
-    Without a session a new chat starts with it. `options` may have a model, an effort and a
-    temperature; without any of them, the chat's are used. Raises MessageRejected.
+    Without a session a new chat starts with it. With `instead_of`, it is a new branch beside
+    that message. `options` may have a model, an effort and a temperature; without any of them,
+    the chat's are used. Raises MessageRejected.
     """
-    saving = partial(save, session, user, text, client_id, agent, options=options, page=page)
+    sent = (session, user, text, client_id, agent)
+    saving = partial(save, *sent, options=options, page=page, instead_of=instead_of)
     task = asyncio.create_task(_save_and_dispatch(saving))
     _submitting.add(task)
     task.add_done_callback(_submitting.discard)
@@ -90,6 +93,7 @@ def save(
     *,
     options: Mapping[str, Any] | None = None,
     page: Page | None = None,
+    instead_of: int | None = None,
 ) -> Message:
     """Save a message with its run, or in the queue while another run is live.
 
@@ -106,9 +110,12 @@ def save(
                 message = _find_duplicate(user, text, client_id, session)
                 if message is None:
                     _check_rate(user)
-                    message = _build(session, user, text, client_id, agent, chosen)
+                    sent = (session, user, text, client_id, agent)
+                    message = _build(*sent, chosen, instead_of)
                     message.save(force_insert=True)
                     message.is_new = True
+                    if instead_of is not None:
+                        branches.enter(message)
                 if message.is_new and session is not None:
                     _touch(session, chosen)
                     filing.bring_back(session, user)
@@ -208,7 +215,25 @@ def _path_for(message: Message) -> list[int]:
     if message.parent_id is None or message.parent_id not in tree:
         message.parent_id = branches.visible_leaf(tree, message.session_id, message.author_id)
     message.parent_id = tree.newest_leaf(message.parent_id)
+    branches.keep_readers(message.session, tree, message.parent_id)
     return tree.path(message.parent_id)
+
+
+def _path_before(
+    session: ChatSession | None, user: User, instead_of: int | None
+) -> Sequence[int]:
+    """Return the path that a message continues: what its sender sees, or that of a sibling."""
+    if session is None:
+        return ()
+    tree = branches.read(session.pk)
+    if instead_of is None:
+        parent = branches.visible_leaf(tree, session.pk, user.pk)
+    elif instead_of in tree:
+        parent = tree.parent(instead_of)
+    else:
+        raise MessageRejected(_("This message no longer exists."))
+    branches.keep_readers(session, tree, parent)
+    return tree.path(parent)
 
 
 def _lock(session: ChatSession, user: User) -> None:
@@ -267,12 +292,19 @@ def _build(
     client_id: str,
     agent: str,
     chosen: RunOptions | None = None,
+    instead_of: int | None = None,
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
     options = chosen or RunOptions.load(session.options if session else {})
-    if session is not None and (queue.live_run(session) or queue.queued_messages(session)):
+    live = queue.live_run(session) if session is not None else None
+    if live is not None and instead_of is not None:
+        raise MessageRejected(
+            _("An answer is being written. Wait until it's finished, or stop it first.")
+        )
+    # A new branch doesn't wait behind messages of other branches.
+    if session is not None and instead_of is None and (live or queue.queued_messages(session)):
         return _build_queued(session, user, text, client_id, agent, options)
-    path = branches.visible_path(session, user) if session is not None else []
+    path = _path_before(session, user, instead_of)
     session = session or _create_session(user, text, agent, options)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(agent, user)

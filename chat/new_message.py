@@ -19,11 +19,11 @@ from agents.web.presentation.template_cache import (
     to_format_string,
     tuning_overrides,
 )
-from chat.models import Message
+from chat.models import ChatSession, Message
 
 MAX_UNSCROLLED_CHARS = 240  # longer questions may need scrolling
 MAX_CACHED_TEMPLATES = 256
-MESSAGE_PLACEHOLDER = 792_468_135
+MESSAGE_PLACEHOLDER, SESSION_PLACEHOLDER = 792_468_135, 681_357_924
 TEXT_PLACEHOLDER, ID_PLACEHOLDER = "\ue000", "\ue001"
 TIME_PLACEHOLDER = datetime(1999, 8, 7, 6, 5, 4, tzinfo=UTC)
 
@@ -36,6 +36,7 @@ def render(message: Message, view: RunView) -> SafeString:
     )
     about = {
         "message": message.pk,
+        "session": message.session_id,
         "run": view.pk,
         "client_id": escape(message.client_id),
         "text": escape(message.text),
@@ -52,13 +53,19 @@ def _cached_template(
     message = Message(
         pk=MESSAGE_PLACEHOLDER, author=person, client_id=ID_PLACEHOLDER, text=text
     )
+    message.session = ChatSession(pk=SESSION_PLACEHOLDER, user=person)
     message.created_at = TIME_PLACEHOLDER
     about = {"agent_name": agent, "model": model, "max_steps": max_steps}
     run = Run(pk=RUN_PLACEHOLDER, overrides=tuning_overrides(tuning), **about)
     message.run = run
-    vars(message)["view"] = RunView(run, until=0)
+    vars(message).update(view=RunView(run, until=0), may_write=True)
     html = render_to_string("chat/_message.html", {"message": message, "user": person})
-    places = {"message": str(MESSAGE_PLACEHOLDER), "client_id": ID_PLACEHOLDER, "text": text}
+    places = {
+        "message": str(MESSAGE_PLACEHOLDER),
+        "session": str(SESSION_PLACEHOLDER),
+        "client_id": ID_PLACEHOLDER,
+        "text": text,
+    }
     return to_format_string(html, **places, **_time_fields(TIME_PLACEHOLDER))
 
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from copy import copy, deepcopy
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -20,7 +21,9 @@ from agents.models import Run
 from agents.review.models import Comment
 from agents.web.preferences import Preferences
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, sharing
+from chat import branches, fragments, page_digest, sharing
+from chat.branches import Fork, Tree
+from chat.fragments import MessageView
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
@@ -33,16 +36,24 @@ MAX_COMMENTS = 50
 MAX_MESSAGES = 30
 MAX_HTML_BYTES = 320_000  # bytes of message HTML on a page
 BATCH_SIZE = 5
+CLEARED = '<div id="messages" hx-swap-oob="innerHTML"></div>'
 
 
 class Conversation:
     def __init__(
-        self, session: ChatSession, user: User, may_write: bool, last: int = 0
+        self, session: ChatSession, user: User, may_write: bool, last: int = 0, shown: str = ""
     ) -> None:
         self.session = session
         self.user = user
         self.may_write = may_write
         self.last = last  # the last message on the page
+        self.shown = shown  # a digest of the page's messages
+        self.first = page_digest.first_message(shown)  # the first without a gap after it
+        self.path: list[int] = []  # to the last message on the page
+        self.forks: dict[int, Fork] = {}
+        self._visible_path: list[int] = []
+        self.messages_of: dict[int, int] = {}  # the message of each watched run
+        self.hidden_runs: set[int] = set()  # on other branches, or above the page
         self.is_discussed = False
         self.live_views: dict[int, LiveRunView] = {}
         self.around = fragments.SessionChrome(user)
@@ -50,6 +61,8 @@ class Conversation:
     def take(self, other: "Conversation") -> None:
         """Copy another page's state, and continue from there."""
         self.last, self.is_discussed = other.last, other.is_discussed
+        self.first, self.path, self.forks = other.first, [*other.path], other.forks
+        self.messages_of = {**other.messages_of}
         self.live_views, self.around = deepcopy(other.live_views), copy(other.around)
 
     async def catch_up(self, was_away: bool, preferences: Preferences) -> list[str]:
@@ -61,25 +74,65 @@ class Conversation:
         async def later(part: Callable[..., Any], *subject: Any) -> Any:
             return await database.run_deferred(_apply, preferences, part, *subject)
 
-        frames = [await later(self._last_run_frame)]
-        for runs in _batches(await later(_corrected_runs, self.session.pk)):
+        frames = [await later(self._open)]
+        frames.append(await later(self._last_run_frame))
+        for runs in _batches(await later(self._corrected_runs)):
             frames.append(await later(self._correction_frames, runs))
         if was_away and self.is_discussed:
-            comments = dict.fromkeys(await later(_recent_comments, self.session.pk))
+            comments = dict.fromkeys(await later(self._recent_comments))
             for steps in _batches(comments):
                 frames.append(await later(self._comment_frames, steps))
-        missed = MissedMessages(self)
+        missed = await later(MissedMessages, self, self._visible_path)
         while await later(missed.read_batch):
             pass
         frames += await later(missed.frames)
         frames.append(await later(self.around.changes, self.session))
         return [frame for frame in frames if frame]
 
+    def _open(self) -> str:
+        """Find the page's place on the visible path; clear a page that is on another one."""
+        tree, path = self._read_tree()
+        self._visible_path, self.forks = path, branches.forks(tree, path)
+        self.path = [pk for pk in path if pk <= self.last]
+        is_there = not self.last or self.path[-1:] == [self.last]
+        if is_there and self.shown in {"", self._digest()}:
+            return ""
+        return self._clear()
+
+    def _digest(self) -> str:
+        """Return what a page with these messages would send, from its first message on."""
+        edited = dict(_edited_messages(self.session.pk)) if self.path else {}
+        return page_digest.digest(
+            (pk, self.forks.get(pk), edited.get(pk)) for pk in self.path if pk >= self.first
+        )
+
+    def _clear(self) -> str:
+        self.last, self.path = 0, []
+        self.live_views.clear()
+        return CLEARED
+
+    def _read_tree(self) -> tuple[Tree, list[int]]:
+        tree = branches.read(self.session.pk)
+        return tree, tree.path(branches.visible_leaf(tree, self.session.pk, self.user.pk))
+
     def _last_run_frame(self) -> str:
         self.is_discussed = sharing.has_members(self.session)
-        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
-        last_run = answered.order_by("-pk").values_list("run_id", flat=True).first()
-        return "" if last_run is None else self.watch(last_run).snapshot()
+        return "".join(self.watch(run).snapshot() for run in self._newest_runs(1))
+
+    def _newest_runs(self, most: int) -> list[int]:
+        """Return the last runs on the page."""
+        answered = Message.objects.filter(run__isnull=False, pk__in=self.path[-most:])
+        found = dict(answered.order_by("-pk").values_list("run_id", "pk"))
+        self.messages_of |= found
+        return list(found)
+
+    def _corrected_runs(self) -> list[int]:
+        on_path = set(self.path)
+        return [run for run, message in _corrected_runs(self.session.pk) if message in on_path]
+
+    def _recent_comments(self) -> list[tuple[int, int]]:
+        on_path, found = set(self.path), _recent_comments(self.session.pk)
+        return [(run, step) for run, step, message in found if message in on_path]
 
     def _correction_frames(self, runs: Iterable[int]) -> str:
         """Return frames for corrections made while the page was away, regardless of age."""
@@ -91,41 +144,78 @@ class Conversation:
 
     def new_message_frames(self, new_run: int | None = None) -> str:
         """Return frames for missing messages; a run that just started, from its start."""
-        missed = MissedMessages(self, new_run)
+        frames = self.path_frames(new_run)
+        return frames + self.around.changes(self.session) if frames else ""
+
+    def path_frames(self, new_run: int | None = None, sent: Message | None = None) -> str:
+        """Return frames that bring the page to the path its user sees now."""
+        tree, path = self._read_tree()
+        left = "" if path[: len(self.path)] == self.path else self._leave(path)
+        counters = self._fork_frames(branches.forks(tree, path))
+        missed = MissedMessages(self, path, new_run, sent)
         while missed.read_batch():
             pass
-        frames = missed.frames()
-        return "".join([*frames, self.around.changes(self.session)]) if frames else ""
+        return "".join([left, counters, *missed.frames()])
+
+    def _leave(self, path: list[int]) -> str:
+        """Return frames that remove what isn't on this path; all of it if the fork is above."""
+        kept = sum(ours == theirs for ours, theirs in zip(self.path, path, strict=False))
+        gone, stays = self.path[kept:], self.path[:kept]
+        self.hidden_runs.clear()
+        if not stays or stays[-1] < self.first:
+            return self._clear()
+        self.path, self.last = stays, stays[-1]
+        for run in [run for run in self.live_views if self.messages_of.get(run) in gone]:
+            del self.live_views[run]
+        return "".join(fragments.render_removed(pk) for pk in gone)
+
+    def _fork_frames(self, forks: dict[int, Fork]) -> str:
+        """Return the counters that have changed."""
+        before, self.forks = self.forks, forks
+        changed = [pk for pk in self.path if forks.get(pk) != before.get(pk)]
+        return "".join(fragments.render_fork(self.session, pk, forks.get(pk)) for pk in changed)
+
+    def corrected_frames(self, pk: int) -> str:
+        """Return the question again, after its text was corrected."""
+        if pk not in self.path:
+            return ""
+        messages = Message.objects.filter(pk=pk).select_related("author__profile")
+        return "".join(
+            fragments.render_question(MessageView(message, None), self.user)
+            for message in messages
+        )
 
     def at_once(self, message: Message) -> str:
         """Return frames for a message sent here, without waiting for its notification."""
+        before = self.last, self.path, self.forks
         try:
-            if _first_after(self.session.pk, self.last) != [message.pk]:
-                return ""  # others' earlier messages come first
             run = _answering_run(message)
-            frames = self.new_message(message, is_new=True)
+            frames = self.path_frames(run.pk, message)
+            if run.pk not in self.live_views:
+                return frames
             frames += self.around.run_started_frames(self.session, run)
         except Exception:  # it is saved, and this page is notified like others
             logger.exception("Can't render message %s right away.", message.pk)
             if message.run_id is not None:
                 self.live_views.pop(message.run_id, None)
             self.around = fragments.SessionChrome(self.user)
+            self.last, self.path, self.forks = before
             return ""
-        self.last = message.pk
         return frames
 
     def new_message(self, message: Message, is_new: bool) -> str:
         run = _answering_run(message)
         live_view = self.watch(run.pk)
+        self.messages_of[run.pk] = message.pk
         view = live_view.begin(run) if is_new else live_view.view()
-        return fragments.render_new_message(message, view, self.user)
+        message.session = self.session
+        shown = MessageView(message, view, self.may_write, self.forks.get(message.pk))
+        return fragments.render_new_message(shown, self.user)
 
     def enable_comments(self) -> list[str]:
         """Return the messages on the page again, with comments enabled."""
         self.is_discussed = True
-        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
-        newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MAX_MESSAGES]
-        return [self.watch(run).snapshot() for run in newest]
+        return [self.watch(run).snapshot() for run in self._newest_runs(MAX_MESSAGES)]
 
     def on_page(self, run: int) -> LiveRunView:
         """Return the view of a run that may be on the page."""
@@ -146,19 +236,25 @@ class MissedMessages:
     earlier ones.
     """
 
-    def __init__(self, page: Conversation, new_run: int | None = None) -> None:
+    def __init__(
+        self,
+        page: Conversation,
+        path: list[int],
+        new_run: int | None = None,
+        sent: Message | None = None,
+    ) -> None:
         self.page = page
+        self.path = path
         self.new_run = new_run
-        self.before = MAX_PK
+        self.sent = sent  # read already
+        self.waiting = [pk for pk in path if pk > page.last]
         self.room = MAX_HTML_BYTES
         self.rendered: list[tuple[int, str]] = []  # newest first
         self.is_all = True
 
     def read_batch(self) -> bool:
         """Read a batch; return whether there may be more."""
-        messages = _newest_between(self.page.session.pk, self.page.last, self.before)
-        for message in messages:
-            self.before = message.pk
+        for message in self._next_messages():
             # The run may have ended elsewhere, with its notifications lost.
             with suppress(ObjectDoesNotExist):
                 run = _answering_run(message)
@@ -170,7 +266,15 @@ class MissedMessages:
                     del self.page.live_views[run.pk]
                     return False
                 self.rendered.append((message.pk, html))
-        return len(messages) == BATCH_SIZE
+        return bool(self.waiting)
+
+    def _next_messages(self) -> list[Message]:
+        """Return the last of those that are left, the newest first."""
+        wanted = self.waiting[-BATCH_SIZE:]
+        del self.waiting[-BATCH_SIZE:]
+        if self.sent is not None and wanted == [self.sent.pk]:
+            return [self.sent]
+        return _messages(*wanted, *[0] * (BATCH_SIZE - len(wanted))) if wanted else []
 
     def frames(self) -> list[str]:
         """Return one frame per message, and mark them as displayed."""
@@ -178,11 +282,14 @@ class MissedMessages:
             return []
         (newest, _), (oldest, _) = self.rendered[0], self.rendered[-1]
         frames = [html for _, html in reversed(self.rendered)]
+        if not self.is_all or not self.page.last:
+            self.page.first = oldest
         if not self.is_all:
             frames.insert(
                 0, fragments.render_earlier_link(self.page.session, oldest, self.page.last)
             )
         self.page.last = newest
+        self.page.path = [pk for pk in self.path if pk <= newest]
         return frames
 
 
@@ -205,31 +312,26 @@ def _batches(rows: Iterable[Any]) -> Iterable[list[Any]]:
 
 
 @compiled_query
-def _newest_between(session: int, after: int, before: int) -> QuerySet[Message]:
-    messages = (
-        _messages_after(session, after)
-        .filter(pk__lt=before)
-        .select_related("run", "author__profile")
-    )
-    return messages.defer("run__history", "run__answer").order_by("-pk")[:BATCH_SIZE]
+def _messages(a: int, b: int, c: int, d: int, e: int) -> QuerySet[Message]:
+    """Return BATCH_SIZE messages that have a run, the newest first."""
+    messages = Message.objects.filter(pk__in=[a, b, c, d, e], run__isnull=False)
+    messages = messages.select_related("run", "author__profile")
+    return messages.defer("run__history", "run__answer").order_by("-pk")
 
 
 @compiled_query
-def _first_after(session: int, pk: int) -> QuerySet[Message, int]:
-    return _messages_after(session, pk).order_by("pk").values_list("pk", flat=True)[:1]
-
-
-def _messages_after(session: int, pk: int) -> QuerySet[Message]:
-    return Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
+def _edited_messages(session: int) -> QuerySet[Message, tuple[int, datetime | None]]:
+    edited = Message.objects.filter(session=session, edited_at__isnull=False)
+    return edited.order_by().values_list("pk", "edited_at")
 
 
 @compiled_query
-def _recent_comments(session: int) -> QuerySet[Comment, tuple[int, int]]:
+def _recent_comments(session: int) -> QuerySet[Comment, tuple[int, int, int]]:
     comments = Comment.objects.filter(run__message__session=session).order_by("-pk")
-    return comments.values_list("run", "step")[:MAX_COMMENTS]
+    return comments.values_list("run", "step", "run__message__pk")[:MAX_COMMENTS]
 
 
 @compiled_query
-def _corrected_runs(session: int) -> QuerySet[Run, int]:
+def _corrected_runs(session: int) -> QuerySet[Run, tuple[int, int]]:
     runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
-    return runs.order_by("-pk").values_list("pk", flat=True)[:MAX_CORRECTIONS]
+    return runs.order_by("-pk").values_list("pk", "message__pk")[:MAX_CORRECTIONS]

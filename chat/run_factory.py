@@ -7,7 +7,7 @@ from functools import cache
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import F, QuerySet
+from django.db.models import Case, F, QuerySet, When
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -44,7 +44,15 @@ def history(session: ChatSession, path: Sequence[int] | None = None) -> list[His
         tree = branches.read(session.pk)
         path = tree.path(tree.newest_leaf())
     runs = _runs_of(session.pk, path)
-    return [message for run in runs for message in event_store.transcript(run)]
+    return [message for run in runs for message in _transcript(run)]
+
+
+def _transcript(run: Run) -> list[HistoryMessage]:
+    """Return a run's messages, with the question as it was corrected."""
+    messages, corrected = event_store.transcript(run), vars(run)["corrected"]
+    if corrected is None or not messages:
+        return messages
+    return [{**messages[0], "content": corrected}, *messages[1:]]
 
 
 def _runs_of(session: int, path: Sequence[int]) -> list[Run]:
@@ -64,7 +72,8 @@ def _recent_runs(session: int) -> QuerySet[Run]:
 
 def _history_runs() -> QuerySet[Run]:
     runs = Run.objects.select_related("review").only(*HISTORY_FIELDS)
-    return runs.annotate(message_pk=F("message__pk"))
+    corrected = When(message__edited_at__isnull=False, then="message__text")
+    return runs.annotate(message_pk=F("message__pk"), corrected=Case(corrected))
 
 
 def select_agent(name: str, user: User) -> Agent:

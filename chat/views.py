@@ -19,6 +19,7 @@ from agents.web.presentation.markdown import MAX_ANSWER_CHARS
 from agents.web.sandbox import allow_frames
 from agents.workflows import start as workflow_start
 from chat import (
+    branches,
     choice_pages,
     deletion,
     fragments,
@@ -46,6 +47,9 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
+    linked = _parse_pk(request.GET.get("leaf") or request.GET.get("message") or "")
+    if linked is not None:
+        branches.show(chat, request.user, linked)
     context = {"session": chat} | _conversation_context(request, chat, before, after)
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
@@ -185,18 +189,23 @@ def _conversation_context(
     With `after`, only those that a page missed.
     """
     is_discussed = sharing.has_members(chat)
-    messages = _load_messages(chat, is_discussed)
-    if (first := _parse_pk(before)) is not None:
-        messages = messages.filter(pk__lt=first)
-    if (last := _parse_pk(after)) is not None:
-        messages = messages.filter(pk__gt=last)
-    found = list(messages.order_by("-pk")[: MAX_MESSAGES + 1])
     user, may_write = request.user, sharing.may_write(chat, request.user)
+    tree = branches.read(chat.pk)
+    path = tree.path(branches.visible_leaf(tree, chat.pk, user.pk))
+    forks = branches.forks(tree, path)
+    if (first := _parse_pk(before)) is not None:
+        path = [pk for pk in path if pk < first]
+    if (last := _parse_pk(after)) is not None:
+        path = [pk for pk in path if pk > last]
+    messages = _load_messages(chat, is_discussed).filter(pk__in=path[-MAX_MESSAGES - 1 :])
+    found = list(messages.order_by("-pk"))
     views: list[MessageView] = []
     room = MAX_HTML_BYTES
     for message in found[:MAX_MESSAGES]:
+        message.session = chat
+        about = {"may_write": may_write, "is_discussed": is_discussed}
         view = MessageView.of(
-            _fill_deferred(message), user, may_decide=may_write, is_discussed=is_discussed
+            _fill_deferred(message), user, **about, fork=forks.get(message.pk)
         )
         html = fragments.render_message(view, user)
         room -= len(html.encode())

@@ -502,6 +502,11 @@ def _tool_links(agent: int) -> QuerySet[AgentTool]:
     return links.select_related("tool__server", "tool__fallback")
 
 
+def build_guardrails(agent: Agent) -> Guardrails:
+    """Return an agent's guardrails, to check text outside a run."""
+    return _build_guardrails(agent, _patterns(agent.pk))
+
+
 def _build_guardrails(agent: Agent, rows: Iterable[GuardrailPattern]) -> Guardrails:
     patterns = [
         Pattern(

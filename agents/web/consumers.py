@@ -246,6 +246,16 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def message_added(self, notification: dict[str, Any]) -> None:
         """Ignore messages, which only a chat displays."""
 
+    async def message_corrected(self, notification: dict[str, Any]) -> None:
+        """Ignore corrected messages, which only a chat displays."""
+
+    async def messages_deleted(self, notification: dict[str, Any]) -> None:
+        """Check access again, because the run of this page may be deleted."""
+        await self.look_again({})
+
+    async def branch_shown(self, notification: dict[str, Any]) -> None:
+        """Ignore switched branches, which only a chat displays."""
+
     async def queue_changed(self, notification: dict[str, Any]) -> None:
         """Ignore the queue, which only a chat displays."""
 

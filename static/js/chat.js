@@ -1,6 +1,7 @@
 import { offerCommands } from "./commands.js";
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
+import { actOnMessages } from "./message_actions.js";
 import { pickModel } from "./model_picker.js";
 import { pick } from "./picker.js";
 import { offerExports } from "./export_menu.js";
@@ -19,6 +20,7 @@ pick();
 pickModel();
 offerCommands();
 queue();
+actOnMessages();
 rate();
 follow();
 share();

@@ -155,7 +155,7 @@ function noticed({ target, detail }) {
 
 // A suggested text is sent at once, unless something else is being typed.
 async function proposed({ target }) {
-  const button = target.closest?.("[data-say], [data-say-again]");
+  const button = target.closest?.("[data-say]");
   if (!button) return;
   const asked = button.closest(".message")?.querySelector(".question");
   const long = button.dataset.say ? null : asked?.querySelector("[data-whole]");

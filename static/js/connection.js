@@ -38,10 +38,26 @@ function connect(address) {
   const url = new URL(address);
   const last = document.querySelector("#messages > .message:last-of-type");
   if (last) url.searchParams.set("after", last.id.replace("message-", ""));
+  url.searchParams.set("shown", digest());
   url.searchParams.set("page", page);
   url.searchParams.set("language", document.documentElement.lang);
   if (lost) url.searchParams.set("away", Math.max(0, Date.now() - lost));
   return (socket = new WebSocket(url));
+}
+
+// What chat/page_digest.py computes from the rows: a page that shows other messages, versions
+// or corrections than these is rendered again.
+function digest() {
+  const messages = [...document.querySelectorAll("#messages > .message")];
+  if (!messages.length) return "";
+  const lines = messages.map((message) => {
+    const fork = message.querySelector(".fork")?.dataset.fork ?? "";
+    const edited = message.querySelector(".question")?.dataset.edited ?? "";
+    return `${message.id.replace("message-", "")}|${fork}|${edited}`;
+  });
+  let hash = 2166136261;
+  for (const byte of new TextEncoder().encode(lines.join(","))) hash = Math.imul(hash ^ byte, 16777619) >>> 0;
+  return `${lines[0].split("|")[0]}.${hash.toString(16)}`;
 }
 
 // A socket without a network stays open for minutes without notice.

@@ -2,6 +2,7 @@
 
 import { announceRuns } from "./announcer.js";
 import { watch } from "./connection.js";
+import { actOnMessages } from "./message_actions.js";
 import { offerExports } from "./export_menu.js";
 import { rate } from "./rating.js";
 import { start } from "./run.js";
@@ -14,6 +15,7 @@ announceRuns();
 watch();
 tend();
 rate();
+actOnMessages();
 follow();
 share();
 offerExports();

@@ -122,7 +122,7 @@ export async function whole(address) {
 }
 
 // Plain http from another machine has no clipboard API.
-async function write(text) {
+export async function write(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
   area.value = text;

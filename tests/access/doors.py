@@ -50,6 +50,11 @@ DOORS = {
     "chat/folders/<int:pk>/delete/": change(OWNER),
     "chat/<int:pk>/": read(MEMBERS),
     "chat/<int:pk>/messages/": change(MEMBERS),  # readers get an error
+    "chat/<int:pk>/messages/<int:message>/edit/": read(OWNER),  # the author's
+    "chat/<int:pk>/messages/<int:message>/regenerate/": change(WRITERS),
+    "chat/<int:pk>/messages/<int:message>/show/": change(MEMBERS),
+    "chat/<int:pk>/messages/<int:message>/delete/": read(OWNER),
+    "chat/<int:pk>/messages/<int:message>/text/": read(MEMBERS),
     "chat/<int:pk>/stop/": change(WRITERS),
     "chat/<int:pk>/queue/<int:message>/now/": change(WRITERS),
     "chat/<int:pk>/queue/<int:message>/withdraw/": change(WRITERS),

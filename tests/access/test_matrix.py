@@ -31,7 +31,13 @@ FRAMES = {
     "stop": {"run": MISSING},
     "send_now": {"message": MISSING},
     "withdraw": {"message": MISSING},
+    "edit": {"message": MISSING, "text": "hello", "client_id": "e"},
+    "correct": {"message": MISSING, "text": "hello"},
+    "regenerate": {"message": MISSING, "client_id": "r"},
+    "delete_message": {"message": MISSING, "scope": "below"},
 }
+# What a user can do with read access, because it only changes what they see.
+READER_FRAMES = {"show_branch": {"message": MISSING}}
 VOLATILE = {"Set-Cookie", "Content-Length", "Vary"}
 IN, NONE, REFUSED, LOGIN = "let in", "nothing there", "refused", "to the login page"
 
@@ -178,7 +184,7 @@ async def test_whose_socket_stays_open(path, let_in, fresh):
 def test_every_frame_that_a_page_may_send_has_a_row():
     known = re.findall(r'"type": "(\w+)"', inspect.getsource(ChatConsumer.handle))
 
-    assert sorted(known) == sorted(FRAMES)
+    assert sorted(known) == sorted(FRAMES | READER_FRAMES)
 
 
 @pytest.mark.parametrize("kind", FRAMES)

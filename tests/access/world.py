@@ -180,6 +180,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "chat/<int:pk>/public/<int:link>": public.pk,
         "chats/import/<int:pk>": job.pk,
         "message": queued.pk,
+        "chat/<int:pk>/messages/<int:message>": said.pk,
         "user": people["reader"].pk,
         "note": note.pk,
         "hit": hit.pk,

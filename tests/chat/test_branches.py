@@ -4,8 +4,9 @@ from importlib import import_module
 
 import pytest
 from django.apps import apps
+from django.utils import timezone
 
-from agents.models import Run
+from agents.models import Run, RunEvent
 from chat import branches, messages, queue, run_factory
 from chat.branches import Tree
 from chat.models import BranchPosition, ChatSession, Message
@@ -17,6 +18,8 @@ def post(chat, text, parent=None, answer="Yes."):
     """Save a message with a finished answer."""
     ended = {"status": "completed", "stopped_reason": "completed", "answer": answer}
     run = Run.objects.create(user=chat.user, topic=chat.topic, query=text, **ended)
+    event = {"time": timezone.now(), "data": {"content": answer, "step": 1}}
+    RunEvent.objects.create(run=run, seq=1, type="delta", agent="helper", **event)
     about = {"author": chat.user, "run": run, "client_id": f"c{run.pk}", "parent": parent}
     return Message.objects.create(session=chat, text=text, **about)
 

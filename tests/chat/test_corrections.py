@@ -7,7 +7,7 @@ from agents.engine.testing import Says
 from agents.models import Run
 from agents.review import feedback
 from agents.runs import event_store
-from chat import run_factory
+from chat import branches, run_factory
 from chat.models import Message
 from tests.conftest import run_question
 
@@ -47,11 +47,14 @@ async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):
 async def test_history_is_read_in_one_go(chat, person, django_assert_max_num_queries):
     for at in range(5):
         run = await Run.objects.acreate(topic=chat.topic, query="?", status="completed")
-        await chat.messages.acreate(author=person, run=run, client_id=f"{at}")
+        before = await chat.messages.order_by("pk").alast()
+        about = {"author": person, "run": run, "parent": before}
+        await chat.messages.acreate(**about, client_id=f"{at}")
 
     @sync_to_async
     def read():
+        path = branches.visible_path(chat, person)
         with django_assert_max_num_queries(1):
-            return run_factory.history(chat)
+            return run_factory.history(chat, path)
 
     assert len(await read()) == 10

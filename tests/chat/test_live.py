@@ -234,9 +234,9 @@ async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
 ):
     shown, drawn = fragments.render_new_message, []
 
-    def breaks_once(message, view, user):
+    def breaks_once(message, user):
         drawn.append(message)
-        return shown(message, view, user) if drawn[1:] else 1 / 0
+        return shown(message, user) if drawn[1:] else 1 / 0
 
     monkeypatch.setattr(fragments, "render_new_message", breaks_once)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:

@@ -8,7 +8,7 @@ from agents.models import Run
 from agents.web.presentation import RunView
 from chat import new_message
 from chat.fragments import MessageView
-from chat.models import Message
+from chat.models import ChatSession, Message
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,8 @@ def test_a_question_is_drawn_as_the_template_draws_it(language, text, chosen, pe
     about = {"author": person, "text": text, "client_id": 'a"\ue000', "run": run}
     message = Message(pk=3, created_at=timezone.now(), **about)
     view = RunView(run, until=0)
-    context = {"message": MessageView(message, view), "user": person}
+    message.session = ChatSession(pk=5, user=person)
+    context = {"message": MessageView(message, view, may_write=True), "user": person}
 
     with translation.override(language):
         drawn = new_message.render(message, view)

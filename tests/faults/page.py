@@ -49,6 +49,11 @@ class Node:
             parent, at = found
             parent.children[at] = new
 
+    def remove(self, id: str) -> None:
+        if found := self._around(id):
+            parent, at = found
+            del parent.children[at]
+
     def _around(self, id: str) -> "tuple[Node, int] | None":
         for at, child in enumerate(self.children):
             if isinstance(child, str):
@@ -94,7 +99,12 @@ def take(page: Node, frame: str) -> None:
     """Apply a frame like htmx: replace elements by id, or append them to another."""
     for element in read(frame).nodes:
         how, _, target = element.attributes.pop("hx-swap-oob", "true").partition(":#")
-        if how == "beforeend":
+        if how == "delete":
+            page.remove(element.attributes.get("id", ""))
+        elif how == "innerHTML":
+            if (found := page.find(element.attributes.get("id", ""))) is not None:
+                found.children = element.children
+        elif how == "beforeend":
             if (parent := page.find(target)) is not None:
                 parent.children += element.children
         else:

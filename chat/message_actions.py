@@ -1,0 +1,183 @@
+"""What users do with single messages: edit, correct, regenerate, delete, switch branches."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import runs
+from agents.access import masking
+from agents.catalog import agent_factory
+from agents.db import database, errors
+from agents.models import Agent, Run
+from agents.runs import pubsub
+from chat import branches, messages, queue, run_factory, sharing
+from chat.errors import MessageRejected
+from chat.messages import Page
+from chat.models import ChatSession, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a deletion would delete."""
+
+    message: Message
+    below: int  # messages after it, on all branches
+
+    @property
+    def count(self) -> int:
+        return self.below + 1
+
+
+async def edit(
+    session: ChatSession,
+    user: User,
+    pk: int | None,
+    text: str,
+    client_id: str,
+    agent: str = "",
+    *,
+    page: Page | None = None,
+) -> Message:
+    """Send a message again with another text, as a new branch beside it."""
+    original = await database.run(find_own, session, user, pk)
+    agent = agent or await database.run(_agent_of, original, user)
+    return await messages.submit(
+        session, user, text, client_id, agent, page=page, instead_of=original.pk
+    )
+
+
+async def regenerate(
+    session: ChatSession,
+    user: User,
+    pk: int | None,
+    client_id: str,
+    agent: str = "",
+    *,
+    page: Page | None = None,
+) -> Message:
+    """Have a message answered again, as a new branch beside it."""
+    original = await database.run(_find, session, pk)
+    agent = agent or await database.run(_agent_of, original, user)
+    return await messages.submit(
+        session, user, original.text, client_id, agent, page=page, instead_of=original.pk
+    )
+
+
+async def correct(session: ChatSession, user: User, pk: int | None, text: str) -> Message:
+    """Correct the text of a message, without a new answer; its run has the original."""
+    message = await database.run(_save_correction, session, user, pk, text)
+    await pubsub.publish(session.topic, "message.corrected", message=message.pk)
+    return message
+
+
+async def show_branch(session: ChatSession, user: User, pk: int | None) -> bool:
+    """Show this user the branch of a message, on all their pages."""
+    if pk is None or not await database.run(branches.show, session, user, pk):
+        return False
+    await pubsub.publish(session.topic, "branch.shown", user=user.pk)
+    return True
+
+
+async def delete(session: ChatSession, user: User, pk: int | None, *, below: bool) -> None:
+    """Delete a message and its answer, or everything below it too. A live run is stopped."""
+    doomed = await database.run(_doomed, session, user, pk, below)
+    if below:
+        await database.run(_drop_queued, session, doomed)
+    run = await database.run(queue.live_run, session)
+    if run is not None and await Message.objects.filter(run=run, pk__in=doomed).aexists():
+        await runs.stop(run)
+    await database.run(_remove, session, user, pk, below)
+    await pubsub.publish(session.topic, "messages.deleted")
+
+
+def find_own(session: ChatSession, user: User, pk: int | None) -> Message:
+    """Return a message that this user can edit; raise MessageRejected."""
+    message = _find(session, pk)
+    if message.author_id != user.pk:
+        raise MessageRejected(_("You can only edit your own messages."))
+    return message
+
+
+def plan_deletion(session: ChatSession, user: User, pk: int | None) -> Deletion:
+    """Return what deleting this message would delete; raise MessageRejected."""
+    message = _find_deletable(session, user, pk)
+    tree = branches.read(session.pk)
+    return Deletion(message, sum(1 for _ in tree.descendants(message.pk)))
+
+
+def _find(session: ChatSession, pk: int | None) -> Message:
+    posted = session.messages.posted().select_related("run")
+    message = posted.filter(pk=pk).first() if pk is not None else None
+    if message is None:
+        raise MessageRejected(_("This message no longer exists."))
+    return message
+
+
+def _find_deletable(session: ChatSession, user: User, pk: int | None) -> Message:
+    message = _find(session, pk)
+    if user.pk not in {message.author_id, session.user_id}:
+        raise MessageRejected(_("Only its author and the chat's owner can delete a message."))
+    return message
+
+
+def _agent_of(message: Message, user: User) -> str:
+    """Return the agent that answered, if this user can still use it."""
+    name = message.run.agent_name if message.run is not None else ""
+    return name if name and run_factory.find_agent(name, user) else ""
+
+
+def _save_correction(session: ChatSession, user: User, pk: int | None, text: str) -> Message:
+    text = messages.clean_text(text)
+    with errors.reraise_as(MessageRejected), transaction.atomic():
+        _lock(session, user)
+        message = find_own(session, user, pk)
+        if message.run is not None and message.run.agent is not None:
+            text = _screen(message.run.agent, text)
+        if text != message.text:
+            message.text, message.edited_at = text, timezone.now()
+            message.save(update_fields=["text", "edited_at"])
+    return message
+
+
+def _screen(agent: Agent, text: str) -> str:
+    """Apply the agent's input guardrails, because later answers read the corrected text."""
+    inspected = agent_factory.build_guardrails(agent).inspect(text, "input")
+    if inspected.is_blocked:
+        raise MessageRejected(
+            _("Not saved: a guardrail of %(agent)s blocks this text.") % {"agent": agent.name}
+        )
+    return masking.mask_for_storage(agent, inspected.text)
+
+
+def _doomed(session: ChatSession, user: User, pk: int | None, below: bool) -> set[int]:
+    message = _find_deletable(session, user, pk)
+    tree = branches.read(session.pk)
+    return {message.pk, *(tree.descendants(message.pk) if below else ())}
+
+
+def _drop_queued(session: ChatSession, doomed: set[int]) -> None:
+    """Remove what waits for a deleted message, so that it doesn't start now."""
+    with transaction.atomic():
+        queue.lock(session)
+        session.messages.queued().filter(parent__in=doomed).delete()
+
+
+def _remove(session: ChatSession, user: User, pk: int | None, below: bool) -> None:
+    with errors.reraise_as(MessageRejected), transaction.atomic():
+        _lock(session, user)
+        doomed = _doomed(session, user, pk, below)
+        if Run.objects.live().filter(message__in=doomed).exists():
+            raise MessageRejected(
+                _("Not deleted: its answer is still being written. Stop it and try again.")
+            )
+        branches.remove(session, doomed)
+
+
+def _lock(session: ChatSession, user: User) -> None:
+    if not queue.lock(session):
+        raise MessageRejected(_("This chat no longer exists."))
+    if not sharing.may_write(session, user):
+        raise MessageRejected(str(sharing.READ_ONLY_MESSAGE))

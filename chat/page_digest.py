@@ -1,0 +1,39 @@
+"""A digest of the messages on a page, so that a returning page learns of changes above its end.
+
+`static/js/connection.js` computes it from the elements, and `page_state` from the rows: the ids
+with each message's place at its fork and the time of its last correction. A page with another
+digest is rendered again.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from chat.branches import Fork
+
+FNV_OFFSET, FNV_PRIME = 2_166_136_261, 16_777_619
+
+Shown = tuple[int, Fork | None, datetime | None]
+
+
+def digest(messages: Iterable[Shown]) -> str:
+    """Return the first id and a hash of all, or nothing for an empty page."""
+    lines = [f"{pk}|{fork or ''}|{edit_mark(edited)}" for pk, fork, edited in messages]
+    return f"{lines[0].partition('|')[0]}.{_fnv1a(','.join(lines)):x}" if lines else ""
+
+
+def edit_mark(edited: datetime | None) -> str:
+    """Return when a text was corrected, as its element has it."""
+    return "" if edited is None else str(int(edited.timestamp() * 1000))
+
+
+def first_message(digest: str) -> int:
+    """Return the id of the first message on a page."""
+    first = digest.partition(".")[0]
+    return int(first) if first.isascii() and first.isdigit() and len(first) < 19 else 0
+
+
+def _fnv1a(text: str) -> int:
+    value = FNV_OFFSET
+    for byte in text.encode():
+        value = ((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF
+    return value

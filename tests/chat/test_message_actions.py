@@ -1,0 +1,328 @@
+"""Messages are edited, regenerated, corrected and deleted; pages stay on their branch."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import runs
+from agents.models import GuardrailPattern, Run
+from chat import branches, message_actions, messages, run_factory, sharing
+from chat.errors import MessageRejected
+from chat.models import BranchPosition, Message
+from tests.chat.test_branches import heard, post
+from tests.conftest import frames_until, tab
+from tests.faults.page import read, take
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "run_executor"),
+]
+
+
+@pytest.fixture
+async def talk(chat):
+    """A conversation of three messages."""
+    first = await sync_to_async(post)(chat, "First")
+    second = await sync_to_async(post)(chat, "Second", first)
+    third = await sync_to_async(post)(chat, "Third", second)
+    return first, second, third
+
+
+@pytest.fixture
+async def client(person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    return client
+
+
+async def path(chat, user=None):
+    return await sync_to_async(branches.visible_path)(chat, user or chat.user)
+
+
+async def texts(chat, user=None):
+    found = await path(chat, user)
+    return [(await Message.objects.aget(pk=pk)).text for pk in found]
+
+
+async def watch(page, html, until):
+    """Apply frames to a page until one has this text."""
+    for frame in await frames_until(page, until):
+        take(html, frame)
+
+
+async def loaded(client, chat):
+    answer = await client.get(f"/chat/{chat.pk}/")
+    return read(answer.content.decode())
+
+
+def shown(html):
+    """Return the ids of the messages on a page."""
+    return [int(node.attributes["id"].removeprefix("message-")) for node in html.all("message")]
+
+
+async def test_an_edited_message_is_a_new_branch_and_the_old_one_stays(chat, talk):
+    first, second, third = talk
+
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+
+    assert new.parent_id == first.pk
+    assert await texts(chat) == ["First", "6 * 7"]
+    assert await sync_to_async(heard)(chat, third) == ["First", "Second", "Third"]
+    assert [line["content"] for line in new.run.history if line["role"] == "user"] == ["First"]
+
+
+async def test_a_regenerated_answer_is_a_sibling_with_the_same_question(chat, talk):
+    first, second, _ = talk
+
+    new = await message_actions.regenerate(chat, chat.user, second.pk, "r")
+    await runs.wait(new.run)
+
+    assert (new.text, new.parent_id) == ("Second", first.pk)
+    assert new.run.agent_name == "helper"
+    again = await message_actions.regenerate(chat, chat.user, second.pk, "r")
+    assert again.pk == new.pk  # the same request twice
+
+
+async def test_going_back_leads_to_where_the_reader_was(chat, talk):
+    first, second, third = talk
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+    older = await sync_to_async(post)(chat, "Elsewhere", second)  # newer than the third
+
+    await message_actions.show_branch(chat, chat.user, second.pk)
+    assert await path(chat) == [first.pk, second.pk, third.pk]
+    await message_actions.show_branch(chat, chat.user, new.pk)
+    assert await path(chat) == [first.pk, new.pk]
+    await message_actions.show_branch(chat, chat.user, older.pk)
+    assert await path(chat) == [first.pk, second.pk, older.pk]
+
+
+async def test_others_stay_on_their_branch(chat, talk, django_user_model):
+    first, second, third = talk
+    member = await sync_to_async(django_user_model.objects.create_user)("bob")
+    await sync_to_async(sharing.add_member)(chat, "bob", "write")
+
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+    assert await path(chat, member) == [first.pk, second.pk, third.pk]
+
+    reply = await messages.submit(chat, member, "7 * 8", "m")
+    await runs.wait(reply.run)
+    assert reply.parent_id == third.pk
+    assert await path(chat) == [first.pk, new.pk]
+
+
+async def test_while_an_answer_is_written_an_edit_is_refused_and_nothing_changes(chat, talk):
+    _, second, _ = talk
+    await Run.objects.acreate(topic=chat.topic, user=chat.user, query="?", status="waiting")
+    count = await Message.objects.acount()
+
+    with pytest.raises(MessageRejected, match="An answer is being written"):
+        await message_actions.edit(chat, chat.user, second.pk, "Other", "e")
+
+    assert await Message.objects.acount() == count
+    assert not await BranchPosition.objects.aexists()
+
+
+async def test_only_the_author_edits_and_the_owner_deletes(chat, talk, stranger):
+    _, second, third = talk
+    await sync_to_async(sharing.add_member)(chat, stranger.username, "write")
+
+    with pytest.raises(MessageRejected, match="your own"):
+        await message_actions.edit(chat, stranger, second.pk, "Mine now", "e")
+    with pytest.raises(MessageRejected, match="your own"):
+        await message_actions.correct(chat, stranger, second.pk, "Mine now")
+    with pytest.raises(MessageRejected, match="owner"):
+        await message_actions.delete(chat, stranger, third.pk, below=False)
+    await Message.objects.filter(pk=third.pk).aupdate(author=stranger)
+    await message_actions.delete(chat, chat.user, third.pk, below=False)
+    assert await texts(chat) == ["First", "Second"]
+
+
+async def test_a_correction_changes_what_later_answers_read_but_not_the_trace(chat, talk):
+    _, second, _ = talk
+
+    await message_actions.correct(chat, chat.user, second.pk, "Second, corrected")
+
+    await second.arefresh_from_db()
+    assert second.text == "Second, corrected"
+    assert second.edited_at is not None
+    assert (await Run.objects.aget(pk=second.run_id)).query == "Second"
+    said = await sync_to_async(run_factory.history)(chat)
+    assert [line["content"] for line in said if line["role"] == "user"] == [
+        *("First", "Second, corrected", "Third")
+    ]
+
+
+async def test_a_correction_that_a_guardrail_blocks_is_not_saved(chat, talk, agent):
+    _, second, _ = talk
+    await Run.objects.filter(pk=second.run_id).aupdate(agent=agent)
+
+    await GuardrailPattern.objects.acreate(name="No tigers", pattern="tiger", action="block")
+
+    with pytest.raises(MessageRejected, match="guardrail"):
+        await message_actions.correct(chat, chat.user, second.pk, "A tiger!")
+
+    await second.arefresh_from_db()
+    assert second.text == "Second"
+
+
+async def test_a_deleted_pair_leaves_what_follows(chat, talk):
+    first, second, third = talk
+
+    await message_actions.delete(chat, chat.user, second.pk, below=False)
+
+    assert await path(chat) == [first.pk, third.pk]
+    assert not await Run.objects.filter(pk=second.run_id).aexists()
+    assert await sync_to_async(heard)(chat, third) == ["First", "Third"]
+
+
+async def test_deleting_everything_after_counts_hidden_branches(chat, talk):
+    first, second, _ = talk
+    await sync_to_async(post)(chat, "Hidden", second)
+
+    plan = await sync_to_async(message_actions.plan_deletion)(chat, chat.user, second.pk)
+    await message_actions.delete(chat, chat.user, second.pk, below=True)
+
+    assert plan.below == 2
+    assert await path(chat) == [first.pk]
+    assert await Run.objects.acount() == 1
+
+
+async def test_readers_of_a_deleted_branch_see_its_sibling(chat, talk):
+    first, second, third = talk
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+
+    await message_actions.delete(chat, chat.user, new.pk, below=True)
+
+    assert await path(chat) == [first.pk, second.pk, third.pk]
+
+
+async def test_a_reloaded_page_equals_a_watched_one_with_branches(chat, talk, client):
+    _, second, third = talk
+    html = await loaded(client, chat)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={third.pk}") as page:
+        await watch(page, html, "composer-state")
+        edit = {"type": "edit", "message": second.pk, "text": "6 * 7", "client_id": "e"}
+        await page.send_json_to(edit)
+        await watch(page, html, 'data-live-run=""')
+        assert (
+            html.find("messages").shape == (await loaded(client, chat)).find("messages").shape
+        )
+
+        await page.send_json_to({"type": "show_branch", "message": second.pk})
+        await watch(page, html, f'id="message-{third.pk}"')
+        now = await loaded(client, chat)
+        assert shown(html) == shown(now)
+        assert "1/2" in html.find(f"fork-{second.pk}").text
+        assert html.find("messages").shape == now.find("messages").shape
+
+        await page.send_json_to({"type": "correct", "message": third.pk, "text": "Fourth"})
+        await watch(page, html, "edited")
+        await page.send_json_to(
+            {"type": "delete_message", "message": second.pk, "scope": "pair"}
+        )
+        await watch(page, html, "hx-swap-oob")
+        now = await loaded(client, chat)
+        assert shown(html) == shown(now)
+        assert html.find("messages").shape == now.find("messages").shape
+
+
+async def test_a_hidden_branch_is_not_painted_but_the_counter_says_so(
+    chat, talk, client, django_user_model
+):
+    first, second, third = talk
+    member = await sync_to_async(django_user_model.objects.create_user)("bob")
+    await sync_to_async(sharing.add_member)(chat, "bob", "write")
+    html = await loaded(client, chat)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={third.pk}") as page:
+        await watch(page, html, "composer-state")
+        new = await message_actions.regenerate(chat, member, second.pk, "r")
+        await watch(page, html, "1/2")
+        await runs.wait(new.run)
+        await watch(page, html, 'data-live-run=""')
+
+        assert shown(html) == [first.pk, second.pk, third.pk]
+        assert html.find(f"run-{new.run_id}") is None
+        assert (
+            html.find("messages").shape == (await loaded(client, chat)).find("messages").shape
+        )
+
+
+async def test_another_tab_follows_its_user(chat, talk, client):
+    _, second, third = talk
+    new = await message_actions.edit(chat, chat.user, second.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+    html = await loaded(client, chat)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={new.pk}") as page:
+        await watch(page, html, "composer-state")
+        await client.post(f"/chat/{chat.pk}/messages/{third.pk}/show/")
+        await watch(page, html, f'id="message-{third.pk}"')
+
+    assert html.find("messages").shape == (await loaded(client, chat)).find("messages").shape
+
+
+async def test_a_page_that_was_away_during_a_change_is_rendered_again(chat, talk, client):
+    _, second, third = talk
+    html = await loaded(client, chat)
+    await message_actions.correct(chat, chat.user, second.pk, "Corrected")
+    stale = f"after={third.pk}&shown={talk[0].pk}.123abc&away=100"
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/?{stale}") as page:
+        await watch(page, html, "composer-state")
+
+    assert "Corrected" in html.find("messages").text
+    assert html.find("messages").shape == (await loaded(client, chat)).find("messages").shape
+
+
+async def test_a_refused_edit_says_why_in_the_editor(chat, talk):
+    await Run.objects.acreate(topic=chat.topic, user=chat.user, query="?", status="waiting")
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/?after={talk[2].pk}") as page:
+        await frames_until(page, "composer-state")
+        edit = {"type": "edit", "message": talk[1].pk, "text": "Other", "client_id": "e"}
+        await page.send_json_to(edit)
+        frames = await frames_until(page, "edit-problem")
+
+    assert "An answer is being written" in frames[-1]
+
+
+async def test_forms_work_without_javascript(chat, talk, client):
+    first, second, third = talk
+    where = f"/chat/{chat.pk}/messages/{second.pk}"
+    page = (await client.get(f"{where}/edit/")).content.decode()
+    assert "Second" in page
+
+    sent = await client.post(f"{where}/edit/", {"text": "6 * 7", "action": "send"})
+    new = await Message.objects.select_related("run").alatest("pk")
+    await runs.wait(new.run)
+    assert sent.headers["Location"].endswith(f"?leaf={new.pk}#message-{new.pk}")
+    empty = await client.post(f"{where}/edit/", {"text": " ", "action": "send"})
+    assert empty.status_code == 422
+    await client.post(f"{where}/edit/", {"text": "Corrected", "action": "save"})
+    assert await texts(chat) == ["First", "6 * 7"]
+
+    page = (await client.get(f"/chat/{chat.pk}/?leaf={third.pk}")).content.decode()
+    assert "Corrected" in page
+    assert await path(chat) == [first.pk, second.pk, third.pk]
+    asked = (await client.get(f"{where}/delete/")).content.decode()
+    assert "Delete this and 1 later message" in asked
+    await client.post(f"{where}/delete/", {"scope": "below"})
+    assert await texts(chat) == ["First", "6 * 7"]
+
+
+async def test_earlier_messages_are_those_of_the_branch(chat, client):
+    first = await sync_to_async(post)(chat, "First")
+    last = first
+    for at in range(35):
+        last = await sync_to_async(post)(chat, f"Old {at}", last)
+    new = await message_actions.edit(chat, chat.user, first.pk, "6 * 7", "e")
+    await runs.wait(new.run)
+    await message_actions.show_branch(chat, chat.user, last.pk)
+
+    page = read((await client.get(f"/chat/{chat.pk}/")).content.decode())
+    before = (await client.get(f"/chat/{chat.pk}/?before={shown(page)[0]}")).content.decode()
+
+    assert len(shown(page)) == 30
+    assert len(shown(read(before))) == 6
+    assert new.pk not in shown(read(before))
