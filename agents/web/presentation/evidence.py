@@ -57,6 +57,7 @@ FIGURE = re.compile(
     r"(?:\s?(?P<scale>thousand|million|billion|[千万億兆]))?"
     r"(?:\s?(?P<unit>%|円|ドル)|\s?(?P<word>[A-Za-z]{1,20}|[\u3041-\u30ff\u4e00-\u9fff]{1,2}))?)"
 )
+DIGIT = re.compile(r"\d")
 SCALES = {
     "thousand": 10**3,
     "million": 10**6,
@@ -238,10 +239,16 @@ def _item_label(item: dict[str, Any]) -> str:
 
 def figures_in(text: str) -> Iterator[Figure]:
     """Return numbers, dates and codes, in any of the usual forms."""
-    for found in FIGURE.finditer(text.translate(HALF_WIDTH)):
+    if DIGIT.search(text) is None:
+        return
+    for found in FIGURE.finditer(_half_width(text)):
         figure = _date(found) if found["date"] else _code_or_number(found)
         if figure is not None:
             yield figure
+
+
+def _half_width(text: str) -> str:
+    return text if text.isascii() else text.translate(HALF_WIDTH)
 
 
 def _code_or_number(found: re.Match[str]) -> Figure | None:
@@ -511,7 +518,7 @@ class _Annotator:
     ) -> tuple[list["_Span"], bool]:
         spans: list[_Span] = []
         taken: list[tuple[int, int]] = []
-        for found in CITATION.finditer(sentence.translate(HALF_WIDTH)):
+        for found in CITATION.finditer(_half_width(sentence)):
             taken.append(found.span())
             spans += [
                 span
