@@ -1,6 +1,7 @@
 """Public links to a chat: created, updated, revoked and opened."""
 
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -16,11 +17,13 @@ from agents.access.requests import UserRequest
 from agents.models import AgentStep, Run
 from agents.review.views.sharing import PRIVATE_HEADERS
 from agents.web.presentation import model_label
+from agents.web.presentation.evidence import Evidence, find_evidence, observed
 from agents.web.presentation.markdown import render_markdown
 from agents.web.sandbox import allow_frames
 from chat import member_pages, public_links, request_rate
 from chat.link_models import PublicLink
 from chat.models import ChatSession
+from chat.snapshots import MAX_STEP_CHARS
 
 MESSAGES_PER_PAGE = 60
 MAX_VISITS = 120  # per minute and address
@@ -86,21 +89,37 @@ def _public_context(link: PublicLink, page: str) -> dict[str, Any]:
         "title": link.snapshot["title"],
         "has_authors": link.snapshot["authors"] > 1,
         "pages": entries,
-        "entries": [_entry_view(entry) for entry in entries],
+        "entries": [_entry_view(entry, number) for number, entry in enumerate(entries)],
     }
 
 
-def _entry_view(entry: dict[str, Any]) -> dict[str, Any]:
+def _entry_view(entry: dict[str, Any], number: int) -> dict[str, Any]:
     view = {**entry, "at": datetime.fromisoformat(entry["at"])}
     if entry["role"] == "user":
         return view
+    evidence = _evidence(entry, f"#answer-{number}-step-")
     return view | {
-        "html": render_markdown(entry["content"]),
+        "number": number,
+        "evidence": evidence,
+        "html": evidence.html,
         "correction_html": render_markdown(entry["correction"]),
         "model_label": model_label(entry["model"]),
         "status_label": Run.Status(entry["status"]).label,
         "steps": [_step_view(step) for step in entry["steps"]],
     }
+
+
+def _evidence(entry: dict[str, Any], base: str) -> Evidence:
+    """Link the answer to its steps, if their results are in the copy."""
+    html, steps = render_markdown(entry["content"]), entry["steps"]
+    if not any("result" in step for step in steps):
+        return Evidence(html)
+    sources = observed(
+        SimpleNamespace(**step, observation=step["result"], action_input=step["input"])
+        for step in steps
+    )
+    is_cut = any(len(step["result"]) >= MAX_STEP_CHARS for step in steps)
+    return find_evidence(html, sources, base, is_cut)
 
 
 def _step_view(step: dict[str, Any]) -> dict[str, Any]:

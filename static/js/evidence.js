@@ -45,7 +45,7 @@ function later(next) {
 }
 
 function show(next) {
-  const links = next.closest(".run, main")?.querySelector(".evidence-bar template");
+  const links = next.closest(".run, article, main")?.querySelector(".evidence-bar template");
   const found = links?.content.children[Number(next.dataset.evidence) - 1];
   hide();
   if (!found || !next.isConnected) return;
@@ -107,11 +107,11 @@ function clicked(event) {
 function open(next) {
   const run = next.closest(".run");
   const number = next.hash.replace("#step-", "");
-  const id = run ? `${run.id.replace("run-", "step-")}-${number}` : `step-${number}`;
-  const step = document.getElementById(id);
+  const step = document.getElementById(run ? `${run.id.replace("run-", "step-")}-${number}` : next.hash.slice(1));
   const details = step?.querySelector("details");
-  if (!details || !step.getClientRects().length) return false;
-  details.open = true;
+  if (!details) return false;
+  for (const closed of [details, step.closest("details")]) if (closed) closed.open = true;
+  if (!step.getClientRects().length) return false;
   step.scrollIntoView({ block: "center" });
   details.querySelector("summary").focus({ preventScroll: true });
   return true;

@@ -4,7 +4,11 @@ import { addCodeTools, start as startCode } from "./prose_code.js";
 import { drawMath } from "./prose_math.js";
 import { addTableTools } from "./prose_tables.js";
 
+let isStarted = false;
+
 export function enhanceProse() {
+  if (isStarted) return; // a run's page has two scripts with answers
+  isStarted = true;
   startCode();
   document.addEventListener("htmx:load", ({ target }) => enhance(target));
   enhance(document);

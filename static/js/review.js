@@ -1,6 +1,7 @@
 // Reviewing by keyboard: in the queue, and on a run's page.
 
 import { isComposing } from "./keys.js";
+import { enhanceProse } from "./prose.js";
 
 const announcer = document.getElementById("announcer");
 const cases = () => [...document.querySelectorAll(".case")];
@@ -11,6 +12,7 @@ document.addEventListener("htmx:beforeSwap", keepTyped);
 document.addEventListener("htmx:afterSwap", judged);
 document.addEventListener("htmx:responseError", failed);
 document.addEventListener("htmx:sendError", failed);
+enhanceProse();
 
 function pressed(event) {
   const { key, target } = event;

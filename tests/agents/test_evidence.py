@@ -27,7 +27,7 @@ def step(number, observation, action="database", **more):
 
 def links_in(text, *steps):
     """Return the links of an answer: what is linked, to which step, and what is behind it."""
-    found = find_evidence(render_markdown(text), observed(steps), "/traces/7/")
+    found = find_evidence(render_markdown(text), observed(steps), "/traces/7/#step-")
     anchor = r'href="/traces/7/#step-(\d+)" data-evidence="(\d+)">(.+?)</a>'
     anchors = re.findall(anchor, found.html)
     return [(label, int(n), found.links[int(at) - 1]) for n, at, label in anchors]

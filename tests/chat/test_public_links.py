@@ -97,6 +97,21 @@ def test_each_level_shows_what_it_says(client, chat):
     }
 
 
+def test_answers_lead_to_results_only_if_these_are_shared(client, chat):
+    Run.objects.update(answer="There are 5,210 of them.")
+    AgentStep.objects.filter(kind="tool").update(observation='{"rows": [[5210]]}')
+    pages = {
+        level: page_of(url_of(publish(client, chat, level)))
+        for level in PublicLink.Level.values
+    }
+
+    link = re.search(
+        r'<a class="evidence [^>]*href="#([\w-]+)"[^>]*>5,210</a>', pages["details"]
+    )
+    assert f'<li id="{link[1]}"' in pages["details"]
+    assert not any('class="evidence' in pages[level] for level in ("answers", "steps"))
+
+
 def test_what_is_not_shared_is_not_even_saved(client, chat):
     for level in ("answers", "steps"):
         publish(client, chat, level)

@@ -13,13 +13,11 @@ from agents.review import replay
 from agents.review.audited_reading import open_run
 from agents.review.replay_timeline import ReplayTimeline, parse_number
 from agents.runs import event_store
-from agents.web.sandbox import allow_frames
 
 SPEEDS = ["0.5", "1", "2", "4", "8"]
 
 
 @require_GET
-@allow_frames
 def replay_page(request: UserRequest, pk: int) -> HttpResponse:
     found = open_run(request, pk, "replay")
     run, timeline = found.run, ReplayTimeline(found.run, is_masked=found.is_masked)

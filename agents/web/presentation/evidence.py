@@ -84,6 +84,7 @@ SKIPPED_TAGS = {"a", "pre", "code"}
 VOID_TAGS = {"br", "hr"}
 INLINE_TAGS = {"a", "strong", "em", "s", "code", "span", "sup"}
 STATEMENT_TAGS = {"p", "li", "blockquote"}
+STEP_LINK = "#step-"
 UNSUPPORTED = '<span class="unsupported">'
 
 
@@ -123,6 +124,7 @@ class Evidence:
     html: SafeString
     links: tuple[Link, ...] = ()
     sources: Sources = ()
+    base: str = ""  # a step's address without its number
     is_complete: bool = True  # whether everything could be compared
     has_unsupported: bool = False
 
@@ -416,18 +418,26 @@ def _index(sources: Sources) -> SourceIndex:
 
 
 @lru_cache(maxsize=128)
-def find_evidence(html: str, sources: Sources, base: str = "") -> Evidence:
-    """Link the citations and figures of an answer to steps at `base`.
+def find_evidence(
+    html: str, sources: Sources, base: str = STEP_LINK, is_cut: bool = False
+) -> Evidence:
+    """Link the citations and figures of an answer to steps: `base` and a number.
 
-    The HTML is that of `render_markdown`. Sentences that no source supports get a class.
+    The HTML is that of `render_markdown`. Sentences that no source supports get a class, unless
+    the sources are known to be cut.
     """
-    annotator = _Annotator(_index(sources), base)
+    annotator = _Annotator(_index(sources), base, is_cut)
     for part in _blocks(html):
         annotator.add(part)
     written = mark_safe("".join(annotator.html))
-    is_complete = annotator.index.is_complete
-    has_unsupported = UNSUPPORTED in written
-    return Evidence(written, tuple(annotator.links), sources, is_complete, has_unsupported)
+    return Evidence(
+        written,
+        tuple(annotator.links),
+        sources,
+        base=base,
+        is_complete=annotator.is_complete,
+        has_unsupported=UNSUPPORTED in written,
+    )
 
 
 @dataclass
@@ -471,8 +481,9 @@ def _blocks(html: str) -> Iterator[_Block | str]:
 class _Annotator:
     """Writes blocks with links and marks."""
 
-    def __init__(self, index: SourceIndex, base: str) -> None:
+    def __init__(self, index: SourceIndex, base: str, is_cut: bool) -> None:
         self.index, self.base = index, base
+        self.is_complete = index.is_complete and not is_cut
         self.html: list[str] = []
         self.links: list[Link] = []
         self._sentences = 0
@@ -509,7 +520,7 @@ class _Annotator:
         is_statement = block.tag in STATEMENT_TAGS and not sentence.rstrip().endswith(
             ("?", "？", ":", "：")
         )
-        if not is_statement or self._sentences > MAX_SENTENCES or not self.index.is_complete:
+        if not is_statement or self._sentences > MAX_SENTENCES or not self.is_complete:
             return False
         return has_figures or not self.index.supports(sentence)
 
@@ -571,7 +582,7 @@ class _Annotator:
                 return None
             self.links.append(link)
             number = self._known[link] = len(self.links)
-        href = f"{self.base}#step-{link.source.step}"
+        href = f"{self.base}{link.source.step}"
         return f'<a class="evidence {kind}" href="{href}" data-evidence="{number}">'
 
     def _write(self, block: _Block, spans: list["_Span"]) -> None:

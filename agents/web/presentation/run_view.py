@@ -24,7 +24,7 @@ from . import panel_view, status_text
 from .approvals import ApprovalView
 from .comments import MAX_BRIEF_CHARS, MAX_COMMENTS_CHARS, CommentThread, threads_by_step
 from .effects import EffectsView, effects_view
-from .evidence import Evidence, Sources, find_evidence, observed, sources_of
+from .evidence import STEP_LINK, Evidence, Sources, find_evidence, observed, sources_of
 from .formatting import MAX_ROW_CHARS, MAX_SHOWN_CHARS, format_value
 from .links import chat_url, milliseconds, text_url, trace_url
 from .markdown import (
@@ -309,8 +309,8 @@ class RunView:
         html = self._answer_excerpt[0]
         if not self.has_evidence:
             return Evidence(html)
-        base = "" if self.place == "shared" else trace_url(self.run.pk)
-        return find_evidence(html, self.sources, base)
+        page = "" if self.place == "shared" else trace_url(self.run.pk)
+        return find_evidence(html, self.sources, f"{page}{STEP_LINK}")
 
     @property
     def has_evidence(self) -> bool:
