@@ -85,7 +85,8 @@ def selected(choices: list[AgentChoice], chat: ChatSession | None = None) -> str
     """Return the agent that answers next: the last one used here, or the default."""
     names = [choice.name for choice in choices]
     if chat is not None:
-        recent = chat.messages.filter(run__agent_name__in=names).order_by("-pk")
+        own = chat.messages.filter(is_mention=False)
+        recent = own.filter(run__agent_name__in=names).order_by("-pk")
         if last := recent.values_list("run__agent_name", flat=True).first():
             return last
     return next((choice.name for choice in choices if choice.is_default), "")

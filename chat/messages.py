@@ -26,7 +26,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import branches, filing, queue, run_factory, run_options, sharing
+from chat import branches, filing, mentions, queue, run_factory, run_options, sharing
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 from chat.run_options import RunOptions
@@ -102,7 +102,10 @@ def save(
     with translation.override(page.language) if page else nullcontext():
         if page is not None:
             session, user = page.recheck()
-        text, chosen = clean_text(text), run_options.parse(options)
+        text, mention = clean_text(text), mentions.parse(text, user)
+        chosen = run_options.parse(options)
+        if mention is not None:  # the options are for the chat's agent
+            text, agent, chosen = clean_text(mention.text), mention.agent, RunOptions()
         try:
             with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
@@ -112,12 +115,13 @@ def save(
                     _check_rate(user)
                     sent = (session, user, text, client_id, agent)
                     message = _build(*sent, chosen, instead_of)
+                    message.is_mention = mention is not None
                     message.save(force_insert=True)
                     message.is_new = True
                     if instead_of is not None:
                         branches.enter(message)
                 if message.is_new and session is not None:
-                    _touch(session, chosen)
+                    _touch(session, None if mention else chosen)
                     filing.bring_back(session, user)
         except IntegrityError:  # sent twice, and the other request was faster
             if session is not None:

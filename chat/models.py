@@ -12,6 +12,7 @@ from chat.import_models import ChatImport as ChatImport
 from chat.import_models import ImportedChat as ImportedChat
 from chat.import_models import ImportResult as ImportResult
 from chat.link_models import PublicLink as PublicLink
+from chat.prompt_models import Prompt as Prompt
 
 # Compiled queries only have the user's id.
 UserOrPk: TypeAlias = User | int
@@ -323,6 +324,12 @@ class Message(models.Model):
         blank=True,
         db_default=models.Value({}, models.JSONField()),
         help_text=_("What a queued message's run will use. Otherwise the run has them."),
+    )
+    is_mention = models.BooleanField(
+        _("agent mentioned"),
+        default=False,
+        db_default=False,
+        help_text=_("Whether the agent was asked once with @, instead of the chat's agent."),
     )
     place = models.IntegerField(
         _("queue position"),

@@ -9,6 +9,7 @@ from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
 from agents.db.compiled_queries import compiled_query
 from agents.models import Run
+from chat import mentions
 from chat.models import ChatSession, Message
 
 MAX_QUEUED = 10
@@ -78,7 +79,10 @@ def withdraw(session: ChatSession, user: User, pk: int | None) -> str | None:
         if message is None:
             return None
         message.delete()
-    return message.text if message.author_id == user.pk else ""
+    if message.author_id != user.pk:
+        return ""
+    is_mention = message.is_mention
+    return mentions.restore(message.text, message.agent_name) if is_mention else message.text
 
 
 def clear(session: ChatSession) -> None:

@@ -20,7 +20,7 @@ from agents.models import Approval, AuditEntry, Membership, Run, Schedule, Workf
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
 from chat import chat_export, zip_stream
-from chat.models import ChatImport, ChatSession, Filing, Folder, PublicLink
+from chat.models import ChatImport, ChatSession, Filing, Folder, Prompt, PublicLink
 from chat.zip_stream import File
 
 PAGE_SIZE = 100
@@ -119,6 +119,7 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("approvals", Approval.objects.filter(decided_by=user), decided),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
+        ("prompts", Prompt.objects.filter(user=user), ("name", "title", "text", "sharing")),
         ("imports", ChatImport.objects.filter(user=user), imported),
         (
             "saved-views",

@@ -44,7 +44,7 @@ from agents.models import (
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import branches, queue, sharing
 from chat.imports import jobs
-from chat.models import ChatSession, Folder, Message, PublicLink
+from chat.models import ChatSession, Folder, Message, Prompt, PublicLink
 
 from . import batched_delete, free_space, quotations, server_files
 
@@ -154,6 +154,7 @@ def plan(user: User) -> ErasurePlan:
             ),
             ErasureCount(what=_("Ratings"), count=Rating.objects.filter(user=user).count()),
             ErasureCount(what=_("Comments"), count=Comment.objects.filter(author=user).count()),
+            ErasureCount(what=_("Prompts"), count=Prompt.objects.filter(user=user).count()),
             ErasureCount(what=_("Schedules"), count=Schedule.objects.filter(user=user).count()),
             ErasureCount(
                 what=_("Folders that MCP servers have for this user and their chats"),
@@ -393,6 +394,7 @@ def _source_rows(user: User) -> dict[type[Model], Q]:
         Note: Q(author=user),
         Review: Q(flagged_by=user) | Q(corrected_by=user),
         Profile: Q(user=user),
+        Prompt: Q(user=user),
     }
 
 
@@ -409,6 +411,7 @@ def _authored_texts(user: User) -> Iterator[str]:
         (Comment.objects.filter(author=user), "text"),
         (Rating.objects.filter(user=user), "comment"),
         (Note.objects.filter(author=user), "text"),
+        (Prompt.objects.filter(user=user), "text"),
         (Profile.objects.filter(user=user), "about_me"),
         (Profile.objects.filter(user=user), "answer_style"),
         (Review.objects.filter(flagged_by=user), "why"),

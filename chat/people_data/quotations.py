@@ -36,7 +36,7 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat.models import ChatSession, Message, PublicLink
+from chat.models import ChatSession, Message, Prompt, PublicLink
 
 REDACTED = "‹…›"
 # Shorter text may be anyone's; longer text isn't repeated by chance.
@@ -75,6 +75,7 @@ TEXT_COLUMNS: dict[type[Model], tuple[str, ...]] = {
     Schedule: ("parameters", "trouble"),
     AgentVersion: ("note",),
     Profile: ("about_me", "answer_style"),
+    Prompt: ("title", "text"),
     LogEntry: ("object_repr", "change_message"),
 }
 # Configuration belongs to the installation: matches are only reported.

@@ -1,62 +1,149 @@
-// "/" starts a command: workflows are suggested while typing.
+// Suggestions while typing: "/" lists commands and prompts, "@" agents.
 
 import { isComposing } from "./keys.js";
+import { mentioned, mentionable, note } from "./mentions.js";
+import { usePrompt } from "./prompts.js";
 
 const text = document.getElementById("text");
 const offers = document.getElementById("offers");
-const COMMAND = "/workflow";
-const MOST = 8;
+const commands = document.getElementById("commands");
+const WORKFLOW = "/workflow";
+const FRESH = 30_000; // prompts can be saved in another tab
 
-let known;
+const [TALL, LOW, GAP] = [288, 96, 16]; // px
+
+let known = { at: 0, workflows: [], prompts: [] };
+let shown = [];
 let marked = -1;
 
 export function offerCommands() {
   text.addEventListener("input", offer);
+  text.addEventListener("compositionend", offer); // Safari's last input is still composed
   text.addEventListener("keydown", pressed, true); // before Enter sends and Escape stops
   text.addEventListener("blur", close);
   offers.addEventListener("mousedown", (event) => {
     event.preventDefault(); // the field keeps the focus
     const option = event.target.closest("[role=option]");
-    if (option) take(option);
+    if (option) take(shown[[...offers.children].indexOf(option)]);
   });
+  note("");
 }
 
 async function offer(event) {
-  if (event.isComposing) return;
-  const typed = wanted();
-  if (typed === null) return close();
-  await learn();
-  if (wanted() !== typed) return; // the text changed meanwhile
-  const like = typed.toLowerCase();
-  const found = known?.filter(({ name }) => name.toLowerCase().includes(like) && name.toLowerCase() !== like) ?? [];
-  offers.replaceChildren(...found.slice(0, MOST).map(option));
-  marked = -1;
-  show(found.length > 0);
+  if (event.isComposing && event.type === "input") return;
+  const before = typed();
+  note(before.startsWith("@") ? "list" : "");
+  if (!/^[/@]/.test(before)) return close();
+  if (before.startsWith("/")) await learn();
+  if (typed() !== before) return; // the text changed meanwhile
+  show(before.startsWith("@") ? agents(before.slice(1)) : candidates(before));
 }
 
-// Returns the start of a name, or null if no command is being typed.
-function wanted() {
-  const { value } = text;
-  if (!value.startsWith("/") || /[\n=]/.test(value)) return null;
-  if (COMMAND.startsWith(value)) return "";
-  return value.startsWith(`${COMMAND} `) ? value.slice(COMMAND.length + 1).replace(/^"/, "") : null;
+// Returns what is before the caret, with the signs that Japanese keyboards type.
+function typed() {
+  const before = text.value.slice(0, text.selectionStart);
+  return before.includes("\n") ? "" : before.replace(/^／/, "/").replace(/^＠/, "@");
 }
 
-// Without the server there are no suggestions; the next attempt asks again.
+function candidates(before) {
+  if (before.startsWith(`${WORKFLOW} `)) return workflows(before.slice(WORKFLOW.length + 1).replace(/^["「]/, ""));
+  if (/\s/.test(before)) return [];
+  const like = plain(before.slice(1));
+  return [...pageCommands(), ...prompts(), ...workflows("")]
+    .filter(({ name, about }) => name.includes(like) || (like && plain(about).includes(like)))
+    .sort((one, other) => !one.name.startsWith(like) - !other.name.startsWith(like));
+}
+
+// Each command presses what the page already has; what isn't there isn't offered.
+function pageCommands() {
+  return [...commands.children].flatMap((item) => {
+    const { command: name, press, insert } = item.dataset;
+    const there = press ? [...document.querySelectorAll(press)].at(-1) : null;
+    if (press && !there) return [];
+    const act = insert ? () => replace(insert) : () => (replace(""), there.click());
+    return [{ name, label: `/${name}`, about: item.textContent, act }];
+  });
+}
+
+function prompts() {
+  return known.prompts.map(({ pk, name, title }) => ({
+    name: plain(name),
+    label: `/${name}`,
+    about: title,
+    act: () => {
+      const end = text.selectionStart; // the form takes the focus, and the caret with it
+      usePrompt(pk, (words) => replace(words, end));
+    },
+  }));
+}
+
+function workflows(start) {
+  if (start.includes("=")) return [];
+  const like = start.toLowerCase();
+  const found = known.workflows.filter(({ name }) => name.toLowerCase().includes(like));
+  if (found.some(({ name }) => name.toLowerCase() === like)) return [];
+  return found.map(({ name, about }) => ({
+    name: plain(`workflow ${name}`),
+    label: `${WORKFLOW} ${name}`,
+    about,
+    act: () => replace(`${WORKFLOW} ${/[\s="'「」\\]/.test(name) ? JSON.stringify(name) : name} `),
+  }));
+}
+
+function agents(start) {
+  if (mentioned(`@${start}`)) return [];
+  const [like, chosen] = [plain(start), text.form.elements.agent?.value];
+  return mentionable()
+    .filter(({ name }) => name !== chosen && plain(name).includes(like))
+    .map(({ name, about }) => ({ label: `@${name}`, about, act: () => replace(`@${name} `) }));
+}
+
+// Full-width letters and capitals are found, too.
+function plain(words) {
+  return words.normalize("NFKC").toLowerCase().trim();
+}
+
+// Without the server there are fewer suggestions; the next attempt asks again.
 async function learn() {
-  if (known) return;
-  const answer = await fetch(text.dataset.completions).catch(() => null);
-  if (answer?.ok) known = (await answer.json()).workflows;
+  if (Date.now() - known.at < FRESH) return;
+  const { completions, prompts: library } = text.dataset;
+  const [first, second] = await Promise.all([completions, library].map(read));
+  if (first && second) known = { at: Date.now(), ...first, ...second };
 }
 
-function option({ name, about }, at) {
+async function read(address) {
+  const answer = await fetch(address).catch(() => null);
+  return answer?.ok ? answer.json() : null;
+}
+
+function show(found) {
+  shown = found;
+  offers.replaceChildren(...found.map(option));
+  offers.hidden = !found.length;
+  offers.scrollTop = 0;
+  marked = -1;
+  text.removeAttribute("aria-activedescendant");
+  if (!found.length) return;
+  place();
+  mark(1);
+}
+
+// Above the composer, unless there is more room below, as on a new chat.
+function place() {
+  const { top, bottom } = offers.parentElement.getBoundingClientRect();
+  const [above, below] = [top - GAP, (visualViewport?.height ?? innerHeight) - bottom - GAP];
+  const isBelow = above < Math.min(offers.scrollHeight, TALL) && below > above;
+  offers.toggleAttribute("data-below", isBelow);
+  offers.style.maxHeight = `${Math.max(LOW, Math.min(TALL, isBelow ? below : above))}px`;
+}
+
+function option({ label, about }, at) {
   const item = document.createElement("li");
   item.id = `offer-${at}`;
   item.role = "option";
   item.ariaSelected = "false";
-  item.dataset.text = `${COMMAND} ${/[\s="'「」\\]/.test(name) ? JSON.stringify(name) : name} `;
   const title = document.createElement("strong");
-  title.textContent = name;
+  title.textContent = label;
   const meaning = document.createElement("span");
   meaning.textContent = about;
   item.append(title, meaning);
@@ -71,7 +158,7 @@ function pressed(event) {
   event.preventDefault();
   event.stopImmediatePropagation();
   if (move) mark(move);
-  else if (isTaken) take(offers.children[marked]);
+  else if (isTaken) take(shown[marked]);
   else close();
 }
 
@@ -85,17 +172,17 @@ function mark(by) {
   text.setAttribute("aria-activedescendant", item.id);
 }
 
-function take(item) {
-  text.value = item.dataset.text;
-  text.dispatchEvent(new Event("input", { bubbles: true }));
+function take(chosen) {
   close();
+  chosen.act();
+}
+
+// Replaces what was typed; what follows the caret stays.
+function replace(words, end = text.selectionStart) {
+  text.setRangeText(words, 0, end, "end");
+  text.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 function close() {
-  show(false);
-}
-
-function show(isOpen) {
-  offers.hidden = !isOpen;
-  text.removeAttribute("aria-activedescendant");
+  show([]);
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.contrib.auth.tokens import default_token_generator
 from django.test import AsyncClient
 from django.utils import timezone
@@ -38,6 +38,7 @@ from chat.models import (
     Invitation,
     Member,
     Message,
+    Prompt,
     PublicLink,
 )
 from tests.pictures import png
@@ -166,8 +167,12 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
     view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
     folder = Folder.objects.create(user=owner, name="Tea")
+    prompt = Prompt.objects.create(user=owner, name="p", title="P", text="p", sharing="groups")
+    prompt.groups.add(Group.objects.get_or_create(name="Team")[0])
+    people["reader"].groups.add(*prompt.groups.all())
     return {
         "chat/<int:pk>": chat.pk,
+        "prompts/<int:pk>": prompt.pk,
         "chat/folders/<int:pk>": folder.pk,
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,

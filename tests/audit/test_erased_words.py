@@ -30,7 +30,7 @@ from agents.models import (
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import public_links, sharing
 from chat.messages import make_title
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Message, Prompt
 from chat.people_data import erasure, free_space, quotations
 from tests.audit.rows import conversation, create_ended_run, create_question
 from tests.audit.test_erasure import rows_with
@@ -119,6 +119,8 @@ def repeated(person, stranger, reviewer, agent):
         run=run, flagged_by=person, why=MARK, corrected_by=person, correction=WORDS
     )
     SavedView.objects.create(user=reviewer, name="theirs", query=f"text:{WORDS}")
+    Prompt.objects.create(user=person, name="own", title=MARK, text=WORDS, sharing="everyone")
+    Prompt.objects.create(user=stranger, name="copy", title="Copy", text=f"> {WORDS}")
     AgentVersion.objects.create(
         agent=agent, number=99, snapshot={}, author=person, note=f"As {MARK} says"
     )

@@ -1,0 +1,150 @@
+"""The prompt library: texts with variables, filled in before they reach the composer.
+
+A variable is `{{name}}`, with a default `{{name: text}}`, or with choices
+`{{name: one | two}}`.
+"""
+
+import re
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from agents.accounts import profiles
+from agents.db.sanitize import sanitize_text
+from agents.web.presentation import dates
+from chat.prompt_models import Prompt
+
+MAX_TEXT_CHARS = 20_000
+MAX_NAME_CHARS, MAX_TITLE_CHARS, MAX_VARIABLE_CHARS = 40, 80, 60
+MAX_PROMPTS = 500
+MAX_VARIABLES, MAX_OPTIONS = 20, 30
+NAME_PATTERN = re.compile(r"[\w-]+")
+# Full-width signs, too: Japanese keyboards type those first.
+VARIABLE_PATTERN = re.compile(
+    r"\{\{\s*([^{}|:：｜\s](?:[^{}|:：｜]*[^{}|:：｜\s])?)\s*(?:[:：]([^{}]*))?\}\}"
+)
+OPTION_SEPARATOR = re.compile(r"[|｜]")
+# Names of the composer's own commands.
+RESERVED_NAMES = frozenset(
+    {"workflow", "new", "temporary", "export", "stop", "retry", "prompts"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A place to fill in: any text, or one of its options."""
+
+    name: str
+    default: str = ""
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedPrompt:
+    """A text in pieces: words, and numbers of its variables."""
+
+    pieces: list[str | int]
+    variables: list[Variable]
+
+
+def parse(text: str, values: dict[str, str] | None = None) -> ParsedPrompt:
+    """Split a text at its variables; those with a value become words."""
+    pieces: list[str | int] = []
+    variables: list[Variable] = []
+    numbers: dict[str, int] = {}
+    end = 0
+    for found in VARIABLE_PATTERN.finditer(text):
+        pieces.append(text[end : found.start()])
+        end = found.end()
+        variable = _variable(found[1], found[2])
+        if values is not None and variable.name in values:
+            pieces.append(values[variable.name])
+            continue
+        if variable.name not in numbers:
+            numbers[variable.name] = len(variables)
+            variables.append(variable)
+        elif not variables[numbers[variable.name]].default and variable.default:
+            variables[numbers[variable.name]] = variable
+        pieces.append(numbers[variable.name])
+    pieces.append(text[end:])
+    return ParsedPrompt(pieces=[p for p in pieces if p != ""], variables=variables)
+
+
+def _variable(name: str, about: str | None) -> Variable:
+    parts = [part.strip() for part in OPTION_SEPARATOR.split(about or "")]
+    options = tuple(dict.fromkeys(part for part in parts if part))
+    default = options[0] if options else ""
+    return Variable(name=name, default=default, options=options if len(options) > 1 else ())
+
+
+def system_values(user: User) -> dict[str, str]:
+    """Return what the product fills in: in the user's language, time zone and format."""
+    now = timezone.localtime()
+    name = profiles.of_user(user).display_name or user.get_full_name() or user.get_username()
+    return {
+        "current_date": dates.date_text(now),
+        "current_datetime": dates.datetime_text(now),
+        "user_name": name,
+    }
+
+
+def normalize_name(text: str) -> str:
+    """Return a name as it is typed after the slash: lowercase, without spaces."""
+    words = re.sub(r"\s+", "-", sanitize_text(text).strip().lstrip("/／").casefold())
+    return words[:MAX_NAME_CHARS].strip("-")
+
+
+def suggest_name(title: str, user: User) -> str:
+    """Return a free name for a title."""
+    base = slugify(title, allow_unicode=True)[: MAX_NAME_CHARS - 4] or "prompt"
+    taken = set(Prompt.objects.filter(user=user).values_list("name", flat=True))
+    taken |= RESERVED_NAMES
+    names = [base, *(f"{base}-{number}" for number in range(2, MAX_PROMPTS + 3))]
+    return next(name for name in names if name not in taken)
+
+
+def problems(name: str, title: str, text: str) -> dict[str, str]:
+    """Return what is wrong with the texts of a prompt, by field."""
+    found: dict[str, str] = {}
+    if not name:
+        found["name"] = _("Enter a name.")
+    elif not NAME_PATTERN.fullmatch(name):
+        found["name"] = _("Use only letters, digits, hyphens and underscores.")
+    elif name in RESERVED_NAMES:
+        found["name"] = _("/%(name)s is a command. Choose another name.") % {"name": name}
+    if not title:
+        found["title"] = _("Enter a title.")
+    if problem := _text_problem(text):
+        found["text"] = problem
+    return found
+
+
+def _text_problem(text: str) -> str:
+    if not text.strip():
+        return _("Enter the text of the prompt.")
+    if len(text) > MAX_TEXT_CHARS:
+        return _("The text has %(size)s characters. The limit is %(most)s.") % {
+            "size": f"{len(text):,}",
+            "most": f"{MAX_TEXT_CHARS:,}",
+        }
+    variables = parse(text).variables
+    if len(variables) > MAX_VARIABLES:
+        return _("The text has %(count)d variables. The limit is %(most)d.") % {
+            "count": len(variables),
+            "most": MAX_VARIABLES,
+        }
+    for variable in variables:
+        if len(variable.name) > MAX_VARIABLE_CHARS:
+            return _("The name of a variable can have %(most)d characters.") % {
+                "most": MAX_VARIABLE_CHARS
+            }
+        if len(variable.options) > MAX_OPTIONS:
+            return _("“%(name)s” has %(count)d choices. The limit is %(most)d.") % {
+                "name": variable.name,
+                "count": len(variable.options),
+                "most": MAX_OPTIONS,
+            }
+    return ""

@@ -1,0 +1,201 @@
+"""The prompt library: who sees what, variables, and what happens to bad input."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.urls import reverse
+
+from chat import prompts
+from chat.models import Prompt
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def person(django_user_model):
+    return django_user_model.objects.create_user("ken")
+
+
+@pytest.fixture
+def other(django_user_model):
+    return django_user_model.objects.create_user("mia")
+
+
+@pytest.fixture
+def browser(client, person):
+    client.force_login(person)
+    return client
+
+
+def make(user, name="summary", sharing="private", groups=(), text="Summarize this."):
+    prompt = Prompt.objects.create(
+        user=user, name=name, title=name.title(), text=text, sharing=sharing
+    )
+    prompt.groups.set(groups)
+    return prompt
+
+
+def fields(**more):
+    return {"title": "Weekly mail", "name": "mail", "text": "Write to {{name}}.", **more}
+
+
+def test_a_text_is_split_at_its_variables():
+    parsed = prompts.parse(
+        "Dear {{ name }}, {{tone: formal | casual}}: {{topic: tea}} {{name}}"
+    )
+    assert parsed.pieces == ["Dear ", 0, ", ", 1, ": ", 2, " ", 0]
+    assert [(v.name, v.default, v.options) for v in parsed.variables] == [
+        ("name", "", ()),
+        ("tone", "formal", ("formal", "casual")),
+        ("topic", "tea", ()),
+    ]
+
+
+def test_japanese_names_and_full_width_signs_are_understood():
+    parsed = prompts.parse("{{宛先}}へ {{口調：丁寧｜カジュアル}}")
+    assert [v.name for v in parsed.variables] == ["宛先", "口調"]
+    assert parsed.variables[1].options == ("丁寧", "カジュアル")
+
+
+@pytest.mark.parametrize(
+    "text", ["{{}}", "{{ }}", "{ {a} }", "{{a", "}}{{", "{{{{}}}}", "{{:a}}"]
+)
+def test_braces_that_are_no_variable_stay_text(text):
+    assert prompts.parse(text).variables == []
+    assert prompts.parse(text).pieces == [text]
+
+
+def test_hostile_braces_take_no_time():
+    assert prompts.parse("{{" * 10_000).variables == []
+    assert prompts.parse("{{" + " " * 19_000 + "}}").variables == []
+    assert prompts.parse("{{a" + " :" * 9_000).variables == []
+
+
+def test_dates_and_the_name_are_filled_in(browser, person):
+    prompt = make(person, text="{{user_name}}: {{current_date}} {{x}}")
+    about = browser.get(reverse("chat:prompt_parts", args=[prompt.pk])).json()
+    assert about["pieces"][0] == "ken"
+    assert [v["name"] for v in about["variables"]] == ["x"]
+
+
+def test_own_and_shared_prompts_are_listed_and_private_ones_of_others_are_not(
+    browser, person, other
+):
+    team, secret = Group.objects.create(name="Sales"), Group.objects.create(name="Board")
+    person.groups.add(team)
+    make(person, "mine")
+    make(other, "private-one")
+    make(other, "all", "everyone")
+    make(other, "team", "groups", [team])
+    make(other, "board", "groups", [secret])
+    names = {
+        p["name"] for p in browser.get(reverse("chat:prompt_completions")).json()["prompts"]
+    }
+    assert names == {"mine", "all", "team"}
+    page = browser.get(reverse("chat:prompts")).content.decode()
+    assert [name in page for name in ("/team", "/board", "/private-one")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_group_that_is_deleted_leaves_its_prompts_private(browser, person, other):
+    team = Group.objects.create(name="Sales")
+    person.groups.add(team)
+    prompt = make(other, "team", "groups", [team])
+    team.delete()
+    assert browser.get(reverse("chat:prompt_parts", args=[prompt.pk])).status_code == 404
+
+
+def test_a_prompt_is_created_found_edited_duplicated_deleted_and_restored(browser, person):
+    browser.post(reverse("chat:new_prompt"), fields(name="", text="A\r\nB {{x}}"))
+    prompt = Prompt.objects.get()
+    assert (prompt.user, prompt.name, prompt.text) == (person, "weekly-mail", "A\nB {{x}}")
+    found = browser.get(reverse("chat:prompts"), {"q": "/weekly b"}).content.decode()
+    assert "Weekly mail" in found
+    assert "No prompts match" in browser.get("/prompts/?q=nowhere").content.decode()
+
+    edit = reverse("chat:edit_prompt", args=[prompt.pk])
+    assert "B {{x}}" in browser.get(edit).content.decode()
+    browser.post(edit, fields(name="／週報", title="Report"))
+    prompt.refresh_from_db()
+    assert (prompt.name, prompt.title) == ("週報", "Report")
+
+    browser.post(reverse("chat:duplicate_prompt", args=[prompt.pk]))
+    copy = Prompt.objects.exclude(pk=prompt.pk).get()
+    assert (copy.name, copy.title, copy.text) == ("週報-2", "Copy of Report", prompt.text)
+
+    browser.post(reverse("chat:delete_prompt", args=[prompt.pk]))
+    assert list(Prompt.objects.all()) == [copy]
+    assert "“Report” was deleted." in browser.get(reverse("chat:prompts")).content.decode()
+    browser.post(reverse("chat:restore_prompt"))
+    assert Prompt.objects.filter(user=person, name="週報", title="Report").exists()
+    assert "was deleted" not in browser.get(reverse("chat:prompts")).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"title": " "}, "Enter a title."),
+        ({"text": "\n"}, "Enter the text of the prompt."),
+        ({"name": "a b/c"}, "Use only letters"),
+        ({"name": "workflow"}, "/workflow is a command."),
+        ({"text": "a" * 20_001}, "The limit is 20,000."),
+        ({"text": "".join(f"{{{{v{n}}}}}" for n in range(21))}, "The limit is 20."),
+        ({"text": "{{" + "v" * 61 + "}}"}, "can have 60 characters"),
+        ({"sharing": "everyone"}, "Only administrators can share with everyone."),
+        ({"sharing": "groups"}, "Select at least one group."),
+    ],
+)
+def test_a_bad_prompt_is_not_saved_and_its_text_stays(browser, given, sentence):
+    answer = browser.post(reverse("chat:new_prompt"), fields(**given))
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert sentence in page
+    assert given.get("title", "Weekly mail") in page
+    assert not Prompt.objects.exists()
+
+
+def test_two_prompts_of_a_person_have_different_names(browser, person, other):
+    make(person, "mail")
+    make(other, "mail")
+    page = browser.post(reverse("chat:new_prompt"), fields()).content.decode()
+    assert "You already have a prompt with this name." in page
+
+
+def test_the_number_of_prompts_is_limited(browser, person, monkeypatch):
+    monkeypatch.setattr(prompts, "MAX_PROMPTS", 1)
+    prompt = make(person)
+    assert (
+        "You have 1 prompts, the limit."
+        in browser.post(reverse("chat:new_prompt"), fields()).content.decode()
+    )
+    browser.post(reverse("chat:duplicate_prompt", args=[prompt.pk]))
+    assert Prompt.objects.count() == 1
+
+
+def test_only_teams_of_ones_own_can_be_shared_with(browser, person):
+    team, foreign = Group.objects.create(name="Sales"), Group.objects.create(name="Board")
+    person.groups.add(team)
+    about = fields(sharing="groups", groups=[foreign.pk])
+    assert browser.post(reverse("chat:new_prompt"), about).status_code == 422
+    browser.post(reverse("chat:new_prompt"), about | {"groups": [team.pk]})
+    assert list(Prompt.objects.get().groups.all()) == [team]
+
+
+def test_who_can_share_with_everyone_also_tidies_up_what_is_shared(browser, person, other):
+    shared, private = make(other, "all", "everyone"), make(other, "own")
+    assert browser.post(reverse("chat:delete_prompt", args=[shared.pk])).status_code == 404
+    person.user_permissions.add(Permission.objects.get(codename="share_prompts"))
+    assert browser.post(reverse("chat:delete_prompt", args=[private.pk])).status_code == 404
+    assert browser.post(reverse("chat:delete_prompt", args=[shared.pk])).status_code == 302
+    browser.post(reverse("chat:restore_prompt"))
+    assert Prompt.objects.get(name="all").user == other
+    browser.post(reverse("chat:new_prompt"), fields(sharing="everyone"))
+    assert Prompt.objects.get(user=person).sharing == "everyone"
+
+
+def test_a_sent_message_becomes_the_text_of_a_new_prompt(browser):
+    page = browser.post(reverse("chat:prompt_from_text"), {"text": "Compare\r\n<b> & c"})
+    assert "Compare\n&lt;b&gt; &amp; c</textarea>" in page.content.decode()
+    assert not Prompt.objects.exists()
