@@ -1,5 +1,6 @@
 // The model of a chat, its effort and its temperature, where the agent allows to choose them.
 
+import { isComposing } from "./keys.js";
 import { offer } from "./picker.js";
 
 const form = document.getElementById("ask");
@@ -17,7 +18,7 @@ export function pickModel() {
   panel.addEventListener("change", changed);
   panel.addEventListener("input", changed);
   panel.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.target.name !== "temperature") return;
+    if (event.key !== "Enter" || event.target.name !== "temperature" || isComposing(event)) return;
     event.preventDefault(); // it would send the message
     close();
   });
@@ -117,7 +118,7 @@ function openable() {
   panel.dataset.ready = "";
   button.addEventListener("click", () => (panel.hidden ? open() : close()));
   panel.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     event.stopPropagation();
     close();
   });
