@@ -1,6 +1,7 @@
 // A message at the end of the page, with a button that undoes what it says.
 // It survives a page change, because deleting the open chat leads to another page.
 
+import { isComposing } from "./keys.js";
 import { act } from "./session_requests.js";
 
 const KEY = "ashiato-toast";
@@ -53,7 +54,7 @@ function close() {
 
 // In a text field, Ctrl Z is about the text.
 function shortcut(event) {
-  const undoes = event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey;
+  const undoes = event.key === "z" && !isComposing(event) && (event.ctrlKey || event.metaKey) && !event.shiftKey;
   if (!undoes || !shown?.undo || event.target.closest("input, textarea, [contenteditable]")) return;
   event.preventDefault();
   undo();
