@@ -80,7 +80,9 @@ class PromptForm(forms.Form):
         if data["sharing"] == Prompt.Sharing.GROUPS and not data.get("groups"):
             self.add_error("groups", _("Select at least one group."))
         same = Prompt.objects.filter(user=self.owner, name=data["name"])
-        if same.exclude(pk=self.prompt.pk if self.prompt else None).exists():
+        if self.prompt is not None:
+            same = same.exclude(pk=self.prompt.pk)
+        if same.exists():
             self.add_error("name", _("You already have a prompt with this name."))
 
     def save(self) -> Prompt:
@@ -101,7 +103,7 @@ def library(request: UserRequest) -> HttpResponse:
     query = sanitize_text(request.GET.get("q", "")).strip()[:MAX_QUERY_CHARS]
     found = _search(Prompt.objects.for_user(request.user), query)
     writable = set(Prompt.objects.writable_by(request.user).values_list("pk", flat=True))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "prompt": prompt,
             "may_edit": prompt.pk in writable,
