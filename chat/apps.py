@@ -8,7 +8,8 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from chat import deletion, messages
+        from agents.access import quotas
+        from chat import deletion, messages, temporary, titles
         from chat.imports import jobs
         from chat.people_data import retention
 
@@ -16,3 +17,6 @@ class ChatConfig(AppConfig):
         runs.on_finished(retention.run_if_due)
         runs.on_finished(deletion.erase_if_due)
         runs.on_finished(jobs.resume_abandoned)
+        runs.on_finished(temporary.delete_if_due)
+        runs.on_finished(titles.name_chat)
+        quotas.other_usage.append(titles.tokens_since)

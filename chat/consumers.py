@@ -25,7 +25,15 @@ from agents.runs import disconnections, pubsub
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, EventDicts, LiveConsumer, Subject
 from agents.web.presentation.live_run import LiveRunView
-from chat import fragments, message_actions, messages, presence, sessions, sharing
+from chat import (
+    fragments,
+    message_actions,
+    messages,
+    presence,
+    sessions,
+    sharing,
+    temporary,
+)
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 from chat.page_state import MAX_PK, Conversation
@@ -101,6 +109,8 @@ class ChatConsumer(LiveConsumer):
             for frame in frames:
                 await self.send(frame)
             self.is_greeted = True
+        if self.session.is_temporary:
+            self._spawn(temporary.hold_open(self.session))
         await self._update_presence()
 
     async def _catch_up_page(self) -> tuple[Conversation, list[str]]:

@@ -40,7 +40,7 @@ async def delete(session: ChatSession) -> None:
     if run is not None:
         await runs.stop(run)
     await pubsub.publish(session.topic, "people.changed")
-    await _announce(told)
+    await announce_in_background(told)
 
 
 def restore(user: User, chats: Collection[int]) -> list[int]:
@@ -52,10 +52,11 @@ def restore(user: User, chats: Collection[int]) -> list[int]:
 
 def announce(people: Collection[int]) -> None:
     """Update these people's lists on every open page."""
-    async_to_sync(_announce)(people)
+    async_to_sync(announce_in_background)(people)
 
 
-async def _announce(people: Collection[int]) -> None:
+async def announce_in_background(people: Collection[int]) -> None:
+    """Do the same outside of a request."""
     for person in people:
         await pubsub.publish(pubsub.person_topic(person), "chats.changed")
 
@@ -70,12 +71,12 @@ def _hide(session: ChatSession) -> set[int]:
         if not queue.lock(session):
             return set()
         ChatSession.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
-        for topic in _topics(session):
+        for topic in topics_of(session):
             HiddenTopic.objects.update_or_create({"user": None}, topic=topic)
         return watchers(session)
 
 
-def _topics(session: ChatSession) -> set[str]:
+def topics_of(session: ChatSession) -> set[str]:
     """Return the topics of the chat and of its runs' reruns, which are erased with it."""
     found, topics = set(Run.objects.filter(topic=session.topic)), {session.topic}
     while found:
@@ -98,7 +99,7 @@ def _restore(user: User, chats: Collection[int]) -> tuple[list[int], set[int]]:
 
 
 def _show_topics(chat: ChatSession) -> None:
-    hidden = HiddenTopic.objects.filter(topic__in=_topics(chat))
+    hidden = HiddenTopic.objects.filter(topic__in=topics_of(chat))
     if chat.is_temporary:
         hidden.update(user=chat.user)
     else:
@@ -114,7 +115,7 @@ def erase_due() -> int:
     """Erase what is due, in batches; return how many chats are gone."""
     count = 0
     for session in list(due().order_by("pk")):
-        topics = _topics(session)
+        topics = topics_of(session)
         while batched_delete.delete_session_batch(session):
             time.sleep(PAUSE_SECONDS)
         HiddenTopic.objects.filter(topic__in=topics).delete()

@@ -26,7 +26,17 @@ from agents.db.sanitize import sanitize_text
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import branches, filing, mentions, queue, run_factory, run_options, sharing
+from chat import (
+    branches,
+    filing,
+    mentions,
+    queue,
+    run_factory,
+    run_options,
+    sharing,
+    temporary,
+    titles,
+)
 from chat.errors import ClientIdConflict, MessageRejected
 from chat.models import ChatSession, Message
 from chat.run_options import RunOptions
@@ -35,7 +45,6 @@ logger = logging.getLogger(__name__)
 
 RATE_WINDOW = timedelta(minutes=1)
 MAX_MESSAGE_BYTES = 200_000
-MAX_TITLE_CHARS = 60
 
 
 class Page(Protocol):
@@ -62,6 +71,7 @@ def submit(
     options: Mapping[str, Any] | None = None,
     page: Page | None = None,
     instead_of: int | None = None,
+    is_temporary: bool = False,
 ) -> Awaitable[Message]:
     """Save a message and have it answered, even if its sender disconnects meanwhile.
 
@@ -70,7 +80,14 @@ def submit(
     the chat's are used. Raises MessageRejected.
     """
     sent = (session, user, text, client_id, agent)
-    saving = partial(save, *sent, options=options, page=page, instead_of=instead_of)
+    saving: Callable[[], Message] = partial(
+        save,
+        *sent,
+        options=options,
+        page=page,
+        instead_of=instead_of,
+        is_temporary=is_temporary,
+    )
     task = asyncio.create_task(_save_and_dispatch(saving))
     _submitting.add(task)
     task.add_done_callback(_submitting.discard)
@@ -94,6 +111,7 @@ def save(
     options: Mapping[str, Any] | None = None,
     page: Page | None = None,
     instead_of: int | None = None,
+    is_temporary: bool = False,
 ) -> Message:
     """Save a message with its run, or in the queue while another run is live.
 
@@ -114,7 +132,7 @@ def save(
                 if message is None:
                     _check_rate(user)
                     sent = (session, user, text, client_id, agent)
-                    message = _build(*sent, chosen, instead_of)
+                    message = _build(*sent, chosen, instead_of, is_temporary)
                     message.is_mention = mention is not None
                     message.save(force_insert=True)
                     message.is_new = True
@@ -297,6 +315,7 @@ def _build(
     agent: str,
     chosen: RunOptions | None = None,
     instead_of: int | None = None,
+    is_temporary: bool = False,
 ) -> Message:
     """Return the message, unsaved: with its run, or with its place in the queue."""
     options = chosen or RunOptions.load(session.options if session else {})
@@ -309,7 +328,7 @@ def _build(
     if session is not None and instead_of is None and (live or queue.queued_messages(session)):
         return _build_queued(session, user, text, client_id, agent, options)
     path = _path_before(session, user, instead_of)
-    session = session or _create_session(user, text, agent, options)
+    session = session or _create_session(user, text, agent, options, is_temporary)
     fault_injection.point("before_message_save")
     answers = run_factory.select_agent(agent, user)
     run = run_factory.prepare(session, user, text, answers, path, options)
@@ -323,11 +342,15 @@ def _build(
     return Message(session=session, author=user, run=run, **about)
 
 
-def _create_session(user: User, text: str, agent: str, options: RunOptions) -> ChatSession:
+def _create_session(
+    user: User, text: str, agent: str, options: RunOptions, is_temporary: bool
+) -> ChatSession:
     """Create a chat named after its first message, or after the workflow it starts."""
     request = run_factory.requested_workflow(text, user)
-    kept = masking.mask_for_storage(run_factory.select_agent(agent, user), text)
-    title = request.version.workflow.name if request else make_title(kept)
+    answers = run_factory.select_agent(agent, user)
+    if is_temporary:
+        return temporary.create(user, options.dump())
+    title = request.version.workflow.name if request else titles.first_title(answers, text)
     return ChatSession.objects.create(user=user, title=title, options=options.dump())
 
 
@@ -376,11 +399,3 @@ def clean_text(text: str) -> str:
             % {"size": len(text.encode()) // 1000, "most": MAX_MESSAGE_BYTES // 1000}
         )
     return text
-
-
-def make_title(text: str) -> str:
-    line = " ".join(text[: MAX_TITLE_CHARS * 4].split())
-    if len(line) <= MAX_TITLE_CHARS:
-        return line
-    cut = line[:MAX_TITLE_CHARS].rsplit(" ", 1)[0]
-    return f"{cut if len(cut) > MAX_TITLE_CHARS // 2 else line[:MAX_TITLE_CHARS]}…"

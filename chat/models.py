@@ -97,6 +97,9 @@ class ChatSession(models.Model):
         blank=True,
         help_text=_("A title that a user typed is never replaced."),
     )
+    title_tokens = models.PositiveIntegerField(
+        _("tokens for the title"), default=0, db_default=0
+    )
     is_temporary = models.BooleanField(
         _("temporary"),
         default=False,

@@ -97,6 +97,7 @@ def add_member(session: ChatSession, name: str, right: str) -> None:
         raise SharingRejected(_("Choose a permission."))
     if person is None:
         raise SharingRejected(_("No user is named “%(name)s”.") % {"name": name[:150]})
+    _check_saved(session)
     if person.pk == session.user_id:
         raise SharingRejected(_("You own this chat, so you're already in it."))
     with _membership_change(session):
@@ -108,6 +109,13 @@ def add_member(session: ChatSession, name: str, right: str) -> None:
         _admit(session, person, right == "write")
         about = {"who": audit.person(person), "right": right}
         audit.record(session.user, audit.MEMBER_ADDED, _audit_subject(session), **about)
+
+
+def _check_saved(session: ChatSession) -> None:
+    if session.is_temporary:
+        raise SharingRejected(
+            _("A temporary chat can't be shared. Choose Keep this chat first.")
+        )
 
 
 def remove_member(session: ChatSession, user: int) -> None:
@@ -135,6 +143,7 @@ def create_invitation(session: ChatSession, right: str, hours: str) -> str:
     """Create an invitation and return its token, of which only the digest is saved."""
     if right not in ACCESS_LEVELS or hours not in map(str, LIFETIME_HOURS):
         raise SharingRejected(_("Choose a permission and how long the link is valid."))
+    _check_saved(session)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = session.invitations.create(
         digest=token_digest(token),

@@ -53,6 +53,7 @@ urlpatterns = [
     path("workflows/<int:pk>/start/", views.start_workflow, name="start_workflow"),
     path("chat/<int:pk>/rename/", views.rename, name="rename"),
     path("chat/<int:pk>/delete/", list_pages.delete, name="delete"),
+    path("chat/<int:pk>/keep/", views.keep, name="keep"),
     path("chat/<int:pk>/people/", member_pages.people, name="people"),
     path("chat/<int:pk>/people/<int:user>/remove/", member_pages.remove, name="remove"),
     path(

@@ -28,6 +28,7 @@ from chat import (
     queue,
     sessions,
     sharing,
+    temporary,
 )
 from chat.errors import MessageRejected
 from chat.fragments import MessageView
@@ -38,13 +39,16 @@ from chat.page_state import MAX_HTML_BYTES, MAX_MESSAGES
 @require_GET
 @allow_frames
 def new(request: UserRequest) -> HttpResponse:
-    return render(request, "chat/session.html", _page_context(request))
+    context = _page_context(request) | {"is_temporary": "temporary" in request.GET}
+    return render(request, "chat/session.html", context)
 
 
 @require_GET
 @allow_frames
 def session(request: UserRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
+    if chat.is_temporary:
+        temporary.touch(chat)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
     linked = _parse_pk(request.GET.get("leaf") or request.GET.get("message") or "")
@@ -86,6 +90,15 @@ async def send(request: UserRequest, pk: int) -> HttpResponse:
         await _submit(request, chat, user)
     except MessageRejected as reason:
         return await database.run(_render_rejected, request, str(reason), chat)
+    return redirect("chat:session", pk)
+
+
+@require_POST
+def keep(request: UserRequest, pk: int) -> HttpResponse:
+    """Turn a temporary chat into an ordinary one."""
+    chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
+    if chat.is_temporary:
+        temporary.keep(chat)
     return redirect("chat:session", pk)
 
 
@@ -146,7 +159,10 @@ def _workflow_command(request: UserRequest, user: User, pk: int) -> str:
 async def _submit(request: UserRequest, chat: ChatSession | None, user: User) -> Message:
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
-    return await messages.submit(chat, user, text, client_id, agent, options=request.POST)
+    is_temporary = chat is None and "temporary" in request.POST
+    return await messages.submit(
+        chat, user, text, client_id, agent, options=request.POST, is_temporary=is_temporary
+    )
 
 
 def _render_rejected(

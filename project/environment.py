@@ -127,6 +127,7 @@ class Environment(BaseSettings):
     self_erasure: bool = False
     public_links: bool = True
     import_mb: int = Field(default=500, ge=1, le=10_000)
+    generated_titles: bool = True
     suggest_people: bool = False
 
     @field_validator("database_url")

@@ -102,6 +102,8 @@ KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
 KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
 # Whether users can delete their own accounts.
 SELF_ERASURE = ENVIRONMENT.self_erasure
+# Whether the model writes the titles of chats; otherwise they are the first question.
+GENERATED_TITLES = ENVIRONMENT.generated_titles
 # Whether links to chats and runs work without an account.
 PUBLIC_LINKS = ENVIRONMENT.public_links
 # Size of the files of one chat import.

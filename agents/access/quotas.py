@@ -1,5 +1,8 @@
 """Quotas per user: concurrent runs and tokens per day."""
 
+from collections.abc import Callable
+from datetime import datetime
+
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
@@ -11,6 +14,9 @@ from django.utils.translation import ngettext
 from agents.engine.errors import AgentError
 from agents.models import Run
 from agents.models.types import AnyUser
+
+# Counts tokens used outside of runs, by user and since when.
+other_usage: list[Callable[[AnyUser, datetime], int]] = []
 
 
 class QuotaExceeded(AgentError):
@@ -37,6 +43,11 @@ def check(user: User | None) -> None:
         raise QuotaExceeded(
             sentence % {"most": most}, advice=_("Wait for one to finish, or stop one.")
         )
+    check_tokens(user)
+
+
+def check_tokens(user: User) -> None:
+    """Raise QuotaExceeded if the user has used up today's tokens."""
     most = settings.PERSON_TOKENS
     if most and _tokens_today(user) >= most:
         sentence = _("You've reached your daily limit of %(most)s tokens.") % {
@@ -51,4 +62,4 @@ def _tokens_today(user: AnyUser) -> int:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     runs = Run.objects.filter(user=user.pk, started_at__gte=midnight)
     used = runs.aggregate(sum=Sum(F("prompt_tokens") + F("completion_tokens")))
-    return used["sum"] or 0
+    return (used["sum"] or 0) + sum(count(user, midnight) for count in other_usage)

@@ -17,7 +17,7 @@ from agents.db.compiled_queries import compiled_query
 from agents.engine.attachments import AttachmentStore
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, EventType
-from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern, Stage
+from agents.engine.guardrails import GuardrailAction, Guardrails, Inspection, Pattern, Stage
 from agents.engine.loop import (
     AgentRuntime,
     AskPersonTool,
@@ -25,6 +25,8 @@ from agents.engine.loop import (
     FallbackStrategy,
     Handoff,
     OutputSchema,
+    PlainReply,
+    ask_once,
     standard_policy,
 )
 from agents.engine.planner import ReActPlanner
@@ -124,6 +126,28 @@ async def dry_run(run: Run, registry: RegistryLoader) -> Events:
     """Return the events of a run whose tools do nothing, so that no approval is needed."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _build_state(run.history))
+
+
+async def ask_model(run: Run, messages: list[Message], *, max_tokens: int) -> PlainReply:
+    """Ask the model of a finished run once more, outside of it; raise an AgentError."""
+    planners, guardrails = await database.run(_load_model, run)
+    return await ask_once(planners, guardrails, CIRCUITS, messages, max_tokens=max_tokens)
+
+
+def _load_model(run: Run) -> tuple[list[ReActPlanner], Guardrails]:
+    agent = run.agent
+    if agent is None or not agent.enabled:
+        raise NoAgentAvailable("The agent of this run was disabled.")
+    if agent.pk in permissions.restrictions_for(run.user_id).agents:
+        raise AgentForbidden
+    pseudonymizer = _pseudonymizer(run, agent, Pseudonymizer())
+    planners = planner_factory.build_planners(agent, run.model, run, pseudonymizer)
+    return planners, _build_guardrails(agent, _active_patterns(run, agent))
+
+
+def inspect_input(agent: Agent, text: str) -> Inspection:
+    """Return what the agent's guardrails make of a question."""
+    return _build_guardrails(agent, _patterns(agent.pk)).inspect(text, "input")
 
 
 def _apply_redaction(run: Run, events: Events) -> Events:

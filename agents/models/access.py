@@ -76,6 +76,11 @@ class Membership(models.Model):
 
 
 class HiddenTopicQuerySet(models.QuerySet["HiddenTopic"]):
+    def hide_like(self, origin: str, topic: str) -> None:
+        """Hide another topic from the same people, such as that of a rerun."""
+        for row in self.filter(topic=origin):
+            self.update_or_create({"user": row.user}, topic=topic)
+
     def hidden_from(self, user: AnyUser) -> models.QuerySet["HiddenTopic", str]:
         """Return the topics whose runs this user can't see."""
         others = ~models.Q(user=user.pk) if user.pk else models.Q()

@@ -17,7 +17,7 @@ from agents.engine.events import Event
 from agents.engine.loop import StopReason
 from agents.engine.state import Message
 from agents.llm import http
-from agents.models import Agent, Run, WorkflowVersion
+from agents.models import Agent, HiddenTopic, Run, WorkflowVersion
 
 from . import clocks, event_store, event_writer, executor, job_queue, leases
 from .executor import HANDOVER, POLL_SECONDS, SHUTDOWN, STOP_TIMEOUT_SECONDS, FinishListener
@@ -104,6 +104,7 @@ def prepare_rerun(
             workflow=origin.workflow,
             parameters=origin.parameters,
         )
+        HiddenTopic.objects.hide_like(origin.topic, topic)
         _enqueue(run)
     return run
 

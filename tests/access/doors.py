@@ -60,6 +60,7 @@ DOORS = {
     "chat/<int:pk>/queue/<int:message>/withdraw/": change(WRITERS),
     "chat/<int:pk>/rename/": change(OWNER),
     "chat/<int:pk>/delete/": change(OWNER),
+    "chat/<int:pk>/keep/": change(OWNER),
     "chat/<int:pk>/people/": read(MEMBERS),
     "chat/<int:pk>/people/<int:user>/remove/": change(OWNER),
     "chat/<int:pk>/people/suggestions/": read(NOBODY),  # unless suggestions are enabled

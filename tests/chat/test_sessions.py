@@ -18,7 +18,7 @@ from agents.catalog import planner_factory
 from agents.engine.state import repair_history
 from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, HiddenTopic, Run, RunEvent
-from chat import branches, deletion, listing, messages, run_factory, sessions
+from chat import branches, deletion, listing, messages, run_factory, sessions, titles
 from chat.errors import MessageRejected
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab, until, verify_run
@@ -85,7 +85,7 @@ async def test_two_people_may_use_the_same_id(person, stranger):
     ],
 )
 def test_a_title_is_one_short_line(text, title):
-    assert messages.make_title(text) == title
+    assert titles.make_title(text) == title
 
 
 @given(st.text(min_size=1))
@@ -98,7 +98,7 @@ def assert_whole(kept):
     assert kept == kept.strip()
     assert kept.encode()
     assert "\0" not in kept
-    assert len(messages.make_title(kept)) <= 61
+    assert len(titles.make_title(kept)) <= 61
 
 
 async def test_the_next_question_knows_what_was_said_before(person, monkeypatch):

@@ -1,6 +1,6 @@
 """Guardrails: patterns applied to what goes into a run and what comes out of it."""
 
-from .checks import STAGES, GuardrailAction, Guardrails, Pattern, try_pattern
+from .checks import STAGES, GuardrailAction, Guardrails, Inspection, Pattern, try_pattern
 from .confusables import fold
 from .normalization import LINK_TARGET, MAX_GAP_CHARS, normalize
 from .patterns import Stage
@@ -9,6 +9,7 @@ from .stream_filter import Match, find_matches
 __all__ = [
     "GuardrailAction",
     "Guardrails",
+    "Inspection",
     "LINK_TARGET",
     "MAX_GAP_CHARS",
     "Match",

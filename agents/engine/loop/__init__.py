@@ -5,6 +5,7 @@ from .cancellation import CallOutcome, record_outcomes
 from .function_tool import FunctionTool
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
 from .output_schema import INSTRUCTIONS, OutputSchema, is_number, table_columns
+from .plain_request import PlainReply, ask_once
 from .run_loop import Events
 from .runtime import AgentRuntime
 from .termination import StopReason, standard_policy
@@ -22,8 +23,10 @@ __all__ = [
     "Handoff",
     "INSTRUCTIONS",
     "OutputSchema",
+    "PlainReply",
     "StopReason",
     "UNFINISHED",
+    "ask_once",
     "effect",
     "is_number",
     "record_outcomes",

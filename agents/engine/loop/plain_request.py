@@ -1,0 +1,78 @@
+"""A single model request outside of a run, under the same limits and guardrails."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from copy import copy
+from dataclasses import dataclass
+
+from agents.engine.errors import AgentError
+from agents.engine.events import EventFactory
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.planner.react_planner import ModelRequest, ReActPlanner
+from agents.engine.privacy.pseudonyms import ALIAS_INSTRUCTIONS
+from agents.engine.resilience.circuit_breaker import Circuits
+from agents.engine.resilience.retry import RetryPolicy
+from agents.engine.state import Message
+
+from .model_call import ModelCall
+from .usage import turn_usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainReply:
+    """What the model answered, and how many tokens that took."""
+
+    text: str
+    tokens: int
+
+
+async def ask_once(
+    planners: Sequence[ReActPlanner],
+    guardrails: Guardrails,
+    circuits: Circuits,
+    messages: list[Message],
+    *,
+    max_tokens: int,
+) -> PlainReply:
+    """Ask the first of these models that works, without tools and without retries.
+
+    Raises an AgentError. A reply that a guardrail blocks is empty.
+    """
+    plain = [_plain(planner) for planner in planners]
+    planner, *fallbacks = plain
+    call = ModelCall(
+        planner,
+        guardrails,
+        RetryPolicy(max_retries=0),
+        EventFactory(""),  # for events that nobody reads
+        0,
+        fallbacks=fallbacks,
+        circuits=circuits,
+    )
+    request = _request(planner, messages, max_tokens)
+    async with aclosing(
+        call.events(request, lambda other: _request(other, messages, max_tokens))
+    ) as events:
+        async for _event in events:
+            pass
+    if call.plan is None:
+        raise AgentError("The model returned an empty answer.")
+    sent = call.request.messages if call.request else request.messages
+    usage = turn_usage(call.plan, sent, guardrails.count_tokens)
+    text = "" if call.finding else call.plan.final_answer or ""
+    return PlainReply(text=text, tokens=usage["total_tokens"])
+
+
+def _request(planner: ReActPlanner, messages: list[Message], max_tokens: int) -> ModelRequest:
+    if planner.pseudonymizer is not None:
+        aliases: Message = {"role": "system", "content": ALIAS_INSTRUCTIONS}
+        messages = [aliases, *planner.pseudonymize(messages)]
+    most = min(max_tokens, planner.parameters.get("max_tokens", max_tokens))
+    parameters = {**planner.parameters, "max_tokens": most}
+    return ModelRequest(messages=messages, tools=None, parameters=parameters)
+
+
+def _plain(planner: ReActPlanner) -> ReActPlanner:
+    plain = copy(planner)
+    plain.dialect, plain.instructions = "native", ""
+    return plain

@@ -1,0 +1,82 @@
+"""Temporary chats: in no list, and deleted soon after their last page was closed."""
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents.db import database
+from agents.models import HiddenTopic, Run
+from chat import deletion, queue, titles
+from chat.models import ChatSession
+
+HEARTBEAT_SECONDS = 60.0
+CLOSED_AFTER = timedelta(minutes=5)  # without an open page
+LONGEST = timedelta(hours=24)
+POLL_SECONDS = 30.0
+
+
+def create(user: User, options: dict[str, Any]) -> ChatSession:
+    """Create a temporary chat, whose runs only its user sees."""
+    about = {"title": _("Temporary chat"), "options": options, "last_open_at": timezone.now()}
+    chat = ChatSession.objects.create(user=user, is_temporary=True, **about)
+    HiddenTopic.objects.create(topic=chat.topic, user=user)
+    return chat
+
+
+def keep(chat: ChatSession) -> None:
+    """Turn a temporary chat into an ordinary one, named after its first message."""
+    with transaction.atomic():
+        if not queue.lock(chat):
+            return
+        first = chat.messages.select_related("run__agent").order_by("pk").first()
+        run = first.run if first else None
+        has_title = first and run and run.agent and run.status != Run.Status.BLOCKED
+        title = (
+            titles.first_title(run.agent, first.text)
+            if has_title and first and run and run.agent
+            else titles.generic_title()
+        )
+        ordinary = {"title": title, "is_temporary": False, "last_open_at": None}
+        ChatSession.objects.filter(pk=chat.pk).update(**ordinary)
+        HiddenTopic.objects.filter(topic__in=deletion.topics_of(chat)).delete()
+    deletion.announce([chat.user_id])
+
+
+def touch(chat: ChatSession) -> None:
+    """Record that a page of the chat is open."""
+    ChatSession.objects.filter(pk=chat.pk).update(last_open_at=timezone.now())
+
+
+async def hold_open(chat: ChatSession) -> None:
+    """Record the same for as long as a page is connected."""
+    while True:
+        await database.run(touch, chat)
+        await asyncio.sleep(HEARTBEAT_SECONDS)
+
+
+def due() -> list[ChatSession]:
+    """Return temporary chats that nobody has open any more, or that are too old."""
+    now = timezone.now()
+    closed = Q(last_open_at__lt=now - CLOSED_AFTER) | Q(last_open_at=None)
+    over = closed | Q(created_at__lt=now - LONGEST)
+    return list(ChatSession.objects.present().filter(over, is_temporary=True).order_by("pk"))
+
+
+async def delete_if_due(run: Run | None) -> None:
+    """Delete temporary chats that are over; any process does it, also after a crash."""
+    global _next_look
+    if run is not None or time.monotonic() < _next_look:
+        return
+    _next_look = time.monotonic() + POLL_SECONDS
+    for chat in await database.run(due):
+        await deletion.delete(chat)
+
+
+_next_look = 0.0

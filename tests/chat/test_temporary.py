@@ -1,0 +1,148 @@
+"""Temporary chats: nowhere to be found, and gone soon after they are closed."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+from django.utils import timezone
+
+from agents import runs
+from agents.models import HiddenTopic, Run, RunEvent
+from chat import deletion, listing, messages, search, sharing, temporary, titles
+from chat.models import ChatSession, Message
+from chat.people_data import data_export
+from tests.conftest import tab
+
+pytestmark = [
+    pytest.mark.both_databases,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "run_executor"),
+]
+
+
+@pytest.fixture
+def browser(person):
+    client = AsyncClient()
+    client.force_login(person)
+    return client
+
+
+async def start(person):
+    message = await messages.submit(None, person, "6 * 7", "a", is_temporary=True)
+    await runs.wait(message.run)
+    return message.session, message.run
+
+
+async def test_a_temporary_chat_is_started_from_its_own_page(browser):
+    page = (await browser.get("/?temporary=1")).content.decode()
+    answer = await browser.post("/chat/", {"text": "6 * 7", "temporary": "1"})
+
+    assert 'name="temporary"' in page
+    assert "This chat isn&#x27;t saved." in page or "This chat isn't saved." in page
+    chat = await ChatSession.objects.aget()
+    assert chat.is_temporary
+    opened = (await browser.get(answer.headers["Location"])).content.decode()
+    assert "Keep this chat" in opened
+
+
+async def test_it_is_in_no_list_search_or_export(person, browser):
+    chat, run = await start(person)
+
+    @sync_to_async
+    def found():
+        listed = listing.read(person).every
+        names = [name for name, _pieces in data_export.files(person)]
+        traces = Run.objects.for_user(person).listed()
+        return [*listed, *search.search(person, "6"), *traces], names
+
+    rows, names = await found()
+    assert rows == []
+    assert not [name for name in names if name.startswith(("sessions/", "runs/"))]
+    assert (await browser.get(f"/traces/{run.pk}/")).status_code == 200
+
+
+async def test_reviewers_do_not_see_it(person, django_user_model):
+    _chat, run = await start(person)
+    root = await sync_to_async(django_user_model.objects.create_superuser)("root")
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(root)
+
+    assert (await client.get(f"/traces/{run.pk}/")).status_code == 404
+    assert "6 * 7" not in (await client.get("/traces/")).content.decode()
+
+
+async def test_it_gets_no_title_and_cannot_be_shared(person, stranger):
+    chat, run = await start(person)
+
+    await titles._name_chat(run.pk)
+
+    await chat.arefresh_from_db()
+    assert chat.title == "Temporary chat"
+    with pytest.raises(sharing.SharingRejected):
+        await sync_to_async(sharing.add_member)(chat, stranger.username, "read")
+    with pytest.raises(sharing.SharingRejected):
+        await sync_to_async(sharing.create_invitation)(chat, "read", "24")
+
+
+async def erase_everything_due():
+    await ChatSession.objects.filter(deleted_at__isnull=False).aupdate(
+        deleted_at=timezone.now() - deletion.ERASE_AFTER
+    )
+    await sync_to_async(deletion.erase_due)()
+
+
+@pytest.mark.parametrize(
+    ("column", "ago"),
+    [("last_open_at", timedelta(minutes=6)), ("created_at", timedelta(days=2))],
+)
+async def test_it_is_deleted_once_closed_and_at_the_latest_after_a_day(
+    person, monkeypatch, column, ago
+):
+    monkeypatch.setattr(temporary, "_next_look", 0.0)
+    chat, _run = await start(person)
+    await ChatSession.objects.aupdate(**{column: timezone.now() - ago})
+
+    await temporary.delete_if_due(None)
+    assert not await ChatSession.objects.present().aexists()
+    await erase_everything_due()
+
+    for model in (ChatSession, Message, Run, RunEvent, HiddenTopic):
+        assert not await model.objects.aexists(), model
+
+
+async def test_it_stays_while_a_page_is_open(person, monkeypatch):
+    monkeypatch.setattr(temporary, "_next_look", 0.0)
+    chat, _run = await start(person)
+    await ChatSession.objects.aupdate(last_open_at=timezone.now() - timedelta(minutes=6))
+
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from(10)
+        long_ago = timezone.now() - timedelta(minutes=1)
+        async with asyncio.timeout(10):
+            while (await ChatSession.objects.aget()).last_open_at < long_ago:
+                pass
+        await temporary.delete_if_due(None)
+
+    assert await ChatSession.objects.present().aexists()
+
+
+async def test_a_kept_chat_is_an_ordinary_one(person, browser):
+    chat, run = await start(person)
+
+    await browser.post(f"/chat/{chat.pk}/keep/")
+
+    await chat.arefresh_from_db()
+    assert (chat.is_temporary, chat.title) == (False, "6 * 7")
+    assert not await HiddenTopic.objects.aexists()
+    listed = await sync_to_async(listing.read)(person)
+    assert [row.title for row in listed.recent] == ["6 * 7"]
+
+
+async def test_others_cannot_keep_it(person, stranger):
+    chat, _run = await start(person)
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(stranger)
+
+    assert (await client.post(f"/chat/{chat.pk}/keep/")).status_code == 404
