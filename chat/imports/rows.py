@@ -14,7 +14,7 @@ from agents.db.sanitize import sanitize_text
 from agents.engine.events import EventType
 from agents.engine.loop import StopReason
 from agents.models import AgentStep, Run, RunEvent
-from chat import chat_export, messages
+from chat import chat_export, titles
 from chat.imports.trees import Conversation
 from chat.imports.values import Answer, NotImportable, Problem, SourceChat, Turn
 from chat.models import BranchPosition, ChatSession, Filing, ImportedChat, Message
@@ -61,7 +61,8 @@ def title_of(chat: SourceChat, conversation: Conversation | None = None) -> str:
     title = " ".join(sanitize_text(chat.title).split())[:80]
     if title or conversation is None:
         return title
-    return messages.make_title(sanitize_text(conversation.turns[0].text))[:80]
+    first = sanitize_text(conversation.turns[0].text)
+    return titles.make_title(first) or titles.generic_title()
 
 
 def save(user: User, chat: SourceChat, conversation: Conversation) -> ChatSession:
