@@ -12,12 +12,12 @@ export function findSessions() {
   document.addEventListener("htmx:load", ({ target }) => target.closest?.("#messages") && highlight());
 }
 
-const links = () => [...list().querySelectorAll(".session > a, .hit")];
+const links = () => [...list().querySelectorAll(".session > a, .found-hit")];
 
 function fromField(event) {
   if (isComposing(event)) return;
   if (event.key === "ArrowDown") go(event, links()[0]);
-  if (event.key === "Enter" && search.value.trim()) go(event, list().querySelector(".hit, .session > a"), true);
+  if (event.key === "Enter" && search.value.trim()) go(event, list().querySelector(".found-hit, .session > a"), true);
   if (event.key === "Escape" && search.value) {
     event.preventDefault();
     search.value = "";
@@ -26,7 +26,7 @@ function fromField(event) {
 }
 
 function inResults(event) {
-  const here = event.target.closest?.("#sessions .session > a, #sessions .hit");
+  const here = event.target.closest?.("#sessions .session > a, #sessions .found-hit");
   if (!here || isComposing(event) || !["ArrowDown", "ArrowUp"].includes(event.key)) return;
   const all = links();
   const at = all.indexOf(here) + (event.key === "ArrowDown" ? 1 : -1);
