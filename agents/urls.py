@@ -1,12 +1,18 @@
 from django.urls import path
 
-from agents.web import api, sandbox, views
+from agents.web import api, batch_approvals, sandbox, views
 
 app_name = "runs"
 urlpatterns = [
     path("approvals/", views.approvals, name="approvals"),
     path("approvals/link/", views.approvals_link, name="approvals_link"),
     path("approvals/new/", views.new_approvals, name="newly_asked"),
+    path("approvals/batch/", batch_approvals.batch, name="batch"),
+    path(
+        "approvals/permissions/<int:pk>/revoke/",
+        batch_approvals.revoke_grant,
+        name="revoke_grant",
+    ),
     path("approvals/<int:pk>/", views.decide, name="decide"),
     path("sandbox/diagram/", sandbox.frame, {"kind": "diagram"}, name="diagram_frame"),
     path("sandbox/preview/", sandbox.frame, {"kind": "preview"}, name="preview_frame"),

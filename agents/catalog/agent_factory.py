@@ -23,6 +23,7 @@ from agents.engine.loop import (
     AskPersonTool,
     Events,
     FallbackStrategy,
+    GrantCheck,
     Handoff,
     OutputSchema,
     PlainReply,
@@ -61,6 +62,7 @@ from . import (
     custom_instructions,
     planner_factory,
     tool_factory,
+    tool_grants,
 )
 
 DRAFT_KEY = "tried"  # key of a test run's draft agent
@@ -165,7 +167,7 @@ async def build(
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
     everybody = await database.run(_load_team, run)
-    team = await _build_team(everybody, registry, asks, _attachment_store(run))
+    team = await _build_team(everybody, registry, asks, _attachment_store(run), run)
     return team[everybody[0].agent.name]
 
 
@@ -199,7 +201,9 @@ async def _build_team(
     registry: RegistryLoader,
     asks: bool,
     attachments: AttachmentStore,
+    run: Run | None = None,
 ) -> dict[str, AgentRuntime]:
+    """Build the agents; with `run`, its user's standing approvals apply."""
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
         agent = parts.agent
@@ -216,8 +220,19 @@ async def _build_team(
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
             attachments=attachments,
+            grants=_grant_check(run, parts, more),
         )
     return team
+
+
+def _grant_check(
+    run: Run | None, parts: AgentConfig, more: Iterable[Tool]
+) -> GrantCheck | None:
+    if run is None or parts.is_rerun:
+        return None
+    others = {tool.name for tool in more}  # handoffs and questions are never allowed ahead
+    names = {row.name for row in parts.tools} - others
+    return tool_grants.grant_check(run, parts.agent.name, names)
 
 
 def _ask_person_tool(parts: AgentConfig) -> AskPersonTool:
@@ -232,6 +247,7 @@ def _build_runtime(
     auto_execute: bool,
     name: str,
     attachments: AttachmentStore,
+    grants: GrantCheck | None = None,
 ) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return make(
@@ -255,6 +271,7 @@ def _build_runtime(
         circuits=CIRCUITS,
         attachments=attachments,
         allows_sampling=agent.allows_sampling,
+        grants=grants,
         name=name,
     )
 

@@ -191,7 +191,7 @@ PENDING_CHANGE = _(
 BASIC_FIELDS = ["name", "description", "enabled"]
 USE_FIELDSET = (
     _("Execution & access"),
-    {"fields": ["approval", "effect", "timeout", "fallback", "groups"]},
+    {"fields": ["approval", "always_allow", "effect", "timeout", "fallback", "groups"]},
 )
 ARGUMENTS_FIELDSET = (_("Arguments"), {"fields": ["takes"]})
 USAGE_FIELDSET = (

@@ -3,6 +3,7 @@ from .approvals import Approval
 from .attachments import RunAttachment
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
+from .grants import ToolGrant
 from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from .knowledge import Chunk, Document
 from .llms import LanguageModel
@@ -39,6 +40,7 @@ __all__ = [
     "Schedule",
     "ServerProcess",
     "ServerSample",
+    "ToolGrant",
     "ToolRegistration",
     "Upkeep",
     "Workflow",

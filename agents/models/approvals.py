@@ -111,6 +111,14 @@ class Approval(models.Model):
         blank=True,
         related_name="+",
     )
+    granted_scope = models.CharField(
+        _("approved automatically"),
+        max_length=8,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Where the user always allows this tool, if nobody was asked."),
+    )
     asked_at = models.DateTimeField(_("asked"))
     decided_at = models.DateTimeField(_("decided"), null=True, blank=True)
 

@@ -28,6 +28,11 @@ class ToolRegistration(Restricted):
         IDEMPOTENT = "idempotent", _("can be repeated")
         AT_MOST_ONCE = "at_most_once", _("must not be repeated")
 
+    class AlwaysAllow(models.TextChoices):
+        NEVER = "never", _("never")
+        CHAT = "chat", _("in one chat")
+        USER = "user", _("in one chat or in all of a user's chats")
+
     class Method(models.TextChoices):
         GET = "GET"
         POST = "POST"
@@ -59,6 +64,17 @@ class ToolRegistration(Restricted):
         choices=ApprovalMode,
         default=ApprovalMode.TOOL,
         help_text=_("Whether the user must approve each call."),
+    )
+    always_allow = models.CharField(
+        _("users can always allow it"),
+        max_length=8,
+        choices=AlwaysAllow,
+        default=AlwaysAllow.NEVER,
+        db_default=AlwaysAllow.NEVER,
+        help_text=_(
+            "Whether users can approve all further calls at once. "
+            "Calls that must not be repeated can be allowed in one chat at most."
+        ),
     )
     effect = models.CharField(
         _("side effects"), max_length=12, choices=Effect, blank=True, default=Effect.TOOL

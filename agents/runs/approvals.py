@@ -5,13 +5,14 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.access import audit, masking
-from agents.catalog import agent_factory
+from agents.catalog import agent_factory, tool_grants
 from agents.db import database, errors
 from agents.engine import fault_injection
 from agents.engine.errors import BadSchema
@@ -53,6 +54,7 @@ class Decision:
     is_approved: bool
     arguments: str | None = None
     reason: str = ""
+    always: str = ""  # where the tool is allowed from now on; a plain approval allows nothing
 
 
 class TerminalApprover:
@@ -102,10 +104,24 @@ def _apply(user: Approver, pk: int, word: Decision) -> tuple[Run, Event, bool]:
         _validate(approval, run, word)
         event = _resolved_event(approval, run, user, *_mask_for_storage(run, word, changed))
         event_store.save([(run.pk, event)])
+        if word.always:
+            _allow_tool(user, approval, run, word)
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
         details = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
         audit.record(user, audit.DECIDED, run, changed=changed is not None, **details)
         return woken or run, event, woken is not None
+
+
+def _allow_tool(user: Approver, approval: Approval, run: Run, word: Decision) -> None:
+    """Allow the tool from now on, as it was when this request was displayed."""
+    if not word.is_approved or isinstance(user, TerminalApprover) or user.pk is None:
+        raise DecisionRejected(_("Only an approved call can allow its tool permanently."))
+    approval.run = run
+    try:
+        person = get_user_model().objects.get(pk=user.pk)
+        tool_grants.create(person, approval, _request(approval, run).data["tool"], word.always)
+    except tool_grants.GrantRefused as reason:
+        raise DecisionRejected(str(reason)) from reason
 
 
 def _decidable_approvals(user: Approver) -> QuerySet[Approval]:
@@ -153,11 +169,16 @@ def _mask_for_storage(
     return word, json.dumps(value, ensure_ascii=False)
 
 
+def _request(approval: Approval, run: Run) -> Event:
+    """Return the latest request; it may have been requested again after a restart."""
+    questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
+    return questions.latest("seq").value
+
+
 def _resolved_event(
     approval: Approval, run: Run, user: Approver, word: Decision, changed: str | None
 ) -> Event:
-    questions = run.events.filter(type=EventType.APPROVAL_REQUESTED, data__step=approval.step)
-    request = questions.latest("seq").value  # it may have been requested again after a restart
+    request = _request(approval, run)
     factory = event_store.event_factory(run, request.agent)
     factory.parent = request.data.get("parent")
     return factory(

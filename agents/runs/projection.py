@@ -211,6 +211,7 @@ def _on_approval_requested(rows: Projection, run: int, event: Event) -> None:
         "reason": "",
         "decided_by": None,
         "decided_at": None,
+        "granted_scope": "",
     }
     rows.ask(run, event.data["step"], question)
 
@@ -243,6 +244,7 @@ def _on_approval_resolved(rows: Projection, run: int, event: Event) -> None:
         reason=event.data["reason"],
         decided_by=_existing_user(event.data["by"]),
         decided_at=event.time,
+        granted_scope=(event.data.get("grant") or {}).get("scope", ""),
     )
     if event.data.get("why") == Approval.Why.ELICITATION:
         rows.update_step(run, event, status=AgentStep.Status.RUNNING)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from django import template
 
 from agents.access.names import display_name
-from agents.models import Approval
+from agents.models import Approval, ToolGrant
 from agents.web.presentation import dates, formatting, icons, template_cache
+from agents.web.presentation.grants import grants_with_chats
 
 register = template.Library()
 
@@ -46,3 +47,9 @@ for code in TAGS:
 def waiting_count(context: template.Context) -> int:
     """Return how many approvals wait for the page's user."""
     return Approval.objects.for_user(context["user"]).waiting().count()
+
+
+@register.simple_tag(takes_context=True)
+def tool_grants(context: template.Context) -> list[ToolGrant]:
+    """Return the tools that the page's user always allows."""
+    return grants_with_chats(context["user"])

@@ -18,6 +18,8 @@ from . import presentation
 from .referrer import previous_page
 
 ADD_STEP = "add"
+# Only these buttons allow a tool from now on; a plain approval never does.
+ALWAYS_VERDICTS = {"always-chat": "chat", "always-user": "user"}
 ACTIONS: dict[str, question_answers.Action] = {"approve": "accept", "reject": "decline"}
 
 
@@ -130,7 +132,8 @@ def _parse_decision(
     verdict = form.get("verdict", "")
     return approval_service.Decision(
         digest=form.get(f"digest-{pk}", ""),
-        is_approved=verdict == "approve",
+        is_approved=verdict == "approve" or verdict in ALWAYS_VERDICTS,
+        always=ALWAYS_VERDICTS.get(verdict, ""),
         arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
         reason=form.get(f"reason-{pk}", "").replace("\0", ""),
     )
@@ -206,7 +209,7 @@ def _approval_view(request: UserRequest, approval: Approval) -> presentation.App
     if approval.asks_person and not approval.run.has_participant(request.user):
         return presentation.ApprovalView(approval, is_inside=False)
     if not masking.is_masked_for(approval.run, request.user, request.session):
-        return presentation.ApprovalView(approval)
+        return presentation.ApprovalView(approval, viewer=request.user.pk)
     hidden = masking.mask_row(approval)
     hidden.run = masking.mask_row(approval.run)
     return presentation.ApprovalView(hidden, may_decide=False)

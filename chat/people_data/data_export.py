@@ -16,7 +16,15 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit, masking
 from agents.accounts import profiles
-from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
+from agents.models import (
+    Approval,
+    AuditEntry,
+    Membership,
+    Run,
+    Schedule,
+    ToolGrant,
+    WorkflowVersion,
+)
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
 from chat import chat_export, zip_stream
@@ -117,6 +125,11 @@ def _tables(user: User) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("notes", _authored_by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
         ("labels", _authored_by(Label, user), (*of_a_run, "name", "put_at")),
         ("approvals", Approval.objects.filter(decided_by=user), decided),
+        (
+            "tool-permissions",
+            ToolGrant.objects.filter(user=user),
+            ("agent_name", "tool_name", "topic", "created_at", "used_at"),
+        ),
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("public-links", PublicLink.objects.filter(made_by=user), published),
         ("prompts", Prompt.objects.filter(user=user), ("name", "title", "text", "sharing")),

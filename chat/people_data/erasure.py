@@ -40,6 +40,7 @@ from agents.models import (
     RunAttachment,
     RunEvent,
     Schedule,
+    ToolGrant,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import branches, queue, sharing
@@ -295,6 +296,7 @@ def _count_rows(user: User) -> list[ErasureCount]:
         Example.objects.filter(run__in=theirs),
         Schedule.objects.filter(user=user),
         SavedView.objects.filter(user=user),
+        ToolGrant.objects.filter(user=user),
         Folder.objects.filter(user=user),
     ]
     return _to_counts(Counter({row.model: row.distinct().count() for row in rows}))

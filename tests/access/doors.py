@@ -154,6 +154,8 @@ DOORS = {
     "approvals/": read(ACCOUNTS),
     "approvals/link/": read(ACCOUNTS),
     "approvals/new/": read(ACCOUNTS),
+    "approvals/batch/": read(ACCOUNTS),
+    "approvals/permissions/<int:pk>/revoke/": change(OWNER),
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
     "sandbox/diagram/": read(EVERYBODY),

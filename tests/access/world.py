@@ -25,6 +25,8 @@ from agents.models import (
     RunAttachment,
     RunEvent,
     Schedule,
+    ToolGrant,
+    ToolRegistration,
     Workflow,
     WorkflowVersion,
 )
@@ -159,6 +161,10 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         session=chat, digest=token_digest(TOKEN), level="answers", made_by=owner,
         snapshot=snapshots.build(chat, "answers", owner), updated_at=soon, expires_at=soon,
     )  # fmt: skip
+    calculator, _is_new = ToolRegistration.objects.get_or_create(name="calculator")
+    grant = ToolGrant.objects.create(
+        user=owner, agent_name="helper", tool=calculator, digest="d", topic=""
+    )
     job = ChatImport.objects.create(user=owner, files=["a.json"], status="ready")
     note = Note.objects.create(run=run, step=1, text="Hm.", author=people["reviewer"])
     pattern, _is_new = GuardrailPattern.objects.get_or_create(name="Sums", enabled=False)
@@ -179,6 +185,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "workflows/<int:pk>": workflow.pk,
         "workflows/schedules/<int:pk>": schedule.pk,
         "approvals/<int:pk>": asked.pk,
+        "approvals/permissions/<int:pk>": grant.pk,
         "traces/views/<int:pk>": view.pk,
         "traces/<int:pk>/share/<int:link>": share.pk,
         "chat/<int:pk>/links/<int:link>": link.pk,

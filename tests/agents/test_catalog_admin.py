@@ -56,7 +56,13 @@ def page(name, *args, of="toolregistration"):
 def tool_fields(**changes):
     usual = {"name": "weather", "description": "", "enabled": "on", "method": "GET"}
     place = {"endpoint": "https://weather.example/{city}", "headers": ""}
-    use = {"approval": "tool", "effect": "", "timeout": "30", "fallback": ""}
+    use = {
+        "approval": "tool",
+        "always_allow": "never",
+        "effect": "",
+        "timeout": "30",
+        "fallback": "",
+    }
     return {**usual, **place, **use, "definition": json.dumps(EXAMPLE_DEFINITION), **changes}
 
 
@@ -263,7 +269,7 @@ def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
     )
 
     row.refresh_from_db()
-    use = ["approval", "effect", "timeout", "fallback", "groups"]
+    use = ["approval", "always_allow", "effect", "timeout", "fallback", "groups"]
     assert [*fields] == ["description", "enabled", *use]
     assert (row.name, row.description, row.approval) == (name, "Mine.", "always")
     assert row.endpoint == ""

@@ -351,7 +351,13 @@ def test_an_imported_tool_can_be_edited(root):
     row = ToolRegistration.objects.get(name="listOrders")
     fields = {"name": row.name, "description": "", "enabled": "on", "endpoint": row.endpoint}
     more = {"method": "GET", "headers": "", "definition": json.dumps(row.definition)}
-    rest = {"approval": "tool", "effect": "", "timeout": "45", "fallback": ""}
+    rest = {
+        "approval": "tool",
+        "always_allow": "never",
+        "effect": "",
+        "timeout": "45",
+        "fallback": "",
+    }
     edit = reverse("admin:agents_toolregistration_change", args=[row.pk])
     response = root.post(edit, {**fields, **more, **rest})
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents.engine import AgentState, Event
 from agents.engine.events import EventFactory, EventType
-from agents.engine.loop.approval import digest
+from agents.engine.loop.approval import StandingApproval, digest
 from agents.engine.testing import Call, Says
 from agents.engine.turn.assembly import ToolCall
 from tests.engine.conftest import Echo
@@ -216,6 +216,72 @@ async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
     trail = rebuild([*paused, a_day_later], EventFactory("agent"), AgentState())
 
     assert trail.progress.seconds < 3600
+
+
+def standing(*answers):
+    """Return a check that gives these answers in turn."""
+    left, asked = list(answers), []
+
+    async def check(tool):
+        asked.append(tool.name)
+        return left.pop(0)
+
+    return check, asked
+
+
+ALLOWED = StandingApproval(by=7, by_name="ada", grant=3, scope="chat")
+
+
+async def test_a_tool_that_is_always_allowed_is_called_and_the_approval_recorded(agent):
+    tool, (check, asked) = Asks(), standing(ALLOWED)
+
+    events = await collect_events(agent(ASKS, THANKS, tools=[tool], grants=check).stream("Go"))
+
+    at = types(events).index("approval_requested")
+    assert types(events)[at : at + 3] == [
+        "approval_requested",
+        "approval_resolved",
+        "tool_call",
+    ]
+    resolved = events[at + 1].data
+    assert (resolved["by"], resolved["by_name"]) == (7, "ada")
+    assert resolved["grant"] == {"id": 3, "scope": "chat"}
+    assert asked == ["echo"]
+    assert tool.inputs == [{"text": "hello"}]
+
+
+async def test_interrupted_between_request_and_decision_the_call_is_made_once(agent):
+    tool, (check, _asked) = Asks(), standing(ALLOWED)
+    whole = await collect_events(agent(ASKS, THANKS, tools=[tool], grants=check).stream("Go"))
+    cut = whole[: types(whole).index("approval_requested") + 1]
+    tool, (again, _asked) = Asks(), standing(ALLOWED)
+
+    later = agent(THANKS, tools=[tool], grants=again)
+    more = await collect_events(later.resume([_reload_event(event) for event in cut]))
+
+    assert types(more)[1:3] == ["approval_resolved", "tool_call"]
+    assert tool.inputs == [{"text": "hello"}]
+
+
+async def test_a_permission_that_ended_meanwhile_leaves_the_request_waiting(agent):
+    (check, _), (again, _) = standing(ALLOWED), standing(None)
+    whole = await collect_events(agent(ASKS, THANKS, tools=[Asks()], grants=check).stream("Go"))
+    cut = whole[: types(whole).index("approval_requested") + 1]
+    tool = Asks()
+
+    later = agent(tools=[tool], grants=again)
+    more = await collect_events(later.resume([_reload_event(event) for event in cut]))
+
+    assert types(more)[1:] == ["run_paused"]
+    assert tool.inputs == []
+
+
+async def test_a_call_that_needs_no_approval_uses_no_permission(agent):
+    check, asked = standing()
+
+    await collect_events(agent(ASKS, THANKS, tools=[Echo()], grants=check).stream("Go"))
+
+    assert asked == []
 
 
 def test_an_approval_is_bound_to_the_call_the_tool_and_the_arguments():

@@ -53,6 +53,13 @@ SENTENCES = {
     audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a new version of %(what)s."),
     audit.SCHEDULE_ACCEPTED: gettext_lazy("%(who)s accepted %(what)s."),
     audit.SCHEDULE_DECLINED: gettext_lazy("%(who)s rejected %(what)s."),
+    audit.TOOL_ALLOWED: gettext_lazy(
+        "%(who)s always allows a tool, after a request in %(what)s."
+    ),
+    audit.TOOL_REVOKED: gettext_lazy("%(who)s revoked %(what)s."),
+    audit.TOOL_AUTO_APPROVED: gettext_lazy(
+        "A tool that %(who)s always allows was called in %(what)s."
+    ),
     audit.DECIDED: gettext_lazy("%(who)s answered an approval request in %(what)s."),
     audit.VIEWED: gettext_lazy("%(who)s viewed %(what)s."),
     audit.SEARCHED: gettext_lazy("%(who)s searched masked text (list: %(what)s)."),

@@ -1,6 +1,12 @@
 """The run loop: model step, tool step, approvals, handoffs, limits and recovery."""
 
-from .approval import ApprovalDecision, AskPersonTool
+from .approval import (
+    ApprovalDecision,
+    AskPersonTool,
+    GrantCheck,
+    StandingApproval,
+    fingerprint,
+)
 from .cancellation import CallOutcome, record_outcomes
 from .function_tool import FunctionTool
 from .handoff import HANDOFF_PREFIX, UNFINISHED, Handoff
@@ -18,6 +24,9 @@ __all__ = [
     "CallOutcome",
     "Events",
     "FallbackStrategy",
+    "GrantCheck",
+    "StandingApproval",
+    "fingerprint",
     "FunctionTool",
     "HANDOFF_PREFIX",
     "Handoff",

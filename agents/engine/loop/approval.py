@@ -1,7 +1,7 @@
 """Approvals: which calls wait for a person, and the decisions about them."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal, Self
@@ -73,6 +73,22 @@ class ApprovalDecision:
         return f"{sentence} Comment: “{self.reason}”." if self.reason else sentence
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingApproval:
+    """A user's permission for a tool that makes asking unnecessary; `grant` identifies it."""
+
+    by: int | None
+    by_name: str
+    grant: int
+    scope: str
+
+
+# Returns the permission for a call of this tool, as it is now.
+GrantCheck = Callable[[Tool], Awaitable[StandingApproval | None]]
+# Plans, questions, sharing and interrupted calls are always decided by a person.
+GRANTABLE_REASONS = ("agent", "tool")
+
+
 class AskPersonTool:
     """The tool with which an agent or a plan asks a person; the run waits for the answer.
 
@@ -133,11 +149,17 @@ class ApprovalPolicy:
     """
 
     def __init__(
-        self, registry: ToolRegistry, auto_execute: bool = True, *, is_written: bool = False
+        self,
+        registry: ToolRegistry,
+        auto_execute: bool = True,
+        *,
+        is_written: bool = False,
+        grants: GrantCheck | None = None,
     ) -> None:
         self.registry = registry
         self.auto_execute = auto_execute
         self.is_written = is_written
+        self.grants = grants
 
     def why(self, call: ToolCall) -> ApprovalReason | None:
         """Return why a call waits, or None if it needs no approval or can't be made."""
@@ -150,6 +172,12 @@ class ApprovalPolicy:
             return "agent"
         asks: bool = getattr(tool, "needs_approval", False)
         return "tool" if asks else None
+
+    async def standing(self, call: ToolCall) -> StandingApproval | None:
+        """Return the user's permission for this call, if it would wait and there is one."""
+        if self.grants is None or self.is_written or self.why(call) not in GRANTABLE_REASONS:
+            return None
+        return await self.grants(self.registry.get(call.name))
 
     def role(self, call: ToolCall) -> str:
         """Return the role that is asked, or an empty string for the run's user."""

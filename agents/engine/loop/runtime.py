@@ -16,7 +16,7 @@ from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.state import AgentState, AgentStep
 from agents.engine.tool import ToolRegistry
 
-from .approval import ApprovalPolicy
+from .approval import ApprovalPolicy, GrantCheck
 from .error_filter import ErrorFilter
 from .output_schema import OutputSchema
 from .run_loop import Events, RunLoop
@@ -67,6 +67,7 @@ class AgentRuntime:
         circuits: Circuits | None = None,
         attachments: AttachmentStore | None = None,
         allows_sampling: bool = False,
+        grants: GrantCheck | None = None,
         name: str = "agent",
     ) -> None:
         self.planner = planner
@@ -77,7 +78,7 @@ class AgentRuntime:
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
         self.output = output
-        self.approval_policy = ApprovalPolicy(tool_registry, auto_execute_tools)
+        self.approval_policy = ApprovalPolicy(tool_registry, auto_execute_tools, grants=grants)
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
         self.attachments = attachments or MemoryAttachmentStore()

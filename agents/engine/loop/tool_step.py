@@ -24,6 +24,7 @@ from .approval import (
     ApprovalPolicy,
     ApprovalReason,
     AskPersonTool,
+    StandingApproval,
     digest,
     fingerprint,
 )
@@ -63,6 +64,8 @@ class ToolStep:
 
     async def events(self) -> Events:
         await self._check_calls()
+        for event in await self._standing_approvals():
+            yield event
         ready = list(
             takewhile(lambda call: not self._needs_approval(call), self.run_state.open)
         )
@@ -152,6 +155,37 @@ class ToolStep:
             return "unknown"
         why = self.approval_policy.why(call)
         return "question" if why == "sharing" and call.id in self.run_state.shared else why
+
+    async def _standing_approvals(self) -> list[Event]:
+        """Approve the calls that the user always allows; each has its request and decision."""
+        events: list[Event] = []
+        for call in filter(self._needs_approval, self.run_state.open):
+            if call.id in self.run_state.unsure:
+                continue
+            grant = await self.approval_policy.standing(call)
+            if grant is None:
+                continue
+            if call.id not in self.run_state.pending:
+                events.append(
+                    self._approval_request(call, self._approval_reason(call) or "tool")
+                )
+            events.append(self._approve(call, grant))
+        return events
+
+    def _approve(self, call: ToolCall, grant: StandingApproval) -> Event:
+        self.run_state.pending.discard(call.id)
+        self.run_state.decisions[call.id] = ApprovalDecision(is_approved=True, by=grant.by_name)
+        return self.run_state.emit(
+            EventType.APPROVAL_RESOLVED,
+            id=call.id,
+            step=self.run_state.requested_approvals[call.id],
+            is_approved=True,
+            arguments=None,
+            reason="",
+            by=grant.by,
+            by_name=grant.by_name,
+            grant={"id": grant.grant, "scope": grant.scope},
+        )
 
     def _approval_requests(self) -> list[Event]:
         """Request all approvals of this turn at once."""

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from agents.access.names import display_name
-from agents.catalog import agent_factory
+from agents.catalog import agent_factory, tool_grants
 from agents.engine.plans import ExecutionPlan, ExecutionStep, diff_steps
 from agents.models import Agent, Approval
 from agents.runs.engine_messages import translate
@@ -49,9 +49,33 @@ class ApprovalView:
     problems: Mapping[int, Any] = field(default_factory=dict)  # of its steps or fields
     is_in_row: bool = False  # True inside a run, on a page with frames
     form: Mapping[int, Sequence[str]] | None = None  # what was typed into a tool's form
+    viewer: int | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
+
+    @cached_property
+    def always_scopes(self) -> tuple[str, ...]:
+        """Where this viewer can allow the tool from now on."""
+        if not (self.may_decide and self.approval.is_waiting):
+            return ()
+        return tool_grants.scopes(self.approval, self.viewer)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is about a tool's call, which can be approved together with others."""
+        return self.approval.why in tool_grants.ELIGIBLE_REASONS
+
+    @property
+    def automatic_sentence(self) -> str:
+        """Why nobody was asked, for a call that a user always allows."""
+        about = {"person": self.decided_by_name or _("a user"), "tool": self.approval.tool}
+        if self.approval.granted_scope == tool_grants.IN_CHAT:
+            return (
+                _("Approved automatically: %(person)s always allows %(tool)s in this chat.")
+                % about
+            )
+        return _("Approved automatically: %(person)s always allows %(tool)s.") % about
 
     @property
     def chat_url(self) -> str:

@@ -138,7 +138,7 @@ class RunView:
         """Return an approval request and whether the viewer can decide it."""
         viewer = self.run.user_id if self.viewer is None else self.viewer
         may_decide = self.may_decide and not (row.is_waiting and row.is_forbidden_for(viewer))
-        return ApprovalView(self.visible_row(row), may_decide, is_in_row=True)
+        return ApprovalView(self.visible_row(row), may_decide, is_in_row=True, viewer=viewer)
 
     @property
     def is_unstarted(self) -> bool:
