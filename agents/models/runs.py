@@ -298,6 +298,12 @@ class Run(models.Model):
         return dict(members.values_list("user", "may_write"))
 
     @property
+    def chosen_options(self) -> dict[str, Any]:
+        """What a user chose instead of the agent's settings: model, effort or temperature."""
+        names = ("model", "effort", "temperature")
+        return {name: self.overrides[name] for name in names if name in self.overrides}
+
+    @property
     def tuning(self) -> tuple[str, float | None]:
         """The effort and the temperature that a user chose, if any."""
         return self.overrides.get("effort", ""), self.overrides.get("temperature")

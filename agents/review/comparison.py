@@ -304,6 +304,7 @@ def _setup_texts(one: RunView, other: RunView) -> list[ComparedTexts]:
             (label, _setting(ours, name), _setting(theirs, name))
             for name, label in labels.items()
         ),
+        (_("Effort and temperature"), _tuning(one), _tuning(other)),
         (_("Chat history"), _message_count(left.history), _message_count(right.history)),
         (_("Fallback models"), _fallback_models(left), _fallback_models(right)),
         (_("Disabled guardrails"), _disabled_guardrails(left), _disabled_guardrails(right)),
@@ -318,6 +319,10 @@ def _start_data(view: RunView) -> RunStart:
 
 def _setting(started: RunStart, name: str) -> str:
     return str(started.get(name, ""))
+
+
+def _tuning(view: RunView) -> str:
+    return view.tuning_label or _("agent default")
 
 
 def _message_count(history: Sequence[Any]) -> str:

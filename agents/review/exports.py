@@ -106,6 +106,7 @@ def _run_dict(run: Run, is_masked: bool) -> dict[str, Any]:
         "model": run.model,
         "question": run.query,
         **{name: getattr(run, name) for name in (*named, *names, *took)},
+        "options": run.chosen_options,
         "origin": origin if run.is_rerun else None,
         "usage": _usage_dict(run),
         "started_at": _isoformat(run.started_at),

@@ -167,6 +167,7 @@ function viewAll({ target }) {
   const cards = document.getElementById("agent-cards");
   const isOpen = cards.toggleAttribute("data-all");
   target.ariaExpanded = String(isOpen);
+  [target.textContent, target.dataset.fewer] = [target.dataset.fewer, target.textContent];
 }
 
 function restore(agents) {
