@@ -1,7 +1,7 @@
 // The model of a chat, its effort and its temperature, where the agent allows to choose them.
 
 import { isComposing } from "./keys.js";
-import { offer } from "./picker.js";
+import { offer, place } from "./picker.js";
 
 const form = document.getElementById("ask");
 const session = document.getElementById("main").dataset.session;
@@ -105,6 +105,7 @@ function restore() {
 function openable() {
   const open = () => {
     panel.hidden = false;
+    place(panel, button);
     button.ariaExpanded = "true";
     panel.focus({ preventScroll: true });
   };

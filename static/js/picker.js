@@ -53,6 +53,7 @@ export function offer(select, name, { stays = false } = {}) {
   function open() {
     if (!panel.hidden) return;
     panel.hidden = false;
+    place(panel, button);
     button.ariaExpanded = "true";
     input.value = "";
     filter();
@@ -133,6 +134,12 @@ export function choose(select, value) {
   if (select.value === value) return;
   select.value = value;
   select.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+// Below or above its button, as far as the composer is wide enough.
+export function place(panel, button) {
+  const room = form.clientWidth - panel.offsetWidth;
+  panel.style.insetInlineStart = `${Math.max(0, Math.min(button.offsetLeft, room))}px`;
 }
 
 function hide(select) {
