@@ -228,3 +228,21 @@ def _nearest_other(tree: Tree, pk: int, gone: set[int]) -> int | None:
     return next(
         (ancestor for ancestor in reversed(tree.path(pk)) if ancestor not in gone), None
     )
+
+
+def run_tree(run: Run) -> dict[int, int | None]:
+    """Return the runs of this run's chat, each with the one before it."""
+    message = Message.objects.filter(run=run).values_list("session", flat=True).first()
+    if message is None:
+        return {}
+    posted = Message.objects.posted().filter(session=message)
+    rows = {
+        pk: (parent, run) for pk, parent, run in posted.values_list("pk", "parent_id", "run")
+    }
+    found: dict[int, int | None] = {}
+    for parent, own in rows.values():
+        while parent in rows and rows[parent][1] is None:  # its run was deleted
+            parent = rows[parent][0]
+        if own is not None:
+            found[own] = rows[parent][1] if parent in rows else None
+    return found

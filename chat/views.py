@@ -51,13 +51,19 @@ def session(request: UserRequest, pk: int) -> HttpResponse:
         temporary.touch(chat)
     before = request.GET.get("before", "")
     after = request.GET.get("after", "")
-    linked = _parse_pk(request.GET.get("leaf") or request.GET.get("message") or "")
-    if linked is not None:
+    if (linked := _linked_message(request, chat)) is not None:
         branches.show(chat, request.user, linked)
     context = {"session": chat} | _conversation_context(request, chat, before, after)
     if request.htmx and before:
         return render(request, "chat/session.html#earlier", context)
     return render(request, "chat/session.html", _page_context(request, chat) | context)
+
+
+def _linked_message(request: UserRequest, chat: ChatSession) -> int | None:
+    """Return the message that a link leads to, by its own number or its run's."""
+    if (run := _parse_pk(request.GET.get("run", ""))) is not None:
+        return chat.messages.filter(run=run).values_list("pk", flat=True).first()
+    return _parse_pk(request.GET.get("leaf") or request.GET.get("message") or "")
 
 
 @require_POST

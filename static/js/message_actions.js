@@ -228,20 +228,24 @@ function settled() {
   (buttons[0] ?? buttons[1])?.focus({ preventScroll: true });
 }
 
-// A link to a message may lead above what was loaded, or to another branch.
+// A link to a message or a run may lead to another branch, or above what was loaded.
 async function openLinked() {
-  const id = location.hash.match(/^#message-(\d+)$/)?.[1];
-  if (!id || !messages) return;
-  const find = () => document.getElementById(`message-${id}`);
+  const [, kind, id] = location.hash.match(/^#(message|run)-(\d+)$/) ?? [];
+  const find = () => document.getElementById(`${kind}-${id}`);
+  if (!id || !messages || find()) return;
+  const query = new URLSearchParams(location.search);
+  const name = kind === "run" ? "run" : "leaf";
+  if (!query.has(name) && !query.has("message")) {
+    query.set(name, id);
+    location.replace(`?${query}${location.hash}`);
+    return;
+  }
   for (let loads = 0; !find() && loads < MOST_LOADS; loads += 1) {
     const link = messages.querySelector(".earlier:not([data-gap])");
-    const first = messages.querySelector(".message");
-    if (!link || (first && Number(pk(first)) < Number(id))) break;
+    if (!link) return;
     await htmx.ajax("GET", link.getAttribute("hx-get"), { source: link, target: link, swap: "outerHTML" });
   }
-  const isHidden = !find() && !new URL(location).searchParams.has("leaf");
-  if (isHidden) location.replace(`?leaf=${id}${location.hash}`);
-  else find()?.scrollIntoView({ block: "start" });
+  find()?.scrollIntoView({ block: "start" });
 }
 
 // Regenerating

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from agents.access import masking
 from agents.access.requests import UserRequest
 from agents.models import AgentStep, Approval
+from agents.review import turns
 from agents.review.audited_reading import ReadableRun, open_run
 from agents.review.listing import neighbours
 from agents.review.step_details import (
@@ -46,12 +47,15 @@ def run_detail(request: UserRequest, pk: int) -> HttpResponse:
     within = request.GET.get("within", "").replace("\0", "")[:MAX_FILTER_CHARS]
     look = ListLook.of(request)
     newer, older = neighbours(request.user, within, pk, look.sort)
+    around = turns.turns_around(found.row, request.user, is_masked=view.masker is not None)
     context = {
         "view": view,
         "question": view.query,
         "chat_url": view.chat_url if found.row.has_participant(request.user) else "",
         "is_own": found.is_own,
         "list_href": look.url(within),
+        "turns": around,
+        "has_versions": any(turn.is_sibling for turn in around),
         "kept": look.kept(within),
         "sort": look.sort_text,
         "newer": newer,

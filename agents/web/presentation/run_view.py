@@ -514,14 +514,21 @@ class RunView:
         """Whether another run can continue: this one ran out of steps or was cut off."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        goes_on = is_cut or is_out or self.run.can_continue
+        goes_on = is_cut or is_out or self.run.can_continue or self.is_half_answered
         return self.place == "chat" and self.may_decide and goes_on
 
     @property
+    def is_half_answered(self) -> bool:
+        """Whether the user stopped the run in the middle of its answer."""
+        return self.run.stopped_reason == StopReason.CANCELLED and bool(self.run.answer)
+
+    @property
     def can_ask_again(self) -> bool:
+        """Whether the same question can be sent again, if continuing isn't better."""
         ended_early = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
         is_here = self.place == "chat" and self.may_decide
-        return is_here and self.run.status in ended_early
+        is_offered = not self.can_continue or self.is_half_answered
+        return is_here and self.run.status in ended_early and is_offered
 
     @property
     def advice(self) -> str:

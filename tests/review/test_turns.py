@@ -1,0 +1,92 @@
+"""A run's page lists the turns of its chat, and compares versions with a click."""
+
+import pytest
+
+from agents.models import Run
+from agents.review import turns
+from chat import sharing
+from tests.chat.conftest import chat  # noqa: F401
+from tests.chat.test_branches import post
+
+
+@pytest.fixture
+def talk(chat):  # noqa: F811
+    """A question with two versions, and a turn after the first one."""
+    first = post(chat, "First")
+    second = post(chat, "Second", first)
+    third = post(chat, "Third", second)
+    other = post(chat, "Other", first)
+    return first, second, third, other
+
+
+def rows(run, user):
+    return [
+        (turn.run.query, turn.depth, f"{turn.number}/{turn.versions}")
+        for turn in turns.turns_around(run, user, is_masked=False)
+    ]
+
+
+def test_the_turns_are_a_tree_in_reading_order(talk):
+    first, second, *_ = talk
+
+    assert rows(second.run, first.author) == [
+        ("First", 0, "1/1"),
+        ("Second", 1, "1/2"),
+        ("Third", 1, "1/1"),
+        ("Other", 1, "2/2"),
+    ]
+
+
+def test_a_run_that_is_alone_has_no_tree(chat):  # noqa: F811
+    assert rows(post(chat, "Alone").run, chat.user) == []
+    outside = Run.objects.create(user=chat.user, topic="elsewhere", query="?")
+    assert rows(outside, chat.user) == []
+
+
+def test_turns_after_a_deleted_run_follow_what_is_left(talk):
+    first, second, third, _ = talk
+    second.run.delete()
+
+    assert rows(third.run, first.author) == [
+        ("First", 0, "1/1"),
+        ("Third", 1, "1/2"),
+        ("Other", 1, "2/2"),
+    ]
+
+
+def test_long_conversations_are_cut_around_the_run(chat, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(turns, "MAX_TURNS", 4)
+    last = None
+    for at in range(10):
+        last = post(chat, str(at), last)
+
+    assert [query for query, *_ in rows(last.run, chat.user)] == ["6", "7", "8", "9"]
+
+
+def test_the_page_links_versions_and_their_comparison(client, talk):
+    first, second, _, other = talk
+    client.force_login(first.author)
+
+    page = client.get(f"/traces/{second.run_id}/").content.decode()
+
+    assert f'href="/traces/{second.run_id}/compare/{other.run_id}/"' in page
+    assert f'href="/traces/{first.run_id}/"' in page
+    assert "version 2 of 2" in page
+    assert client.get(f"/traces/{second.run_id}/compare/{other.run_id}/").status_code == 200
+
+
+def test_a_run_of_somebody_else_shows_no_turns_that_are_not_visible(talk, stranger):
+    first, second, *_ = talk
+    assert rows(second.run, stranger) == []
+    sharing.add_member(first.session, stranger.username, "read")
+    member = type(stranger).objects.get(pk=stranger.pk)  # topics are read once a request
+    assert len(rows(second.run, member)) == 4
+
+
+def test_questions_are_masked_where_the_run_is(talk):
+    first, second, *_ = talk
+    Run.objects.filter(pk=first.run_id).update(query="Write to ada@example.com")
+
+    shown = turns.turns_around(second.run, first.author, is_masked=True)
+
+    assert "ada@example.com" not in shown[0].run.query
