@@ -40,7 +40,7 @@ def export(request: UserRequest, pk: int, ending: str) -> HttpResponseBase:
 @require_POST
 def export_several(request: UserRequest) -> HttpResponseBase:
     """Download chats as a ZIP of JSON or Markdown files."""
-    ending = request.POST.get("format", "md")
+    ending, _dash, steps = request.POST.get("format", "md").partition("-")
     ids = request.POST.getlist("ids")[:MAX_CHATS]
     wanted = [int(pk) for pk in ids if pk.isascii() and pk.isdecimal() and len(pk) < 19]
     chats = list(_find_chats(request).filter(pk__in=wanted).order_by("pk"))
@@ -48,10 +48,9 @@ def export_several(request: UserRequest) -> HttpResponseBase:
         raise Http404
     for chat in chats:
         _record(request, chat, ending)
-    has_steps = request.POST.get("steps") == "1"
-    pieces = zip_stream.archive(_files(chats, request.user, ending, has_steps=has_steps))
+    files = _files(chats, request.user, ending, has_steps=steps == "steps")
     name = f"ashiato-chats-{timezone.localdate():%Y-%m-%d}.zip"
-    return download(pieces, name, "application/zip")
+    return download(zip_stream.archive(files), name, "application/zip")
 
 
 @require_GET

@@ -26,6 +26,7 @@ OWNER_NAME = Coalesce(
 )
 
 Runs = Mapping[str, Run]
+OwnColumns = tuple[datetime, int, str, bool, datetime | None]
 
 
 class Outline(NamedTuple):
@@ -38,6 +39,7 @@ class Outline(NamedTuple):
     whose: str = ""
     pinned_at: datetime | None = None
     folder: int | None = None
+    public_until: datetime | None = None
 
 
 class FolderOutline(NamedTuple):
@@ -89,7 +91,7 @@ def read(user: User) -> SessionList:
     pinned = [row for row in filed if row.pinned_at]
     pinned.sort(key=lambda row: (row.pinned_at, row.pk), reverse=True)
     rest = [row for row in filed if not row.pinned_at]
-    both = [_short(row) for row in [*_own(user.pk), *_shared(user.pk)]]
+    both = [*map(_own_outline, _own(user.pk)), *map(_short, _shared(user.pk))]
     both.sort(reverse=True)
     recent = both[:MAX_SESSIONS]
     return SessionList(_folders(user), [*pinned, *rest], recent, len(both) > MAX_SESSIONS)
@@ -99,14 +101,19 @@ def _short(row: Iterable[Any]) -> Outline:
     return Outline(*row)
 
 
+def _own_outline(row: Sequence[Any]) -> Outline:
+    return Outline(*row[:4], public_until=row[4])
+
+
 def _folders(user: User) -> list[FolderOutline]:
     return [FolderOutline(*row) for row in _folder_rows(user.pk)]
 
 
 def _outline(row: Sequence[Any], user: User) -> Outline:
-    used, pk, title, is_shared, owner, name, pinned_at, folder = row
-    whose = "" if owner == user.pk else name
-    return Outline(used, pk, title, is_shared, whose, pinned_at, folder)
+    used, pk, title, is_shared, owner, name, pinned_at, folder, public_until = row
+    if owner != user.pk:
+        return Outline(used, pk, title, is_shared, name, pinned_at, folder)
+    return Outline(used, pk, title, is_shared, "", pinned_at, folder, public_until)
 
 
 @compiled_query
@@ -116,7 +123,7 @@ def _folder_rows(user: int) -> QuerySet[Folder, tuple[int, str, bool]]:
 
 # One more than is displayed, to know whether there are older ones.
 @compiled_query
-def _own(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool]]:
+def _own(user: int) -> QuerySet[ChatSession, OwnColumns]:
     return _own_outlines(user)[: MAX_SESSIONS + 1]
 
 
@@ -125,9 +132,9 @@ def _shared(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool, 
     return _shared_outlines(user)[: MAX_SESSIONS + 1]
 
 
-def _own_outlines(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool]]:
+def _own_outlines(user: int) -> QuerySet[ChatSession, OwnColumns]:
     sessions = ChatSession.objects.owned_by(user).unfiled_by(user)
-    return sessions.values_list("updated_at", "pk", "title", "is_shared")
+    return sessions.values_list("updated_at", "pk", "title", "is_shared", "public_until")
 
 
 def _shared_outlines(user: int) -> QuerySet[ChatSession, tuple[datetime, int, str, bool, str]]:
@@ -137,7 +144,7 @@ def _shared_outlines(user: int) -> QuerySet[ChatSession, tuple[datetime, int, st
 
 FILED_COLUMNS = (
     *("updated_at", "pk", "title", "is_shared", "user_id", OWNER_NAME),
-    *("filings__pinned_at", "filings__folder"),
+    *("filings__pinned_at", "filings__folder", "public_until"),
 )
 
 
@@ -158,7 +165,7 @@ def older(user: User, cursor: str) -> SessionList:
     after = Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=int(pk))
     own = _own_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
     shared = _shared_outlines(user.pk).filter(after)[: MAX_SESSIONS + 1]
-    both = sorted((_short(row) for row in [*own, *shared]), reverse=True)
+    both = sorted([*map(_own_outline, own), *map(_short, shared)], reverse=True)
     return SessionList([], [], both[:MAX_SESSIONS], len(both) > MAX_SESSIONS)
 
 
@@ -202,7 +209,11 @@ def by_day(rows: Iterable[ChatSession]) -> list[Section]:
 
 def session_row(about: Outline, live: Runs) -> ChatSession:
     row = ChatSession(
-        pk=about.pk, title=about.title, updated_at=about.used, is_shared=about.is_shared
+        pk=about.pk,
+        title=about.title,
+        updated_at=about.used,
+        is_shared=about.is_shared,
+        public_until=about.public_until,
     )
     row.live, row.whose = live.get(row.topic), about.whose
     row.is_pinned = about.pinned_at is not None

@@ -56,6 +56,7 @@ def find_people(chat: ChatSession, typed: str) -> list[Suggestion]:
     for word in typed.split():
         full_name &= Q(first_name__istartswith=word) | Q(last_name__istartswith=word)
     shown_name = Q(profile__display_name__istartswith=typed)
+    shown_name |= Q(profile__display_name__icontains=f" {typed}")  # a later word of it
     named = Q(username__istartswith=typed) | shown_name | full_name
     people = get_user_model().objects.filter(named, is_active=True).select_related("profile")
     people = people.exclude(pk=chat.user_id).exclude(pk__in=chat.members.values("user"))

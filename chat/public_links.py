@@ -2,6 +2,7 @@
 
 import secrets
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from agents.access import audit
 from agents.db import errors
 from agents.review.sharing import LIFETIME_HOURS, TOKEN_BYTES, token_digest
-from chat import snapshots
+from chat import deletion, snapshots
 from chat.link_models import PublicLink
 from chat.models import ChatSession
 
@@ -132,6 +133,8 @@ def _mark(chat: ChatSession) -> None:
     """Save until when the chat is public, for the mark in lists."""
     last = chat.public_links.open().aggregate(last=Max("expires_at"))["last"]
     ChatSession.objects.filter(pk=chat.pk).update(public_until=last)
+    chat.public_until = last
+    transaction.on_commit(partial(deletion.announce, [chat.user_id]))
 
 
 def _audit_subject(chat: ChatSession) -> str:

@@ -37,9 +37,8 @@ def found_row(found: FoundSession, here: int | None) -> SafeString:
 
 def _render_row(row: ChatSession, is_here: bool, language: str) -> str:
     status = row.live.status if row.live else ""
-    drawn = _cached_row(
-        language, status, is_here, row.is_shared, bool(row.whose), row.is_pinned
-    )
+    about = is_here, row.is_shared, bool(row.whose), row.is_pinned, row.is_public
+    drawn = _cached_row(language, status, *about)
     drawn = drawn.replace(str(RUN_PLACEHOLDER), str(row.pk)).replace(
         NAME_PLACEHOLDER, escape(row.whose)
     )
@@ -48,11 +47,17 @@ def _render_row(row: ChatSession, is_here: bool, language: str) -> str:
 
 @cache
 def _cached_row(
-    language: str, status: str, is_here: bool, is_shared: bool, is_others: bool, is_pinned: bool
+    language: str,
+    status: str,
+    is_here: bool,
+    is_shared: bool,
+    is_others: bool,
+    is_pinned: bool,
+    is_public: bool,
 ) -> str:
     row = ChatSession(pk=RUN_PLACEHOLDER, title=TITLE_PLACEHOLDER, is_shared=is_shared)
     row.whose = NAME_PLACEHOLDER if is_others else ""
     row.is_pinned = is_pinned
     row.live = Run(status=status) if status else None
-    about = {"row": row, "is_here": is_here}
+    about = {"row": row, "is_here": is_here, "is_public": is_public and not is_others}
     return render_to_string("chat/_sessions.html#session_row", about)

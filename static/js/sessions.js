@@ -2,6 +2,7 @@
 
 import { isComposing } from "./keys.js";
 import { closeMenu, moveInMenus, onMenuAsked, openMenu } from "./menus.js";
+import { exportSessions } from "./session_export.js";
 import { chooseFolder, keepFolders, newFolder } from "./session_folders.js";
 import { act, list, post, search, show } from "./session_requests.js";
 import { findSessions } from "./session_search.js";
@@ -68,6 +69,7 @@ function chosen(action) {
   else if (action === "delete") askFirst([pk]);
   else if (action === "move") chooseFolder([pk]);
   else if (action === "share") openSharing(pk);
+  else if (action === "export") exportSessions([pk]);
   else if (action === "select") startSelecting(row);
   else act(action, [pk]);
 }
@@ -85,6 +87,7 @@ function chosenInList({ listAct, list: name }) {
 function actOnAll(action, ids) {
   if (action === "delete") askFirst(ids);
   else if (action === "move") chooseFolder(ids);
+  else if (action === "export") exportSessions(ids);
   else act(action, ids).then(endSelecting);
 }
 

@@ -84,8 +84,8 @@ def test_chatgpt_thoughts_and_tools_are_notes_of_the_answer():
         "Thought for 4 seconds",
     ]
     assert second.answer.notes == [
-        "python\n\n```\nprint(3776 / 0.3048)\n```",
-        "python\n\n```\n12388.45\n```",
+        "python: print(3776 / 0.3048)",
+        "python: 12388.45",
     ]
 
 
@@ -123,7 +123,7 @@ def test_librechat_is_the_same_flat_and_as_a_tree(name):
     turns = trees.build(chat, NOW).turns
     assert turns[1].answer.notes == [
         "Glaciers carve valleys.",
-        'web_search\n\n```\n{"q": "fjord"}\n```\n\n```\nNorway\n```',
+        'web_search: {"q": "fjord"}\n\nNorway',
     ]
     assert turns[2].answer.error == "The provider didn't answer."
     assert turns[0].at == datetime(2026, 3, 1, 10, tzinfo=UTC)

@@ -4,6 +4,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from agents.accounts.models import Profile
 from chat import people_suggestions, sharing
 from chat.models import ChatSession
 
@@ -35,6 +36,14 @@ def test_a_name_is_found_by_how_it_starts(chat):
     assert names(chat, "gr") == names(chat, "HOP") == names(chat, "Grace Hopper") == ["grace"]
     assert names(chat, "山") == ["t-yamada"]
     assert names(chat, "opper") == []
+
+
+def test_a_display_name_is_found_and_visible(chat, person, django_user_model):
+    anna = django_user_model.objects.create_user("x17")
+    Profile.objects.create(user=anna, display_name="Dr. Anna Berg")
+
+    assert names(chat, "dr") == names(chat, "ber") == ["x17"]
+    assert "Dr. Anna Berg" in suggest(person, chat, "anna").content.decode()
 
 
 def test_one_letter_is_too_little_and_a_percent_sign_is_no_wildcard(chat):

@@ -197,10 +197,13 @@ def test_only_the_digest_of_the_token_is_saved(client, chat):
 
 
 def test_the_page_says_that_the_chat_is_public(client, chat):
-    assert "public-mark" not in client.get(f"/chat/{chat.pk}/").content.decode()
+    mark = 'class="tag public-mark" title="Anyone with the public link'
+    before = client.get(f"/chat/{chat.pk}/").content.decode()
     publish(client, chat)
+    page = client.get(f"/chat/{chat.pk}/").content.decode()
 
-    assert "public-mark" in client.get(f"/chat/{chat.pk}/").content.decode()
+    assert (mark in before, mark in page) == (False, True)
+    assert page.count('title="Public link"') == 1  # in the list
     mine = client.get("/account/data/").content.decode()
     assert f"/chat/{chat.pk}/public/" in mine
 

@@ -263,8 +263,8 @@ class RunView:
     @cached_property
     def waterfall(self) -> Waterfall | None:
         """The steps on a timeline, once the run has ended."""
-        if self.place != "trace" or self.run.ended_at is None:
-            return None
+        if self.place != "trace" or self.run.ended_at is None or self.run.is_imported:
+            return None  # the times of an imported answer's notes are unknown
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,

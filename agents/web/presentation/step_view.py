@@ -350,7 +350,7 @@ class StepView:
     @property
     def duration_ms(self) -> float | None:
         """How long it worked, without waiting for people."""
-        if self.step.status == AgentStep.Status.UNSTARTED:
+        if self.step.status == AgentStep.Status.UNSTARTED or self.run.is_imported:
             return None
         began, ended = self.step.started_at, self.step.ended_at
         took = milliseconds(began, ended)

@@ -9,7 +9,6 @@ from typing import Any
 from chat.imports.values import (
     Node,
     SourceChat,
-    code_block,
     dict_of,
     id_of,
     list_of,
@@ -68,12 +67,11 @@ def _nodes(message: dict[str, Any], at: int) -> list[Node]:
 
 
 def _note(step: dict[str, Any]) -> str:
+    """Return a thought, or a tool's name, input and result."""
     texts = [text_of(step.get("thought"))]
     if step.get("kind") == "tool":
         given = step.get("action_input")
-        results = [
-            "" if given is None else json.dumps(given, ensure_ascii=False, indent=1),
-            text_of(step.get("observation")),
-        ]
-        texts += [text_of(step.get("action")), *(code_block(text) for text in results if text)]
+        name = text_of(step.get("action"))
+        about = "" if given is None else json.dumps(given, ensure_ascii=False)
+        texts += [f"{name}: {about}" if about else name, text_of(step.get("observation"))]
     return "\n\n".join(filter(None, texts))

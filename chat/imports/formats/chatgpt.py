@@ -66,7 +66,8 @@ def _node(key: str, entry: dict[str, Any], model: str) -> Node:
     if role == "assistant":
         node.model = text_of(metadata.get("model_slug")) or model
     if role == "tool" or _is_aside(message, content):
-        node.notes = [_note(message, content, text)]
+        # A note is displayed as it is, so code needs no fence.
+        node.notes = [_note(message, text_of(content.get("text")) or text)]
         node.text = "[image]" if role == "tool" and "[image]" in text else ""
     else:
         node.text = text
@@ -124,12 +125,12 @@ def _thought_text(thought: dict[str, Any]) -> str:
     return "\n".join(text for text in (summary, content) if text.strip())
 
 
-def _note(message: dict[str, Any], content: dict[str, Any], text: str) -> str:
+def _note(message: dict[str, Any], text: str) -> str:
     """Return a thought, or what a tool was given or returned, with the tool's name."""
     recipient = text_of(message.get("recipient"))
     name = text_of(dict_of(message.get("author")).get("name"))
     tool = name or (recipient if recipient != "all" else "")
-    return f"{tool}\n\n{text}" if tool and text else text
+    return f"{tool}: {text}" if tool and text else text
 
 
 def _with_citations(text: str, metadata: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 from chat.imports.values import (
     Node,
     SourceChat,
-    code_block,
     collect_text,
     dict_of,
     id_of,
@@ -107,5 +106,5 @@ def _tool_call(call: dict[str, Any]) -> str:
     name = text_of(call.get("name")) or text_of(function.get("name"))
     given = collect_text(call.get("args")) or collect_text(function.get("arguments"))
     output = collect_text(call.get("output")) or collect_text(function.get("output"))
-    blocks = [code_block(text) for text in (given, output) if text]
-    return "\n\n".join(filter(None, [name, *blocks]))
+    called = f"{name}: {given}" if name and given else name or given
+    return "\n\n".join(filter(None, [called, output]))
