@@ -19,8 +19,8 @@ class PublicLink(models.Model):
 
     class Level(models.TextChoices):
         ANSWERS = "answers", _("questions and answers")
-        STEPS = "steps", _("questions, answers and step names")
-        DETAILS = "details", _("everything, including thoughts and tool results")
+        STEPS = "steps", _("also the names of the steps")
+        DETAILS = "details", _("also thoughts, tool inputs and results")
 
     personal = ("snapshot",)
 

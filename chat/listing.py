@@ -101,8 +101,9 @@ def _short(row: Iterable[Any]) -> Outline:
     return Outline(*row)
 
 
-def _own_outline(row: Sequence[Any]) -> Outline:
-    return Outline(*row[:4], public_until=row[4])
+def _own_outline(row: OwnColumns) -> Outline:
+    used, pk, title, is_shared, public_until = row
+    return Outline(used, pk, title, is_shared, public_until=public_until)
 
 
 def _folders(user: User) -> list[FolderOutline]:
