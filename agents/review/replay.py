@@ -118,7 +118,11 @@ class ReplayProjection(Projection):
         return self.run.started_at
 
     def waits(self, run: int) -> list[tuple[datetime, datetime | None]]:
-        return [(question.asked_at, question.decided_at) for question in self._questions]
+        return [
+            (question.asked_at, question.decided_at)
+            for question in self._questions
+            if not question.granted_scope
+        ]
 
     def marks(self, run: int) -> str:
         """Return no tags: a replayed state is in no list."""

@@ -504,7 +504,8 @@ def _step_summaries(run: int) -> QuerySet[AgentStep, tuple[str, str, str]]:
 
 @compiled_query
 def _approval_times(run: int) -> QuerySet[Approval, tuple[datetime, datetime | None]]:
-    return Approval.objects.filter(run=run).values_list("asked_at", "decided_at")
+    asked = Approval.objects.filter(run=run, granted_scope="")  # others waited for nobody
+    return asked.values_list("asked_at", "decided_at")
 
 
 @compiled_query

@@ -96,7 +96,7 @@ def step_detail(request: UserRequest, pk: int, number: int) -> HttpResponse:
             "trace",
             job=view.job(row),
             approval=next((a for a in approvals if not a.is_elicitation), None),
-            waits=tuple((a.asked_at, a.decided_at) for a in approvals),
+            waits=tuple((a.asked_at, a.decided_at) for a in approvals if not a.granted_scope),
         ),
         "view": view,
         "tab": tab if tab in TABS else "result",

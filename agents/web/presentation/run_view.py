@@ -442,13 +442,13 @@ class RunView:
         """How long the run waited for people, or has so far."""
         if not self.run.is_live:
             return self.run.waited * 1000
-        intervals = [(row.asked_at, row.decided_at) for row in self.questions]
+        intervals = [(row.asked_at, row.decided_at) for row in self._waited_for]
         return projection.waited_seconds(intervals, self._now) * 1000
 
     @property
     def has_waited(self) -> bool:
         """Whether anyone was waited for, known as soon as there is a request."""
-        return bool(self.questions) if self.run.is_live else self.run.waited > 0
+        return bool(self._waited_for) if self.run.is_live else self.run.waited > 0
 
     @property
     def is_waiting_now(self) -> bool:
@@ -467,11 +467,16 @@ class RunView:
             list(self.run.approvals.all()) if self.has_asked and not self.is_unstarted else []
         )
 
+    @property
+    def _waited_for(self) -> list[Approval]:
+        """The approvals that someone was asked for; an allowed tool asks nobody."""
+        return [row for row in self.questions if not row.granted_scope]
+
     @cached_property
     def waits(self) -> dict[int, list[WaitInterval]]:
         """Times waited for a person, per step and its parents."""
         found: dict[int, list[WaitInterval]] = {}
-        for row in self.questions:
+        for row in self._waited_for:
             number: int | None = row.step
             while number is not None:
                 found.setdefault(number, []).append((row.asked_at, row.decided_at))

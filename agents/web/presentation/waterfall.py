@@ -105,7 +105,9 @@ class Waterfall:
     def __post_init__(self) -> None:
         self.whole = max(0.001, (self.ended - self.began).total_seconds())
         self.waits = {
-            row.step: self._interval(row.asked_at, row.decided_at) for row in self.approvals
+            row.step: self._interval(row.asked_at, row.decided_at)
+            for row in self.approvals
+            if not row.granted_scope
         }
         self.parents = {step.parent for step in self.steps}
         self._below = self._waits_below()
