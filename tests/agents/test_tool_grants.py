@@ -79,6 +79,7 @@ async def test_an_allowed_tool_runs_without_asking_and_says_so(permitted, person
     approval = await Approval.objects.select_related("decided_by", "run").aget(run=run)
     assert (approval.verdict, approval.granted_scope) == ("approved", "chat")
     assert approval.decided_by == person
+    assert run.waited == 0  # nobody was asked
     sentence = await sync_to_async(lambda: ApprovalView(approval).automatic_sentence)()
     assert sentence == "Approved automatically: ada always allows calculator in this chat."
     event = await run.events.aget(type="approval_resolved")
