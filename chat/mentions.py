@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from agents.db.compiled_queries import compiled_query
 from agents.models import Agent
 from chat.errors import MessageRejected
+from chat.models import Message
 
 SIGNS = ("@", "＠")
 MAX_NAME_CHARS = 64
@@ -59,6 +60,11 @@ def _mention(name: str, rest: str) -> Mention:
     if not question.strip():
         raise MessageRejected(_("Enter a question after @%(name)s.") % {"name": name})
     return Mention(agent=name, text=question)
+
+
+def is_mention(message: int | None) -> bool:
+    """Whether a message was one; what is sent instead of it is one, too."""
+    return message is not None and Message.objects.filter(pk=message, is_mention=True).exists()
 
 
 def restore(text: str, agent: str) -> str:

@@ -61,8 +61,9 @@ async def regenerate(
     """Have a message answered again, as a new branch beside it."""
     original = await database.run(_find, session, pk)
     agent = agent or await database.run(_agent_of, original, user)
+    text = f" {original.text}"  # as it is: an @ in it was read when it was sent
     return await messages.submit(
-        session, user, original.text, client_id, agent, page=page, instead_of=original.pk
+        session, user, text, client_id, agent, page=page, instead_of=original.pk
     )
 
 

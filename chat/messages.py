@@ -121,9 +121,11 @@ def save(
         if page is not None:
             session, user = page.recheck()
         text, mention = clean_text(text), mentions.parse(text, user)
-        chosen = run_options.parse(options)
-        if mention is not None:  # the options are for the chat's agent
-            text, agent, chosen = clean_text(mention.text), mention.agent, RunOptions()
+        is_mention = mention is not None or mentions.is_mention(instead_of)
+        if mention is not None:
+            text, agent = clean_text(mention.text), mention.agent
+        # The options are for the chat's agent.
+        chosen = RunOptions() if is_mention else run_options.parse(options)
         try:
             with errors.reraise_as(MessageRejected), transaction.atomic():
                 if session is not None:
@@ -133,13 +135,13 @@ def save(
                     _check_rate(user)
                     sent = (session, user, text, client_id, agent)
                     message = _build(*sent, chosen, instead_of, is_temporary)
-                    message.is_mention = mention is not None
+                    message.is_mention = is_mention
                     message.save(force_insert=True)
                     message.is_new = True
                     if instead_of is not None:
                         branches.enter(message)
                 if message.is_new and session is not None:
-                    _touch(session, None if mention else chosen)
+                    _touch(session, None if is_mention else chosen)
                     filing.bring_back(session, user)
         except IntegrityError:  # sent twice, and the other request was faster
             if session is not None:

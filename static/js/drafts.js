@@ -84,6 +84,7 @@ export function forgetChat(pk) {
 
 export function forgetAll() {
   for (const { key } of drafts()) remove(key);
+  attempt(() => sessionStorage.clear()); // edited messages, and what else this tab remembers
 }
 
 // `current` returns the text in the composer.

@@ -1,6 +1,7 @@
 // Prompts of the library: filled in, then inserted into the composer to be read before sending.
 
 import { isComposing } from "./keys.js";
+import { whole } from "./run.js";
 import { focusUnlessTouch } from "./touch.js";
 
 const text = document.getElementById("text");
@@ -18,6 +19,7 @@ export function offerPrompts() {
     event.preventDefault();
     form.requestSubmit();
   });
+  document.addEventListener("click", saveAsPrompt);
   dialog.querySelector("[data-cancel]").addEventListener("click", () => dialog.close());
   const asked = new URLSearchParams(location.search).get("prompt");
   if (!asked) return;
@@ -73,6 +75,15 @@ function filled(event) {
 function finish(answers) {
   prompt.insert(prompt.pieces.map((piece) => (typeof piece === "number" ? answers[piece] : piece)).join(""));
   focusUnlessTouch(text);
+}
+
+async function saveAsPrompt({ target }) {
+  const question = target.closest?.("[data-save-prompt]")?.closest(".message").querySelector(".question");
+  if (!question) return;
+  const long = question.querySelector("[data-whole]");
+  const saving = document.getElementById("save-prompt");
+  saving.elements.text.value = long ? await whole(long.href) : question.querySelector("p").textContent;
+  saving.requestSubmit();
 }
 
 // A draft that is there already stays.

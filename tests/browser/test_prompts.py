@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, ask_and_wait
+from tests.browser.test_accessible import READERS, faults
 
 
 def save_prompt(page: Page, title: str, text: str, name: str = "") -> None:
@@ -106,3 +107,35 @@ def test_another_agent_is_asked_once(page: Page, watch):
     expect(page.locator(".question p")).to_have_text(CALCULATION)
     expect(page.locator(".run")).to_contain_text(other)
     expect(page.locator("select[name=agent]")).to_have_value(chosen)
+
+
+def test_a_sent_message_is_saved_as_a_prompt(page: Page):
+    ask_and_wait(page, CALCULATION)
+    page.locator(".message").hover()
+    page.get_by_role("button", name="Save as prompt").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value(CALCULATION)
+    page.get_by_label("Name").fill("percent")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".prompt-row", has_text="/percent")).to_be_visible()
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_prompts_and_suggestions_have_no_serious_fault(visit, server, reader):
+    page = visit(server, **READERS[reader])
+    page.goto("/prompts/new/")
+    assert faults(page) == []
+    page.locator("[name=title]").fill(f"Times {reader}")
+    page.locator("[name=text]").fill("What is {{number}} times {{factor: 6 | 7}}?")
+    page.locator(".prompt-buttons button").click()
+    expect(page.locator(".prompt-row").first).to_be_visible()
+    assert faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.goto("/")
+    for typed in ("@", "/times-"):
+        page.locator("#text").fill("")
+        page.locator("#text").press_sequentially(typed)
+        expect(page.locator("#offers")).to_be_visible()
+        assert faults(page) == [], typed
+    page.locator("#offers li").first.click()
+    expect(page.locator("#prompt-dialog")).to_be_visible()
+    assert faults(page) == []

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import Group
 
-from agents.models import Agent
+from agents.models import Agent, Run
 from chat import agent_choices, mentions, messages, queue
 from chat.errors import MessageRejected
 from chat.models import Message
@@ -87,6 +87,13 @@ def test_the_options_of_the_chat_are_for_its_own_agent_and_stay(person, chat, ag
     )
     chat.refresh_from_db()
     assert (asked.run.agent_name, chat.options) == ("Writer", {"temperature": 0.5})
+
+
+def test_what_is_sent_instead_of_a_mention_is_one_too(person, chat, agent, writer):
+    asked = messages.save(chat, person, "@Writer  a poem", "c1")
+    Run.objects.filter(pk=asked.run_id).update(status="completed")
+    again = messages.save(chat, person, " @nobody asks", "c2", "Writer", instead_of=asked.pk)
+    assert (again.text, again.is_mention) == ("@nobody asks", True)
 
 
 def test_a_queued_mention_keeps_its_agent_and_comes_back_as_it_was_typed(
