@@ -57,10 +57,14 @@ function candidates(before) {
 // Each command presses what the page already has; what isn't there isn't offered.
 function pageCommands() {
   return [...commands.children].flatMap((item) => {
-    const { command: name, press, insert } = item.dataset;
+    const { command: name, press, insert, href } = item.dataset;
     const there = press ? [...document.querySelectorAll(press)].at(-1) : null;
     if (press && !there) return [];
-    const act = insert ? () => replace(insert) : () => (replace(""), there.click());
+    const act = () => {
+      replace(insert ?? "");
+      if (href) location.assign(href);
+      there?.click();
+    };
     return [{ name, label: `/${name}`, about: item.textContent, act }];
   });
 }

@@ -98,7 +98,5 @@ export function watchDrafts(current) {
   });
   document.addEventListener("submit", ({ target }) => {
     if (target.matches?.("form.account")) forgetAll();
-    const deleted = target.closest?.("#delete-session") && /\/chat\/(\d+)\/delete\//.exec(target.action);
-    if (deleted) forgetChat(deleted[1]);
   });
 }

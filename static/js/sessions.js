@@ -1,5 +1,6 @@
 // The list of chats: search, rename, file and delete in place.
 
+import { forgetChat } from "./drafts.js";
 import { isComposing } from "./keys.js";
 import { closeMenu, moveInMenus, onMenuAsked, openMenu } from "./menus.js";
 import { exportSessions } from "./session_export.js";
@@ -135,6 +136,7 @@ function submitted(event) {
   if (form.matches("#delete-session form")) {
     event.preventDefault();
     dialog.close();
+    deleting.forEach(forgetChat);
     act("delete", deleting).then(endSelecting);
   }
 }

@@ -49,7 +49,8 @@ def test_keys_of_an_input_method_do_not_end_a_rename(page: Page):
     ask_and_wait(page, "What is 2 + 3?")
     row = page.locator("#sessions .session").first
     row.hover()
-    row.locator("[data-rename]").click()
+    row.locator("[data-menu]").click()
+    page.locator("[data-act=rename]").click()
     name = row.locator(".rename input")
     for key in ["Escape", "Enter"]:
         name.evaluate(

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import CALCULATION, ask_and_wait
+from tests.browser.conversation import CALCULATION, ask_and_wait, last_run
 from tests.browser.test_accessible import READERS, faults
 
 
@@ -72,6 +72,8 @@ def test_commands_of_the_page_are_listed_and_other_slashes_are_text(page: Page):
     expect(page.locator("#offers")).to_be_hidden()
     text.press("Enter")
     expect(page.locator(".question").last).to_contain_text("/etc/hosts")
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    expect(page.locator(".composer .stop")).to_be_hidden()
     text.fill("")
     text.press_sequentially("/")
     expect(page.get_by_role("option", name="/stop")).to_have_count(0)  # nothing to stop
