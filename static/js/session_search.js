@@ -4,11 +4,12 @@ import { isComposing } from "./keys.js";
 import { list, search } from "./session_requests.js";
 
 const MAX_MARKS = 200;
+const MAX_PAGES = 100;
 
 export function findSessions() {
   search.addEventListener("keydown", fromField);
   document.addEventListener("keydown", inResults);
-  highlight()?.scrollIntoView({ block: "center" });
+  openAtMessage();
   document.addEventListener("htmx:load", ({ target }) => target.closest?.("#messages") && highlight());
 }
 
@@ -38,6 +39,18 @@ function go(event, goal, open = false) {
   event.preventDefault();
   if (open) goal.click();
   else goal.focus();
+}
+
+// A long chat starts with its last messages: earlier ones are loaded until the found one is there.
+async function openAtMessage() {
+  const pk = new URLSearchParams(location.search).get("message");
+  if (!/^\d+$/.test(pk ?? "")) return;
+  for (let page = 0; page < MAX_PAGES && !document.getElementById(`message-${pk}`); page += 1) {
+    const earlier = document.querySelector("#messages > .earlier");
+    if (!earlier) break;
+    await htmx.ajax("GET", earlier.getAttribute("hx-get"), { target: earlier, swap: "outerHTML" });
+  }
+  highlight()?.scrollIntoView({ block: "center" });
 }
 
 // Marks the words that led here in the message, without changing its elements; live frames may

@@ -154,6 +154,7 @@ function takeChanges({ detail }) {
   if (detail.target.id !== "session-changes") return;
   for (const row of document.querySelectorAll("#session-changes > .session")) {
     const shown = list().querySelector(`#${row.id}`);
+    showTitle(row.querySelector("a")); // also while the list shows search results
     row.remove();
     if (shown && !shown.querySelector(".rename:not([data-left])")) shown.replaceWith(row);
   }
@@ -210,8 +211,13 @@ function markCurrent({ target }) {
     link.toggleAttribute("aria-current", here);
     if (!here) continue;
     link.setAttribute("aria-current", "page");
-    const title = link.querySelector(".title").textContent;
-    document.getElementById("session-title").textContent = title;
-    document.title = `${title} · Ashiato`;
+    showTitle(link);
   }
+}
+
+function showTitle(link) {
+  if (link.pathname !== location.pathname) return;
+  const title = link.querySelector(".title").textContent;
+  document.getElementById("session-title").textContent = title;
+  document.title = `${title} · Ashiato`;
 }

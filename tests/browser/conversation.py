@@ -46,6 +46,13 @@ def tool_step(run: Locator) -> Locator:
     return run.locator(".step[data-kind=tool]").first
 
 
+def choose_action(row: Locator, action: str) -> None:
+    """Choose an action in the menu of a chat in the list."""
+    row.hover()
+    row.get_by_role("button", name="Actions for").click()
+    row.page.get_by_role("menuitem", name=action).click()
+
+
 def number_in(page: Page) -> int:
     """Return the number in the page's URL."""
     return int(re.search(r"/(\d+)/", page.url)[1])

@@ -4,7 +4,15 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.conftest import AWAY
-from tests.browser.conversation import LOOKUP, ask, ask_and_wait, begin, html, last_run
+from tests.browser.conversation import (
+    LOOKUP,
+    ask,
+    ask_and_wait,
+    begin,
+    choose_action,
+    html,
+    last_run,
+)
 
 TRY_AGAIN = 1013
 
@@ -68,8 +76,7 @@ def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
     other = page.context.new_page()
     other.goto(page.url)
     row = other.locator(".session", has=other.locator("[aria-current=page]"))
-    row.hover()
-    row.get_by_role("button", name="Delete").click()
+    choose_action(row, "Delete")
     other.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(other.locator(".message")).to_have_count(0)
 

@@ -1,7 +1,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import ask_and_wait, begin, last_run, number_in
+from tests.browser.conversation import ask_and_wait, begin, choose_action, last_run, number_in
 
 ATTACK = (
     "<img src=x onerror=alert(1)> <script>alert(2)</script> "
@@ -32,14 +32,12 @@ def test_markup_in_a_question_is_shown_as_it_was_typed(page: Page):
 def test_markup_in_a_title_stays_text(page: Page):
     ask_and_wait(page, "What is 2 + 3?")
     row = page.locator(f"#session-{number_in(page)}")
-    row.hover()
-    row.get_by_role("button", name="Rename").click()
+    choose_action(row, "Rename")
     page.keyboard.type("<img src=x onerror=alert(1)>")
     page.keyboard.press("Enter")
 
     expect(row.locator(".title")).to_have_text("<img src=x onerror=alert(1)>")
-    row.hover()
-    row.get_by_role("button", name="Delete").click()
+    choose_action(row, "Delete")
     expect(page.get_by_role("dialog")).to_contain_text("<img src=x onerror=alert(1)>")
 
 

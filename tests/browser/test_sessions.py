@@ -4,7 +4,14 @@ from random import randrange
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conversation import ask, ask_and_wait, begin, last_run, number_in
+from tests.browser.conversation import (
+    ask,
+    ask_and_wait,
+    begin,
+    choose_action,
+    last_run,
+    number_in,
+)
 
 MANY_MESSAGES = """
 from django.contrib.auth import get_user_model
@@ -100,7 +107,9 @@ def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
 
     row.locator("a").focus()
     page.keyboard.press("Tab")
-    expect(row.get_by_role("button", name="Rename")).to_be_focused()
+    expect(row.get_by_role("button", name="Actions for")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem", name="Rename")).to_be_focused()
     page.keyboard.press("Enter")
     expect(row.get_by_label("New title")).to_have_value("What is 105 + 1?")
     page.keyboard.type("An easy sum")
@@ -115,8 +124,7 @@ def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
 def test_escape_leaves_the_title_as_it_was(page: Page):
     ask_and_wait(page, "What is 106 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
-    row.hover()
-    row.get_by_role("button", name="Rename").click()
+    choose_action(row, "Rename")
 
     page.keyboard.type("Never mind")
     page.keyboard.press("Escape")
@@ -131,15 +139,13 @@ def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
     url, row = page.url, page.locator(f"#session-{number_in(page)}")
     dialog = page.get_by_role("dialog")
 
-    row.hover()
-    row.get_by_role("button", name="Delete").click()
+    choose_action(row, "Delete")
     expect(dialog).to_contain_text("What is 107 + 1?")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_be_hidden()
     expect(row).to_be_visible()
 
-    row.hover()
-    row.get_by_role("button", name="Delete").click()
+    choose_action(row, "Delete")
     dialog.get_by_role("button", name="Delete").click()
     expect(page).to_have_url(re.compile(r":\d+/$"))
     expect(row).to_have_count(0)
@@ -154,8 +160,7 @@ def test_another_session_is_deleted_without_leaving_this_one(page: Page):
     ask_and_wait(page, "What is 109 + 1?")
     here = page.url
 
-    other.hover()
-    other.get_by_role("button", name="Delete").click()
+    choose_action(other, "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
 
     expect(other).to_have_count(0)
@@ -168,8 +173,7 @@ def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
     expect(run.locator(".live-thought").first).not_to_be_empty()
     row = slow_page.locator(f"#session-{number_in(slow_page)}")
 
-    row.hover()
-    row.get_by_role("button", name="Delete").click()
+    choose_action(row, "Delete")
     slow_page.get_by_role("dialog").get_by_role("button", name="Delete").click()
 
     expect(slow_page).to_have_url(re.compile(r":\d+/$"))

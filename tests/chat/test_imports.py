@@ -101,7 +101,7 @@ def test_each_chat_has_a_result(person):
     assert job.status == "done"
     assert outcomes(job) == [
         ("imported", "Mount Fuji", ""),
-        ("imported", "名前のない会話です。続きもあります。", ""),
+        ("imported", "名前のない会話です。", ""),
         ("skipped", "", "not_a_chat"),
     ]
     assert AuditEntry.objects.filter(action=audit.SESSIONS_IMPORTED).count() == 1
