@@ -1,6 +1,8 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.urls import URLPattern
 
 from agents.access import audit, masking
@@ -36,6 +38,9 @@ class ChatSessionAdmin(PersonalTextAdmin, CascadeDeleteAdmin):
     search_fields = ["=user__username"]
     list_select_related = ["user"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ChatSession]:
+        return ChatSession.objects.present().saved()
+
     def get_urls(self) -> list[URLPattern]:
         return [*console_pages.urls(self.admin_site), *super().get_urls()]
 
@@ -60,6 +65,9 @@ class MessageAdmin(PersonalTextAdmin):
     personal_search_fields = ("text",)
     search_fields = ["=author__username"]
     list_select_related = ["session", "author"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        return Message.objects.filter(session__in=ChatSession.objects.present().saved())
 
 
 @admin.register(Member)

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -22,11 +23,13 @@ from agents.db.sanitize import sanitize_text
 from chat import listing
 from chat.models import ChatSession, Message
 
+Row = dict[str, Any]  # a matching message
+
 MAX_QUERY_CHARS = 200
 MAX_WORDS = 8
 MAX_FOUND = 50  # chats
 MAX_HITS = 3  # displayed per chat
-PART_SIZE = 200  # chats searched at once
+PART_SIZE = 500  # chats searched at once
 MAX_ROWS = 400  # messages read per part
 EXCERPT_CHARS = 120
 
@@ -51,7 +54,6 @@ class FoundSession:
     row: ChatSession
     title: SafeString
     is_archived: bool
-    score: int
     hits: list[Hit] = field(default_factory=list)
     more: int = 0  # matching messages that aren't displayed
 
@@ -63,44 +65,48 @@ def parse(query: str) -> list[str]:
 
 def search(user: User, query: str) -> list[FoundSession]:
     """Return the best matching chats, and in each the newest matching messages."""
-    words, found, after = parse(query), list[FoundSession](), 0
-    while words and len(found) < MAX_FOUND:
-        part, is_last = _search_part(user, words, after)
-        found += part
-        after += PART_SIZE
-        if is_last:
+    words = parse(query)
+    if not words:
+        return []
+    titles = dict(ChatSession.objects.for_user(user).saved().values_list("pk", "title"))
+    chats, found = list(titles), dict[int, list[Row]]()
+    for at in range(0, len(chats), PART_SIZE):
+        part = chats[at : at + PART_SIZE]
+        named = [pk for pk in part if all(_contains(titles[pk], word) for word in words)]
+        found |= {pk: [] for pk in named}
+        for row in _matching_messages(part, words):
+            found.setdefault(row["session"], []).append(row)
+        if len(found) >= MAX_FOUND:
             break
-    return sorted(found, key=lambda each: each.score, reverse=True)[:MAX_FOUND]
+    ranked = sorted(
+        found, key=lambda pk: (_score(titles[pk], found[pk], words), -chats.index(pk))
+    )
+    return _load(user, ranked[: -MAX_FOUND - 1 : -1], found, words)
 
 
-def _search_part(user: User, words: list[str], at: int) -> tuple[list[FoundSession], bool]:
-    """Search some chats; return what matches, and whether they were the last ones."""
+def _load(
+    user: User, best: list[int], found: dict[int, list[Row]], words: list[str]
+) -> list[FoundSession]:
+    """Return these chats in this order, with what the list shows of them."""
     filed = FilteredRelation("filings", condition=Q(filings__user=user))
-    chats = ChatSession.objects.for_user(user).saved().select_related("user__profile")
-    archived = chats.annotate(filed=filed, archived=F("filed__archived_at"))
-    part = {chat.pk: chat for chat in archived[at : at + PART_SIZE]}
-    rows: dict[int, list[dict[str, Any]]] = {}
-    for row in _matching_messages(list(part), words):
-        rows.setdefault(row["session"], []).append(row)
+    chats = ChatSession.objects.for_user(user).select_related("user__profile")
+    rows = chats.annotate(filed=filed, archived=F("filed__archived_at")).in_bulk(best)
     live = listing.live_runs(user)
-    found = []
-    for chat in part.values():
-        mine = rows.get(chat.pk, [])
-        if mine or all(_contains(chat.title, word) for word in words):
-            chat.live = live.get(chat.topic)
-            chat.whose = "" if chat.user_id == user.pk else display_name(chat.user)
-            found.append(_found_session(chat, mine, words))
-    return found, len(part) < PART_SIZE
+    for chat in rows.values():
+        chat.live = live.get(chat.topic)
+        chat.whose = "" if chat.user_id == user.pk else display_name(chat.user)
+    return [_found_session(rows[pk], found[pk], words) for pk in best if pk in rows]
 
 
-def _matching_messages(chats: list[int], words: list[str]) -> QuerySet[Message, dict[str, Any]]:
+def _matching_messages(chats: list[int], words: list[str]) -> QuerySet[Message, Row]:
     """Return messages with every word that isn't in their chat's title."""
     messages = Message.objects.filter(session__in=chats)
     inside = Q(pk__in=())
     for word in words:
         here = _text_filter("text", word) | _text_filter("run__answer", word)
-        messages = messages.filter(here | _text_filter("session__title", word))
         inside |= here
+        if len(words) > 1:
+            messages = messages.filter(here | _text_filter("session__title", word))
     columns = ("pk", "session", "text", "run__answer")
     return messages.filter(inside).order_by("-pk").values(*columns)[:MAX_ROWS]
 
@@ -114,21 +120,18 @@ def _text_filter(column: str, word: str) -> Q:
     return condition
 
 
-def _found_session(
-    chat: ChatSession, rows: Sequence[dict[str, Any]], words: list[str]
-) -> FoundSession:
-    hits = [hit for row in rows for hit in _hits(chat, row, words)]
+def _found_session(chat: ChatSession, rows: Sequence[Row], words: list[str]) -> FoundSession:
+    hits = [hit for row in rows[:MAX_HITS] for hit in _hits(chat, row, words)]
     return FoundSession(
         row=chat,
         title=mark(chat.title, words),
         is_archived=vars(chat)["archived"] is not None,
-        score=_score(chat, rows, words),
         hits=hits[:MAX_HITS],
-        more=len(hits[MAX_HITS:]),
+        more=len(hits[MAX_HITS:]) + len(rows[MAX_HITS:]),
     )
 
 
-def _hits(chat: ChatSession, row: dict[str, Any], words: list[str]) -> list[Hit]:
+def _hits(chat: ChatSession, row: Row, words: list[str]) -> list[Hit]:
     """Return the question and the answer of a message, as far as they match."""
     found = []
     for is_answer, text in ((False, row["text"]), (True, row["run__answer"] or "")):
@@ -150,14 +153,15 @@ def message_url(session: int, message: int, words: list[str]) -> str:
     return f"{reverse('chat:session', args=[session])}?{about}#message-{message}"
 
 
-def _score(chat: ChatSession, rows: Sequence[dict[str, Any]], words: list[str]) -> int:
+def _score(title: str, rows: Sequence[Row], words: list[str]) -> int:
     """Rank a title above texts, and the whole phrase above its words; then the newest."""
     phrase = " ".join(words)
-    if _contains(chat.title, phrase):
+    if _contains(title, phrase):
         return 4
-    if all(_contains(chat.title, word) for word in words):
+    if all(_contains(title, word) for word in words):
         return 3
-    texts = (text or "" for row in rows for text in (row["text"], row["run__answer"]))
+    newest = rows[:MAX_HITS]
+    texts = (text or "" for row in newest for text in (row["text"], row["run__answer"]))
     return 2 if any(_contains(text, phrase) for text in texts) else 1
 
 
@@ -185,6 +189,11 @@ def mark(text: str, words: list[str]) -> SafeString:
 
 
 def _pattern(words: list[str]) -> re.Pattern[str]:
+    return _compile(tuple(words))
+
+
+@lru_cache(64)
+def _compile(words: tuple[str, ...]) -> re.Pattern[str]:
     forms = {form for word in words for form in (word, unicodedata.normalize("NFKC", word))}
     longest = sorted(forms, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest)), re.IGNORECASE)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import runs
 from agents.access import audit, masking
-from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models import AgentStep, Approval, HiddenTopic, Run, RunEvent
 from agents.models.runs import RunQuerySet
 from agents.models.types import AnyUser
 
@@ -133,6 +133,11 @@ class RunAdmin(RecordAdmin, CascadeDeleteAdmin):
     personal_search_fields = ("query", "answer")
     date_hierarchy = "started_at"
     list_select_related = ["user", "origin"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        return (
+            super().get_queryset(request).exclude(topic__in=HiddenTopic.objects.values("topic"))
+        )
 
     @admin.display(description=_("steps"))
     def steps_taken(self, run: Run) -> int:

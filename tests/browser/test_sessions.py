@@ -71,7 +71,10 @@ def test_a_new_chat_is_one_click_away(page: Page):
 def test_the_list_is_searched_while_one_types(page: Page):
     ask_and_wait(page, "What is 7070 + 1?")
     ask_and_wait(page, "What is 8080 + 1?")
-    search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")
+    search, rows = (
+        page.get_by_role("searchbox", name="Search chats"),
+        page.locator("#sessions .session"),
+    )
 
     search.press_sequentially("7070")
     expect(rows).to_have_count(1)
@@ -89,7 +92,10 @@ def test_what_was_found_stays_while_a_run_goes_on(page: Page):
     wanted = str(randrange(10**6, 10**7))  # never asked about before
     ask_and_wait(page, f"What is {wanted} + 1?")
     ask_and_wait(page, "What is 9191 + 1?")
-    search, rows = page.get_by_label("Search chats"), page.locator("#sessions .session")
+    search, rows = (
+        page.get_by_role("searchbox", name="Search chats"),
+        page.locator("#sessions .session"),
+    )
     search.fill(wanted)
     expect(rows).to_have_count(1)
 
